@@ -1,0 +1,18 @@
+# The installed tree holds no absolute path: it may be moved as a whole.
+include(GNUInstallDirs)
+install(TARGETS assay RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(FILES cli/completion/assay.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME assay)
+install(FILES cli/completion/_assay DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
+install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} OPTIONAL)
+
+set(CPACK_GENERATOR DEB TGZ)
+set(CPACK_PACKAGE_NAME assay)
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Compare tensors recorded from two runs of a model")
+set(CPACK_PACKAGE_CONTACT "The Assay authors")
+set(CPACK_STRIP_FILES ON)
+set(CPACK_VERBATIM_VARIABLES ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+include(CPack)

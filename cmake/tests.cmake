@@ -1,0 +1,35 @@
+# Unit tests lie beside the code: one test program per folder.
+find_package(GTest REQUIRED)
+include(GoogleTest)
+
+function(assay_unit_tests target folder)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*_test.cc)
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(${target}_test ${sources})
+  target_link_libraries(${target}_test PRIVATE ${target} ${ARGN} GTest::gmock GTest::gtest_main)
+  target_compile_definitions(${target}_test PRIVATE ASSAY_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
+  gtest_discover_tests(${target}_test TEST_PREFIX ${folder}/ DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
+endfunction()
+
+foreach(folder base support tensor model format dump match metric judge report run)
+  assay_unit_tests(assay_${folder} assay/${folder} ZLIB::ZLIB SQLite::SQLite3)
+endforeach()
+
+# Makes the tensor files that the case tests name.
+add_executable(mkdump ${PROJECT_SOURCE_DIR}/tests/tools/mkdump.cc)
+target_link_libraries(mkdump PRIVATE assay_format)
+
+# Not the Python that may come first on PATH: numpy and torch are Debian's.
+set(python /usr/bin/python3)
+set(tools ${PROJECT_SOURCE_DIR}/tests/tools)
+add_test(NAME cases COMMAND ${python} ${tools}/run_cases.py --bin $<TARGET_FILE_DIR:assay>)
+add_test(NAME python_oracle COMMAND ${python} ${tools}/check_python.py --bin $<TARGET_FILE_DIR:assay>)
+add_test(NAME dependencies COMMAND ${python} ${tools}/check_dependencies.py)
+# run_all.py runs these by itself, to count what is inside them.
+set_tests_properties(cases python_oracle dependencies PROPERTIES LABELS script TIMEOUT 900)
+
+if(ASSAY_SANITIZE)
+  include(cmake/fuzz.cmake)
+endif()

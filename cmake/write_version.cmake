@@ -1,0 +1,13 @@
+set(commit "")
+if(EXISTS "${SOURCE}/.git")
+  execute_process(COMMAND git -C "${SOURCE}" rev-parse --short=12 HEAD OUTPUT_VARIABLE commit
+                  OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+endif()
+set(text "namespace assay::cli {\nextern const char* const kVersion;\nextern const char* const kCommit;\nconst char* const kVersion = \"${VERSION}\";\nconst char* const kCommit = \"${commit}\";\n}\n")
+set(old "")
+if(EXISTS "${OUT}")
+  file(READ "${OUT}" old)
+endif()
+if(NOT old STREQUAL text)
+  file(WRITE "${OUT}" "${text}")
+endif()
