@@ -1,0 +1,35 @@
+#include "assay/base/cancel.h"
+
+#include <atomic>
+#include <csignal>
+
+namespace assay {
+namespace {
+
+std::atomic<bool> cancel_flag{false};
+static_assert(std::atomic<bool>::is_always_lock_free);  // safe inside a signal handler
+
+extern "C" void on_interrupt(int signal) {
+  if (cancel_flag.exchange(true)) {
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);
+  }
+}
+
+}  // namespace
+
+void catch_interrupts() {
+  struct sigaction action {};
+  action.sa_handler = on_interrupt;
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+}
+
+bool cancelled() { return cancel_flag.load(std::memory_order_relaxed); }
+
+Result<void> check_cancelled() {
+  if (cancelled()) return fail(ErrorKind::cancelled, "interrupted; nothing half-written is left behind");
+  return {};
+}
+
+}  // namespace assay

@@ -1,0 +1,221 @@
+#include "assay/base/file.h"
+
+#include "assay/base/mapping.h"
+#include "assay/base/text.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <system_error>
+
+namespace assay {
+namespace {
+
+constexpr size_t kPendingLimit = size_t{1} << 20;
+constexpr int kMaxNumber = 10000;
+
+std::string reason(int error) { return std::generic_category().message(error); }
+
+ErrorKind kind_of(int error) { return error == ENOENT || error == ENOTDIR ? ErrorKind::not_found : ErrorKind::io; }
+
+std::string_view what_it_is(mode_t mode) {
+  if (S_ISDIR(mode)) return "a folder";
+  if (S_ISSOCK(mode)) return "a socket";
+  if (S_ISFIFO(mode)) return "a pipe";
+  return "a device";
+}
+
+fs::path numbered(const fs::path& path, int number) {
+  return path.parent_path() / (path.stem().string() + "_" + std::to_string(number) + path.extension().string());
+}
+
+fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
+
+// Runs `link(name)` (0 or an errno) with the names that the policy allows until one is free.
+template <class Link>
+Result<fs::path> give_name(const fs::path& path, IfExists if_exists, Link link) {
+  for (int number = 1; number < kMaxNumber; ++number) {
+    const fs::path name = number == 1 ? path : numbered(path, number);
+    const int error = link(name);
+    if (error == 0) return name;
+    if (error != EEXIST) return fail(kind_of(error), "{}: cannot be written: {}", display(name), reason(error));
+    if (if_exists == IfExists::refuse)
+      return fail(ErrorKind::io, "{}: exists already and is left as it is; pass --force to replace it", display(name));
+  }
+  return fail(ErrorKind::io, "{}: too many files of this name", display(path));
+}
+
+}  // namespace
+
+std::string display(const fs::path& path) { return printable(path.native()); }
+
+Result<std::shared_ptr<const File>> File::open(const fs::path& path) {
+  // O_NONBLOCK: a pipe without a writer must not hang us before we have seen that it is a pipe.
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) {
+    if (errno == ENXIO) return fail(ErrorKind::bad_format, "{}: is a socket, not a file", display(path));
+    return fail(kind_of(errno), "{}: cannot be read: {}", display(path), reason(errno));
+  }
+  struct stat status {};
+  if (::fstat(descriptor, &status) != 0) {
+    const int error = errno;
+    ::close(descriptor);
+    return fail(ErrorKind::io, "{}: cannot be read: {}", display(path), reason(error));
+  }
+  if (!S_ISREG(status.st_mode)) {
+    ::close(descriptor);
+    return fail(ErrorKind::bad_format, "{}: is {}, not a file", display(path), what_it_is(status.st_mode));
+  }
+  return std::shared_ptr<const File>(new File(path, descriptor, status.st_size));
+}
+
+File::File(fs::path path, int descriptor, int64_t size) : path_(std::move(path)), descriptor_(descriptor), size_(size) {}
+
+File::~File() { ::close(descriptor_); }
+
+Result<int64_t> File::read_some(int64_t offset, std::span<std::byte> out) const {
+  ASSAY_CHECK(offset >= 0);
+  int64_t done = 0;
+  while (done < std::ssize(out)) {
+    const ssize_t got = ::pread(descriptor_, out.data() + done, out.size() - static_cast<size_t>(done), offset + done);
+    if (got < 0) {
+      if (errno == EINTR) continue;
+      return fail(ErrorKind::io, "{}: read error at byte {}: {}", name(), offset + done, reason(errno));
+    }
+    if (got == 0) break;
+    done += got;
+  }
+  return done;
+}
+
+Result<void> File::read(int64_t offset, std::span<std::byte> out) const {
+  ASSAY_TRY(const int64_t got, read_some(offset, out));
+  if (got < std::ssize(out))
+    return fail(ErrorKind::bad_format, "{}: ends at byte {}, but {} bytes are wanted from byte {} (truncated, or still being written)",
+                name(), offset + got, out.size(), offset);
+  return {};
+}
+
+void File::will_need(int64_t offset, int64_t length) const {
+  ::posix_fadvise(descriptor_, offset, length, POSIX_FADV_WILLNEED);
+}
+
+const Mapping* File::mapping() const {
+  std::call_once(mapped_, [this] { mapping_ = Mapping::make(descriptor_, size_); });
+  return mapping_.get();
+}
+
+fs::path temporary_beside(const fs::path& path) {
+  static std::atomic<int> counter{0};
+  return folder_of(path) / fmt::format(".{}.{}.{}.tmp", path.filename().string(), ::getpid(), counter++);
+}
+
+Result<fs::path> publish_as(const fs::path& temporary, const fs::path& path, IfExists if_exists) {
+  if (if_exists == IfExists::replace) {
+    if (::rename(temporary.c_str(), path.c_str()) != 0)
+      return fail(kind_of(errno), "{}: cannot be written: {}", display(path), reason(errno));
+    return path;
+  }
+  auto name = give_name(path, if_exists, [&](const fs::path& free) {
+    return ::link(temporary.c_str(), free.c_str()) == 0 ? 0 : errno;
+  });
+  if (name) ::unlink(temporary.c_str());
+  return name;
+}
+
+Result<FileWriter> FileWriter::create(const fs::path& path, IfExists if_exists, unsigned mode) {
+  if (if_exists == IfExists::refuse) {  // refused again, without a race, when it gets its name; this saves the work
+    std::error_code ignored;
+    if (fs::exists(fs::symlink_status(path, ignored)))
+      return fail(ErrorKind::io, "{}: exists already and is left as it is; pass --force to replace it", display(path));
+  }
+  // A file without a name disappears by itself however the program ends.
+  int descriptor = ::open(folder_of(path).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
+  fs::path temporary;
+  if (descriptor < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
+    temporary = temporary_beside(path);
+    descriptor = ::open(temporary.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, mode);
+  }
+  if (descriptor < 0) return fail(kind_of(errno), "{}: cannot be written: {}", display(path), reason(errno));
+  return FileWriter(path, if_exists, mode, descriptor, temporary);
+}
+
+FileWriter::FileWriter(fs::path path, IfExists if_exists, unsigned, int descriptor, fs::path temporary)
+    : path_(std::move(path)), if_exists_(if_exists), descriptor_(descriptor), temporary_(std::move(temporary)) {}
+
+FileWriter::FileWriter(FileWriter&& other) noexcept
+    : path_(std::move(other.path_)),
+      if_exists_(other.if_exists_),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      temporary_(std::exchange(other.temporary_, {})),
+      pending_(std::move(other.pending_)),
+      size_(other.size_) {}
+
+FileWriter::~FileWriter() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+Result<void> FileWriter::append(Bytes bytes) {
+  if (pending_.size() + bytes.size() < kPendingLimit) {
+    pending_.append(as_text(bytes));
+    return {};
+  }
+  ASSAY_TRY_DO(flush());
+  const int64_t at = size_;
+  size_ += std::ssize(bytes);
+  return write_at(at, bytes);
+}
+
+Result<void> FileWriter::flush() {
+  const std::string text = std::exchange(pending_, {});
+  const int64_t at = size_;
+  size_ += std::ssize(text);
+  return write_at(at, as_bytes(text));
+}
+
+Result<void> FileWriter::write_at(int64_t offset, Bytes bytes) {
+  if (offset >= size_ && !pending_.empty()) ASSAY_TRY_DO(flush());
+  int64_t done = 0;
+  while (done < std::ssize(bytes)) {
+    const ssize_t put = ::pwrite(descriptor_, bytes.data() + done, bytes.size() - static_cast<size_t>(done), offset + done);
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) return fail(ErrorKind::io, "{}: cannot be written: {}", name(), reason(put < 0 ? errno : ENOSPC));
+    done += put;
+  }
+  return {};
+}
+
+Result<fs::path> FileWriter::publish() {
+  ASSAY_TRY_DO(flush());
+  if (::fdatasync(descriptor_) != 0) return fail(ErrorKind::io, "{}: cannot be written: {}", name(), reason(errno));
+  if (!temporary_.empty()) {
+    auto published = publish_as(temporary_, path_, if_exists_);
+    if (published) temporary_.clear();
+    return published;
+  }
+  const std::string self = fmt::format("/proc/self/fd/{}", descriptor_);
+  const auto link = [&](const fs::path& free) {
+    return ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, free.c_str(), AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
+  };
+  if (if_exists_ != IfExists::replace) return give_name(path_, if_exists_, link);
+  const fs::path temporary = temporary_beside(path_);  // a name can only be replaced by rename
+  if (const int error = link(temporary)) return fail(kind_of(error), "{}: cannot be written: {}", name(), reason(error));
+  return publish_as(temporary, path_, IfExists::replace);
+}
+
+Result<void> make_folder(const fs::path& folder, unsigned mode) {
+  if (folder.empty()) return {};
+  std::error_code ignored;
+  if (fs::is_directory(folder, ignored)) return {};
+  ASSAY_TRY_DO(make_folder(folder.parent_path(), mode));
+  if (::mkdir(folder.c_str(), mode) != 0 && errno != EEXIST)
+    return fail(kind_of(errno), "{}: folder cannot be made: {}", display(folder), reason(errno));
+  if (!fs::is_directory(folder, ignored)) return fail(ErrorKind::io, "{}: is in the way: not a folder", display(folder));
+  return {};
+}
+
+}  // namespace assay

@@ -1,0 +1,34 @@
+// Small text functions with no domain in them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace assay {
+
+// Valid UTF-8 without control characters comes back as it is; other bytes appear as \xNN.
+std::string printable(std::string_view text);
+
+// -1, 0, 1: numbers inside the names compare by value, so "layer2" comes before "layer10".
+int natural_compare(std::string_view a, std::string_view b);
+inline bool natural_less(std::string_view a, std::string_view b) { return natural_compare(a, b) < 0; }
+
+// Shell pattern over the whole text: * (also across /), ?, [abc], [!a-z]. Linear in time, whatever the pattern.
+bool glob_match(std::string_view pattern, std::string_view text);
+
+std::vector<std::string_view> split(std::string_view text, char separator);
+std::string_view trim(std::string_view text);
+std::string to_lower(std::string_view text);  // ASCII only
+
+// The whole text as a number, or nothing.
+std::optional<int64_t> parse_int(std::string_view text);
+std::optional<double> parse_double(std::string_view text);  // also inf, nan
+
+// "64Ki", "2GB", "512M", "1.5GiB" → bytes (powers of 1024 for K M G T with or without i/B).
+std::optional<int64_t> parse_size(std::string_view text);
+std::string format_size(int64_t bytes);  // "1.5 GiB"
+
+}  // namespace assay
