@@ -1,0 +1,92 @@
+#include "assay/tensor/dtype_simd.h"
+
+#include "assay/tensor/dtype.h"
+
+// The baseline and the two widths that differ: each further target costs compile time and gains nothing here.
+#ifndef HWY_DISABLED_TARGETS
+#define HWY_DISABLED_TARGETS \
+  (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+#endif
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "assay/tensor/dtype_simd.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace assay::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using FloatTag = hn::ScalableTag<float>;
+using WordTag = hn::RebindToUnsigned<FloatTag>;
+using HalfTag = hn::Rebind<uint16_t, FloatTag>;
+
+// Integer arithmetic instead of the conversion instruction: the same bits on every target.
+HWY_INLINE auto f16_words_to_f32_words(hn::Vec<WordTag> half) {
+  const WordTag words;
+  const FloatTag floats;
+  const hn::RebindToSigned<FloatTag> integers;
+  const auto magnitude = hn::And(half, hn::Set(words, 0x7FFF));
+  const auto sign = hn::ShiftLeft<16>(hn::Xor(half, magnitude));
+  const auto rebias = hn::Set(words, (127 - 15) << 23);
+  const auto shifted = hn::Add(hn::ShiftLeft<13>(magnitude), rebias);
+  const auto is_special = hn::Gt(magnitude, hn::Set(words, 0x7BFF));
+  const auto normal = hn::Add(shifted, hn::IfThenElseZero(is_special, rebias));
+  const auto is_subnormal = hn::Lt(magnitude, hn::Set(words, 0x0400));
+  const auto subnormal = hn::BitCast(
+      words, hn::Mul(hn::ConvertTo(floats, hn::BitCast(integers, magnitude)), hn::Set(floats, 0x1p-24f)));
+  return hn::Or(hn::IfThenElse(is_subnormal, subnormal, normal), sign);
+}
+
+HWY_INLINE auto bf16_words_to_f32_words(hn::Vec<WordTag> half) { return hn::ShiftLeft<16>(half); }
+
+// `Widen` works on 32-bit words that hold one 16-bit pattern each; `one` does the last few.
+template <class Widen>
+HWY_INLINE void widen(const std::byte* from, int64_t count, float* to, Widen all, float (*one)(uint16_t)) {
+  const WordTag words;
+  const FloatTag floats;
+  const HalfTag halves;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(floats));
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const auto half = hn::LoadU(halves, reinterpret_cast<const uint16_t*>(from + 2 * i));
+    hn::StoreU(hn::BitCast(floats, all(hn::PromoteTo(words, half))), floats, to + i);
+  }
+  for (; i < count; ++i) {
+    uint16_t bits;
+    std::memcpy(&bits, from + 2 * i, sizeof bits);
+    to[i] = one(bits);
+  }
+}
+
+void widen_f16(const std::byte* from, int64_t count, float* to) {
+  widen(
+      from, count, to, [](hn::Vec<WordTag> v) HWY_ATTR { return f16_words_to_f32_words(v); }, f16_to_f32);
+}
+
+void widen_bf16(const std::byte* from, int64_t count, float* to) {
+  widen(
+      from, count, to, [](hn::Vec<WordTag> v) HWY_ATTR { return bf16_words_to_f32_words(v); }, bf16_to_f32);
+}
+
+}  // namespace
+}  // namespace assay::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace assay {
+
+HWY_EXPORT(widen_f16);
+HWY_EXPORT(widen_bf16);
+
+void widen_f16(const std::byte* from, int64_t count, float* to) {
+  HWY_DYNAMIC_DISPATCH(widen_f16)(from, count, to);
+}
+void widen_bf16(const std::byte* from, int64_t count, float* to) {
+  HWY_DYNAMIC_DISPATCH(widen_bf16)(from, count, to);
+}
+
+}  // namespace assay
+#endif

@@ -1,0 +1,12 @@
+// The conversions that are worth a vector kernel of their own, chosen at run time for the CPU.
+#pragma once
+
+#include "assay/base/bytes.h"
+
+namespace assay {
+
+// Little-endian 16-bit patterns, aligned or not, to f32. Exact; NaN payloads are kept.
+void widen_f16(const std::byte* from, int64_t count, float* to);
+void widen_bf16(const std::byte* from, int64_t count, float* to);
+
+}  // namespace assay
