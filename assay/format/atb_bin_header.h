@@ -1,0 +1,43 @@
+// The text header of an ATB tensor file.
+#pragma once
+
+#include "assay/base/file.h"
+#include "assay/model/value.h"
+#include "assay/tensor/operand.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace assay {
+
+struct AtbHeader {
+  std::optional<int64_t> count;        // $Object.Count
+  std::optional<int64_t> length;       // $Object.Length
+  int64_t data_offset = 0;             // $Object.data, from the end of the header
+  std::optional<int64_t> format_code;  // format
+  int64_t dtype_code = 0;              // dtype
+  Shape shape;                         // dims; the product of them with the element size is known to fit
+  std::string alias;                   // data: the file that holds the data instead
+  std::optional<Stats> stats;          // max, min, mean, l2norm
+  int64_t size = 0;                    // bytes up to the data
+  std::vector<std::string> warnings;   // each names the file
+};
+
+Result<AtbHeader> read_atb_header(const File& file);
+
+// Do these first bytes of a file look like a header?
+bool looks_like_atb_header(std::string_view head);
+
+struct AtbDType {
+  int64_t code;
+  std::string_view name;       // as the ATB tools write it
+  std::optional<DType> dtype;  // empty: not something we compute with
+};
+const AtbDType* find_atb_dtype(int64_t code);  // null if there is none
+const AtbDType* find_atb_dtype(DType dtype);   // null: ATB cannot hold it
+
+std::string atb_format_name(int64_t code);  // "fractal_nz"; "format 77"
+std::optional<int64_t> find_atb_format(std::string_view name);
+
+}  // namespace assay

@@ -1,0 +1,59 @@
+// A format is how one file holds tensors. One file per format in this folder; table.cc lists them.
+#pragma once
+
+#include "assay/base/file.h"
+#include "assay/model/value.h"
+#include "assay/tensor/operand.h"
+
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace assay {
+
+// One tensor of a file. A tensor that cannot be read (a quantised one, a broken entry) keeps its place with the reason.
+struct StoredTensor {
+  std::string name;         // "" where the file holds a single unnamed tensor; "layers.0.weight", "output.1"
+  Result<OperandPtr> data;  // reads headers only; data is touched by Operand::block
+  std::optional<TensorMeta> meta;  // known also for a description without data
+  std::optional<Stats> stats;      // as stated by the file itself
+  std::vector<Fact> facts;         // storage format, op name…
+};
+
+struct TensorSet {
+  std::vector<StoredTensor> tensors;
+  int64_t extent = 0;            // where the format says the file ends
+  std::vector<std::string> warnings;  // trailing bytes, a second record…; each names the file
+};
+
+// What a user may say about a file that does not describe itself.
+struct FormatOptions {
+  std::optional<DType> raw_dtype;
+  std::optional<Shape> raw_shape;
+  int64_t raw_offset = 0;
+  int64_t memory = int64_t{256} << 20;  // the most that one header, index or pickle may take
+};
+
+struct Format {
+  std::string_view name;
+  std::vector<std::string_view> suffixes;  // lower case, with the dot; the first one is used for writing
+  bool one_tensor;                         // every file holds exactly one unnamed tensor
+  // Is this one of ours, judged by its first bytes (up to kSniffBytes) and its size?
+  bool (*sniff)(Bytes head, int64_t file_size);
+  Result<TensorSet> (*open)(const std::shared_ptr<const File>& file, const FormatOptions& options);
+  // Null: read only. Appends the whole file; the caller publishes. Tensors with an error inside are refused.
+  Result<void> (*write)(FileWriter& out, std::span<const StoredTensor> tensors);
+};
+inline constexpr int64_t kSniffBytes = 512;
+
+// ----- the table
+std::span<const Format* const> formats();
+const Format* find_format(std::string_view name);                 // null if there is none
+const Format* find_format_by_suffix(const fs::path& path);        // null if no format claims it
+// By content, or else by suffix (so that a truncated .npy is a broken .npy and not "unknown"); null if neither fits.
+Result<const Format*> recognise_file(const File& file);
+
+// Opens a tensor file of any format.
+Result<TensorSet> open_tensors(const fs::path& path, const FormatOptions& options = {});
+
+}  // namespace assay

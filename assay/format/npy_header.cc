@@ -1,0 +1,312 @@
+#include "assay/format/npy_header.h"
+
+#include "assay/base/checked.h"
+#include "assay/base/text.h"
+#include "assay/tensor/dense.h"
+#include "assay/tensor/gather.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <optional>
+
+namespace assay {
+namespace {
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr size_t kMaxDims = 64;  // as NumPy 2; 32 before
+
+struct Descr {
+  std::string_view code;
+  DType dtype;
+};
+// Without the byte order.
+constexpr Descr kDescrs[] = {
+    {"f8", DType::f64},    {"f4", DType::f32}, {"f2", DType::f16},   {"i8", DType::i64},
+    {"i4", DType::i32},    {"i2", DType::i16}, {"i1", DType::i8},    {"u8", DType::u64},
+    {"u4", DType::u32},    {"u2", DType::u16}, {"u1", DType::u8},    {"b1", DType::boolean},
+    {"?", DType::boolean}, {"c8", DType::c64}, {"c16", DType::c128},
+};
+
+// The three fields of the dictionary, as text and numbers.
+struct Fields {
+  std::optional<std::string> descr;
+  std::optional<bool> fortran_order;
+  std::optional<std::vector<int64_t>> shape;
+};
+
+// Reads a Python dictionary literal of exactly these three fields; numpy.lib.format demands the same.
+class DictParser {
+ public:
+  DictParser(std::string_view text, std::string_view name) : text_(text), name_(name) {}
+
+  Result<Fields> parse() {
+    Fields fields;
+    if (!take('{')) return wrong("a '{'");
+    while (!take('}')) {
+      ASSAY_TRY(const std::string key, string());
+      if (!take(':')) return wrong("a ':'");
+      ASSAY_TRY_DO(field(key, fields));
+      if (take(',')) continue;
+      if (!take('}')) return wrong("a ',' or '}'");
+      break;
+    }
+    skip_space();
+    if (at_ != text_.size()) return wrong("the end of the header");
+    return fields;
+  }
+
+ private:
+  Result<void> field(const std::string& key, Fields& fields) {
+    if (key == "descr" && !fields.descr) {
+      if (peek() == '[')
+        return fail(ErrorKind::unsupported,
+                    "{}: holds structured records; save the fields as arrays of their own", name_);
+      if (peek() == '(')
+        return fail(ErrorKind::unsupported, "{}: holds sub-arrays as elements; save a plain array", name_);
+      ASSAY_TRY(fields.descr, string());
+    } else if (key == "fortran_order" && !fields.fortran_order) {
+      const bool yes = take_word("True");
+      if (!yes && !take_word("False")) return wrong("True or False");
+      fields.fortran_order = yes;
+    } else if (key == "shape" && !fields.shape) {
+      ASSAY_TRY(fields.shape, tuple());
+    } else {
+      return fail(ErrorKind::bad_format, "{}: header has a field '{}' that is unknown or there twice", name_,
+                  printable(key));
+    }
+    return {};
+  }
+
+  Result<std::string> string() {
+    const char quote = peek();
+    if (quote != '\'' && quote != '"') return wrong("a quoted text");
+    const size_t end = text_.find(quote, at_ + 1);
+    if (end == std::string_view::npos) return wrong("a closing quote");
+    const std::string_view inside = text_.substr(at_ + 1, end - at_ - 1);
+    if (inside.find('\\') != std::string_view::npos) return wrong("a text without escapes");
+    at_ = end + 1;
+    return std::string(inside);
+  }
+
+  Result<std::vector<int64_t>> tuple() {
+    std::vector<int64_t> dims;
+    if (!take('(')) return wrong("a '('");
+    while (!take(')')) {
+      skip_space();
+      const size_t begin = at_;
+      while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') ++at_;
+      const auto dim = parse_int(text_.substr(begin, at_ - begin));
+      if (!dim) {
+        at_ = begin;
+        return wrong("a dimension that fits 63 bits");
+      }
+      if (at_ < text_.size() && text_[at_] == 'L') ++at_;  // NumPy under Python 2 wrote (3L, 4L)
+      dims.push_back(*dim);
+      if (dims.size() > kMaxDims)
+        return fail(ErrorKind::bad_format, "{}: has more than {} dimensions", name_, kMaxDims);
+      if (take(',')) continue;
+      if (!take(')')) return wrong("a ',' or ')'");
+      break;
+    }
+    return dims;
+  }
+
+  void skip_space() {
+    while (at_ < text_.size() &&
+           (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r'))
+      ++at_;
+  }
+  char peek() {
+    skip_space();
+    return at_ < text_.size() ? text_[at_] : '\0';
+  }
+  bool take(char c) {
+    if (peek() != c) return false;
+    ++at_;
+    return true;
+  }
+  bool take_word(std::string_view word) {
+    skip_space();
+    if (!text_.substr(at_).starts_with(word)) return false;
+    at_ += word.size();
+    return true;
+  }
+  tl::unexpected<Error> wrong(std::string_view expected) const {
+    return fail(ErrorKind::bad_format, "{}: header has \"{}\" at character {} where {} is expected", name_,
+                printable(text_.substr(std::min(at_, text_.size()), 20)), at_, expected);
+  }
+
+  std::string_view text_;
+  std::string_view name_;
+  size_t at_ = 0;
+};
+
+// ml_dtypes saves bfloat16 and the 8-bit floats as raw bytes ('<V2', '|V1', some versions '|f1'): only the
+// user knows which.
+Result<DType> dtype_of(const std::string& descr, std::optional<DType> void_dtype, std::string_view name) {
+  const size_t kind = descr.find_first_not_of("<>|=");
+  const std::string_view code = kind == std::string::npos ? "" : std::string_view(descr).substr(kind);
+  if (!code.starts_with('V') && code != "f1") return dtype_from_numpy(descr, name);
+  if (void_dtype && code.substr(1) == std::to_string(size_of(*void_dtype))) return *void_dtype;
+  return fail(
+      ErrorKind::unsupported,
+      "{}: elements are '{}', bytes without a meaning (how ml_dtypes saves bfloat16 and 8-bit floats); say "
+      "which type of {} bytes it is, e.g. --dtype bf16",
+      name, printable(descr), printable(code.substr(1)));
+}
+
+Result<NpyHeader> header_from(const Fields& fields, int64_t size, std::optional<DType> void_dtype,
+                              std::string_view name) {
+  if (!fields.descr || !fields.fortran_order || !fields.shape)
+    return fail(ErrorKind::bad_format, "{}: header lacks one of 'descr', 'fortran_order' and 'shape'", name);
+  NpyHeader header;
+  ASSAY_TRY(header.meta.dtype, dtype_of(*fields.descr, void_dtype, name));
+  header.meta.shape.dims = *fields.shape;
+  header.big_endian = fields.descr->starts_with('>');
+  header.fortran_order = *fields.fortran_order;
+  header.size = size;
+  return header;
+}
+
+}  // namespace
+
+Result<DType> dtype_from_numpy(std::string_view descr, std::string_view name) {
+  std::string_view code = descr;
+  if (!code.empty() && std::string_view("<>|=").find(code.front()) != std::string_view::npos)
+    code.remove_prefix(1);
+  for (const Descr& known : kDescrs)
+    if (known.code == code) return known.dtype;
+  const auto refuse = [&](std::string_view what) {
+    return fail(ErrorKind::unsupported, "{}: elements are '{}', {}", name, printable(descr), what);
+  };
+  switch (code.empty() ? '\0' : code.front()) {
+    case 'O':
+      return refuse("Python objects (a pickle); nothing in it is executed");
+    case 'S':
+    case 'U':
+    case 'a':
+      return refuse("text, not numbers");
+    case 'M':
+    case 'm':
+      return refuse("dates or durations; view them as int64 to compare");
+    case 'f':
+    case 'c':
+      return refuse("a long double, whose bits depend on the machine; save as float64 or complex128");
+    case 'V':
+      return refuse("bytes without a meaning");
+    default:
+      return fail(ErrorKind::bad_format, "{}: element type '{}' is unknown", name, printable(descr));
+  }
+}
+
+std::string_view numpy_descr(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return "<f8";
+    case DType::f32:
+      return "<f4";
+    case DType::f16:
+      return "<f2";
+    case DType::i64:
+      return "<i8";
+    case DType::i32:
+      return "<i4";
+    case DType::i16:
+      return "<i2";
+    case DType::i8:
+      return "|i1";
+    case DType::u64:
+      return "<u8";
+    case DType::u32:
+      return "<u4";
+    case DType::u16:
+      return "<u2";
+    case DType::u8:
+      return "|u1";
+    case DType::boolean:
+      return "|b1";
+    case DType::c64:
+      return "<c8";
+    case DType::c128:
+      return "<c16";
+    default:
+      return {};
+  }
+}
+
+Result<NpyHeader> read_npy_header(const ReadBytes& read, int64_t total, const FormatOptions& options,
+                                  std::string_view name) {
+  std::byte head[12];
+  const bool has_head = total >= 10;
+  if (has_head) ASSAY_TRY_DO(read(0, std::span(head).first(10)));
+  if (!has_head || !as_text(head).starts_with(kMagic))
+    return fail(ErrorKind::bad_format,
+                "{}: does not begin as a .npy file ({} bytes; \\x93NUMPY, a version and a header expected)",
+                name, total);
+  const int major = static_cast<int>(head[6]), minor = static_cast<int>(head[7]);
+  if (major < 1 || major > 3 || minor != 0)
+    return fail(ErrorKind::unsupported, "{}: is .npy version {}.{}; 1.0, 2.0 and 3.0 are known", name, major,
+                minor);
+  const int64_t prefix = major == 1 ? 10 : 12;
+  if (total < prefix)
+    return fail(ErrorKind::bad_format, "{}: {} bytes is too short for .npy version {}.0", name, total, major);
+  int64_t length = load_le<uint16_t>(std::span(head).subspan(8));
+  if (major > 1) {
+    ASSAY_TRY_DO(read(8, std::span(head).first(4)));
+    length = load_le<uint32_t>(head);
+  }
+  if (length > total - prefix)
+    return fail(ErrorKind::bad_format, "{}: header of {} bytes runs past the end ({} bytes in all)", name,
+                length, total);
+  if (length > options.memory)
+    return fail(ErrorKind::limit, "{}: a header of {} bytes exceeds the limit of {}", name, length,
+                options.memory);
+  std::string text(static_cast<size_t>(length), '\0');
+  ASSAY_TRY_DO(read(prefix, std::as_writable_bytes(std::span(text))));
+  ASSAY_TRY(const Fields fields, DictParser(text, name).parse());
+  ASSAY_TRY(NpyHeader header, header_from(fields, prefix + length, options.raw_dtype, name));
+
+  const auto count = checked_product(header.meta.shape.dims);
+  const auto bytes = count ? checked_multiply(*count, size_of(header.meta.dtype)) : std::nullopt;
+  if (!bytes || *bytes > total - header.size)
+    return fail(ErrorKind::bad_format,
+                "{}: has {} bytes of data, but {}{} needs {} (truncated, or still being written)", name,
+                total - header.size, assay::name(header.meta.dtype), header.meta.shape.text(),
+                bytes ? std::to_string(*bytes) : "more than 2^63");
+  return header;
+}
+
+Result<OperandPtr> tensor_from_npy(OperandPtr data, const NpyHeader& header) {
+  if (header.big_endian) data = byte_swapped(std::move(data));
+  const auto& dims = header.meta.shape.dims;
+  const bool one_run = std::count_if(dims.begin(), dims.end(), [](int64_t d) { return d != 1; }) < 2;
+  if (!header.fortran_order || one_run || header.meta.shape.count() == 0) return data;
+  std::vector<int64_t> strides;
+  int64_t stride = 1;
+  for (const int64_t dim : dims) {
+    strides.push_back(stride);
+    stride *= dim;
+  }
+  return strided(std::move(data), header.meta.shape, strides, 0);
+}
+
+std::string npy_header(const TensorMeta& meta) {
+  const auto& dims = meta.shape.dims;
+  std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}",
+                                 numpy_descr(meta.dtype), fmt::join(dims, ", "), dims.size() == 1 ? "," : "");
+  // NumPy leaves room for the first dimension to grow to 21 digits, then pads to a multiple of 64.
+  if (!dims.empty()) text.append(21 - std::to_string(dims[0]).size(), ' ');
+  constexpr size_t kAlignment = 64, kPrefix1 = 10, kPrefix2 = 12;
+  const auto padding = [&](size_t prefix) { return kAlignment - (prefix + text.size() + 1) % kAlignment; };
+  const bool fits = text.size() + 1 + padding(kPrefix1) <= 0xFFFF;
+  text.append(padding(fits ? kPrefix1 : kPrefix2), ' ');
+  text.push_back('\n');
+  std::string header(kMagic);
+  header.push_back(fits ? '\1' : '\2');
+  header.push_back('\0');
+  for (size_t i = 0; i < (fits ? 2U : 4U); ++i) header.push_back(static_cast<char>(text.size() >> (8 * i)));
+  return header + text;
+}
+
+}  // namespace assay

@@ -1,0 +1,37 @@
+// The header of a .npy file, wherever its bytes lie (a file of its own, an entry of a .npz).
+#pragma once
+
+#include "assay/format/format.h"
+
+#include <functional>
+
+namespace assay {
+
+struct NpyHeader {
+  TensorMeta meta;
+  bool big_endian = false;
+  bool fortran_order = false;
+  int64_t size = 0;  // bytes before the data
+};
+
+// Where header bytes come from: fills the span from that offset.
+using ReadBytes = std::function<Result<void>(int64_t offset, std::span<std::byte> out)>;
+
+// `total`: bytes of header and data together; checked against the shape. `name` is for messages.
+// options.raw_dtype is the type of elements that the header calls raw bytes ('V2'), if its size fits.
+Result<NpyHeader> read_npy_header(const ReadBytes& read, int64_t total, const FormatOptions& options,
+                                  std::string_view name);
+
+// Turns the dense bytes behind the header into the row-major little-endian tensor.
+Result<OperandPtr> tensor_from_npy(OperandPtr data, const NpyHeader& header);
+
+// The type of a dtype string such as "<f4"; an error says why it cannot be computed with. `name` is for
+// messages.
+Result<DType> dtype_from_numpy(std::string_view descr, std::string_view name);
+// "<f4"; empty where NumPy has no such type.
+std::string_view numpy_descr(DType dtype);
+
+// Header of version 1.0 (2.0 if it must be), byte for byte what NumPy writes.
+std::string npy_header(const TensorMeta& meta);
+
+}  // namespace assay

@@ -1,0 +1,144 @@
+#include "assay/format/pt.h"
+
+#include "assay/base/text.h"
+#include "assay/format/pt_objects.h"
+#include "assay/format/pt_writer.h"
+#include "assay/format/zip_tensor.h"
+#include "assay/tensor/dense.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace assay {
+namespace {
+
+constexpr std::string_view kPickle = "data.pkl";
+
+// The first entry is data.pkl, but newer torches may write small ones before it.
+bool sniff(Bytes head, int64_t /*file_size*/) {
+  const std::string_view name = first_entry_name(head);
+  const size_t slash = name.find('/');
+  if (slash == std::string_view::npos || slash == 0) return false;
+  const std::string_view inside = name.substr(slash + 1);
+  constexpr std::string_view kFiles[] = {kPickle,           "version",
+                                         ".format_version", ".storage_alignment",
+                                         "byteorder",       ".data/serialization_id",
+                                         "constants.pkl"};
+  if (std::find(std::begin(kFiles), std::end(kFiles), inside) != std::end(kFiles)) return true;
+  const bool storage = inside.starts_with("data/") && parse_int(inside.substr(5));
+  return storage || inside.starts_with(".data/") || inside.starts_with("code/");
+}
+
+class ZipStorages final : public PtStorages {
+ public:
+  ZipStorages(std::shared_ptr<const File> file, const ZipDirectory& directory, const std::string& folder,
+              bool big_endian)
+      : file_(std::move(file)), big_endian_(big_endian) {
+    const std::string prefix = folder + "data/";
+    for (const ZipEntry& entry : directory.entries)
+      if (entry.name.starts_with(prefix))
+        entries_.emplace(std::string_view(entry.name).substr(prefix.size()), &entry);
+  }
+
+  Result<int64_t> byte_size(std::string_view key) const override {
+    ASSAY_TRY(const ZipEntry* const entry, find(key));
+    return entry->size;
+  }
+  Result<OperandPtr> dense(std::string_view key, int64_t offset, TensorMeta meta) const override {
+    ASSAY_TRY(const ZipEntry* const entry, find(key));
+    ASSAY_TRY(OperandPtr tensor, dense_in_zip(file_, *entry, offset, std::move(meta)));
+    return big_endian_ ? byte_swapped(std::move(tensor)) : tensor;
+  }
+
+ private:
+  Result<const ZipEntry*> find(std::string_view key) const {
+    const auto found = entries_.find(key);
+    if (found == entries_.end())
+      return fail(ErrorKind::bad_format, "{}: the archive has no storage \"{}\", which the pickle wants",
+                  file_->name(), printable(key));
+    if (found->second->trouble) return tl::unexpected<Error>(*found->second->trouble);
+    return found->second;
+  }
+
+  std::shared_ptr<const File> file_;
+  std::unordered_map<std::string_view, const ZipEntry*> entries_;
+  bool big_endian_;
+};
+
+// "archive/", the one folder of the archive; an error for what is no tensor file.
+Result<std::string> archive_folder(const File& file, const ZipDirectory& directory) {
+  const ZipEntry* pickle = nullptr;
+  for (const ZipEntry& entry : directory.entries)
+    if (entry.name == kPickle ||
+        (entry.name.ends_with("/data.pkl") && std::count(entry.name.begin(), entry.name.end(), '/') == 1)) {
+      pickle = &entry;
+      break;
+    }
+  if (pickle == nullptr)
+    return fail(ErrorKind::bad_format, "{}: a zip without data.pkl is not a file of torch.save ({} entries)",
+                file.name(), directory.entries.size());
+  const std::string folder = pickle->name.substr(0, pickle->name.size() - kPickle.size());
+  for (const ZipEntry& entry : directory.entries)
+    if (entry.name == folder + "constants.pkl" || entry.name.starts_with(folder + "code/"))
+      return fail(ErrorKind::unsupported,
+                  "{}: is a TorchScript program (torch.jit.save); save its state_dict() with torch.save",
+                  file.name());
+  return folder;
+}
+
+Result<bool> is_big_endian(const std::shared_ptr<const File>& file, const ZipDirectory& directory,
+                           const std::string& folder) {
+  const ZipEntry* const entry = find_entry(directory, folder + "byteorder");
+  if (entry == nullptr) return false;
+  constexpr int64_t kMaxWord = 16;
+  ASSAY_TRY(const auto bytes, read_entry(file, *entry, kMaxWord));
+  const std::string_view word = trim(as_text(bytes));
+  if (word != "little" && word != "big")
+    return fail(ErrorKind::bad_format, "{}: byte order is \"{}\", little or big expected", file->name(),
+                printable(word));
+  return word == "big";
+}
+
+Result<PickleGraph> read_objects(const std::shared_ptr<const File>& file, const ZipEntry& entry,
+                                 int64_t memory) {
+  ASSAY_TRY(const OperandPtr bytes, dense_in_zip(file, entry, 0, {DType::u8, Shape{{entry.size}}}));
+  Scratch scratch;
+  const auto read = [&](int64_t offset, std::span<std::byte> out) {
+    return bytes->read(offset, std::ssize(out), out, scratch);
+  };
+  PickleInput input(read, 0, entry.size, memory, file->name());
+  return read_pickle(input, memory);
+}
+
+Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOptions& options) {
+  // A .pt that is no zip at all: the older container, or nothing of ours; its reader knows the words for
+  // both.
+  std::byte magic[4];
+  if (file->size() >= 4) ASSAY_TRY_DO(file->read(0, magic));
+  if (file->size() < 4 || !as_text(magic).starts_with("PK")) return pt_legacy_format.open(file, options);
+
+  ASSAY_TRY(const ZipDirectory directory, read_zip_directory(*file, options.memory));
+  ASSAY_TRY(const std::string folder, archive_folder(*file, directory));
+  ASSAY_TRY(const bool big_endian, is_big_endian(file, directory, folder));
+  ASSAY_TRY(const PickleGraph graph,
+            read_objects(file, *find_entry(directory, folder + std::string(kPickle)), options.memory));
+  TensorSet set;
+  set.extent = directory.extent;
+  if (set.extent < file->size())
+    set.warnings.push_back(fmt::format("{}: {} bytes follow the archive and are ignored", file->name(),
+                                       file->size() - set.extent));
+  const ZipStorages storages(file, directory, folder, big_endian);
+  ASSAY_TRY_DO(add_tensors(graph, storages, file->name(), options.memory, set));
+  return set;
+}
+
+}  // namespace
+
+const Format pt_format{.name = "pt",
+                       .suffixes = {".pt", ".pth"},
+                       .one_tensor = false,
+                       .sniff = sniff,
+                       .open = open,
+                       .write = write_pt};
+
+}  // namespace assay

@@ -1,0 +1,34 @@
+// The tensors in the graph of a .pt pickle: found by walking through its containers, named by the way there.
+#pragma once
+
+#include "assay/format/format.h"
+#include "assay/format/pickle.h"
+
+namespace assay {
+
+// What a persistent id of torch says: ('storage', class, key, location, count[, view]).
+struct PtStorageId {
+  std::string_view key;
+  std::optional<DType> dtype;  // empty for an untyped storage, and for quantised ones
+  int64_t element_size = 1;
+  int64_t count = 0;
+  int64_t view_offset = 0;  // elements; only files of torch before 0.4 have views of storages
+};
+// Nothing if it is not such an id.
+std::optional<PtStorageId> storage_id(const PickleGraph& graph, const PickleValue& persistent);
+
+// Where the container keeps the storages that the pickle refers to.
+class PtStorages {
+ public:
+  virtual ~PtStorages() = default;
+  virtual Result<int64_t> byte_size(std::string_view key) const = 0;
+  // Little-endian elements from byte `offset` of a storage. Precondition: they lie inside byte_size(key).
+  virtual Result<OperandPtr> dense(std::string_view key, int64_t offset, TensorMeta meta) const = 0;
+};
+
+// Adds every tensor to `set`. `memory` bounds names, tensors and arrays that the pickle itself holds.
+// An error if the pickle wants to import what it may not, and no tensor is left.
+Result<void> add_tensors(const PickleGraph& graph, const PtStorages& storages, const std::string& file_name,
+                         int64_t memory, TensorSet& set);
+
+}  // namespace assay

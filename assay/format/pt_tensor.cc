@@ -1,0 +1,251 @@
+#include "assay/format/pt_tensor.h"
+
+#include "assay/base/checked.h"
+#include "assay/base/text.h"
+#include "assay/format/npy_header.h"
+#include "assay/format/pickle_text.h"
+#include "assay/tensor/dense.h"
+#include "assay/tensor/gather.h"
+
+#include <algorithm>
+
+namespace assay {
+namespace {
+
+using Kind = PickleValue::Kind;
+
+constexpr size_t kMaxDims = 64;
+// A view with stride 0 may repeat a small storage as often as it likes; nobody saves one larger than this.
+constexpr int64_t kMaxRepeated = int64_t{1} << 36;
+
+template <class... Args>
+tl::unexpected<Error> bad(fmt::format_string<Args...> text, Args&&... args) {
+  return fail(ErrorKind::bad_format, text, std::forward<Args>(args)...);
+}
+
+bool is_string(const PickleValue& value) { return value.kind == Kind::text || value.kind == Kind::bytes; }
+
+bool is_contiguous(const Shape& shape, const std::vector<int64_t>& strides) {
+  int64_t expected = 1;
+  for (size_t i = shape.dims.size(); i-- > 0;) {
+    if (shape.dims[i] != 1 && strides[i] != expected) return false;
+    expected *= shape.dims[i];
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<PtStorageId> storage_id(const PickleGraph& graph, const PickleValue& persistent) {
+  if (persistent.kind != Kind::persistent) return std::nullopt;
+  const PickleValue& id = graph[persistent.items[0]];
+  if (id.kind != Kind::tuple || id.items.size() < 5) return std::nullopt;
+  const auto item = [&](size_t i) -> const PickleValue& { return graph[id.items[i]]; };
+  if (!is_string(item(0)) || item(0).text != "storage" || item(1).kind != Kind::global || !is_string(item(2)))
+    return std::nullopt;
+  const PtStorageClass* const storage_class = find_pt_storage_class(item(1).text);
+  if (storage_class == nullptr || item(4).kind != Kind::integer || item(4).integer < 0) return std::nullopt;
+  PtStorageId out{.key = item(2).text,
+                  .dtype = storage_class->dtype,
+                  .element_size = storage_class->element_size,
+                  .count = item(4).integer};
+  if (id.items.size() > 5 && item(5).kind == Kind::tuple && item(5).items.size() == 3) {
+    const PickleValue& offset = graph[item(5).items[1]];
+    if (offset.kind != Kind::integer || offset.integer < 0) return std::nullopt;
+    out.view_offset = offset.integer;
+  }
+  return out;
+}
+
+PtName meaning_of(const PickleGraph& graph, const PickleValue& call) {
+  const PickleValue& callable = graph[call.items[0]];
+  return callable.kind == Kind::global ? find_pt_name(callable.text) : PtName{};
+}
+
+std::optional<std::vector<int64_t>> PtTensorMaker::integers(PickleRef tuple) const {
+  const PickleValue* value = &graph_[tuple];
+  if (value->kind == Kind::call && graph_[value->items[0]].text == "torch.Size" &&
+      !graph_[value->items[1]].items.empty())
+    value = &graph_[graph_[value->items[1]].items[0]];
+  if ((value->kind != Kind::tuple && value->kind != Kind::list) || value->items.size() > kMaxDims)
+    return std::nullopt;
+  std::vector<int64_t> numbers;
+  for (const PickleRef ref : value->items) {
+    if (graph_[ref].kind != Kind::integer) return std::nullopt;
+    numbers.push_back(graph_[ref].integer);
+  }
+  return numbers;
+}
+
+Result<OperandPtr> PtTensorMaker::make(PickleRef call) const {
+  PickleRef state = graph_[call].state;
+  PtName name = meaning_of(graph_, graph_[call]);
+  const PickleValue* arguments = &graph_[graph_[call].items[1]];
+  // Ends: arguments are values made earlier than the call, so each step goes to a smaller reference.
+  for (;;) {
+    switch (name.meaning) {
+      case PtMeaning::tensor:
+        return from_storage(*arguments, false);
+      case PtMeaning::typed_tensor:
+        return from_storage(*arguments, true);
+      case PtMeaning::array:
+        return array(state);
+      case PtMeaning::buffer_array:
+        return buffer_array(*arguments);
+      case PtMeaning::unreadable:
+        return fail(ErrorKind::unsupported, "is {}", name.reason);
+      case PtMeaning::wrapper: {
+        if (arguments->items.empty() || graph_[arguments->items[0]].kind != Kind::call)
+          return bad("wraps something that is not a tensor");
+        const PickleValue& inner = graph_[arguments->items[0]];
+        name = meaning_of(graph_, inner);
+        state = inner.state;
+        arguments = &graph_[inner.items[1]];
+        break;
+      }
+      case PtMeaning::from_type: {
+        if (arguments->items.size() < 3 || graph_[arguments->items[2]].kind != Kind::tuple)
+          return bad("is rebuilt from too few arguments");
+        const PickleValue& function = graph_[arguments->items[0]];
+        const PickleValue& type = graph_[arguments->items[1]];
+        if (function.kind != Kind::global || type.kind != Kind::global)
+          return bad("is rebuilt by something without a name");
+        if (find_pt_name(type.text).meaning == PtMeaning::refused)
+          return fail(ErrorKind::unsupported, "refused: pickle wants to import {}; nothing is executed",
+                      printable(type.text));
+        name = find_pt_name(function.text);
+        arguments = &graph_[arguments->items[2]];
+        break;
+      }
+      case PtMeaning::refused:
+        return fail(ErrorKind::unsupported, "refused: pickle wants to import {}; nothing is executed",
+                    printable(name.name));
+      case PtMeaning::plain:
+      case PtMeaning::elements:
+      case PtMeaning::mapping:
+        return bad("is made of {}, which is not a tensor", name.name);
+    }
+  }
+}
+
+Result<OperandPtr> PtTensorMaker::from_storage(const PickleValue& arguments, bool typed) const {
+  const auto& items = arguments.items;
+  if (items.size() < (typed ? 7U : 4U)) return bad("is rebuilt from {} arguments, too few", items.size());
+  const auto id = storage_id(graph_, graph_[items[0]]);
+  if (!id) return bad("has no storage that we know");
+  std::optional<DType> dtype = id->dtype;
+  if (typed) {
+    dtype = find_torch_dtype(graph_[items[6]].text);
+    if (!dtype)
+      return fail(ErrorKind::unsupported, "has type {}, which is not supported",
+                  printable(graph_[items[6]].text));
+  }
+  if (!dtype) return fail(ErrorKind::unsupported, "has a storage without an element type that we know");
+  auto shape = integers(items[2]);
+  auto strides = integers(items[3]);
+  const PickleValue& offset = graph_[items[1]];
+  if (!shape || !strides || shape->size() != strides->size() || offset.kind != Kind::integer)
+    return bad("has a shape, strides or an offset that are not {} numbers", kMaxDims);
+  return view(*id, *dtype, Shape{std::move(*shape)}, std::move(*strides), offset.integer);
+}
+
+Result<OperandPtr> PtTensorMaker::view(const PtStorageId& id, DType dtype, Shape shape,
+                                       std::vector<int64_t> strides, int64_t offset) const {
+  const int64_t size = size_of(dtype);
+  ASSAY_TRY(const int64_t bytes, storages_.byte_size(id.key));
+  const auto claimed = checked_multiply(id.count, id.element_size);
+  if (!claimed || *claimed > bytes)
+    return bad("wants {} elements of {} bytes from storage {}, which has {} bytes", id.count, id.element_size,
+               printable(id.key), bytes);
+  const auto base = checked_multiply(id.view_offset, size);
+  if (!base || *base > bytes)
+    return bad("is a view from element {} of a storage of {} bytes", id.view_offset, bytes);
+  const int64_t available = (bytes - *base) / size;  // elements
+
+  const auto count = checked_product(shape.dims);
+  const auto total = count ? checked_multiply(*count, size) : std::nullopt;
+  if (!total) return bad("has shape {}, which is impossible", shape.text());
+  std::optional<int64_t> last = offset;
+  for (size_t i = 0; i < shape.dims.size() && *count > 0 && last; ++i) {
+    const auto reach = strides[i] >= 0 ? checked_multiply(shape.dims[i] - 1, strides[i]) : std::nullopt;
+    last = reach ? checked_add(*last, *reach) : std::nullopt;
+  }
+  if (offset < 0 || !last || (*count > 0 && *last >= available) || offset > available)
+    return bad("of shape {} with strides {} from element {} leaves its storage of {} elements", shape.text(),
+               Shape{strides}.text(), offset, available);
+  if (*count == 0 || is_contiguous(shape, strides))
+    return storages_.dense(id.key, *base + (*count == 0 ? 0 : offset * size), {dtype, std::move(shape)});
+  if (*count > std::max(kMaxRepeated, available))
+    return fail(ErrorKind::limit,
+                "of shape {} repeats a storage of {} elements; more than 2^36 elements are not expanded",
+                shape.text(), available);
+  // Only the part that the view touches, so that its elements need not be held apart from the rest of the
+  // storage.
+  ASSAY_TRY(OperandPtr touched,
+            storages_.dense(id.key, *base + offset * size, {dtype, Shape{{*last - offset + 1}}}));
+  return strided(std::move(touched), std::move(shape), strides, 0);
+}
+
+// ----- arrays of numpy: bytes inside the pickle
+
+std::optional<std::string> PtTensorMaker::bytes_of(PickleRef data) const {
+  const PickleValue& value = graph_[data];
+  if (value.kind == Kind::bytes) return value.text;
+  // Protocol 2 writes bytes as _codecs.encode(text, 'latin1').
+  if (value.kind != Kind::call || graph_[value.items[0]].text != "_codecs.encode") return std::nullopt;
+  const PickleValue& arguments = graph_[value.items[1]];
+  if (arguments.items.size() != 2 || graph_[arguments.items[0]].kind != Kind::text) return std::nullopt;
+  return to_latin1(graph_[arguments.items[0]].text);
+}
+
+// numpy.dtype('f4', …) with its byte order in the state: (3, '<', …).
+std::optional<std::string> PtTensorMaker::numpy_dtype(PickleRef dtype) const {
+  const PickleValue& call = graph_[dtype];
+  if (call.kind != Kind::call || graph_[call.items[0]].text != "numpy.dtype") return std::nullopt;
+  const PickleValue& arguments = graph_[call.items[1]];
+  if (arguments.items.empty() || !is_string(graph_[arguments.items[0]])) return std::nullopt;
+  const std::string& code = graph_[arguments.items[0]].text;
+  const PickleValue& state = graph_[call.state];
+  if (state.kind != Kind::tuple || state.items.size() < 2 || !is_string(graph_[state.items[1]])) return code;
+  return graph_[state.items[1]].text + code;
+}
+
+Result<OperandPtr> PtTensorMaker::from_bytes(PickleRef data, PickleRef dtype, PickleRef shape,
+                                             bool fortran_order) const {
+  const auto descr = numpy_dtype(dtype);
+  auto dims = integers(shape);
+  if (!descr || !dims) return bad("is a numpy array with a dtype or shape that we do not know");
+  ASSAY_TRY(const DType type, dtype_from_numpy(*descr, "numpy array"));
+  const auto bytes = bytes_of(data);
+  if (!bytes) return bad("is a numpy array without its bytes");
+  budget_ -= std::ssize(*bytes);
+  if (budget_ < 0)
+    return fail(ErrorKind::limit, "is one of too many numpy arrays for the memory limit; raise --memory");
+  NpyHeader header;
+  header.meta = {type, Shape{std::move(*dims)}};
+  header.big_endian = descr->starts_with('>');
+  header.fortran_order = fortran_order;
+  const auto count = checked_product(header.meta.shape.dims);
+  const auto needed = count ? checked_multiply(*count, size_of(type)) : std::nullopt;
+  if (needed != std::ssize(*bytes))
+    return bad("is a numpy array {}{} with {} bytes", assay::name(type), header.meta.shape.text(),
+               bytes->size());
+  const Bytes view = as_bytes(*bytes);
+  return tensor_from_npy(dense_in_memory(std::vector<std::byte>(view.begin(), view.end()), header.meta),
+                         header);
+}
+
+// _reconstruct(ndarray, (0,), b'b') with the state (1, shape, dtype, is_fortran, bytes).
+Result<OperandPtr> PtTensorMaker::array(PickleRef state) const {
+  const auto& items = graph_[state].items;
+  if (graph_[state].kind != Kind::tuple || items.size() != 5) return bad("is a numpy array without a state");
+  return from_bytes(items[4], items[2], items[1], graph_[items[3]].integer != 0);
+}
+
+Result<OperandPtr> PtTensorMaker::buffer_array(const PickleValue& arguments) const {
+  const auto& items = arguments.items;
+  if (items.size() != 4) return bad("is a numpy array from {} arguments", items.size());
+  return from_bytes(items[0], items[1], items[2], graph_[items[3]].text == "F");
+}
+
+}  // namespace assay

@@ -1,0 +1,38 @@
+// One tensor of a .pt pickle: the calls that make it, interpreted.
+#pragma once
+
+#include "assay/format/pt_names.h"
+#include "assay/format/pt_objects.h"
+
+namespace assay {
+
+// Meaning of what a value calls; `refused` if it calls something without a name.
+PtName meaning_of(const PickleGraph& graph, const PickleValue& call);
+
+class PtTensorMaker {
+ public:
+  // Arrays of numpy are copied out of the pickle; their bytes are taken from `budget`.
+  PtTensorMaker(const PickleGraph& graph, const PtStorages& storages, int64_t& budget)
+      : graph_(graph), storages_(storages), budget_(budget) {}
+
+  // Precondition: a call whose meaning is one of the tensor kinds. Messages do not name the file or the
+  // tensor, unless they come from the storages.
+  Result<OperandPtr> make(PickleRef call) const;
+
+ private:
+  Result<OperandPtr> from_storage(const PickleValue& arguments, bool typed) const;
+  Result<OperandPtr> view(const PtStorageId& id, DType dtype, Shape shape, std::vector<int64_t> strides,
+                          int64_t offset) const;
+  Result<OperandPtr> array(PickleRef state) const;
+  Result<OperandPtr> buffer_array(const PickleValue& arguments) const;
+  Result<OperandPtr> from_bytes(PickleRef data, PickleRef dtype, PickleRef shape, bool fortran_order) const;
+  std::optional<std::string> numpy_dtype(PickleRef dtype) const;
+  std::optional<std::string> bytes_of(PickleRef data) const;
+  std::optional<std::vector<int64_t>> integers(PickleRef tuple) const;
+
+  const PickleGraph& graph_;
+  const PtStorages& storages_;
+  int64_t& budget_;
+};
+
+}  // namespace assay

@@ -1,0 +1,37 @@
+// The JSON texts of safetensors: the header of a file, and the index of a checkpoint in several files.
+#pragma once
+
+#include "assay/base/result.h"
+#include "assay/tensor/dtype.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace assay {
+
+// One entry of the header as it stands there; nothing is checked but the JSON.
+struct SafetensorsEntry {
+  std::string name;
+  std::optional<std::string> dtype;
+  std::optional<std::vector<int64_t>> shape;
+  std::optional<std::vector<int64_t>> offsets;
+  std::string trouble;  // a value of the wrong kind
+};
+
+// `file` is for messages, `memory` limits the number of entries. Nesting costs no stack.
+Result<std::vector<SafetensorsEntry>> parse_safetensors_header(std::string_view json, std::string_view file,
+                                                               int64_t memory);
+
+struct ShardEntry {
+  std::string name, shard;
+};
+Result<std::vector<ShardEntry>> parse_safetensors_index(std::string_view json, std::string_view file,
+                                                        int64_t memory);
+
+std::optional<DType> find_safetensors_dtype(std::string_view name);  // "BF16"
+std::string_view safetensors_dtype(DType dtype);                     // empty: the format cannot hold it
+
+}  // namespace assay

@@ -1,0 +1,59 @@
+#include "assay/format/atb_bin.h"
+#include "assay/format/format.h"
+#include "assay/format/ge_dump.h"
+#include "assay/format/npy.h"
+#include "assay/format/npz.h"
+#include "assay/format/pt.h"
+#include "assay/format/raw.h"
+#include "assay/format/safetensors.h"
+
+#include "assay/base/text.h"
+
+#include <algorithm>
+
+namespace assay {
+
+// In the order they are tried: those with a magic number first, those that must look closer later.
+std::span<const Format* const> formats() {
+  static const Format* const kTable[] = {
+      &npy_format,         &pt_format,       &npz_format,  // a .pt is a zip too: asked before .npz
+      &atb_bin_format,     &pt_legacy_format, &safetensors_format, &safetensors_index_format,
+      &ge_dump_format,
+      &raw_format,  // only with --dtype; recognises nothing by itself
+  };
+  return kTable;
+}
+
+const Format* find_format(std::string_view name) {
+  const auto all = formats();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Format* f) { return f->name == name; });
+  return found == all.end() ? nullptr : *found;
+}
+
+const Format* find_format_by_suffix(const fs::path& path) {
+  const std::string file_name = to_lower(path.filename().string());
+  for (const Format* format : formats())
+    for (const std::string_view suffix : format->suffixes)
+      if (file_name.ends_with(suffix)) return format;
+  return nullptr;
+}
+
+Result<const Format*> recognise_file(const File& file) {
+  std::byte head[kSniffBytes];
+  ASSAY_TRY(const int64_t got, file.read_some(0, head));
+  for (const Format* format : formats())
+    if (format->sniff(Bytes(head, static_cast<size_t>(got)), file.size())) return format;
+  return find_format_by_suffix(file.path());
+}
+
+Result<TensorSet> open_tensors(const fs::path& path, const FormatOptions& options) {
+  ASSAY_TRY(const auto file, File::open(path));
+  if (options.raw_dtype) return raw_format.open(file, options);
+  if (file->size() == 0) return fail(ErrorKind::bad_format, "{}: is empty", file->name());
+  ASSAY_TRY(const Format* const format, recognise_file(*file));
+  if (format == nullptr)
+    return fail(ErrorKind::bad_format, "{}: is not a tensor file we know; for raw bytes pass --dtype and --shape", file->name());
+  return format->open(file, options);
+}
+
+}  // namespace assay

@@ -1,0 +1,54 @@
+// Which items belong together, and why.
+#pragma once
+
+#include "assay/model/dump.h"
+
+namespace assay {
+
+enum class Side : uint8_t { mine, golden };
+
+// Frames that are compared together. Several per side where ranks are joined.
+struct Section {
+  At at;
+  std::vector<FrameInfo> mine, golden;
+};
+
+struct Indexed {
+  At at;
+  std::vector<Frame> mine, golden;
+
+  const std::vector<Frame>& frames(Side side) const { return side == Side::mine ? mine : golden; }
+};
+
+struct ItemId {
+  int32_t frame = 0, node = 0, item = 0;
+  friend bool operator==(const ItemId&, const ItemId&) = default;
+};
+
+enum class Why : uint8_t { same_name, same_stem, only_one_each, same_position, nothing_fits };
+std::string_view text(Why why);  // "same name"
+
+struct Pair {
+  std::optional<ItemId> mine, golden;  // one may be empty: unmatched
+  Why why = Why::nothing_fits;
+};
+
+// The pairs of one operator, in report order.
+struct PairedNode {
+  std::string_view name;
+  int64_t order = 0;  // execution order: what "first" means in the first divergence
+  std::vector<Pair> pairs;
+};
+
+struct Pairing {
+  std::vector<PairedNode> nodes;
+};
+
+struct Matched {
+  Indexed frames;
+  Pairing pairing;
+
+  const Item& item(Side side, const ItemId& id) const { return frames.frames(side)[id.frame].nodes[id.node].items[id.item]; }
+};
+
+}  // namespace assay
