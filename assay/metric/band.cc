@@ -1,0 +1,115 @@
+#include "assay/metric/band.h"
+
+#include "assay/base/cancel.h"
+#include "assay/metric/pair_gatherer.h"
+
+#include <fmt/format.h>
+#include <md5.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace assay {
+namespace {
+
+constexpr int kScale = 512;  // half the exponent range of f64
+
+template <class Update>
+Result<void> for_each_block(const Operand& operand, Scratch& scratch, Update update) {
+  const int64_t total = operand.meta.shape.count();
+  for (int64_t first = 0; first < total; first += kBlockElements) {
+    ASSAY_TRY_DO(check_cancelled());
+    ASSAY_TRY(const Block block, operand.block(first, std::min(kBlockElements, total - first), scratch));
+    update(block.bytes());
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Gathered> gather_band(const Operand& mine, const Operand& golden, GatherMask needs, int scale, int64_t first, int64_t count,
+                             PairScratch& scratch) {
+  const DType mine_dtype = mine.meta.dtype, golden_dtype = golden.meta.dtype;
+  PairGatherer gatherer(mine_dtype, golden_dtype, needs, first * components(mine_dtype), scale);
+  for (int64_t done = 0; done < count; done += kBlockElements) {
+    ASSAY_TRY_DO(check_cancelled());
+    const int64_t part = std::min(kBlockElements, count - done);
+    ASSAY_TRY(const Block a, mine.block(first + done, part, scratch.mine));
+    ASSAY_TRY(const Block b, golden.block(first + done, part, scratch.golden));
+    gatherer.add(a, b);
+  }
+  return gatherer.take();
+}
+
+Result<Gathered> gather_pair(const Operand& mine, const Operand& golden, GatherMask needs, PairScratch& scratch) {
+  const int64_t total = mine.meta.shape.count();
+  const auto pass = [&](int scale) -> Result<Gathered> {
+    scratch.forget();
+    ASSAY_TRY(Gathered all, gather_band(mine, golden, needs, scale, 0, std::min(kBandElements, total), scratch));
+    for (int64_t first = kBandElements; first < total; first += kBandElements) {
+      ASSAY_TRY(const Gathered band,
+                gather_band(mine, golden, needs, scale, first, std::min(kBandElements, total - first), scratch));
+      all.merge(band);
+    }
+    return all;
+  };
+  ASSAY_TRY(Gathered gathered, pass(0));
+  if (const int scale = better_scale(gathered)) {
+    ASSAY_TRY(gathered, pass(scale));
+  }
+  ASSAY_TRY_DO(add_checksums(mine, golden, needs, scratch, gathered));
+  return gathered;
+}
+
+int better_scale(const Gathered& gathered) {
+  const PairSums& p = gathered.pair;
+  if (p.scale != 0 || (gathered.mine_dtype != DType::f64 && gathered.golden_dtype != DType::f64 &&
+                       gathered.mine_dtype != DType::c128 && gathered.golden_dtype != DType::c128))
+    return 0;
+  if (!std::isfinite(p.mine.sum_squares) || !std::isfinite(p.golden.sum_squares) || !std::isfinite(p.diff_squares)) return -kScale;
+  const auto vanished = [](const SideSums& side) {
+    const double largest = std::max(std::abs(side.min), std::abs(side.max));
+    return largest > 0 && std::isfinite(largest) && largest < 0x1p-450;
+  };
+  const auto is_zero = [](const SideSums& side) { return side.min == 0 && side.max == 0; };
+  const bool mine = vanished(p.mine), golden = vanished(p.golden);
+  return (mine && (golden || is_zero(p.golden))) || (golden && is_zero(p.mine)) ? kScale : 0;
+}
+
+Result<std::string> crc32_of(const Operand& operand, Scratch& scratch) {
+  scratch.forget();
+  uLong crc = ::crc32(0, nullptr, 0);
+  ASSAY_TRY_DO(for_each_block(operand, scratch, [&](Bytes bytes) {
+    crc = ::crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
+  }));
+  return fmt::format("{:08x}", crc);
+}
+
+Result<std::string> md5_of(const Operand& operand, Scratch& scratch) {
+  scratch.forget();
+  MD5_CTX context;
+  ::MD5Init(&context);
+  ASSAY_TRY_DO(for_each_block(operand, scratch, [&](Bytes bytes) {
+    ::MD5Update(&context, reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+  }));
+  uint8_t digest[MD5_DIGEST_LENGTH];
+  ::MD5Final(digest, &context);
+  std::string text;
+  for (const uint8_t byte : digest) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+Result<void> add_checksums(const Operand& mine, const Operand& golden, GatherMask needs, PairScratch& scratch, Gathered& into) {
+  if (needs & gather::crc32) {
+    ASSAY_TRY(into.mine_crc32, crc32_of(mine, scratch.mine));
+    ASSAY_TRY(into.golden_crc32, crc32_of(golden, scratch.golden));
+  }
+  if (needs & gather::md5) {
+    ASSAY_TRY(into.mine_md5, md5_of(mine, scratch.mine));
+    ASSAY_TRY(into.golden_md5, md5_of(golden, scratch.golden));
+  }
+  return {};
+}
+
+}  // namespace assay

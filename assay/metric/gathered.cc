@@ -1,0 +1,103 @@
+#include "assay/metric/gathered.h"
+
+#include "assay/metric/tile_kernels.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace assay {
+namespace {
+
+void merge_side(SideSums& into, const SideSums& later) {
+  into.sum += later.sum;
+  into.sum_squares += later.sum_squares;
+  into.min = std::min(into.min, later.min);
+  into.max = std::max(into.max, later.max);
+  into.nans += later.nans;
+  into.infs += later.infs;
+}
+
+void merge_pair(PairSums& into, const PairSums& later) {
+  const bool into_mismatch = into.nonfinite_mismatch > 0, later_mismatch = later.nonfinite_mismatch > 0;
+  if (later.worst >= 0 && !into_mismatch && (later_mismatch || into.worst < 0 || later.max_abs > into.max_abs)) {
+    into.worst = later.worst;
+    into.worst_mine = later.worst_mine;
+    into.worst_golden = later.worst_golden;
+  }
+  merge_side(into.mine, later.mine);
+  merge_side(into.golden, later.golden);
+  into.count += later.count;
+  into.finite += later.finite;
+  into.equal += later.equal;
+  into.nonfinite_mismatch += later.nonfinite_mismatch;
+  into.dot += later.dot;
+  into.diff_squares += later.diff_squares;
+  into.diff += later.diff;
+  into.abs_diff += later.abs_diff;
+  into.max_abs = std::max(into.max_abs, later.max_abs);
+}
+
+void merge_relative(RelativeSums& into, const RelativeSums& later) {
+  into.max_msit = std::max(into.max_msit, later.max_msit);
+  into.sum_msit += later.sum_msit;
+  into.max_abs_msit = std::max(into.max_abs_msit, later.max_abs_msit);
+  into.sum_abs_msit += later.sum_abs_msit;
+  into.max_msprobe = std::max(into.max_msprobe, later.max_msprobe);
+  into.max = std::max(into.max, later.max);
+  into.sum += later.sum;
+  into.zero_golden += later.zero_golden;
+  into.under_1e3 += later.under_1e3;
+  into.under_5e3 += later.under_5e3;
+}
+
+// exp(from - to) where to >= from; 0 for a side that has seen nothing yet.
+double rescale(double from, double to) { return std::isinf(from) ? 0.0 : tile::exp_nonpositive(from - to); }
+
+void merge_histogram(std::unique_ptr<LogHistogram>& into, const std::unique_ptr<LogHistogram>& later) {
+  if (into && later) into->merge(*later);
+}
+
+}  // namespace
+
+void LogHistogram::merge(const LogHistogram& other) {
+  for (size_t i = 0; i < kBins; ++i) counts_[i] += other.counts_[i];
+  total_ += other.total_;
+}
+
+double LogHistogram::quantile(double q) const {
+  if (total_ == 0) return std::nan("");
+  const auto wanted = static_cast<uint64_t>(std::ceil(q * static_cast<double>(total_)));
+  uint64_t below = 0;
+  size_t bin = 0;
+  while (bin + 1 < kBins && below + counts_[bin] < std::max<uint64_t>(wanted, 1)) below += counts_[bin++];
+  const auto edge = [](size_t i) {
+    return static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(i) << kShift));
+  };
+  if (bin == 0 || bin + 1 == kBins) return edge(bin);
+  const double low = edge(bin), high = edge(bin + 1);
+  if (low == std::floor(low) && high - low <= 1) return low;  // counts and ULPs: the only integer in the bin
+  return (low + high) / 2;
+}
+
+void SoftmaxSums::merge(const SoftmaxSums& later) {
+  const double mine_top = std::max(mine_peak, later.mine_peak);
+  const double golden_top = std::max(golden_peak, later.golden_peak);
+  mine_z = mine_z * rescale(mine_peak, mine_top) + later.mine_z * rescale(later.mine_peak, mine_top);
+  const double old_weight = rescale(golden_peak, golden_top), new_weight = rescale(later.golden_peak, golden_top);
+  golden_z = golden_z * old_weight + later.golden_z * new_weight;
+  cross = cross * old_weight + later.cross * new_weight;
+  mine_peak = mine_top;
+  golden_peak = golden_top;
+}
+
+void Gathered::merge(const Gathered& later) {
+  merge_pair(pair, later.pair);
+  merge_relative(relative, later.relative);
+  ulp.max = std::max(ulp.max, later.ulp.max);
+  ulp.sum += later.ulp.sum;
+  merge_histogram(abs_diff, later.abs_diff);
+  merge_histogram(ulps, later.ulps);
+  softmax.merge(later.softmax);
+}
+
+}  // namespace assay

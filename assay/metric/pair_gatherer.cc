@@ -1,0 +1,407 @@
+#include "assay/metric/pair_gatherer.h"
+
+#include "assay/metric/rank.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace assay {
+namespace {
+
+using tile::kTile;
+
+bool is_integer(DType dtype) {
+  const DTypeKind kind = info(dtype).kind;
+  return kind == DTypeKind::integer || kind == DTypeKind::natural || kind == DTypeKind::truth;
+}
+
+bool is_wide_integer(DType dtype) { return dtype == DType::i64 || dtype == DType::u64; }
+
+// A bit pattern of the type orders like its value once the sign is taken care of.
+bool is_sign_magnitude16(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
+
+// Holds the difference of any two 64-bit integers.
+__extension__ using Wide = __int128;
+
+// A 64-bit component, signed or not.
+Wide load_integer(DType dtype, const std::byte* from, int64_t i) {
+  const Bytes rest(from + i * 8, 8);
+  if (dtype == DType::u64) return load_le<uint64_t>(rest);
+  return load_le<int64_t>(rest);
+}
+
+bool is_aligned(const std::byte* at, size_t to) { return reinterpret_cast<uintptr_t>(at) % to == 0; }
+
+}  // namespace
+
+DType coarser(DType a, DType b) {
+  a = component(a);
+  b = component(b);
+  if (is_real(a) != is_real(b)) return is_real(a) ? a : b;
+  if (is_real(a)) return info(b).mantissa_bits < info(a).mantissa_bits ? b : a;
+  return a;
+}
+
+struct PairGatherer::Buffers {
+  alignas(64) float a[kTile], b[kTile];
+  alignas(64) float clean_a[kTile], clean_b[kTile];
+  alignas(64) double wide_a[kTile], wide_b[kTile], d[kTile];
+  alignas(64) double clean_wide_a[kTile], clean_wide_b[kTile];
+  alignas(64) uint32_t pattern_a[kTile], pattern_b[kTile];
+  alignas(64) std::byte raw_a[kTile * 8], raw_b[kTile * 8];
+  bool finite[kTile];
+};
+
+PairGatherer::PairGatherer(DType mine, DType golden, GatherMask needs, int64_t first, int scale)
+    : mine_(component(mine)),
+      golden_(component(golden)),
+      ulp_dtype_(coarser(mine, golden)),
+      needs_(needs),
+      work_(fits_f32(mine_) && fits_f32(golden_)                                                      ? Work::f32
+            : is_integer(mine_) && is_integer(golden_) && (is_wide_integer(mine_) || is_wide_integer(golden_)) ? Work::integers
+                                                                                                      : Work::f64),
+      factor_(std::ldexp(1.0, scale)),
+      next_(first),
+      buffers_(std::make_unique_for_overwrite<Buffers>()) {
+  out_.mine_dtype = mine;
+  out_.golden_dtype = golden;
+  out_.ulp.dtype = ulp_dtype_;
+  out_.pair.scale = scale;
+  if (needs & gather::quantiles) out_.abs_diff = std::make_unique<LogHistogram>();
+  if (needs & gather::ulp_quantiles) out_.ulps = std::make_unique<LogHistogram>();
+}
+
+PairGatherer::~PairGatherer() = default;
+
+void PairGatherer::add(const Block& mine, const Block& golden) {
+  ASSAY_CHECK(mine.count * components(mine.dtype) == golden.count * components(golden.dtype));
+  const int64_t total = mine.count * components(mine.dtype);
+  for (int64_t done = 0; done < total; done += kTile) {
+    const int64_t n = std::min(kTile, total - done);
+    add_tile(mine.data + done * size_of(mine_), golden.data + done * size_of(golden_), n);
+    next_ += n;
+  }
+}
+
+void PairGatherer::add_tile(const std::byte* mine, const std::byte* golden, int64_t n) {
+  out_.pair.count += n;
+  if (work_ == Work::f32)
+    add_f32(mine, golden, n);
+  else
+    add_f64(mine, golden, n);
+}
+
+void PairGatherer::add_f32(const std::byte* mine, const std::byte* golden, int64_t n) {
+  Buffers& t = *buffers_;
+  const auto as_floats = [n](DType dtype, const std::byte* from, float* buffer) -> const float* {
+    if (dtype == DType::f32 && is_aligned(from, alignof(float))) return reinterpret_cast<const float*>(from);
+    to_f32(dtype, from, n, buffer);
+    return buffer;
+  };
+  const float* a = as_floats(mine_, mine, t.a);
+  const float* b = as_floats(golden_, golden, t.b);
+  const bool ulp_in_pass = ulp_dtype_ == DType::f32;
+  const bool wants_ulp = (needs_ & (gather::ulp | gather::ulp_quantiles)) != 0;
+  const bool integers = is_integer(mine_) && is_integer(golden_);
+  tile::Wanted wanted;
+  wanted.ulp = ulp_in_pass && (needs_ & gather::ulp);
+  wanted.means = (needs_ & gather::means) || (wants_ulp && integers);
+  wanted.relative = (needs_ & gather::relative) && !golden_has_small_;
+
+  tile::Measured m = tile::measure(a, b, n, wanted);
+  bool all_finite = true;
+  int64_t left = n;
+  if (!std::isfinite(m.core.aa) || !std::isfinite(m.core.bb)) {
+    all_finite = false;
+    left = set_aside_nonfinite(a, b, n, t.clean_a, t.clean_b);
+    a = t.clean_a;
+    b = t.clean_b;
+    m = tile::measure(a, b, n, wanted);
+    m.core.equal -= n - left;  // what was set aside was counted apart
+    extremes_of_finite(a, b, n, m.core);
+    m.relative_done = false;
+  }
+  find_worst(a, b, nullptr, n, m.core.max_abs);
+  add_core(m.core, left);
+
+  if (needs_ & gather::relative) {
+    if (!m.relative_done) {
+      const bool fits = m.core.max_abs <= static_cast<double>(std::numeric_limits<float>::max());
+      if (!fits) {
+        std::copy(a, a + n, t.wide_a);
+        std::copy(b, b + n, t.wide_b);
+      }
+      m.relative = fits ? tile::relative(a, b, n) : tile::relative(t.wide_a, t.wide_b, nullptr, n, 1);
+      m.relative.under_1e3 -= n - left;  // a pair that was set aside looks like 0 against 0
+      m.relative.under_5e3 -= n - left;
+      golden_has_small_ = true;
+    }
+    add_relative(m.relative);
+  }
+  if (needs_ & gather::softmax) softmax_of_finite(a, b, n, m.core, all_finite);
+  if (needs_ & gather::quantiles)
+    for (int64_t i = 0; i < n; ++i)
+      if (all_finite || t.finite[i]) out_.abs_diff->add(std::abs(a[i] - b[i]));
+  if (!wants_ulp) return;
+  if (integers) {
+    add_ulp({static_cast<uint64_t>(m.core.max_abs), m.core.abs_diff});
+    if (out_.ulps)
+      for (int64_t i = 0; i < n; ++i) out_.ulps->add(std::abs(a[i] - b[i]));
+    return;
+  }
+  if (wanted.ulp && !(needs_ & gather::ulp_quantiles)) return add_ulp(m.ulp);
+  ulp_of_reals(all_finite ? mine : nullptr, all_finite ? golden : nullptr, n, a, b);
+}
+
+void PairGatherer::add_f64(const std::byte* mine, const std::byte* golden, int64_t n) {
+  Buffers& t = *buffers_;
+  to_f64(mine_, mine, n, t.wide_a);
+  to_f64(golden_, golden, n, t.wide_b);
+  const double* d = nullptr;
+  if (work_ == Work::integers) {
+    // f64 cannot hold all 64-bit integers; their difference is taken before they are rounded.
+    const auto at = [](DType dtype, const std::byte* from, const double* rounded, int64_t i) -> Wide {
+      return is_wide_integer(dtype) ? load_integer(dtype, from, i) : static_cast<Wide>(rounded[i]);
+    };
+    for (int64_t i = 0; i < n; ++i)
+      t.d[i] = static_cast<double>(at(mine_, mine, t.wide_a, i) - at(golden_, golden, t.wide_b, i));
+    d = t.d;
+  }
+  if (factor_ != 1)
+    for (int64_t i = 0; i < n; ++i) {
+      t.wide_a[i] *= factor_;
+      t.wide_b[i] *= factor_;
+    }
+  const double* a = t.wide_a;
+  const double* b = t.wide_b;
+  tile::Core core = tile::measure(a, b, d, n);
+  bool all_finite = true;
+  int64_t left = n;
+  if (!std::isfinite(core.aa) || !std::isfinite(core.bb)) {
+    left = set_aside_nonfinite(a, b, n, t.clean_wide_a, t.clean_wide_b);
+    all_finite = left == n;  // finite values may have overflowed when squared
+    a = t.clean_wide_a;
+    b = t.clean_wide_b;
+    core = tile::measure(a, b, d, n);
+    core.equal -= n - left;
+    extremes_of_finite(a, b, n, core);
+  }
+  find_worst(a, b, d, n, core.max_abs);
+  const double back = 1 / factor_;
+  for (double* linear : {&core.sum_a, &core.sum_b, &core.diff, &core.abs_diff, &core.max_abs, &core.min_a, &core.max_a,
+                         &core.min_b, &core.max_b})
+    *linear *= back;
+  add_core(core, left);
+
+  if (needs_ & gather::relative) {
+    tile::Relative r = tile::relative(a, b, d, n, factor_);
+    r.max_abs_msit *= back;
+    r.sum_abs_msit *= back;
+    r.under_1e3 -= n - left;
+    r.under_5e3 -= n - left;
+    add_relative(r);
+  }
+  if (factor_ != 1) {  // what follows wants the values themselves
+    for (int64_t i = 0; i < n; ++i) {
+      t.clean_wide_a[i] = a[i] * back;
+      t.clean_wide_b[i] = b[i] * back;
+    }
+    a = t.clean_wide_a;
+    b = t.clean_wide_b;
+  }
+  if (needs_ & gather::softmax) softmax_of_finite(a, b, n, core, all_finite);
+  if (needs_ & gather::quantiles)
+    for (int64_t i = 0; i < n; ++i)
+      if (all_finite || t.finite[i]) out_.abs_diff->add(static_cast<float>(std::abs(d != nullptr ? d[i] : a[i] - b[i])));
+  if (!(needs_ & (gather::ulp | gather::ulp_quantiles))) return;
+  if (is_integer(mine_) && is_integer(golden_)) {
+    for (int64_t i = 0; i < n; ++i) t.d[i] = std::abs(d != nullptr ? d[i] : a[i] - b[i]);
+    return ulp_of_integers(t.d, n);
+  }
+  ulp_of_doubles(a, b, n);
+}
+
+void PairGatherer::add_core(const tile::Core& core, int64_t finite) {
+  PairSums& p = out_.pair;
+  p.finite += finite;
+  p.equal += core.equal;
+  p.dot += core.ab;
+  p.diff_squares += core.dd;
+  p.diff += core.diff;
+  p.abs_diff += core.abs_diff;
+  if (finite > 0) p.max_abs = std::max(p.max_abs, core.max_abs);
+  p.mine.sum += core.sum_a;
+  p.golden.sum += core.sum_b;
+  p.mine.sum_squares += core.aa;
+  p.golden.sum_squares += core.bb;
+  p.mine.min = std::min(p.mine.min, core.min_a);
+  p.mine.max = std::max(p.mine.max, core.max_a);
+  p.golden.min = std::min(p.golden.min, core.min_b);
+  p.golden.max = std::max(p.golden.max, core.max_b);
+}
+
+// Call before add_core: compares with the maximum of the tiles before this one.
+template <class T>
+void PairGatherer::find_worst(const T* a, const T* b, const double* d, int64_t n, double max_abs) {
+  PairSums& p = out_.pair;
+  if (p.nonfinite_mismatch > 0 || max_abs == 0 || !(max_abs / factor_ > p.max_abs)) return;
+  for (int64_t i = 0; i < n; ++i) {
+    const double size = std::abs(d != nullptr ? d[i] : static_cast<double>(a[i]) - static_cast<double>(b[i]));
+    if (size != max_abs) continue;
+    p.worst = next_ + i;
+    p.worst_mine = static_cast<double>(a[i]) / factor_;
+    p.worst_golden = static_cast<double>(b[i]) / factor_;
+    return;
+  }
+}
+
+// Copies the tile with both elements zero wherever either is not finite, and counts those places. Answers how many are left.
+template <class T>
+int64_t PairGatherer::set_aside_nonfinite(const T* a, const T* b, int64_t n, T* clean_a, T* clean_b) {
+  PairSums& p = out_.pair;
+  int64_t left = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const T x = a[i], y = b[i];
+    const bool finite = std::isfinite(x) && std::isfinite(y);
+    buffers_->finite[i] = finite;
+    clean_a[i] = finite ? x : T{0};
+    clean_b[i] = finite ? y : T{0};
+    left += finite;
+    if (finite) continue;
+    p.mine.nans += std::isnan(x);
+    p.mine.infs += std::isinf(x);
+    p.golden.nans += std::isnan(y);
+    p.golden.infs += std::isinf(y);
+    if (x == y || (std::isnan(x) && std::isnan(y))) {
+      ++p.equal;
+      continue;
+    }
+    if (p.nonfinite_mismatch++ > 0) continue;
+    p.worst = next_ + i;
+    p.worst_mine = static_cast<double>(x);
+    p.worst_golden = static_cast<double>(y);
+  }
+  return left;
+}
+
+template <class T>
+void PairGatherer::extremes_of_finite(const T* a, const T* b, int64_t n, tile::Core& core) {
+  core.min_a = core.min_b = std::numeric_limits<double>::infinity();
+  core.max_a = core.max_b = -std::numeric_limits<double>::infinity();
+  for (int64_t i = 0; i < n; ++i) {
+    if (!buffers_->finite[i]) continue;
+    core.min_a = std::min(core.min_a, static_cast<double>(a[i]));
+    core.max_a = std::max(core.max_a, static_cast<double>(a[i]));
+    core.min_b = std::min(core.min_b, static_cast<double>(b[i]));
+    core.max_b = std::max(core.max_b, static_cast<double>(b[i]));
+  }
+}
+
+template <class T>
+void PairGatherer::softmax_of_finite(const T* a, const T* b, int64_t n, const tile::Core& core, bool all_finite) {
+  if (all_finite) return add_softmax(tile::softmax(a, b, n, core.max_a, core.max_b), core.max_a, core.max_b);
+  if (std::isinf(core.max_a)) return;  // nothing finite here
+  tile::Softmax sums;
+  for (int64_t i = 0; i < n; ++i) {
+    if (!buffers_->finite[i]) continue;
+    const double x = static_cast<double>(a[i]), y = static_cast<double>(b[i]);
+    const double weight = tile::exp_nonpositive(y - core.max_b);
+    sums.za += tile::exp_nonpositive(x - core.max_a);
+    sums.zb += weight;
+    sums.cross += weight * (y - x);
+  }
+  add_softmax(sums, core.max_a, core.max_b);
+}
+
+void PairGatherer::add_softmax(const tile::Softmax& sums, double mine_peak, double golden_peak) {
+  out_.softmax.merge({mine_peak, sums.za, golden_peak, sums.zb, sums.cross});
+}
+
+void PairGatherer::add_relative(const tile::Relative& r) {
+  RelativeSums& s = out_.relative;
+  s.max = std::max(s.max, r.max);
+  s.sum += r.sum;
+  s.max_msit = std::max(s.max_msit, r.max_msit);
+  s.sum_msit += r.sum_msit;
+  s.max_abs_msit = std::max(s.max_abs_msit, r.max_abs_msit);
+  s.sum_abs_msit += r.sum_abs_msit;
+  s.max_msprobe = std::max(s.max_msprobe, r.max_msprobe);
+  s.under_1e3 += r.under_1e3;
+  s.under_5e3 += r.under_5e3;
+  s.zero_golden += r.zero_golden;
+}
+
+void PairGatherer::add_ulp(const tile::Ulp& ulp) {
+  out_.ulp.max = std::max(out_.ulp.max, ulp.max);
+  out_.ulp.sum += ulp.sum;
+}
+
+// a, b: the values; mine, golden: the bytes as they came, or null where elements were set aside.
+void PairGatherer::ulp_of_reals(const std::byte* mine, const std::byte* golden, int64_t n, const float* a, const float* b) {
+  Buffers& t = *buffers_;
+  if (ulp_dtype_ == DType::f32)
+    return ulp_of_patterns(reinterpret_cast<const uint32_t*>(a), reinterpret_cast<const uint32_t*>(b), n);
+  if (!is_sign_magnitude16(ulp_dtype_)) {
+    std::copy(a, a + n, t.wide_a);
+    std::copy(b, b + n, t.wide_b);
+    return ulp_by_rank(t.wide_a, t.wide_b, n);
+  }
+  const auto patterns = [&](DType dtype, const std::byte* raw, const float* values, uint32_t* buffer) -> const uint16_t* {
+    if (raw != nullptr && dtype == ulp_dtype_ && is_aligned(raw, alignof(uint16_t)))
+      return reinterpret_cast<const uint16_t*>(raw);
+    auto* narrow = reinterpret_cast<uint16_t*>(buffer);
+    ulp_dtype_ == DType::f16 ? tile::narrow_to_f16(values, n, narrow) : tile::narrow_to_bf16(values, n, narrow);
+    return narrow;
+  };
+  ulp_of_patterns(patterns(mine_, mine, a, t.pattern_a), patterns(golden_, golden, b, t.pattern_b), n);
+}
+
+void PairGatherer::ulp_of_doubles(const double* a, const double* b, int64_t n) {
+  Buffers& t = *buffers_;
+  if (ulp_dtype_ == DType::f64)
+    return ulp_of_patterns(reinterpret_cast<const uint64_t*>(a), reinterpret_cast<const uint64_t*>(b), n);
+  if (ulp_dtype_ == DType::f32) {
+    for (int64_t i = 0; i < n; ++i) {
+      t.pattern_a[i] = std::bit_cast<uint32_t>(static_cast<float>(a[i]));
+      t.pattern_b[i] = std::bit_cast<uint32_t>(static_cast<float>(b[i]));
+    }
+    return ulp_of_patterns(t.pattern_a, t.pattern_b, n);
+  }
+  if (!is_sign_magnitude16(ulp_dtype_)) return ulp_by_rank(a, b, n);
+  from_f64(ulp_dtype_, a, n, t.raw_a);
+  from_f64(ulp_dtype_, b, n, t.raw_b);
+  ulp_of_patterns(reinterpret_cast<const uint16_t*>(t.raw_a), reinterpret_cast<const uint16_t*>(t.raw_b), n);
+}
+
+// Types of at most 8 bits: a table says at which place among its values each pattern stands.
+void PairGatherer::ulp_by_rank(const double* a, const double* b, int64_t n) {
+  Buffers& t = *buffers_;
+  const RankTable& rank = rank_table(ulp_dtype_);
+  from_f64(ulp_dtype_, a, n, t.raw_a);
+  from_f64(ulp_dtype_, b, n, t.raw_b);
+  for (int64_t i = 0; i < n; ++i)
+    t.d[i] = std::abs(rank[static_cast<size_t>(t.raw_a[i])] - rank[static_cast<size_t>(t.raw_b[i])]);
+  ulp_of_integers(t.d, n);
+}
+
+void PairGatherer::ulp_of_integers(const double* d, int64_t n) {
+  tile::Ulp ulp;
+  for (int64_t i = 0; i < n; ++i) {
+    // 2^64 - 1 is the largest difference of two 64-bit integers; as a double it may read 2^64.
+    const uint64_t distance = d[i] >= 0x1p64 ? std::numeric_limits<uint64_t>::max() : static_cast<uint64_t>(d[i]);
+    ulp.max = std::max(ulp.max, distance);
+    ulp.sum += d[i];
+    if (out_.ulps) out_.ulps->add(static_cast<float>(d[i]));
+  }
+  add_ulp(ulp);
+}
+
+template <class Bits>
+void PairGatherer::ulp_of_patterns(const Bits* a, const Bits* b, int64_t n) {
+  if (needs_ & gather::ulp) add_ulp(tile::ulp_distance(a, b, n));
+  if (out_.ulps)
+    for (int64_t i = 0; i < n; ++i) out_.ulps->add(static_cast<float>(tile::ulp_distance_one(a[i], b[i])));
+}
+
+}  // namespace assay

@@ -1,0 +1,64 @@
+// Gathers one pair of tensors from blocks that come in order. Band by band: gather several bands apart, then merge them in
+// order; the answer is the same for every way of sharing out the bands.
+#pragma once
+
+#include "assay/metric/gathered.h"
+#include "assay/metric/tile_kernels.h"
+#include "assay/tensor/operand.h"
+
+#include <memory>
+
+namespace assay {
+
+// What a ULP is measured in: the type with fewer fraction bits; a real type rather than an integer.
+DType coarser(DType a, DType b);
+
+class PairGatherer {
+ public:
+  // first: index of the first component that will come. scale: see PairSums::scale.
+  PairGatherer(DType mine, DType golden, GatherMask needs, int64_t first, int scale = 0);
+  ~PairGatherer();
+  PairGatherer(const PairGatherer&) = delete;
+  PairGatherer& operator=(const PairGatherer&) = delete;
+
+  // Blocks of the same count, as long as a multiple of kBlockElements but for the last of a tensor.
+  void add(const Block& mine, const Block& golden);
+  Gathered take() { return std::move(out_); }
+
+ private:
+  enum class Work : uint8_t { f32, f64, integers };
+  struct Buffers;
+
+  void add_tile(const std::byte* mine, const std::byte* golden, int64_t n);
+  void add_f32(const std::byte* mine, const std::byte* golden, int64_t n);
+  void add_f64(const std::byte* mine, const std::byte* golden, int64_t n);
+  void add_core(const tile::Core& core, int64_t n);
+  void add_relative(const tile::Relative& r);
+  void add_ulp(const tile::Ulp& ulp);
+  void add_softmax(const tile::Softmax& sums, double mine_peak, double golden_peak);
+  template <class T>
+  void find_worst(const T* a, const T* b, const double* d, int64_t n, double max_abs);
+  template <class T>
+  int64_t set_aside_nonfinite(const T* a, const T* b, int64_t n, T* clean_a, T* clean_b);
+  template <class T>
+  void extremes_of_finite(const T* a, const T* b, int64_t n, tile::Core& core);
+  template <class T>
+  void softmax_of_finite(const T* a, const T* b, int64_t n, const tile::Core& core, bool all_finite);
+  void ulp_of_reals(const std::byte* mine, const std::byte* golden, int64_t n, const float* a, const float* b);
+  void ulp_of_doubles(const double* a, const double* b, int64_t n);
+  void ulp_by_rank(const double* a, const double* b, int64_t n);
+  void ulp_of_integers(const double* d, int64_t n);
+  template <class Bits>
+  void ulp_of_patterns(const Bits* a, const Bits* b, int64_t n);
+
+  const DType mine_, golden_, ulp_dtype_;  // component types
+  const GatherMask needs_;
+  const Work work_;
+  const double factor_;  // 2^scale
+  int64_t next_;         // index of the next component
+  bool golden_has_small_ = false;  // the last tile had: try the careful pass first
+  std::unique_ptr<Buffers> buffers_;
+  Gathered out_;
+};
+
+}  // namespace assay
