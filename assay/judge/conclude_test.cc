@@ -1,0 +1,79 @@
+#include "assay/judge/judge.h"
+
+#include <gtest/gtest.h>
+
+namespace assay {
+namespace {
+
+Comparison row(std::string_view name, Level level, Status status = Status::compared) {
+  Comparison out;
+  out.mine.name = name;
+  out.golden.name = name;
+  out.status = status;
+  out.verdict = {level, "because"};
+  return out;
+}
+
+TEST(Findings, CountsByLevelAndStatus) {
+  Findings findings;
+  findings.add(
+      {"n", 0, {row("a", Level::pass), row("b", Level::fail), row("c", Level::error, Status::unreadable)}});
+  findings.add(
+      {"m", 1, {row("d", Level::fail, Status::only_mine), row("e", Level::ignored, Status::only_golden)}});
+  const Summary summary = findings.conclude();
+  EXPECT_EQ(summary.rows, 5);
+  EXPECT_EQ(summary.compared, 2);
+  EXPECT_EQ(summary.passed, 1);
+  EXPECT_EQ(summary.failed, 2);
+  EXPECT_EQ(summary.unmatched, 2);
+  EXPECT_EQ(summary.ignored, 1);
+  EXPECT_EQ(summary.errors, 1);
+  EXPECT_EQ(summary.first_error, "c: because");
+}
+
+TEST(Findings, FirstDivergenceFollowsExecutionOrderNotReportOrder) {
+  Findings findings("rank 0");
+  findings.add({"late", 7, {row("a", Level::fail)}});
+  findings.add({"early", 2, {row("b", Level::pass), row("c", Level::fail), row("d", Level::fail)}});
+  findings.open("rank 1");
+  findings.add({"early too", 2, {row("e", Level::fail)}});
+  findings.add({"broken", 0, {row("f", Level::error)}});
+  const Summary summary = findings.conclude();
+  ASSERT_TRUE(summary.first_divergence);
+  EXPECT_EQ(summary.first_divergence->section, "rank 0");
+  EXPECT_EQ(summary.first_divergence->node, "early");
+  EXPECT_EQ(summary.first_divergence->mine, "c");
+  EXPECT_EQ(summary.first_divergence->golden, "c");
+  EXPECT_EQ(summary.first_divergence->row.verdict.reason, "because");
+}
+
+TEST(Findings, NoDivergenceWhereNothingFails) {
+  Findings findings;
+  findings.add({"n", 0, {row("a", Level::pass), row("b", Level::error)}});
+  EXPECT_FALSE(findings.conclude().first_divergence);
+}
+
+TEST(Findings, BrokenSectionsAreErrors) {
+  Findings findings;
+  findings.open("rank 3");
+  findings.broken({ErrorKind::io, "dump.json: cannot be read"});
+  findings.broken({ErrorKind::io, "second"});
+  const Summary summary = findings.conclude();
+  EXPECT_EQ(summary.errors, 2);
+  EXPECT_EQ(summary.rows, 0);
+  EXPECT_EQ(summary.first_error, "rank 3: dump.json: cannot be read");
+}
+
+TEST(Findings, KeepsNoViewOfNamesThatDie) {
+  Findings findings;
+  {
+    const std::string name = "a name that is longer than any small string buffer";
+    findings.add({name, 0, {row(name, Level::fail)}});
+  }
+  const Summary summary = findings.conclude();
+  EXPECT_EQ(summary.first_divergence->mine, "a name that is longer than any small string buffer");
+  EXPECT_TRUE(summary.first_divergence->row.mine.name.empty());
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,88 @@
+// Verdicts. A rule set looks at the rows of one node and sets their verdicts; findings over all nodes are in
+// conclude.h.
+#pragma once
+
+#include "assay/base/result.h"
+#include "assay/model/outcome.h"
+
+#include <memory>
+
+namespace assay {
+
+struct RuleProgram;  // assay/judge/expression_program.h
+
+// A compiled rule such as "max_abs <= 1e-3 or cosine >= 0.999". Grammar and functions: docs/rules.md
+// Cheap to copy; safe to evaluate from many threads at once.
+class Expression {
+ public:
+  // At most 64 KiB of text, nested at most 200 deep. Errors give the column of the problem.
+  static Result<Expression> parse(std::string_view text);
+
+  const std::string& text() const;
+  const std::vector<std::string>& names() const;  // the metric columns and variables it reads, each once
+
+  // look(name) gives a number, or nothing where the metric has none. What depends on an absent number is
+  // unknown (so is the order of NaN and a number), and `holds` is true only where the whole is certainly
+  // true: "not (max_abs > 1)" does not pass a row that has no max_abs.
+  using Look = std::optional<double> (*)(const void* context, std::string_view name);
+  bool holds(const void* context, Look look) const;
+  // The comparisons (four at most) because of which it does not hold, with their numbers: "max_abs 0.5 >
+  // 0.001". Empty where it holds.
+  std::string why_not(const void* context, Look look) const;
+
+ private:
+  explicit Expression(std::shared_ptr<const RuleProgram> program) : program_(std::move(program)) {}
+  std::shared_ptr<const RuleProgram> program_;
+};
+
+// A rule for the rows whose name (of either side, or of the node) matches `pattern`; the last that matches
+// wins.
+struct Rule {
+  std::string pattern;  // "*" for all
+  Expression expression;
+};
+
+struct RuleOptions {
+  std::vector<Rule> rules;  // empty: the default rules, by dtype
+  bool unmatched_fails = true;
+};
+
+// Variables a rule may use beside metric columns: eps (of the coarser dtype of the two), count.
+bool is_rule_variable(std::string_view name);
+
+// Metric columns that the rules need, so that they are gathered; each once. Not checked to exist.
+std::vector<std::string> columns_needed(const RuleOptions& options);
+
+struct RuleSet {
+  std::string_view name;
+  void (*judge)(NodeResult& node, const Head& head, const RuleOptions& options);
+};
+extern const RuleSet
+    native_rules;  // "native": default rules aware of dtype and rounding; docs/rules.md says why
+
+// The default rule for a pair of element types, the same whichever side has which.
+const Expression& default_rule(DType mine, DType golden);
+
+// --rule 'EXPR' or --rule 'PATTERN=EXPR'. It is the second where the first '=' that does not touch another of
+// = < > ! has text before it, without blanks and without < and >.
+Result<Rule> parse_rule(std::string_view text);
+// --rules FILE.yaml; unknown keys are errors, with their line.
+Result<std::vector<Rule>> read_rules(const fs::path& path);
+
+// Marks and totals over all nodes; some dozen bytes per node at most.
+class Findings {
+ public:
+  explicit Findings(std::string section = {}) : section_(std::move(section)) {}
+  void open(std::string section) { section_ = std::move(section); }
+  void broken(const Error& error);   // a section that could not be indexed
+  void add(const NodeResult& node);  // in report order
+  Summary conclude() const { return summary_; }
+
+ private:
+  void note_failure(const NodeResult& node, const Comparison& row);
+  std::string section_;
+  Summary summary_;
+  int64_t first_order_ = 0;
+};
+
+}  // namespace assay
