@@ -1,0 +1,63 @@
+#include "assay/report/cells.h"
+#include "assay/report/destination.h"
+#include "assay/report/outputs.h"
+#include "assay/report/rows.h"
+
+namespace assay {
+namespace {
+
+class CsvSink : public Sink {
+ public:
+  explicit CsvSink(const SinkOptions& options) : options_(options), table_(*options.profile) {}
+
+  Result<void> begin(const Head& head) override {
+    table_.begin(head);
+    ASSAY_TRY(Destination out, Destination::open(options_, head, csv_output.suffix));
+    out_.emplace(std::move(out));
+    std::string line;
+    for (const Column& column : table_.columns()) {
+      if (!line.empty()) line += ',';
+      append_csv(line, column.title);
+    }
+    return out_->append(line + '\n');
+  }
+
+  std::string render(std::string_view section, std::span<const NodeResult> nodes) const override {
+    std::string out;
+    table_.each(section, nodes, [&](const RowView& row) {
+      bool first = true;
+      for (const Column& column : table_.columns()) {
+        if (!first) out += ',';
+        first = false;
+        append_csv(out, column.cell(row));
+      }
+      out += '\n';
+    });
+    return out;
+  }
+
+  Result<void> write(std::string_view, std::span<const NodeResult>, std::string&& rendered) override {
+    return out_->append(rendered);
+  }
+
+  Result<void> end(const Summary&) override { return out_->end(); }
+  Result<std::optional<fs::path>> publish() override { return out_->publish(); }
+
+ private:
+  SinkOptions options_;
+  RowTable table_;
+  std::optional<Destination> out_;
+};
+
+}  // namespace
+
+const Output csv_output = {
+    .name = "csv",
+    .suffix = ".csv",
+    .to_stdout = true,
+    .open = [](const SinkOptions& options) -> std::unique_ptr<Sink> {
+      return std::make_unique<CsvSink>(options);
+    },
+};
+
+}  // namespace assay

@@ -1,0 +1,78 @@
+#include "assay/report/destination.h"
+
+#include <cerrno>
+#include <system_error>
+#include <vector>
+
+namespace assay {
+namespace {
+
+tl::unexpected<Error> trouble(std::string_view what) {
+  const int error = errno;
+  return fail(ErrorKind::io, "{}: cannot be written: {}", what, std::generic_category().message(error));
+}
+
+constexpr std::string_view kStdout = "standard output";
+constexpr std::string_view kSpool = "temporary file for standard output";
+
+Result<void> put(std::FILE* file, std::string_view text, std::string_view what) {
+  if (std::fwrite(text.data(), 1, text.size(), file) != text.size()) return trouble(what);
+  return {};
+}
+
+}  // namespace
+
+Result<FileWriter> create_report(const SinkOptions& options, const Head& head, std::string_view suffix) {
+  ASSAY_TRY_DO(make_folder(options.folder));
+  return FileWriter::create(options.folder / (options.profile->file_stem(head) + std::string(suffix)),
+                            IfExists::number);
+}
+
+Result<Destination> Destination::open(const SinkOptions& options, const Head& head, std::string_view suffix,
+                                      bool patched) {
+  if (options.folder != "-") {
+    ASSAY_TRY(FileWriter file, create_report(options, head, suffix));
+    return Destination(std::move(file));
+  }
+  Destination out(std::nullopt);
+  if (patched) {
+    out.spool_.reset(std::tmpfile());
+    if (!out.spool_) return trouble(kSpool);
+  }
+  return out;
+}
+
+Result<void> Destination::append(std::string_view text) {
+  if (file_) return file_->append(text);
+  return spool_ ? put(spool_.get(), text, kSpool) : put(stdout, text, kStdout);
+}
+
+Result<void> Destination::patch(int64_t offset, std::string_view text) {
+  if (file_) return file_->write_at(offset, as_bytes(text));
+  ASSAY_CHECK(spool_ != nullptr);
+  if (::fseeko(spool_.get(), offset, SEEK_SET) != 0) return trouble(kSpool);
+  ASSAY_TRY_DO(put(spool_.get(), text, kSpool));
+  if (::fseeko(spool_.get(), 0, SEEK_END) != 0) return trouble(kSpool);
+  return {};
+}
+
+Result<void> Destination::end() {
+  if (file_) return {};
+  if (spool_) {
+    if (::fseeko(spool_.get(), 0, SEEK_SET) != 0) return trouble(kSpool);  // flushes
+    std::vector<char> block(size_t{1} << 16);
+    while (const size_t got = std::fread(block.data(), 1, block.size(), spool_.get()))
+      ASSAY_TRY_DO(put(stdout, {block.data(), got}, kStdout));
+    if (std::ferror(spool_.get()) != 0) return trouble(kSpool);
+  }
+  if (std::fflush(stdout) != 0) return trouble(kStdout);
+  return {};
+}
+
+Result<std::optional<fs::path>> Destination::publish() {
+  if (!file_) return std::nullopt;
+  ASSAY_TRY(fs::path name, file_->publish());
+  return name;
+}
+
+}  // namespace assay

@@ -1,0 +1,76 @@
+#include "assay/report/json_rows.h"
+
+#include "assay/report/cells.h"
+
+namespace assay {
+namespace {
+
+void append_key(std::string& out, std::string_view key) {
+  append_json_text(out, key);
+  out += ": ";
+}
+
+}  // namespace
+
+void append_json_row(std::string& out, const std::vector<Column>& columns, const RowView& row) {
+  out += '{';
+  bool first = true;
+  for (const Column& column : columns) {
+    if (!first) out += ", ";
+    first = false;
+    append_key(out, column.title);
+    const Value value = column.cell(row);
+    // The text of a shape is a JSON array already.
+    if (const auto* shape = std::get_if<std::string>(&value); shape && column.kind == ColumnKind::shape)
+      out += *shape;
+    else
+      append_json(out, value);
+  }
+  out += '}';
+}
+
+void append_json_run(std::string& out, const RowTable& table) {
+  const Head& head = table.head();
+  const auto text = [&](std::string_view key, std::string_view value) {
+    append_key(out, key);
+    append_json_text(out, value);
+    out += ", ";
+  };
+  text("assay", head.version);
+  text("generated", iso_time(head.now));
+  text("command", head.command_line);
+  text("mine", head.mine.native());
+  text("golden", head.golden.native());
+  out += "\"layouts\": {\"mine\": ";
+  append_json_text(out, head.mine_layout);
+  out += ", \"golden\": ";
+  append_json_text(out, head.golden_layout);
+  out += "}, ";
+  text("matcher", head.matcher);
+  text("rules", head.rule_set);
+  out += "\"columns\": [";
+  for (size_t i = 0; i < table.columns().size(); ++i) {
+    if (i > 0) out += ", ";
+    append_json_text(out, table.columns()[i].title);
+  }
+  out += ']';
+}
+
+void append_json_summary(std::string& out, const RowTable& table, const Summary& summary) {
+  out += '{';
+  for (const Fact& fact : summary_facts(summary)) {
+    append_key(out, fact.key);
+    append_json(out, fact.value);
+    out += ", ";
+  }
+  append_key(out, "first_divergence");
+  if (summary.first_divergence) {
+    const PlacedRow place(*summary.first_divergence);
+    append_json_row(out, table.columns(), place.view(table.head()));
+  } else {
+    out += "null";
+  }
+  out += '}';
+}
+
+}  // namespace assay

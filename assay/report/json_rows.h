@@ -1,0 +1,17 @@
+// The JSON objects that the outputs json and jsonl share.
+#pragma once
+
+#include "assay/report/rows.h"
+
+namespace assay {
+
+// {"name": "conv1", …}: one member per column.
+void append_json_row(std::string& out, const std::vector<Column>& columns, const RowView& row);
+
+// "assay": …, "generated": …, … "columns": […]; without braces.
+void append_json_run(std::string& out, const RowTable& table);
+
+// {"rows": 12, … "first_divergence": {…}}
+void append_json_summary(std::string& out, const RowTable& table, const Summary& summary);
+
+}  // namespace assay

@@ -1,0 +1,150 @@
+#include "assay/report/cells.h"
+#include "assay/report/destination.h"
+#include "assay/report/outputs.h"
+#include "assay/report/rows.h"
+
+#include <fmt/format.h>
+
+namespace assay {
+namespace {
+
+// The counts are known at the end and stand at the start: this many blanks wait for them inside the opening
+// tag.
+constexpr size_t kCountsRoom = 128;
+
+void append_case(std::string& out, std::string_view group, std::string_view name) {
+  out += "  <testcase classname=\"";
+  append_xml_text(out, group);
+  out += "\" name=\"";
+  append_xml_text(out, name);
+  out += '"';
+}
+
+void append_outcome(std::string& out, std::string_view element, std::string_view message,
+                    std::string_view type) {
+  out += fmt::format("<{} message=\"", element);
+  append_xml_text(out, message);
+  out += "\" type=\"";
+  append_xml_text(out, type);
+  out += '"';
+}
+
+// JUnit knows fewer words than we do; null for a row that passed.
+const char* element_of(Level level) {
+  switch (level) {
+    case Level::pass:
+      return nullptr;
+    case Level::ignored:
+      return "skipped";
+    case Level::fail:
+      return "failure";
+    case Level::error:
+      return "error";
+  }
+  return nullptr;
+}
+
+class JunitSink : public Sink {
+ public:
+  explicit JunitSink(const SinkOptions& options) : options_(options), table_(*options.profile) {}
+
+  Result<void> begin(const Head& head) override {
+    table_.begin(head);
+    ASSAY_TRY(Destination out, Destination::open(options_, head, junit_output.suffix, true));
+    out_.emplace(std::move(out));
+    std::string text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"assay\"";
+    const std::string time = iso_time(head.now);
+    text += fmt::format(" timestamp=\"{}\"", time.substr(0, time.find('Z')));  // readers expect no zone
+    counts_at_ = std::ssize(text);
+    text.append(kCountsRoom, ' ');
+    text += ">\n  <properties>\n";
+    for (const Fact& fact : run_facts(head)) {
+      text += fmt::format("    <property name=\"{}\" value=\"", fact.key);
+      append_xml_text(text, plain(fact.value));
+      text += "\"/>\n";
+    }
+    return out_->append(text + "  </properties>\n");
+  }
+
+  std::string render(std::string_view section, std::span<const NodeResult> nodes) const override {
+    std::string out;
+    table_.each(section, nodes, [&](const RowView& view) { append_row(out, view); });
+    return out;
+  }
+
+  Result<void> write(std::string_view section, std::span<const NodeResult> nodes,
+                     std::string&& rendered) override {
+    table_.each(section, nodes, [&](const RowView& view) {
+      ++tests_;
+      failures_ += view.row.verdict.level == Level::fail ? 1 : 0;
+      errors_ += view.row.verdict.level == Level::error ? 1 : 0;
+      skipped_ += view.row.verdict.level == Level::ignored ? 1 : 0;
+    });
+    return out_->append(rendered);
+  }
+
+  Result<void> end(const Summary& summary) override {
+    std::string text;
+    if (summary.errors > errors_ && summary.first_error) {  // a section that never came to have rows
+      append_case(text, "assay", "run");
+      text += ">";
+      append_outcome(text, "error", *summary.first_error, "error");
+      text += "/></testcase>\n";
+      ++tests_;
+      ++errors_;
+    }
+    ASSAY_TRY_DO(out_->append(text + "</testsuite>\n"));
+    const std::string counts = fmt::format(" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\"",
+                                           tests_, failures_, errors_, skipped_);
+    ASSAY_CHECK(counts.size() <= kCountsRoom);
+    ASSAY_TRY_DO(out_->patch(counts_at_, counts));
+    return out_->end();
+  }
+
+  Result<std::optional<fs::path>> publish() override { return out_->publish(); }
+
+ private:
+  void append_row(std::string& out, const RowView& view) const {
+    const Comparison& row = view.row;
+    std::string group(view.section);
+    if (!group.empty()) group += ": ";
+    group += view.node.name;
+    append_case(out, group, row.mine.name.empty() ? row.golden.name : row.mine.name);
+    const char* element = element_of(row.verdict.level);
+    if (element == nullptr) {
+      out += "/>\n";
+      return;
+    }
+    out += '>';
+    append_outcome(out, element, explanation(row), text(row.status));
+    if (row.verdict.level == Level::ignored) {
+      out += "/></testcase>\n";
+      return;
+    }
+    out += ">\n";
+    for (const Column& column : table_.columns()) {
+      const std::string cell = plain(column.cell(view));
+      if (!cell.empty()) append_xml_text(out, fmt::format("{}: {}", column.title, cell)), out += '\n';
+    }
+    out += fmt::format("  </{}></testcase>\n", element);
+  }
+
+  SinkOptions options_;
+  RowTable table_;
+  std::optional<Destination> out_;
+  int64_t counts_at_ = 0;
+  int64_t tests_ = 0, failures_ = 0, errors_ = 0, skipped_ = 0;
+};
+
+}  // namespace
+
+const Output junit_output = {
+    .name = "junit",
+    .suffix = ".xml",
+    .to_stdout = true,
+    .open = [](const SinkOptions& options) -> std::unique_ptr<Sink> {
+      return std::make_unique<JunitSink>(options);
+    },
+};
+
+}  // namespace assay

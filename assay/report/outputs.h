@@ -1,0 +1,16 @@
+// The outputs there are.
+#pragma once
+
+#include "assay/report/report.h"
+
+namespace assay {
+
+extern const Output csv_output;
+extern const Output xlsx_output;
+extern const Output json_output;
+extern const Output jsonl_output;
+extern const Output junit_output;
+extern const Output sqlite_output;
+extern const Output terminal_output;
+
+}  // namespace assay

@@ -1,0 +1,41 @@
+#include "assay/report/report.h"
+
+namespace assay {
+
+Result<void> ReportSet::begin(const Head& head) {
+  for (const auto& sink : sinks_) ASSAY_TRY_DO(sink->begin(head));
+  return {};
+}
+
+Result<void> ReportSet::open_section(std::string section) {
+  section_ = std::move(section);
+  for (const auto& sink : sinks_) ASSAY_TRY_DO(sink->open_section(section_));
+  return {};
+}
+
+std::vector<std::string> ReportSet::render(std::span<const NodeResult> nodes) const {
+  std::vector<std::string> texts;
+  texts.reserve(sinks_.size());
+  for (const auto& sink : sinks_) texts.push_back(sink->render(section_, nodes));
+  return texts;
+}
+
+Result<void> ReportSet::write(std::span<const NodeResult> nodes, std::vector<std::string>&& rendered) {
+  ASSAY_CHECK(rendered.size() == sinks_.size());
+  for (size_t i = 0; i < sinks_.size(); ++i)
+    ASSAY_TRY_DO(sinks_[i]->write(section_, nodes, std::move(rendered[i])));
+  return {};
+}
+
+Result<std::vector<fs::path>> ReportSet::end(const Summary& summary) {
+  for (const auto& sink : sinks_) ASSAY_TRY_DO(sink->end(summary));
+  std::vector<fs::path> files;
+  for (const auto& sink : sinks_) {
+    ASSAY_TRY(const std::optional<fs::path> file, sink->publish());
+    if (file) files.push_back(*file);
+  }
+  for (const auto& sink : sinks_) ASSAY_TRY_DO(sink->announce(summary, files));
+  return files;
+}
+
+}  // namespace assay

@@ -1,0 +1,95 @@
+// Outputs. One file per output in this folder; table.cc lists them. A sink gets the rows in report order.
+// What every output writes, field by field: docs/reports.md
+#pragma once
+
+#include "assay/base/result.h"
+#include "assay/model/outcome.h"
+
+#include <functional>
+#include <memory>
+
+namespace assay {
+
+struct RowView {
+  const Head& head;
+  std::string_view section;
+  const NodeResult& node;
+  const Comparison& row;
+};
+
+enum class ColumnKind : uint8_t {
+  text,
+  number,   // mostly; a checksum or a word may stand there too
+  shape,    // "[2, 3]": an array in JSON
+  verdict,  // text, coloured where the output has colours
+};
+
+struct Column {
+  std::string title;
+  std::function<Value(const RowView&)> cell;  // called from several threads at once
+  ColumnKind kind = ColumnKind::text;
+};
+
+// What a tool's report looks like: its columns, the rows it shows, its file names. The native one shows
+// everything.
+struct Profile {
+  std::string_view name;
+  std::vector<Column> (*columns)(const Head& head);
+  bool (*keeps)(const RowView& row);
+  std::string (*file_stem)(const Head& head);  // "assay_report_20250102030405"
+};
+extern const Profile native_profile;
+
+// One output of one run. Memory does not grow with the number of rows.
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  virtual Result<void> begin(const Head& head) = 0;
+  virtual Result<void> open_section(std::string_view /*section*/) { return {}; }
+  // Any thread: turns nodes into bytes of this output. Must not change the sink.
+  virtual std::string render(std::string_view section, std::span<const NodeResult> nodes) const = 0;
+  // One thread, in order.
+  virtual Result<void> write(std::string_view section, std::span<const NodeResult> nodes,
+                             std::string&& rendered) = 0;
+  // Writes what is left. A file is complete afterwards, but has no name yet.
+  virtual Result<void> end(const Summary& summary) = 0;
+  // Gives the file its name; nothing for standard output.
+  virtual Result<std::optional<fs::path>> publish() { return std::nullopt; }
+  // Last of all, when every file has its name.
+  virtual Result<void> announce(const Summary& /*summary*/, std::span<const fs::path> /*files*/) {
+    return {};
+  }
+};
+
+struct SinkOptions {
+  fs::path folder;  // "-" means standard output, for csv, json, jsonl, junit
+  const Profile* profile = &native_profile;
+};
+
+struct Output {
+  std::string_view name;    // "csv"
+  std::string_view suffix;  // ".csv"
+  bool to_stdout;           // may be written to standard output
+  std::unique_ptr<Sink> (*open)(const SinkOptions& options);
+};
+std::span<const Output* const> outputs();
+const Output* find_output(std::string_view name);  // null if there is none of this name
+
+// All sinks of one run. After an error the set is only good for destruction: files without a name vanish with
+// it.
+class ReportSet {
+ public:
+  void add(std::unique_ptr<Sink> sink) { sinks_.push_back(std::move(sink)); }
+  Result<void> begin(const Head& head);
+  Result<void> open_section(std::string section);
+  std::vector<std::string> render(std::span<const NodeResult> nodes) const;  // one text per sink
+  Result<void> write(std::span<const NodeResult> nodes, std::vector<std::string>&& rendered);
+  // Completes every output before the first one gets its name; answers the files that were written.
+  Result<std::vector<fs::path>> end(const Summary& summary);
+
+ private:
+  std::vector<std::unique_ptr<Sink>> sinks_;
+  std::string section_;
+};
+
+}  // namespace assay

@@ -1,0 +1,324 @@
+#include "assay/report/terminal.h"
+
+#include "assay/report/cells.h"
+#include "assay/report/destination.h"
+#include "assay/report/outputs.h"
+#include "assay/report/rows.h"
+#include "assay/report/terminal_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace assay {
+namespace {
+
+constexpr size_t kShownRows = 10;
+constexpr int kNarrowest = 40;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr std::string_view kRed = "\x1b[1;31m", kGreen = "\x1b[1;32m", kYellow = "\x1b[1;33m",
+                           kGrey = "\x1b[90m";
+
+std::string_view colour_of(Level level) {
+  switch (level) {
+    case Level::pass:
+      return kGreen;
+    case Level::ignored:
+      return kGrey;
+    case Level::fail:
+      return kRed;
+    case Level::error:
+      return kYellow;
+  }
+  return "";
+}
+
+std::optional<double> number_of(const Value& value) {
+  if (const auto* number = std::get_if<double>(&value)) return *number;
+  if (const auto* whole = std::get_if<int64_t>(&value)) return static_cast<double>(*whole);
+  return std::nullopt;
+}
+
+const Value& metric_of(const std::vector<Value>& metrics, int index) {
+  static const Value kAbsent;
+  return index >= 0 && index < std::ssize(metrics) ? metrics[static_cast<size_t>(index)] : kAbsent;
+}
+
+// Digits for the eye; the files have them all.
+std::string brief(const Value& value) {
+  const std::optional<double> number = number_of(value);
+  if (!number || std::isnan(*number)) return plain(value);
+  const bool short_integer = std::holds_alternative<int64_t>(value) && std::abs(*number) < 1e9;
+  return short_integer ? plain(value) : fmt::format("{:.4g}", *number);
+}
+
+std::string element_value(const Value& value) {
+  const auto* number = std::get_if<double>(&value);
+  return number && std::isfinite(*number) ? fmt::format("{:.9g}", *number) : plain(value);
+}
+
+// "3 of 120 tensors differ": the first clause of a sentence says of how many.
+class Clauses {
+ public:
+  explicit Clauses(int64_t total) : total_(total) {}
+  void add(int64_t count, std::string_view one, std::string_view many) {
+    if (count == 0) return;
+    if (text_.empty())
+      text_ =
+          fmt::format("{} of {} tensor{} {}", count, total_, total_ == 1 ? "" : "s", count == 1 ? one : many);
+    else
+      text_ += fmt::format("; {} {}", count, count == 1 ? one : many);
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  int64_t total_;
+  std::string text_;
+};
+
+std::string side_text(const SideFacts& side, std::string_view word) {
+  return side.meta ? fmt::format("{} {} {}", word, name(side.meta->dtype), side.meta->shape.text()) : "";
+}
+
+}  // namespace
+
+void TerminalReport::begin(const Head& head) {
+  head_ = head;
+  rel_l2_ = find_column(head, "rel_l2");
+  max_abs_ = find_column(head, "max_abs");
+  mismatch_ = find_column(head, "nonfinite_mismatch");
+  const auto add = [&](const std::string& column) {
+    if (find_column(head, column) >= 0 &&
+        std::find(columns_.begin(), columns_.end(), column) == columns_.end())
+      columns_.push_back(column);
+  };
+  const auto is_shown = [&](const std::string& column) {
+    return std::find(head.shown_columns.begin(), head.shown_columns.end(), column) !=
+           head.shown_columns.end();
+  };
+  const std::vector<std::string> telling = {"max_abs", "rel_l2", "cosine", "ulp_max"};
+  for (const std::string& column : telling)
+    if (is_shown(column)) add(column);
+  for (const std::string& column : head.shown_columns) {
+    const bool describes_one_side = column.starts_with("mine_") || column.starts_with("golden_");
+    if (!describes_one_side && !column.starts_with("worst_")) add(column);
+  }
+  for (const std::string& column : telling) add(column);
+}
+
+// NaN against a number is as far apart as can be.
+double TerminalReport::distance_of(const Comparison& row) const {
+  if (number_of(metric_of(row.metrics, mismatch_)).value_or(0) > 0) return kInfinity;
+  for (const int column : {rel_l2_, max_abs_})
+    if (const auto number = number_of(metric_of(row.metrics, column)))
+      return std::isnan(*number) ? kInfinity : *number;
+  return 0;
+}
+
+TerminalReport::Kept TerminalReport::keep(std::string_view section, const NodeResult& node,
+                                          const Comparison& row, int rank, double distance) const {
+  std::string_view name = row.mine.name.empty() ? row.golden.name : row.mine.name;
+  if (name.empty()) name = node.name;
+  std::string full = section.empty() ? std::string() : fmt::format("[{}] ", shown(section));
+  full += shown(name);
+  return {rank, distance, std::move(full), row.verdict.level, row.status, row.metrics};
+}
+
+void TerminalReport::add(std::string_view section, std::span<const NodeResult> nodes) {
+  for (const NodeResult& node : nodes)
+    for (const Comparison& row : node.rows) {
+      const bool measured = row.status == Status::compared;
+      const double distance = measured ? distance_of(row) : 0;
+      if (row.verdict.level == Level::ignored) continue;
+      if (row.verdict.level == Level::pass) {
+        if (measured && (!worst_pass_ || distance > worst_pass_->distance))
+          worst_pass_ = keep(section, node, row, 0, distance);
+        continue;
+      }
+      ++bad_rows_;
+      const bool is_error = row.verdict.level == Level::error;
+      const bool is_lonely = row.status == Status::only_mine || row.status == Status::only_golden;
+      if (is_error)
+        ++errors_;
+      else if (measured)
+        ++differ_;
+      else if (is_lonely)
+        ++lonely_;
+      else if (row.status == Status::shape_mismatch)
+        ++misshapen_;
+      else
+        ++other_failed_;
+
+      const int rank = is_error ? 3 : measured ? 1 : 2;
+      const auto less_bad = [&](const Kept& kept) {
+        return kept.rank != rank ? kept.rank < rank : kept.distance < distance;
+      };
+      const auto place = std::find_if(worst_.begin(), worst_.end(), less_bad);
+      if (place == worst_.end() && worst_.size() == kShownRows) continue;
+      worst_.insert(place, keep(section, node, row, rank, distance));
+      if (worst_.size() > kShownRows) worst_.pop_back();
+    }
+}
+
+std::string TerminalReport::coloured(std::string_view text, std::string_view colour) const {
+  return head_.colour ? fmt::format("{}{}{}", colour, text, kResetColour) : std::string(text);
+}
+
+std::string TerminalReport::verdict_sentence(const Summary& summary) const {
+  Clauses clauses(summary.rows);
+  clauses.add(errors_, "could not be compared", "could not be compared");
+  clauses.add(differ_, "differs beyond tolerance", "differ beyond tolerance");
+  clauses.add(misshapen_, "has another shape", "have another shape");
+  clauses.add(other_failed_, "has no data", "have no data");
+  clauses.add(lonely_, "unmatched", "unmatched");
+  std::string text = clauses.text();
+  // An error that no row tells of is a section (a rank, a step) that could not be opened.
+  if (const int64_t broken = summary.errors - errors_; broken > 0)
+    text += fmt::format("{}{} part{} of the dump could not be read", text.empty() ? "" : "; ", broken,
+                        broken == 1 ? "" : "s");
+
+  std::string out;
+  if (summary.errors > 0 || errors_ > 0)
+    out = fmt::format("{} {}.", coloured("ERROR:", kYellow), text);
+  else if (!text.empty())
+    out = fmt::format("{} {}.", coloured("FAIL:", kRed), text);
+  else if (summary.compared == 0)
+    out = fmt::format("{} {}.", coloured("NOTHING COMPARED:", kYellow),
+                      summary.rows == 0 ? std::string("there are no tensors")
+                                        : fmt::format("none of {} tensors has a counterpart", summary.rows));
+  else if (summary.compared < summary.rows)
+    out = fmt::format("{} all {} compared tensors agree; {} ignored.", coloured("PASS:", kGreen),
+                      summary.compared, summary.rows - summary.compared);
+  else
+    out = fmt::format("{} {}.", coloured("PASS:", kGreen),
+                      summary.rows == 1 ? std::string("the tensors agree")
+                                        : fmt::format("all {} tensors agree", summary.rows));
+  if (summary.stopped_early) out += " Stopped at the first failure; the rest was not compared.";
+  return out + "\n";
+}
+
+std::string TerminalReport::metric_list(const std::vector<Value>& metrics) const {
+  std::string out;
+  for (const std::string& column : columns_) {
+    const std::string number = brief(metric_of(metrics, find_column(head_, column)));
+    if (number.empty()) continue;
+    const std::string item = fmt::format("{} {}", column, number);
+    const size_t line = out.rfind('\n') == std::string::npos ? out.size() : out.size() - out.rfind('\n');
+    const bool fits =
+        line + 2 + item.size() + 2 <= static_cast<size_t>(std::max(head_.terminal_width, kNarrowest));
+    if (!out.empty()) out += fits ? "  " : "\n  ";
+    out += item;
+  }
+  return out;
+}
+
+std::string TerminalReport::divergence(const Place& place) const {
+  const Comparison& row = place.row;  // its names are gone; those of the place are not
+  std::string out = "First divergence: ";
+  if (!place.section.empty()) out += fmt::format("[{}] ", shown(place.section));
+  out += shown(place.node);
+  if (place.mine != place.node || place.golden != place.node)
+    out += fmt::format(" ({}, {})", place.mine.empty() ? "not in mine" : "mine " + shown(place.mine),
+                       place.golden.empty() ? "not in golden" : "golden " + shown(place.golden));
+  out += '\n';
+  const std::string mine = side_text(row.mine, "mine"), golden = side_text(row.golden, "golden");
+  if (!mine.empty() || !golden.empty())
+    out += fmt::format("  {}{}{}\n", mine, mine.empty() || golden.empty() ? "" : ", ", golden);
+  if (const std::string list = metric_list(row.metrics); !list.empty()) out += fmt::format("  {}\n", list);
+
+  const Value& index = metric_of(row.metrics, find_column(head_, "worst_index"));
+  std::string at = plain(index);
+  if (const auto* flat = std::get_if<int64_t>(&index);
+      flat && row.mine.meta && *flat >= 0 && *flat < row.mine.meta->shape.count())
+    at = coordinates(row.mine.meta->shape, *flat);
+  if (!at.empty())
+    out += fmt::format("  worst element {}: mine {}, golden {}\n", at,
+                       element_value(metric_of(row.metrics, find_column(head_, "worst_mine"))),
+                       element_value(metric_of(row.metrics, find_column(head_, "worst_golden"))));
+  return out + fmt::format("  {}\n", shown(explanation(row)));
+}
+
+std::string TerminalReport::worst_table() const {
+  TerminalColumn verdict{.title = "verdict"}, name{.title = "name", .flexible = true},
+      status{.title = "status"};
+  for (const Kept& kept : worst_) {
+    verdict.cells.emplace_back(assay::text(kept.level));
+    if (head_.colour) verdict.colours.emplace_back(colour_of(kept.level));
+    name.cells.push_back(kept.name);
+    status.cells.emplace_back(assay::text(kept.status));
+  }
+  std::vector<TerminalColumn> table = {std::move(verdict), std::move(name)};
+  if (std::any_of(worst_.begin(), worst_.end(), [](const Kept& k) { return k.status != Status::compared; }))
+    table.push_back(std::move(status));
+  for (const std::string& column : columns_) {
+    TerminalColumn metric{.title = column, .right_aligned = true, .optional = true};
+    for (const Kept& kept : worst_)
+      metric.cells.push_back(brief(metric_of(kept.metrics, find_column(head_, column))));
+    const bool is_empty =
+        std::all_of(metric.cells.begin(), metric.cells.end(), [](const auto& cell) { return cell.empty(); });
+    if (!is_empty) table.push_back(std::move(metric));
+  }
+  return terminal_table(std::move(table), std::max(head_.terminal_width, kNarrowest));
+}
+
+std::string TerminalReport::text(const Summary& summary, std::span<const fs::path> files) const {
+  std::string out = verdict_sentence(summary);
+  if (summary.first_error && summary.errors > 0)
+    out += fmt::format("First error: {}\n", shown(*summary.first_error));
+  if (summary.first_divergence) out += '\n' + divergence(*summary.first_divergence);
+  if (!worst_.empty()) {
+    if (bad_rows_ > std::ssize(worst_))
+      out += fmt::format("\nWorst {} of {} rows that did not pass:\n", worst_.size(), bad_rows_);
+    else
+      out += fmt::format("\nRows that did not pass:\n");
+    out += worst_table();
+  } else {
+    out += fmt::format("{} rows: {} compared, {} unmatched, {} ignored.\n", summary.rows, summary.compared,
+                       summary.unmatched, summary.ignored);
+    if (worst_pass_ && worst_pass_->distance > 0)
+      out +=
+          fmt::format("Largest difference: {}\n  {}\n", worst_pass_->name, metric_list(worst_pass_->metrics));
+  }
+  if (!files.empty() && !worst_.empty()) out += '\n';
+  for (const fs::path& file : files) out += fmt::format("Report: {}\n", display(file));
+  return out;
+}
+
+namespace {
+
+class TerminalSink : public Sink {
+ public:
+  Result<void> begin(const Head& head) override {
+    report_.begin(head);
+    head_ = head;
+    return {};
+  }
+  std::string render(std::string_view, std::span<const NodeResult>) const override { return {}; }
+  Result<void> write(std::string_view section, std::span<const NodeResult> nodes, std::string&&) override {
+    report_.add(section, nodes);
+    return {};
+  }
+  Result<void> end(const Summary&) override { return {}; }
+  Result<void> announce(const Summary& summary, std::span<const fs::path> files) override {
+    ASSAY_TRY(Destination out, Destination::open(SinkOptions{.folder = "-"}, head_, ""));
+    ASSAY_TRY_DO(out.append(report_.text(summary, files)));
+    return out.end();
+  }
+
+ private:
+  TerminalReport report_;
+  Head head_;
+};
+
+}  // namespace
+
+const Output terminal_output = {
+    .name = "terminal",
+    .suffix = "",
+    .to_stdout = true,
+    .open = [](const SinkOptions&) -> std::unique_ptr<Sink> { return std::make_unique<TerminalSink>(); },
+};
+
+}  // namespace assay

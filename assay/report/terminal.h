@@ -1,0 +1,47 @@
+// What a person reads at the end of a run: the verdict in a sentence, where the runs part, the worst rows,
+// the files.
+#pragma once
+
+#include "assay/report/report.h"
+
+#include <string>
+#include <vector>
+
+namespace assay {
+
+// Looks at all rows, keeps the few that are worth showing.
+class TerminalReport {
+ public:
+  void begin(const Head& head);
+  void add(std::string_view section, std::span<const NodeResult> nodes);
+  std::string text(const Summary& summary, std::span<const fs::path> files) const;
+
+ private:
+  struct Kept {
+    int rank = 0;         // 3 error, 2 could not be measured, 1 measured and failed, 0 passed
+    double distance = 0;  // rel_l2, else max_abs
+    std::string name;
+    Level level = Level::pass;
+    Status status = Status::compared;
+    std::vector<Value> metrics;
+  };
+
+  double distance_of(const Comparison& row) const;
+  Kept keep(std::string_view section, const NodeResult& node, const Comparison& row, int rank,
+            double distance) const;
+  std::string coloured(std::string_view text, std::string_view colour) const;
+  std::string verdict_sentence(const Summary& summary) const;
+  std::string divergence(const Place& place) const;
+  std::string worst_table() const;
+  std::string metric_list(const std::vector<Value>& metrics) const;
+
+  Head head_;
+  std::vector<std::string> columns_;  // metrics worth showing, the most telling first
+  int rel_l2_ = -1, max_abs_ = -1, mismatch_ = -1;
+  int64_t bad_rows_ = 0;  // those that did not pass, ignored ones apart
+  int64_t differ_ = 0, lonely_ = 0, misshapen_ = 0, other_failed_ = 0, errors_ = 0;
+  std::vector<Kept> worst_;  // sorted; at most kShownRows
+  std::optional<Kept> worst_pass_;
+};
+
+}  // namespace assay

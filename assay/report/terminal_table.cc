@@ -1,0 +1,155 @@
+#include "assay/report/terminal_table.h"
+
+#include "assay/base/result.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
+namespace assay {
+namespace {
+
+constexpr int kGap = 2;
+constexpr int kFlexibleMinimum = 12;
+
+struct Range {
+  uint32_t first, last;
+};
+// The blocks that matter of Unicode's EastAsianWidth.txt (W and F) and of its combining marks.
+constexpr Range kWide[] = {{0x1100, 0x115F},   {0x2E80, 0x303E},   {0x3041, 0x33FF},   {0x3400, 0x4DBF},
+                           {0x4E00, 0x9FFF},   {0xA000, 0xA4CF},   {0xA960, 0xA97F},   {0xAC00, 0xD7A3},
+                           {0xF900, 0xFAFF},   {0xFE30, 0xFE6F},   {0xFF01, 0xFF60},   {0xFFE0, 0xFFE6},
+                           {0x1F300, 0x1F64F}, {0x1F680, 0x1F6FF}, {0x1F900, 0x1F9FF}, {0x20000, 0x3FFFD}};
+constexpr Range kZero[] = {
+    {0x0300, 0x036F}, {0x200B, 0x200F}, {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}, {0xFEFF, 0xFEFF}};
+
+bool lies_in(std::span<const Range> ranges, uint32_t code) {
+  return std::any_of(ranges.begin(), ranges.end(),
+                     [&](const Range& r) { return r.first <= code && code <= r.last; });
+}
+
+struct Character {
+  size_t size;
+  int width;
+};
+
+Character first_character(std::string_view text) {
+  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+  if (byte(0) < 0x80) return {1, 1};
+  const size_t size = std::min(byte(0) >= 0xF0   ? size_t{4}
+                               : byte(0) >= 0xE0 ? size_t{3}
+                                                 : size_t{2},
+                               text.size());
+  uint32_t code = byte(0) & (0xFFU >> (size + 1));
+  for (size_t i = 1; i < size; ++i) code = (code << 6) | (byte(i) & 0x3FU);
+  return {size, lies_in(kZero, code) ? 0 : lies_in(kWide, code) ? 2 : 1};
+}
+
+std::vector<Character> characters(std::string_view text) {
+  std::vector<Character> out;
+  while (!text.empty()) {
+    out.push_back(first_character(text));
+    text.remove_prefix(out.back().size);
+  }
+  return out;
+}
+
+// Bytes of the longest run from the front (or from the back, with reverse iterators) that takes at most
+// `width` columns.
+template <class It>
+size_t fitting_bytes(It first, It last, int width) {
+  size_t bytes = 0;
+  for (; first != last && first->width <= width; ++first) {
+    width -= first->width;
+    bytes += first->size;
+  }
+  return bytes;
+}
+
+int width_of(const TerminalColumn& column) {
+  int width = display_width(column.title);
+  for (const std::string& cell : column.cells) width = std::max(width, display_width(cell));
+  return width;
+}
+
+struct Laid {
+  TerminalColumn column;
+  int width;
+};
+
+int total(const std::vector<Laid>& columns) {
+  int sum = -kGap;
+  for (const Laid& laid : columns) sum += laid.width + kGap;
+  return sum;
+}
+
+void append_cell(std::string& out, const Laid& laid, const std::string& text, std::string_view colour,
+                 bool last) {
+  const std::string cell = shorten_middle(text, laid.width);
+  const auto padding = static_cast<size_t>(laid.width - display_width(cell));
+  if (laid.column.right_aligned) out.append(padding, ' ');
+  out += colour;
+  out += cell;
+  if (!colour.empty()) out += kResetColour;
+  if (last) return;
+  if (!laid.column.right_aligned) out.append(padding, ' ');
+  out.append(kGap, ' ');
+}
+
+}  // namespace
+
+int display_width(std::string_view text) {
+  int width = 0;
+  for (const Character& c : characters(text)) width += c.width;
+  return width;
+}
+
+std::string shorten_middle(std::string_view text, int width) {
+  ASSAY_CHECK(width >= 1);
+  const std::vector<Character> all = characters(text);
+  int needed = 0;
+  for (const Character& c : all) needed += c.width;
+  if (needed <= width) return std::string(text);
+  const int front = (width - 1) / 2, back = width - 1 - front;  // the end of a name tells more than its start
+  const size_t head = fitting_bytes(all.begin(), all.end(), front);
+  const size_t tail = fitting_bytes(all.rbegin(), all.rend(), back);
+  return std::string(text.substr(0, head)) + "…" + std::string(text.substr(text.size() - tail));
+}
+
+std::string terminal_table(std::vector<TerminalColumn> columns, int width) {
+  std::vector<Laid> laid;
+  for (TerminalColumn& column : columns) {
+    const int wanted = width_of(column);
+    laid.push_back({std::move(column), wanted});
+  }
+  const auto flexible = [&] {
+    return std::find_if(laid.begin(), laid.end(), [](const Laid& l) { return l.column.flexible; });
+  };
+  ASSAY_CHECK(flexible() != laid.end());
+  const int wanted = flexible()->width;
+  flexible()->width = std::min(wanted, std::max(kFlexibleMinimum, width / 3));
+  while (total(laid) > width) {
+    const auto last =
+        std::find_if(laid.rbegin(), laid.rend(), [](const Laid& l) { return l.column.optional; });
+    if (last == laid.rend()) break;
+    laid.erase(std::next(last).base());
+  }
+  flexible()->width = std::clamp(flexible()->width + width - total(laid), 1, wanted);
+
+  std::string out;
+  for (size_t i = 0; i < laid.size(); ++i)
+    append_cell(out, laid[i], laid[i].column.title, "", i + 1 == laid.size());
+  out += '\n';
+  for (size_t row = 0; row < laid.front().column.cells.size(); ++row) {
+    for (size_t i = 0; i < laid.size(); ++i) {
+      const TerminalColumn& column = laid[i].column;
+      const std::string_view colour = column.colours.empty() ? std::string_view() : column.colours[row];
+      append_cell(out, laid[i], column.cells[row], colour, i + 1 == laid.size());
+    }
+    out.erase(out.find_last_not_of(' ') + 1);
+    out += '\n';
+  }
+  return out;
+}
+
+}  // namespace assay

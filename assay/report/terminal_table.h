@@ -1,0 +1,31 @@
+// Text in columns of a terminal.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace assay {
+
+// Columns that a valid UTF-8 text without control characters takes: 2 for East Asian wide characters and
+// emoji, 0 for combining marks.
+int display_width(std::string_view text);
+
+// The text in at most `width` columns: "model.layers.17.…_proj.weight". Precondition: width >= 1.
+std::string shorten_middle(std::string_view text, int width);
+
+// A table of at most `width` columns, one line per row. The flexible column gives way first (it is shortened
+// in the middle), then the columns marked optional are left out, the last ones first.
+struct TerminalColumn {
+  std::string title;
+  std::vector<std::string> cells = {};  // one per row
+  bool right_aligned = false;
+  bool optional = false;
+  bool flexible = false;                  // exactly one column
+  std::vector<std::string> colours = {};  // escape sequence per row, or nothing at all
+};
+std::string terminal_table(std::vector<TerminalColumn> columns, int width);
+
+inline constexpr std::string_view kResetColour = "\x1b[0m";
+
+}  // namespace assay

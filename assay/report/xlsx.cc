@@ -1,0 +1,197 @@
+// A spreadsheet, streamed: rows are turned into deflated chunks in the parallel stage. Rows and cells carry
+// no position (the attribute r is optional), so that a batch need not know where it will stand.
+#include "assay/report/destination.h"
+#include "assay/report/outputs.h"
+#include "assay/report/rows.h"
+#include "assay/report/xlsx_parts.h"
+#include "assay/support/xlsx_package.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace assay {
+namespace {
+
+constexpr int64_t kSheetRows = 1'048'575;       // Excel's limit without the header
+constexpr size_t kChunkText = size_t{1} << 18;  // text per deflated chunk
+constexpr size_t kSmallText = size_t{1} << 16;  // less than this is collected before it is deflated
+
+// What render() hands to write(): chunks, each behind such a header.
+struct ChunkHeader {
+  int64_t rows = 0, text_size = 0, size = 0;
+  uint32_t crc = 0;
+  bool deflated = false;
+};
+
+void append_chunk(std::string& out, const std::string& text, int64_t rows) {
+  ChunkHeader header{
+      .rows = rows, .text_size = std::ssize(text), .size = std::ssize(text), .crc = 0, .deflated = false};
+  const auto put = [&](std::string_view bytes) {
+    out.append(reinterpret_cast<const char*>(&header), sizeof header);
+    out += bytes;
+  };
+  if (text.size() < kSmallText) return put(text);
+  const DeflatedChunk chunk = deflate_chunk(text);
+  header.size = std::ssize(chunk.bytes);
+  header.crc = chunk.crc;
+  header.deflated = true;
+  put(chunk.bytes);
+}
+
+XlsxStyle style_of(Level level) {
+  switch (level) {
+    case Level::pass:
+      return XlsxStyle::plain;
+    case Level::ignored:
+      return XlsxStyle::ignored;
+    case Level::fail:
+      return XlsxStyle::fail;
+    case Level::error:
+      return XlsxStyle::error;
+  }
+  return XlsxStyle::plain;
+}
+
+void append_row(std::string& out, const std::vector<Column>& columns, const RowView& row) {
+  out += "<row>";
+  for (const Column& column : columns)
+    append_xlsx_cell(out, column.cell(row),
+                     column.kind == ColumnKind::verdict ? style_of(row.row.verdict.level) : XlsxStyle::plain);
+  out += "</row>";
+}
+
+class XlsxSink : public Sink {
+ public:
+  explicit XlsxSink(const SinkOptions& options) : options_(options), table_(*options.profile) {}
+
+  Result<void> begin(const Head& head) override {
+    table_.begin(head);
+    ASSAY_TRY(FileWriter file, create_report(options_, head, xlsx_output.suffix));
+    package_.emplace(std::move(file));
+    ASSAY_TRY_DO(package_->add("_rels/.rels", xlsx_relations()));
+    ASSAY_TRY_DO(package_->add("xl/styles.xml", xlsx_styles()));
+    return open_sheet();
+  }
+
+  std::string render(std::string_view section, std::span<const NodeResult> nodes) const override {
+    std::string out, text;
+    int64_t rows = 0;
+    table_.each(section, nodes, [&](const RowView& row) {
+      append_row(text, table_.columns(), row);
+      ++rows;
+      if (text.size() < kChunkText) return;
+      append_chunk(out, text, rows);
+      text.clear();
+      rows = 0;
+    });
+    if (rows > 0) append_chunk(out, text, rows);
+    return out;
+  }
+
+  Result<void> write(std::string_view, std::span<const NodeResult>, std::string&& rendered) override {
+    std::string_view rest = rendered;
+    while (!rest.empty()) {
+      ChunkHeader header;
+      std::memcpy(&header, rest.data(), sizeof header);
+      ASSAY_TRY_DO(add(header, rest.substr(sizeof header, static_cast<size_t>(header.size))));
+      rest.remove_prefix(sizeof header + static_cast<size_t>(header.size));
+    }
+    return {};
+  }
+
+  Result<void> end(const Summary& summary) override {
+    ASSAY_TRY_DO(close_sheet());
+    ASSAY_TRY_DO(package_->add("xl/worksheets/sheet1.xml", summary_sheet(summary)));
+    ASSAY_TRY_DO(package_->add("xl/workbook.xml", xlsx_workbook(sheets_)));
+    ASSAY_TRY_DO(package_->add("xl/_rels/workbook.xml.rels", xlsx_workbook_relations(sheets_.size() + 1)));
+    ASSAY_TRY_DO(package_->add("[Content_Types].xml", xlsx_content_types(sheets_.size() + 1)));
+    return package_->end();
+  }
+
+  Result<std::optional<fs::path>> publish() override {
+    ASSAY_TRY(fs::path name, package_->publish());
+    return name;
+  }
+
+ private:
+  Result<void> add(const ChunkHeader& header, std::string_view bytes) {
+    if (rows_ + header.rows > kSheetRows) {
+      ASSAY_TRY_DO(close_sheet());
+      ASSAY_TRY_DO(open_sheet());
+    }
+    rows_ += header.rows;
+    if (!header.deflated) {
+      pending_ += bytes;
+      return pending_.size() < kChunkText ? Result<void>() : flush();
+    }
+    ASSAY_TRY_DO(flush());
+    return package_->append(DeflatedChunk{std::string(bytes), header.text_size, header.crc});
+  }
+
+  Result<void> flush() {
+    if (pending_.empty()) return {};
+    const Result<void> outcome = package_->append(pending_);
+    pending_.clear();
+    return outcome;
+  }
+
+  // Sheet 1 is the summary, which is written last.
+  Result<void> open_sheet() {
+    const size_t number = sheets_.size() + 1;
+    sheets_.push_back({number == 1 ? "rows" : fmt::format("rows_{}", number), ""});
+    ASSAY_TRY_DO(package_->open(fmt::format("xl/worksheets/sheet{}.xml", number + 1)));
+    rows_ = 0;
+    return package_->append(xlsx_rows_start(table_.columns()));
+  }
+
+  Result<void> close_sheet() {
+    ASSAY_TRY_DO(flush());
+    XlsxSheet& sheet = sheets_.back();
+    sheet.last_cell_column = xlsx_column_letters(table_.columns().size());
+    sheet.last_row = rows_ + 1;
+    ASSAY_TRY_DO(package_->append(xlsx_rows_end(sheet)));
+    return package_->close();
+  }
+
+  std::string summary_sheet(const Summary& summary) const {
+    std::string out(xlsx_summary_start());
+    const auto line = [&](std::string_view key, const Value& value) {
+      out += "<row>";
+      append_xlsx_cell(out, std::string(key), XlsxStyle::header);
+      append_xlsx_cell(out, value, XlsxStyle::plain);
+      out += "</row>";
+    };
+    for (const Fact& fact : run_facts(table_.head())) line(fact.key, fact.value);
+    for (const Fact& fact : summary_facts(summary)) line(fact.key, fact.value);
+    if (summary.first_divergence) {
+      out += "<row/>";
+      line("first divergence", {});
+      const PlacedRow place(*summary.first_divergence);
+      for (const Column& column : table_.columns())
+        line(column.title, column.cell(place.view(table_.head())));
+    }
+    out += xlsx_summary_end();
+    return out;
+  }
+
+  SinkOptions options_;
+  RowTable table_;
+  std::optional<XlsxPackage> package_;
+  std::vector<XlsxSheet> sheets_;  // without the summary
+  int64_t rows_ = 0;               // of the open sheet
+  std::string pending_;            // rows of the open sheet that are not deflated yet
+};
+
+}  // namespace
+
+const Output xlsx_output = {
+    .name = "xlsx",
+    .suffix = ".xlsx",
+    .to_stdout = false,
+    .open = [](const SinkOptions& options) -> std::unique_ptr<Sink> {
+      return std::make_unique<XlsxSink>(options);
+    },
+};
+
+}  // namespace assay

@@ -1,0 +1,36 @@
+// The XML of a workbook (SpreadsheetML, ECMA-376) apart from the rows themselves.
+#pragma once
+
+#include "assay/report/report.h"
+
+#include <string>
+#include <vector>
+
+namespace assay {
+
+enum class XlsxStyle : int { plain, header, fail, error, ignored };  // places in the style sheet
+
+// A sheet of rows; the summary is not among them.
+struct XlsxSheet {
+  std::string name;
+  std::string last_cell_column;  // "Z"
+  int64_t last_row = 0;
+};
+
+std::string xlsx_column_letters(size_t number);  // 1 → "A", 27 → "AA"
+
+// One cell: texts inline, numbers as numbers (NaN, infinities and whole numbers beyond 2^53 as texts).
+void append_xlsx_cell(std::string& out, const Value& value, XlsxStyle style);
+
+std::string xlsx_rows_start(const std::vector<Column>& columns);  // up to and with the row of titles
+std::string xlsx_rows_end(const XlsxSheet& sheet);
+std::string_view xlsx_summary_start();
+std::string_view xlsx_summary_end();
+
+std::string_view xlsx_relations();
+std::string_view xlsx_styles();
+std::string xlsx_workbook(const std::vector<XlsxSheet>& sheets);
+std::string xlsx_workbook_relations(size_t sheets);  // with the summary
+std::string xlsx_content_types(size_t sheets);
+
+}  // namespace assay
