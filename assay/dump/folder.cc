@@ -1,0 +1,195 @@
+#include "assay/dump/folder.h"
+
+#include "assay/base/cancel.h"
+#include "assay/base/text.h"
+#include "assay/dump/items.h"
+#include "assay/dump/manifest.h"
+#include "assay/dump/walk.h"
+
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+
+namespace assay {
+namespace {
+
+// What became of one file of the folder.
+struct Read {
+  bool counts = false;  // it is a tensor file, or may be one that we cannot read
+  std::vector<TensorDraft> tensors;
+  std::vector<std::string> warnings;
+};
+
+// Files that people keep beside tensors. One of these that cannot be read is no loss; any other one may have
+// been a tensor.
+bool is_plainly_text(const std::string& relative) {
+  static constexpr std::array<std::string_view, 16> kSuffixes = {
+      ".txt",  ".md",   ".json", ".jsonl", ".csv",  ".log", ".yaml",  ".yml",
+      ".xlsx", ".html", ".py",   ".sh",    ".onnx", ".db",  ".pbtxt", ".lock"};
+  const std::string name = to_lower(relative);
+  return std::any_of(kSuffixes.begin(), kSuffixes.end(),
+                     [&](std::string_view s) { return name.ends_with(s); });
+}
+
+// A checkpoint in shards: the shards are here themselves, and the index would name every tensor a second
+// time.
+bool is_shard_index(const std::string& relative) { return relative.ends_with(".index.json"); }
+
+// Known by its name to hold exactly one unnamed tensor: not worth opening before it is measured.
+// ".bin" is excluded because checkpoints of many tensors have that suffix too.
+bool needs_no_look(const std::string& relative) {
+  const Format* const format = find_format_by_suffix(relative);
+  return format != nullptr && format->one_tensor && !to_lower(relative).ends_with(".bin");
+}
+
+Read unreadable(std::string why) {
+  Read read;
+  read.counts = true;
+  read.tensors.emplace_back().trouble = std::move(why);
+  return read;
+}
+
+Read one_unnamed() {
+  Read read;
+  read.counts = true;
+  read.tensors.emplace_back().has_data = true;
+  return read;
+}
+
+// Whether a file that is no format's by content or suffix counts: only as raw bytes that the user described.
+Read read_file(const fs::path& path, const FoundFile& found, const OpenOptions& options) {
+  const bool raw = options.format.raw_dtype.has_value();
+  if (!found.trouble.empty()) return is_plainly_text(found.relative) ? Read{} : unreadable(found.trouble);
+  if (raw) return is_plainly_text(found.relative) ? Read{} : one_unnamed();
+  if (needs_no_look(found.relative)) {
+    if (found.size == 0) return unreadable(fmt::format("{}: is empty", display(path)));
+    return one_unnamed();
+  }
+  const auto file = File::open(path);
+  if (!file) return is_plainly_text(found.relative) ? Read{} : unreadable(file.error().message);
+  const auto format = recognise_file(**file);
+  if (!format) return unreadable(format.error().message);
+  if (*format == nullptr) return {};
+  if ((*file)->size() == 0) return unreadable(fmt::format("{}: is empty", display(path)));
+  auto set = (*format)->open(*file, options.format);
+  if (!set) return unreadable(set.error().message);
+  Read read;
+  read.counts = true;
+  read.warnings = std::move(set->warnings);
+  if (set->tensors.empty()) read.warnings.push_back(fmt::format("{}: holds no tensors", display(path)));
+  read.tensors = draft_tensors(std::move(*set));
+  return read;
+}
+
+// Numbers of the files in execution order: those of the manifest as it lists them, then the rest as they
+// stand.
+std::vector<size_t> execution_order(const std::vector<FoundFile>& files, const std::vector<Read>& reads,
+                                    const Manifest& manifest, std::vector<std::string>& warnings) {
+  std::unordered_map<std::string_view, size_t> by_path;
+  for (size_t i = 0; i < files.size(); ++i)
+    if (reads[i].counts) by_path.emplace(files[i].relative, i);
+  std::vector<size_t> order;
+  std::vector<bool> listed(files.size());
+  std::vector<std::string> missing, twice;
+  for (const std::string& path : manifest.paths) {
+    const auto found = by_path.find(path);
+    if (found == by_path.end()) {
+      missing.push_back(path);
+    } else if (listed[found->second]) {
+      twice.push_back(path);
+    } else {
+      listed[found->second] = true;
+      order.push_back(found->second);
+    }
+  }
+  if (!missing.empty())
+    warnings.push_back(fmt::format("{}: {} of its {} entries are no tensor files of the folder: {}",
+                                   display(manifest.file), missing.size(), manifest.paths.size(),
+                                   some_names(missing)));
+  if (!twice.empty())
+    warnings.push_back(fmt::format("{}: lists {} files more than once; the first place counts: {}",
+                                   display(manifest.file), twice.size(), some_names(twice)));
+  for (size_t i = 0; i < files.size(); ++i)
+    if (!listed[i]) order.push_back(i);
+  return order;
+}
+
+void add_node(Frame& frame, const fs::path& root, FoundFile& file, Read& read, const OpenOptions& options) {
+  const auto number = static_cast<int32_t>(frame.files.size());
+  Node node;
+  for (size_t slot = 0; slot < read.tensors.size(); ++slot) {
+    TensorDraft& draft = read.tensors[slot];
+    std::string name = draft.name.empty() ? file.relative : file.relative + ":" + draft.name;
+    if (!selected(name, options)) continue;
+    node.items.push_back(
+        make_item(frame, std::move(name), number, static_cast<int32_t>(slot), std::move(draft)));
+  }
+  if (node.items.empty()) return;
+  frame.files.push_back(FileEntry{root / file.relative, file.size});
+  node.name = frame.strings.keep(printable(file.relative));
+  node.order = std::ssize(frame.nodes);
+  frame.nodes.push_back(std::move(node));
+}
+
+int recognise_folder(const fs::path& root) {
+  std::error_code ignored;
+  return fs::is_directory(root, ignored) ? 50 : 0;
+}
+
+Result<std::vector<FrameInfo>> survey_folder(const fs::path& root, const OpenOptions&) {
+  std::error_code ignored;
+  if (!fs::is_directory(root, ignored))
+    return fail(ErrorKind::bad_argument, "{}: is not a folder", display(root));
+  return std::vector<FrameInfo>{FrameInfo{At{}, {root}}};
+}
+
+Result<Frame> index_folder(const FrameInfo& info, const OpenOptions& options) {
+  const fs::path& root = info.paths.at(0);
+  ASSAY_TRY(Walk walk, walk_folder(root));
+  Frame frame;
+  frame.at = info.at;
+  frame.warnings = std::move(walk.warnings);
+
+  auto manifest = read_manifest(root, options.format.memory);
+  if (!manifest) {  // some other tool's manifest.json, perhaps: the tensors are still worth comparing
+    frame.warnings.push_back(manifest.error().message + "; the order of names is used instead");
+    manifest = std::nullopt;
+  }
+  std::erase_if(walk.files, [&](const FoundFile& file) {
+    return is_shard_index(file.relative) || (*manifest && is_manifest(file.relative));
+  });
+
+  std::vector<Read> reads(walk.files.size());
+  tbb::parallel_for(size_t{0}, walk.files.size(), [&](size_t i) {
+    if (!cancelled()) reads[i] = read_file(root / walk.files[i].relative, walk.files[i], options);
+  });
+  ASSAY_TRY_DO(check_cancelled());
+
+  std::vector<std::string> skipped;
+  for (size_t i = 0; i < reads.size(); ++i) {
+    if (!reads[i].counts) skipped.push_back(walk.files[i].relative);
+    std::move(reads[i].warnings.begin(), reads[i].warnings.end(), std::back_inserter(frame.warnings));
+  }
+  if (skipped.size() == reads.size())
+    return fail(ErrorKind::not_found, "{}: no tensor files in this folder ({} other files skipped)",
+                display(root), skipped.size());
+  if (!skipped.empty())
+    frame.warnings.push_back(fmt::format("{}: {} files that hold no tensors were skipped: {}", display(root),
+                                         skipped.size(), some_names(skipped)));
+
+  const std::vector<size_t> order =
+      execution_order(walk.files, reads, manifest->value_or(Manifest{}), frame.warnings);
+  for (const size_t i : order) add_node(frame, root, walk.files[i], reads[i], options);
+  if (frame.nodes.empty())
+    frame.warnings.push_back(fmt::format("{}: --only and --skip leave none of the tensors of {} files",
+                                         display(root), reads.size() - skipped.size()));
+  return frame;
+}
+
+}  // namespace
+
+const Layout folder_layout = {"folder", recognise_folder, survey_folder, index_folder};
+
+}  // namespace assay

@@ -1,0 +1,45 @@
+#include "assay/dump/items.h"
+
+#include "assay/base/text.h"
+
+namespace assay {
+
+std::vector<TensorDraft> draft_tensors(TensorSet set) {
+  std::vector<TensorDraft> drafts;
+  drafts.reserve(set.tensors.size());
+  for (StoredTensor& tensor : set.tensors) {
+    TensorDraft& draft = drafts.emplace_back();
+    draft.name = std::move(tensor.name);
+    draft.meta = std::move(tensor.meta);
+    draft.stats = std::move(tensor.stats);
+    draft.facts = std::move(tensor.facts);
+    if (!tensor.data) {
+      draft.trouble = std::move(tensor.data.error().message);
+    } else if (*tensor.data != nullptr) {
+      draft.has_data = true;
+      draft.meta = (*tensor.data)->meta;
+    }
+  }
+  return drafts;
+}
+
+Item make_item(Frame& frame, std::string name, int32_t file, int32_t slot, TensorDraft draft) {
+  Item item;
+  // Names come from file systems and files; from here on they are text that any report can print.
+  item.name = frame.strings.keep(printable(name));
+  item.meta = std::move(draft.meta);
+  if (draft.has_data) item.data = TensorRef{file, slot};
+  if (draft.stats) item.stats = &frame.stats.emplace_back(std::move(*draft.stats));
+  if (!draft.facts.empty()) item.facts = frame.facts.emplace_back(std::move(draft.facts));
+  if (!draft.trouble.empty()) item.trouble = frame.strings.keep(std::move(draft.trouble));
+  return item;
+}
+
+std::string some_names(const std::vector<std::string>& names, size_t shown) {
+  std::string out;
+  for (size_t i = 0; i < names.size() && i < shown; ++i) out += (i == 0 ? "" : ", ") + printable(names[i]);
+  if (names.size() > shown) out += ", …";
+  return out;
+}
+
+}  // namespace assay

@@ -1,0 +1,26 @@
+// From the tensors of a file to the items of a frame. Shared by the layouts.
+#pragma once
+
+#include "assay/dump/layout.h"
+
+namespace assay {
+
+// What is kept of a tensor once its file is closed again.
+struct TensorDraft {
+  std::string name;  // as the file has it; "" for a single unnamed tensor
+  std::optional<TensorMeta> meta;
+  std::optional<Stats> stats;
+  std::vector<Fact> facts;
+  bool has_data = false;
+  std::string trouble;  // why there is no data; empty for a mere description as well
+};
+
+std::vector<TensorDraft> draft_tensors(TensorSet set);
+
+// The item of the `slot`-th tensor of file `file`; its strings, statistics and facts move into the frame.
+Item make_item(Frame& frame, std::string name, int32_t file, int32_t slot, TensorDraft draft);
+
+// Names for a message, at most `shown` of them: "a, b, c, …".
+std::string some_names(const std::vector<std::string>& names, size_t shown = 3);
+
+}  // namespace assay

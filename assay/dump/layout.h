@@ -1,0 +1,28 @@
+// A layout is how a folder of files makes a dump. One file per layout in this folder; table.cc lists them.
+#pragma once
+
+#include "assay/format/format.h"
+#include "assay/model/dump.h"
+
+namespace assay {
+
+struct OpenOptions {
+  std::string layout;  // forced by --layout; empty: recognise
+  FormatOptions format;
+  std::vector<std::string> only, skip;  // globs over item names
+};
+
+struct Layout {
+  std::string_view name;
+  int (*recognise)(const fs::path& root);  // 0 no … 100 certain; the surest wins
+  Result<std::vector<FrameInfo>> (*survey)(const fs::path& root, const OpenOptions& options);
+  Result<Frame> (*index)(const FrameInfo& info, const OpenOptions& options);
+};
+
+std::span<const Layout* const> layouts();
+Result<Dump> open_dump(const fs::path& root, const OpenOptions& options);
+
+// Wanted by --only / --skip?
+bool selected(std::string_view name, const OpenOptions& options);
+
+}  // namespace assay

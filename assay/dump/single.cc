@@ -1,0 +1,56 @@
+#include "assay/dump/single.h"
+
+#include "assay/dump/items.h"
+
+namespace assay {
+namespace {
+
+// Whatever is not a folder can only be meant as a file: a file of no known format is 50, so that the user
+// reads what the formats have to say about it.
+int recognise_single(const fs::path& root) {
+  std::error_code ignored;
+  const fs::file_status status = fs::status(root, ignored);
+  if (!fs::exists(status) || fs::is_directory(status)) return 0;
+  const auto file = File::open(root);
+  if (!file) return 50;
+  const auto format = recognise_file(**file);
+  return format && *format != nullptr ? 60 : 50;
+}
+
+Result<std::vector<FrameInfo>> survey_single(const fs::path& root, const OpenOptions&) {
+  return std::vector<FrameInfo>{FrameInfo{At{}, {root}}};
+}
+
+Result<Frame> index_single(const FrameInfo& info, const OpenOptions& options) {
+  const fs::path& path = info.paths.at(0);
+  ASSAY_TRY(TensorSet set, open_tensors(path, options.format));
+  Frame frame;
+  frame.at = info.at;
+  frame.warnings = std::move(set.warnings);
+  std::error_code ignored;
+  const auto size = fs::file_size(path, ignored);
+  frame.files.push_back(FileEntry{path, ignored ? 0 : static_cast<int64_t>(size)});
+  std::vector<TensorDraft> drafts = draft_tensors(std::move(set));
+  if (drafts.empty()) return fail(ErrorKind::bad_format, "{}: holds no tensors", display(path));
+
+  for (size_t slot = 0; slot < drafts.size(); ++slot) {
+    std::string name = drafts[slot].name.empty() ? path.filename().string() : drafts[slot].name;
+    if (!selected(name, options)) continue;
+    Node node;
+    node.items.push_back(
+        make_item(frame, std::move(name), 0, static_cast<int32_t>(slot), std::move(drafts[slot])));
+    node.name = node.items[0].name;
+    node.order = std::ssize(frame.nodes);
+    frame.nodes.push_back(std::move(node));
+  }
+  if (frame.nodes.empty())
+    frame.warnings.push_back(
+        fmt::format("{}: --only and --skip leave none of its {} tensors", display(path), drafts.size()));
+  return frame;
+}
+
+}  // namespace
+
+const Layout single_layout = {"single", recognise_single, survey_single, index_single};
+
+}  // namespace assay

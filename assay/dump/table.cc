@@ -1,0 +1,91 @@
+#include "assay/base/text.h"
+#include "assay/dump/folder.h"
+#include "assay/dump/layout.h"
+#include "assay/dump/single.h"
+
+#include <algorithm>
+
+namespace assay {
+namespace {
+
+constexpr int kSureEnough = 50;
+
+bool matches_any(const std::vector<std::string>& globs, std::string_view name) {
+  const std::string_view base = name.substr(name.rfind('/') + 1);  // npos + 1 is 0: no slash, the whole name
+  return std::any_of(globs.begin(), globs.end(), [&](const std::string& glob) {
+    return glob_match(glob, name) || glob_match(glob, base);
+  });
+}
+
+std::string known_names() {
+  std::string names;
+  for (const Layout* layout : layouts()) {
+    if (!names.empty()) names += ", ";
+    names += layout->name;
+  }
+  return names;
+}
+
+// exists() alone would call a folder that we may not look into "not there".
+Result<void> check_exists(const fs::path& root) {
+  std::error_code error;
+  const fs::file_status status = fs::status(root, error);
+  if (fs::exists(status)) return {};
+  if (status.type() != fs::file_type::not_found)
+    return fail(ErrorKind::io, "{}: cannot be read: {}", display(root), error.message());
+  std::error_code ignored;
+  if (fs::is_symlink(fs::symlink_status(root, ignored)))
+    return fail(ErrorKind::not_found, "{}: is a symbolic link to a place that does not exist", display(root));
+  return fail(ErrorKind::not_found, "{}: no such file or folder", display(root));
+}
+
+Result<const Layout*> choose_layout(const fs::path& root, std::string_view forced) {
+  if (!forced.empty()) {
+    for (const Layout* layout : layouts())
+      if (layout->name == forced) return layout;
+    return fail(ErrorKind::bad_argument, "--layout {}: no such layout; there are {}", printable(forced),
+                known_names());
+  }
+  const Layout* best = nullptr;
+  int best_score = 0;
+  bool tie = false;
+  std::string tried;
+  for (const Layout* layout : layouts()) {
+    const int score = layout->recognise(root);
+    tried += fmt::format("{}{} {}", tried.empty() ? "" : ", ", layout->name, score);
+    tie = score == best_score ? true : score > best_score ? false : tie;
+    if (score > best_score) {
+      best = layout;
+      best_score = score;
+    }
+  }
+  if (best_score < kSureEnough)
+    return fail(ErrorKind::bad_format,
+                "{}: no layout is sure of it (scores of 100: {}); pass --layout to choose one", display(root),
+                tried);
+  if (tie)
+    return fail(ErrorKind::bad_format,
+                "{}: could be more than one layout (scores of 100: {}); pass --layout to choose one",
+                display(root), tried);
+  return best;
+}
+
+}  // namespace
+
+std::span<const Layout* const> layouts() {
+  static const Layout* const kTable[] = {&single_layout, &folder_layout};
+  return kTable;
+}
+
+Result<Dump> open_dump(const fs::path& root, const OpenOptions& options) {
+  ASSAY_TRY_DO(check_exists(root));
+  ASSAY_TRY(const Layout* const layout, choose_layout(root, options.layout));
+  ASSAY_TRY(std::vector<FrameInfo> frames, layout->survey(root, options));
+  return Dump{layout, root, std::move(frames)};
+}
+
+bool selected(std::string_view name, const OpenOptions& options) {
+  return (options.only.empty() || matches_any(options.only, name)) && !matches_any(options.skip, name);
+}
+
+}  // namespace assay

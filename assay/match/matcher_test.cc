@@ -1,0 +1,196 @@
+#include "assay/match/matcher.h"
+
+#include "assay/match/frames.h"
+#include "assay/match/name.h"
+
+#include <gmock/gmock.h>
+
+namespace assay {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+using Names = std::vector<std::string>;
+
+// A frame whose nodes hold items of these names.
+Frame frame_of(const std::vector<Names>& nodes) {
+  Frame frame;
+  for (size_t n = 0; n < nodes.size(); ++n) {
+    Node node;
+    node.name = frame.strings.keep(fmt::format("node{}", n));
+    for (const std::string& name : nodes[n]) {
+      Item item;
+      item.name = frame.strings.keep(name);
+      node.items.push_back(item);
+    }
+    frame.nodes.push_back(std::move(node));
+  }
+  return frame;
+}
+
+std::vector<Names> one_each(const Names& names) {
+  std::vector<Names> nodes;
+  for (const std::string& name : names) nodes.push_back({name});
+  return nodes;
+}
+
+// "mine|golden why" per row, nodes apart by "/".
+Names rows(const Matcher& matcher, const std::vector<Names>& mine, const std::vector<Names>& golden) {
+  Matched matched;
+  matched.frames.mine.push_back(frame_of(mine));
+  matched.frames.golden.push_back(frame_of(golden));
+  auto pairing = matcher.match(matched.frames, {});
+  EXPECT_TRUE(pairing);
+  matched.pairing = std::move(*pairing);
+  Names out;
+  for (size_t n = 0; n < matched.pairing.nodes.size(); ++n) {
+    const PairedNode& node = matched.pairing.nodes[n];
+    EXPECT_EQ(node.order, static_cast<int64_t>(n));
+    std::string text;
+    for (const Pair& pair : node.pairs) {
+      text += text.empty() ? "" : " / ";
+      text += pair.mine ? matched.item(Side::mine, *pair.mine).name : "-";
+      text += "|";
+      text += pair.golden ? matched.item(Side::golden, *pair.golden).name : "-";
+      EXPECT_EQ(pair.why == Why::nothing_fits, !pair.mine || !pair.golden);
+    }
+    out.push_back(text);
+  }
+  return out;
+}
+
+Names by_name(const Names& mine, const Names& golden) {
+  return rows(name_matcher, one_each(mine), one_each(golden));
+}
+
+const Matcher& position_method() {
+  MatchOptions options;
+  options.matcher = "position";
+  return **choose_matcher("folder", "folder", options);
+}
+
+TEST(Stem, DropsTheSuffixOfTheFile) {
+  EXPECT_EQ(stem_of("a/x.npy"), "a/x");
+  EXPECT_EQ(stem_of("x.PT"), "x");
+  EXPECT_EQ(stem_of("x.npz:y"), "x:y");
+  EXPECT_EQ(stem_of("x.npz:y.pt"), "x:y.pt");
+  EXPECT_EQ(stem_of("c:x.npy"), "c:x");
+  EXPECT_EQ(stem_of("layer.0.weight"), "layer.0.weight");
+  EXPECT_EQ(stem_of(".npy"), ".npy");
+  EXPECT_EQ(stem_of(""), "");
+}
+
+TEST(ByName, PairsEqualNamesInTheOrderOfMine) {
+  EXPECT_THAT(by_name({"b", "a"}, {"a", "b"}), ElementsAre("b|b", "a|a"));
+}
+
+TEST(ByName, PairsEqualStems) {
+  EXPECT_THAT(by_name({"x.npy", "y"}, {"x.pt", "y.npy"}), ElementsAre("x.npy|x.pt", "y|y.npy"));
+  EXPECT_THAT(by_name({"x.npz:a", "x.npz:b"}, {"x.pt:b", "x.pt:a"}),
+              ElementsAre("x.npz:a|x.pt:a", "x.npz:b|x.pt:b"));
+}
+
+TEST(ByName, PrefersTheExactName) {
+  EXPECT_THAT(by_name({"x.npy", "x.pt"}, {"x.bin", "x.pt"}), ElementsAre("x.npy|x.bin", "x.pt|x.pt"));
+}
+
+TEST(ByName, DoesNotGuessAmongSeveralOfOneStem) {
+  EXPECT_THAT(by_name({"x.npy", "x.pt"}, {"x.npz"}), ElementsAre("-|x.npz", "x.npy|-", "x.pt|-"));
+  EXPECT_THAT(by_name({"x.npy"}, {"x.npz", "x.pt"}), ElementsAre("-|x.npz", "-|x.pt", "x.npy|-"));
+}
+
+TEST(ByName, PairsTheOnlyItemOfEachSide) {
+  EXPECT_THAT(by_name({"mine.npy"}, {"golden.pt"}), ElementsAre("mine.npy|golden.pt"));
+  EXPECT_THAT(by_name({"a", "b"}, {"c", "d"}), ElementsAre("-|c", "-|d", "a|-", "b|-"));
+  EXPECT_THAT(by_name({"a"}, {"c", "d"}), ElementsAre("-|c", "-|d", "a|-"));
+}
+
+TEST(ByName, RepeatedNamesLineUpInOrder) {
+  Matched matched;
+  matched.frames.mine.push_back(frame_of(one_each({"x", "x", "x"})));
+  matched.frames.golden.push_back(frame_of(one_each({"x", "x"})));
+  const auto pairing = name_matcher.match(matched.frames, {});
+  ASSERT_TRUE(pairing);
+  EXPECT_EQ(pairing->nodes[1].pairs[0].golden, (ItemId{0, 1, 0}));
+  EXPECT_FALSE(pairing->nodes[2].pairs[0].golden.has_value());
+}
+
+TEST(ByName, PutsWhatOnlyGoldenHasAtItsPlace) {
+  EXPECT_THAT(by_name({"a", "b", "m"}, {"first", "a", "x", "y", "b", "last"}),
+              ElementsAre("-|first", "a|a", "-|x", "-|y", "b|b", "-|last", "m|-"));
+}
+
+TEST(ByName, KeepsTheItemsOfANodeTogether) {
+  EXPECT_THAT(
+      rows(name_matcher, {{"n.0", "n.1"}, {"m.0"}}, {{"n.in", "n.0", "n.x", "n.1"}, {"o.0", "o.1"}, {"m.0"}}),
+      ElementsAre("-|n.in / n.0|n.0 / -|n.x / n.1|n.1", "-|o.0 / -|o.1", "m.0|m.0"));
+}
+
+TEST(ByName, EmptySidesAreFine) {
+  EXPECT_THAT(by_name({}, {}), ElementsAre());
+  EXPECT_THAT(by_name({"a"}, {}), ElementsAre("a|-"));
+  EXPECT_THAT(by_name({}, {"a", "b"}), ElementsAre("-|a", "-|b"));
+}
+
+TEST(ByName, IsLinear) {
+  Names mine, golden;
+  for (int i = 0; i < 20'000; ++i) {
+    mine.push_back(fmt::format("t{}.npy", i));
+    golden.push_back(fmt::format("t{}.pt", i));
+  }
+  EXPECT_EQ(by_name(mine, golden).size(), 20'000);
+  // One node of many items, none of which has a counterpart: no quadratic scan either.
+  EXPECT_EQ(rows(name_matcher, {mine}, {golden}).size(), 1);
+  EXPECT_EQ(rows(name_matcher, {{"a", "b"}}, {golden}).size(), 2);
+}
+
+TEST(ByPosition, PairsTheKthWithTheKth) {
+  EXPECT_THAT(rows(position_method(), one_each({"a", "b"}), one_each({"x", "y", "z"})),
+              ElementsAre("a|x", "b|y", "-|z"));
+  EXPECT_THAT(rows(position_method(), one_each({"a", "b"}), one_each({"x"})), ElementsAre("a|x", "b|-"));
+}
+
+TEST(ChooseMatcher, NamesTheMethods) {
+  EXPECT_EQ((*choose_matcher("single", "folder", {}))->name, "name");
+  MatchOptions options;
+  options.matcher = "magic";
+  const auto chosen = choose_matcher("single", "single", options);
+  ASSERT_FALSE(chosen);
+  EXPECT_THAT(chosen.error().message, HasSubstr("there are name, position"));
+}
+
+Dump dump_of(const std::vector<At>& places) {
+  Dump dump;
+  for (const At& at : places) dump.frames.push_back(FrameInfo{at, {}});
+  return dump;
+}
+
+At rank(int number) {
+  At at;
+  at.rank = number;
+  return at;
+}
+
+Names section_texts(const Dump& mine, const Dump& golden) {
+  Names out;
+  const auto sections = sections_by_at(mine, golden, {});
+  for (const Section& section : *sections)
+    out.push_back(fmt::format("{}:{}:{}", section.at.text(), section.mine.size(), section.golden.size()));
+  return out;
+}
+
+TEST(Sections, OneFrameEachIsOneSectionWhereverTheyWereTaken) {
+  EXPECT_THAT(section_texts(dump_of({rank(0)}), dump_of({rank(3)})), ElementsAre("rank 0:1:1"));
+}
+
+TEST(Sections, PairByPlaceAndKeepWhatOneSideLacks) {
+  EXPECT_THAT(
+      section_texts(dump_of({rank(0), rank(1), rank(2)}), dump_of({rank(9), rank(2), rank(0), rank(7)})),
+      ElementsAre("rank 9:0:1", "rank 0:1:1", "rank 7:0:1", "rank 1:1:0", "rank 2:1:1"));
+  EXPECT_THAT(section_texts(dump_of({rank(0), rank(1)}), dump_of({})),
+              ElementsAre("rank 0:1:0", "rank 1:1:0"));
+}
+
+}  // namespace
+}  // namespace assay

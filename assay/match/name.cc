@@ -1,0 +1,86 @@
+#include "assay/match/name.h"
+
+#include "assay/base/text.h"
+#include "assay/match/frames.h"
+#include "assay/match/pairing_builder.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+
+namespace assay {
+namespace {
+
+// Suffixes that tensor files have, whatever their format: x.npy and x.pt hold the same x.
+constexpr std::array<std::string_view, 9> kSuffixes = {".npy", ".npz", ".pt",  ".pth",        ".ckpt",
+                                                       ".bin", ".raw", ".dat", ".safetensors"};
+
+size_t suffix_length(std::string_view text) {
+  const std::string lower = to_lower(text.substr(text.size() - std::min<size_t>(text.size(), 12)));
+  for (const std::string_view suffix : kSuffixes)
+    if (text.size() > suffix.size() && lower.ends_with(suffix)) return suffix.size();
+  return 0;
+}
+
+// Equal names are joined in order of appearance, so that a file with two entries of one name still lines up.
+void join_same_names(PairingBuilder& builder) {
+  std::unordered_map<std::string_view, std::vector<size_t>> golden;  // positions, last one first
+  for (size_t g = builder.items(Side::golden).size(); g-- > 0;)
+    golden[builder.name(Side::golden, g)].push_back(g);
+  for (size_t m = 0; m < builder.items(Side::mine).size(); ++m) {
+    const auto found = golden.find(builder.name(Side::mine, m));
+    if (found == golden.end() || found->second.empty()) continue;
+    builder.join(m, found->second.back(), Why::same_name);
+    found->second.pop_back();
+  }
+}
+
+// Among what is left, a stem that each side has exactly once. Where one has it twice, a guess could pair
+// x.npy with the wrong x; those stay unmatched.
+void join_same_stems(PairingBuilder& builder) {
+  struct Holders {
+    size_t count[2] = {0, 0};
+    size_t position[2] = {0, 0};
+  };
+  std::unordered_map<std::string, Holders> by_stem;
+  std::vector<const Holders*> in_order;
+  for (const Side side : {Side::mine, Side::golden}) {
+    const auto which = static_cast<size_t>(side);
+    for (size_t i = 0; i < builder.items(side).size(); ++i) {
+      if (builder.is_joined(side, i)) continue;
+      const auto [found, is_new] = by_stem.try_emplace(stem_of(builder.name(side, i)));
+      if (is_new) in_order.push_back(&found->second);
+      ++found->second.count[which];
+      found->second.position[which] = i;
+    }
+  }
+  for (const Holders* holders : in_order)
+    if (holders->count[0] == 1 && holders->count[1] == 1)
+      builder.join(holders->position[0], holders->position[1], Why::same_stem);
+}
+
+Result<Pairing> match_by_name(const Indexed& frames, const MatchOptions&) {
+  PairingBuilder builder(frames);
+  join_same_names(builder);
+  join_same_stems(builder);
+  if (builder.joined() == 0 && builder.items(Side::mine).size() == 1 &&
+      builder.items(Side::golden).size() == 1)
+    builder.join(0, 0, Why::only_one_each);
+  return builder.finish();
+}
+
+}  // namespace
+
+std::string stem_of(std::string_view item_name) {
+  for (size_t colon = item_name.find(':'); colon != std::string_view::npos;
+       colon = item_name.find(':', colon + 1)) {
+    const std::string_view file = item_name.substr(0, colon);
+    if (const size_t length = suffix_length(file))
+      return std::string(file.substr(0, file.size() - length)) + std::string(item_name.substr(colon));
+  }
+  return std::string(item_name.substr(0, item_name.size() - suffix_length(item_name)));
+}
+
+const Matcher name_matcher = {"name", sections_by_at, match_by_name};
+
+}  // namespace assay

@@ -1,0 +1,14 @@
+// Pairs items of the same name; then of the same name but for the suffix of the file; then the only item of
+// each side.
+#pragma once
+
+#include "assay/match/matcher.h"
+
+namespace assay {
+
+extern const Matcher name_matcher;
+
+// "a/x.npy" → "a/x", "x.npz:y" → "x:y", "weight" → "weight".
+std::string stem_of(std::string_view item_name);
+
+}  // namespace assay
