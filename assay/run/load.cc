@@ -1,0 +1,81 @@
+#include "assay/run/load.h"
+
+namespace assay {
+namespace {
+
+std::vector<std::vector<int32_t>> count_uses(const std::vector<Frame>& frames) {
+  std::vector<std::vector<int32_t>> uses;
+  for (const Frame& frame : frames) {
+    std::vector<int32_t>& of_frame = uses.emplace_back(frame.files.size());
+    for (const Node& node : frame.nodes)
+      for (const Item& item : node.items)
+        if (item.data) ++of_frame[static_cast<size_t>(item.data->file)];
+  }
+  return uses;
+}
+
+const Item& item_of(const Indexed& frames, Side side, const ItemId& id) {
+  return frames.frames(side)[static_cast<size_t>(id.frame)].nodes[static_cast<size_t>(id.node)].items[static_cast<size_t>(id.item)];
+}
+
+}  // namespace
+
+Loader::Loader(const Indexed& frames, const FormatOptions& options)
+    : frames_(frames), options_(options), uses_mine_(count_uses(frames.mine)), uses_golden_(count_uses(frames.golden)) {}
+
+const fs::path* Loader::file_of(Side side, const ItemId& id) const {
+  const Item& item = item_of(frames_, side, id);
+  if (!item.data) return nullptr;
+  return &frames_.frames(side)[static_cast<size_t>(id.frame)].files[static_cast<size_t>(item.data->file)].path;
+}
+
+int64_t Loader::size_of_item(Side side, const ItemId& id) const {
+  const Item& item = item_of(frames_, side, id);
+  if (!item.data) return 0;
+  if (item.meta) return item.meta->byte_size();
+  const auto file = static_cast<size_t>(item.data->file);
+  const auto frame = static_cast<size_t>(id.frame);
+  const auto& uses = side == Side::mine ? uses_mine_ : uses_golden_;
+  return frames_.frames(side)[frame].files[file].size / std::max(1, uses[frame][file]);
+}
+
+Result<Loader::Set> Loader::open_shared(const fs::path& path) {
+  const std::lock_guard lock(guard_);
+  if (const auto found = by_path_.find(path.native()); found != by_path_.end()) {
+    kept_.splice(kept_.begin(), kept_, found->second);
+    return kept_.front().set;
+  }
+  // Opened under the lock: many threads want the same checkpoint at once, and its index should be read once.
+  ASSAY_TRY(TensorSet opened, open_tensors(path, options_));
+  kept_.push_front({path.native(), std::make_shared<const TensorSet>(std::move(opened))});
+  by_path_[path.native()] = kept_.begin();
+  if (kept_.size() > kKeptFiles) {
+    by_path_.erase(kept_.back().path);
+    kept_.pop_back();
+  }
+  return kept_.front().set;
+}
+
+Result<Loaded> Loader::load(Side side, const ItemId& id) {
+  const Item& item = item_of(frames_, side, id);
+  ASSAY_CHECK(item.data.has_value());
+  const fs::path& path = *file_of(side, id);
+  const auto& uses = side == Side::mine ? uses_mine_ : uses_golden_;
+  const bool shared = uses[static_cast<size_t>(id.frame)][static_cast<size_t>(item.data->file)] > 1;
+  Set set;
+  if (shared) {
+    ASSAY_TRY(set, open_shared(path));
+  } else {
+    ASSAY_TRY(TensorSet opened, open_tensors(path, options_));
+    set = std::make_shared<const TensorSet>(std::move(opened));
+  }
+  const auto slot = static_cast<size_t>(item.data->slot);
+  if (slot >= set->tensors.size())
+    return fail(ErrorKind::bad_format, "{}: holds {} tensors now, tensor {} is wanted; did it change?", display(path),
+                set->tensors.size(), slot + 1);
+  const StoredTensor& tensor = set->tensors[slot];
+  if (!tensor.data) return tl::unexpected<Error>(tensor.data.error());
+  return Loaded{*tensor.data, shared ? std::vector<std::string>{} : set->warnings};
+}
+
+}  // namespace assay

@@ -1,0 +1,45 @@
+// From an item to the operand that reads it.
+#pragma once
+
+#include "assay/format/format.h"
+#include "assay/model/pairing.h"
+
+#include <list>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+namespace assay {
+
+struct Loaded {
+  OperandPtr data;
+  std::vector<std::string> warnings;
+};
+
+// Opens the tensors of one section. Files that hold several tensors stay open while they are in use, at most kKeptFiles of
+// them; a file with one tensor is opened for it alone. Any thread.
+class Loader {
+ public:
+  Loader(const Indexed& frames, const FormatOptions& options);
+  Result<Loaded> load(Side side, const ItemId& id);
+  const fs::path* file_of(Side side, const ItemId& id) const;  // null for an item without data
+  int64_t size_of_item(Side side, const ItemId& id) const;     // its share of the file's bytes: what reading it may cost
+
+ private:
+  static constexpr size_t kKeptFiles = 256;
+  using Set = std::shared_ptr<const TensorSet>;
+  struct Kept {
+    std::string path;
+    Set set;
+  };
+  Result<Set> open_shared(const fs::path& path);
+
+  const Indexed& frames_;
+  const FormatOptions options_;
+  std::vector<std::vector<int32_t>> uses_mine_, uses_golden_;  // by frame and file: how many items it serves
+  std::mutex guard_;
+  std::list<Kept> kept_;  // most recently used first
+  std::unordered_map<std::string, std::list<Kept>::iterator> by_path_;
+};
+
+}  // namespace assay

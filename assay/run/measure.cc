@@ -1,0 +1,173 @@
+#include "assay/run/measure.h"
+
+#include "assay/base/cancel.h"
+#include "assay/run/gather_parallel.h"
+#include "assay/support/log.h"
+
+#include <tbb/enumerable_thread_specific.h>
+#include <tbb/parallel_pipeline.h>
+#include <tbb/task_arena.h>
+
+#include <memory>
+
+namespace assay {
+namespace {
+
+// A batch is large enough to hide the cost of handing it on, small enough to share out.
+constexpr size_t kBatchNodes = 64;
+constexpr int64_t kBatchBytes = int64_t{32} << 20;
+
+struct Batch {
+  size_t first = 0, last = 0;  // of Pairing::nodes
+  std::vector<NodeResult> nodes;
+  std::vector<std::string> rendered;
+};
+using BatchPtr = std::shared_ptr<Batch>;
+
+class Measurer {
+ public:
+  Measurer(const Matched& matched, const MetricPlan& metrics, const FormatOptions& options, Progress& progress)
+      : matched_(matched), metrics_(metrics), loader_(matched.frames, options), progress_(progress) {}
+
+  NodeResult measure_node(const PairedNode& node, PairScratch& scratch) {
+    NodeResult result{node.name, node.order, {}};
+    result.rows.reserve(node.pairs.size());
+    for (const Pair& pair : node.pairs) result.rows.push_back(measure_pair(pair, scratch));
+    return result;
+  }
+
+  int64_t bytes_of(const PairedNode& node) const {
+    int64_t bytes = 0;
+    for (const Pair& pair : node.pairs) {
+      if (pair.mine) bytes += loader_.size_of_item(Side::mine, *pair.mine);
+      if (pair.golden) bytes += loader_.size_of_item(Side::golden, *pair.golden);
+    }
+    return bytes;
+  }
+
+ private:
+  Comparison measure_pair(const Pair& pair, PairScratch& scratch) {
+    Comparison row;
+    row.pair = pair;
+    const OperandPtr mine = take(Side::mine, pair.mine, row.mine, row);
+    const OperandPtr golden = take(Side::golden, pair.golden, row.golden, row);
+    if (!pair.mine || !pair.golden) {
+      row.status = pair.mine ? Status::only_mine : Status::only_golden;
+      return row;
+    }
+    if (row.status == Status::compared) gather(*mine, *golden, scratch, row);
+    return row;
+  }
+
+  // Opens one side and notes what it is. A failure sets the status of the row; the first reason stays.
+  OperandPtr take(Side side, const std::optional<ItemId>& id, SideFacts& facts, Comparison& row) {
+    if (!id) return nullptr;
+    const Item& item = matched_.item(side, *id);
+    facts.name = item.name;
+    facts.meta = item.meta;
+    if (const fs::path* file = loader_.file_of(side, *id)) facts.file = *file;
+    const auto refuse = [&](Status status, std::string why) {
+      if (row.status == Status::compared) {
+        row.status = status;
+        row.note = std::move(why);
+      }
+      return nullptr;
+    };
+    if (!item.trouble.empty()) return refuse(Status::unreadable, std::string(item.trouble));
+    if (!item.data)
+      return refuse(Status::no_data, fmt::format("{} has no data in {}", item.name, side == Side::mine ? "mine" : "golden"));
+    auto loaded = loader_.load(side, *id);
+    if (!loaded) return refuse(Status::unreadable, loaded.error().message);
+    for (const std::string& warning : loaded->warnings) log::warn("{}", warning);
+    facts.meta = loaded->data->meta;
+    return loaded->data;
+  }
+
+  void gather(const Operand& mine, const Operand& golden, PairScratch& scratch, Comparison& row) {
+    const Shape& a = mine.meta.shape;
+    const Shape& b = golden.meta.shape;
+    if (a != b) {
+      if (!same_but_for_ones(a, b)) {
+        row.status = Status::shape_mismatch;
+        row.note = fmt::format("shape {} against {}", a.text(), b.text());
+        return;
+      }
+      row.note = fmt::format("shapes {} and {} differ in dimensions of size 1 only", a.text(), b.text());
+    }
+    if (is_complex(mine.meta.dtype) != is_complex(golden.meta.dtype)) {
+      row.status = Status::unreadable;
+      row.note = fmt::format("complex against real: {} and {}; convert one of them first", name(mine.meta.dtype),
+                             name(golden.meta.dtype));
+      return;
+    }
+    scratch.forget();
+    auto gathered = gather_parallel(mine, golden, metrics_.needs, scratch, progress_);
+    if (!gathered) {
+      row.status = Status::unreadable;
+      row.note = gathered.error().message;
+      return;
+    }
+    row.metrics = metrics_.finish(*gathered);
+  }
+
+  const Matched& matched_;
+  const MetricPlan& metrics_;
+  Loader loader_;
+  Progress& progress_;
+};
+
+}  // namespace
+
+Result<void> measure(const Matched& matched, const MetricPlan& metrics, const FormatOptions& options, const RowFlow& flow,
+                     Progress& progress) {
+  Measurer measurer(matched, metrics, options, progress);
+  const std::vector<PairedNode>& nodes = matched.pairing.nodes;
+  tbb::enumerable_thread_specific<PairScratch> scratches;
+  std::atomic<bool> stop{false};
+  std::optional<Error> error;
+  size_t next = 0;
+
+  const auto next_batch = [&](tbb::flow_control& control) -> BatchPtr {
+    if (next >= nodes.size() || stop || cancelled()) {
+      control.stop();
+      return nullptr;
+    }
+    auto batch = std::make_shared<Batch>();
+    batch->first = next;
+    int64_t bytes = 0;
+    while (next < nodes.size() && next - batch->first < kBatchNodes && bytes < kBatchBytes) bytes += measurer.bytes_of(nodes[next++]);
+    batch->last = next;
+    return batch;
+  };
+  const auto work = [&](BatchPtr batch) -> BatchPtr {
+    PairScratch& scratch = scratches.local();
+    for (size_t i = batch->first; i < batch->last && !cancelled(); ++i)
+      batch->nodes.push_back(measurer.measure_node(nodes[i], scratch));
+    batch->rendered = flow.judge_and_render(batch->nodes);
+    return batch;
+  };
+  const auto write = [&](const BatchPtr& batch) {
+    if (stop || cancelled()) return;
+    const auto go_on = flow.write(batch->nodes, std::move(batch->rendered));
+    if (!go_on) error = go_on.error();
+    if (!go_on || !*go_on) stop = true;
+  };
+  tbb::parallel_pipeline(static_cast<size_t>(tbb::this_task_arena::max_concurrency()) * 2,
+                         tbb::make_filter<void, BatchPtr>(tbb::filter_mode::serial_in_order, next_batch) &
+                             tbb::make_filter<BatchPtr, BatchPtr>(tbb::filter_mode::parallel, work) &
+                             tbb::make_filter<BatchPtr, void>(tbb::filter_mode::serial_in_order, write));
+  if (error) return tl::unexpected<Error>(std::move(*error));
+  return check_cancelled();
+}
+
+int64_t bytes_to_read(const Matched& matched) {
+  const Loader loader(matched.frames, {});
+  int64_t bytes = 0;
+  for (const PairedNode& node : matched.pairing.nodes)
+    for (const Pair& pair : node.pairs)
+      if (pair.mine && pair.golden)
+        bytes += loader.size_of_item(Side::mine, *pair.mine) + loader.size_of_item(Side::golden, *pair.golden);
+  return bytes;
+}
+
+}  // namespace assay

@@ -1,0 +1,27 @@
+// Measures the pairs of a section on all cores and hands the rows on in report order.
+#pragma once
+
+#include "assay/metric/metric.h"
+#include "assay/model/outcome.h"
+#include "assay/run/load.h"
+#include "assay/support/progress.h"
+
+#include <functional>
+
+namespace assay {
+
+// What happens to a batch of measured nodes.
+struct RowFlow {
+  // Any thread: verdicts and rendered text of these nodes.
+  std::function<std::vector<std::string>(std::span<NodeResult>)> judge_and_render;
+  // One thread, in order. False ends the run early.
+  std::function<Result<bool>(std::span<const NodeResult>, std::vector<std::string>&&)> write;
+};
+
+Result<void> measure(const Matched& matched, const MetricPlan& metrics, const FormatOptions& options, const RowFlow& flow,
+                     Progress& progress);
+
+// Bytes that measuring the section will read, for the progress bar.
+int64_t bytes_to_read(const Matched& matched);
+
+}  // namespace assay

@@ -1,0 +1,45 @@
+// The subcommands of `assay`. Each adds itself to the parser; what it returns from run is the exit code:
+// 0 same (within the rules), 1 different, 2 trouble.
+#pragma once
+
+#include "assay/base/clock.h"
+#include "assay/base/result.h"
+#include "assay/tensor/dtype.h"
+#include "assay/tensor/operand.h"
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace assay::cli {
+
+extern const char* const kVersion;
+extern const char* const kCommit;  // empty in a build from a tarball
+
+struct Context {
+  Moment now;
+  std::string command_line;  // as typed, for the reports
+};
+
+// A subcommand registers its flags on `app` and leaves its action in `action`; main calls it after parsing.
+// An error is printed by main as one line, exit code 2.
+using Action = std::function<Result<int>()>;
+
+void add_compare(CLI::App& app, const Context& context, Action& action);
+void add_inspect(CLI::App& app, const Context& context, Action& action);
+void add_convert(CLI::App& app, const Context& context, Action& action);
+void add_doctor(CLI::App& app, const Context& context, Action& action);
+void add_demo(CLI::App& app, const Context& context, Action& action);
+
+// ----- shared by the commands
+Result<DType> parse_dtype(std::string_view text);                   // --dtype bf16
+Result<Shape> parse_shape(std::string_view text);                   // --shape 2,3 or [2, 3]; "" is a scalar
+Result<int64_t> parse_memory(std::string_view text);                // --memory 2GiB
+std::vector<std::string> split_list(const std::vector<std::string>& given);  // "a,b" and "c" become a b c
+
+}  // namespace assay::cli

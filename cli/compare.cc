@@ -1,0 +1,150 @@
+#include "assay/run/compare.h"
+
+#include "assay/run/resources.h"
+#include "assay/support/log.h"
+#include "assay/support/progress.h"
+#include "cli/commands.h"
+
+#include <CLI/CLI.hpp>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <memory>
+
+namespace assay::cli {
+namespace {
+
+struct CompareFlags {
+  std::string mine, golden;
+  std::vector<std::string> metrics, rule, only, skip, report;
+  std::string rules, output, memory, unmatched = "fail", layout, match, dtype, shape;
+  bool fail_fast = false, quiet = false;
+  int threads = 0;
+};
+
+Result<void> choose_rules(const CompareFlags& flags, CompareRequest& request) {
+  if (!flags.rules.empty()) {
+    ASSAY_TRY(request.rules.rules, read_rules(flags.rules));
+  }
+  for (const std::string& text : flags.rule) {
+    ASSAY_TRY(Rule rule, parse_rule(text));
+    request.rules.rules.push_back(std::move(rule));
+  }
+  request.rules.unmatched_fails = flags.unmatched == "fail";
+  return {};
+}
+
+// What reports show, and beside it what the rules need.
+Result<void> choose_metrics(const CompareFlags& flags, CompareRequest& request) {
+  std::vector<std::string> names = split_list(flags.metrics);
+  if (names.empty()) names = {"default"};
+  ASSAY_TRY(const MetricPlan shown, plan_metrics(names));
+  request.shown_columns = shown.columns;
+  for (const std::string& column : columns_needed(request.rules)) names.push_back(column);
+  auto plan = plan_metrics(names);
+  if (!plan) return fail(ErrorKind::bad_argument, "in a rule: {}", plan.error().message);
+  request.metrics = std::move(*plan);
+  return {};
+}
+
+Result<void> add_sinks(const CompareFlags& flags, ReportSet& reports) {
+  std::vector<std::string> names = split_list(flags.report);
+  const bool to_stdout = flags.output == "-";
+  const bool asked = !names.empty() || !flags.output.empty();
+  if (names.empty()) names = to_stdout ? std::vector<std::string>{"csv"} : asked ? std::vector<std::string>{"csv", "terminal"}
+                                                                                 : std::vector<std::string>{"terminal"};
+  else if (!to_stdout && !flags.quiet && std::find(names.begin(), names.end(), "terminal") == names.end())
+    names.emplace_back("terminal");
+  if (flags.quiet) std::erase(names, "terminal");
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  if (to_stdout && names.size() > 1)
+    return fail(ErrorKind::bad_argument, "--output - takes one report, not {}", fmt::join(names, ", "));
+  for (const std::string& name : names) {
+    const Output* output = find_output(name);
+    if (output == nullptr) {
+      std::vector<std::string_view> known;
+      for (const Output* each : outputs()) known.push_back(each->name);
+      return fail(ErrorKind::bad_argument, "--report: there is no report '{}'; there are: {}", name, fmt::join(known, ", "));
+    }
+    if (to_stdout && !output->to_stdout)
+      return fail(ErrorKind::bad_argument, "--report {}: cannot be written to standard output; give --output a folder", name);
+    reports.add(output->open({flags.output.empty() ? fs::path(".") : fs::path(flags.output), &native_profile}));
+  }
+  return {};
+}
+
+Result<int> run_compare(const CompareFlags& flags, const Context& context) {
+  CompareRequest request;
+  request.mine = flags.mine;
+  request.golden = flags.golden;
+  request.open.layout = flags.layout;
+  request.open.only = split_list(flags.only);
+  request.open.skip = split_list(flags.skip);
+  if (!flags.dtype.empty()) {
+    ASSAY_TRY(request.open.format.raw_dtype, parse_dtype(flags.dtype));
+  }
+  if (!flags.shape.empty()) {
+    if (flags.dtype.empty()) return fail(ErrorKind::bad_argument, "--shape is for raw files and needs --dtype beside it");
+    ASSAY_TRY(request.open.format.raw_shape, parse_shape(flags.shape));
+  }
+  int64_t budget = 0;
+  if (!flags.memory.empty()) {
+    ASSAY_TRY(budget, parse_memory(flags.memory));
+  }
+  // What a file may make us hold at once (an index, a pickle); several threads may do so at the same time.
+  request.open.format.memory = memory_budget(budget) / static_cast<int64_t>(2 * thread_count(flags.threads));
+  request.matching.matcher = flags.match;
+  request.threads = flags.threads;
+  request.fail_fast = flags.fail_fast;
+  request.now = context.now;
+  request.version = kVersion;
+  request.command_line = context.command_line;
+  request.terminal_width = terminal_width();
+  request.colour = stdout_is_terminal();
+  request.progress = !flags.quiet;
+  ASSAY_TRY_DO(choose_rules(flags, request));
+  ASSAY_TRY_DO(choose_metrics(flags, request));
+  ReportSet reports;
+  ASSAY_TRY_DO(add_sinks(flags, reports));
+  ASSAY_TRY(const CompareOutcome outcome, compare(request, reports));
+  if (outcome.summary.errors > 0) return 2;
+  return outcome.summary.failed > 0 ? 1 : 0;
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app, const Context& context, Action& action) {
+  const auto flags = std::make_shared<CompareFlags>();
+  CLI::App* const command = app.add_subcommand("compare", "Compare two tensor files or two folders of them");
+  command->add_option("mine", flags->mine, "The suspect file or folder")->required()->type_name("");
+  command->add_option("golden", flags->golden, "The trusted one")->required()->type_name("");
+  command->add_option("--metrics", flags->metrics, "Columns: default, all, or names (docs/metrics.md)")->type_name("NAME,...");
+  command->add_option("--rule", flags->rule, "What passes: 'EXPR' or 'NAME_GLOB=EXPR' (docs/rules.md)")->type_name("RULE");
+  command->add_option("--rules", flags->rules, "The same from a file")->type_name("FILE.yaml");
+  command->add_option("--unmatched", flags->unmatched, "Tensors of one side only: fail (default) or ignore")
+      ->check(CLI::IsMember({"fail", "ignore"}))
+      ->type_name("");
+  command->add_flag("--fail-fast", flags->fail_fast, "Stop at the first failure");
+  command->add_option("--only", flags->only, "Only tensors whose name fits (default: all)")->type_name("GLOB,...");
+  command->add_option("--skip", flags->skip, "Not those whose name fits (default: none)")->type_name("GLOB,...");
+  command->add_option("--report", flags->report, "csv xlsx json jsonl junit sqlite terminal (default)")->type_name("NAME,...");
+  command->add_option("--output", flags->output, "Folder for reports (default: .); - is standard output")->type_name("DIR");
+  command->add_option("--match", flags->match, "name or position (default: name)")->type_name("HOW");
+  command->add_option("--layout", flags->layout, "single or folder (default: recognised)")->type_name("NAME");
+  command->add_option("--dtype", flags->dtype, "Element type of raw files, e.g. bf16")->type_name("D");
+  command->add_option("--shape", flags->shape, "Shape of raw files (default: flat)")->type_name("2,3");
+  command->add_option("--memory", flags->memory, "Limit for what must be held (default: RAM/4, at most 8GiB)")->type_name("SIZE");
+  command->add_option("--threads", flags->threads, "Threads (default 0: all cores)")->type_name("N")->check(CLI::Range(0, 4096));
+  command->add_flag("-q,--quiet", flags->quiet, "No terminal report and no progress; the exit code tells");
+  command->footer(
+      "Exit code: 0 within the rules, 1 different, 2 trouble.\n"
+      "Examples:\n"
+      "  assay compare mine.pt golden.npy\n"
+      "  assay compare npu/ gpu/ --rule 'rel_l2 <= 1e-3' --report csv,xlsx --output out");
+  command->callback([flags, &context, &action] { action = [flags, &context] { return run_compare(*flags, context); }; });
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,40 @@
+# bash completion for assay
+
+_assay() {
+  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} verb= word
+  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    case $word in compare|inspect|convert|doctor|demo) verb=$word && break ;; esac
+  done
+
+  local words=
+  case $verb,$previous in
+    compare,--report) words='terminal csv xlsx json jsonl junit sqlite' ;;
+    compare,--unmatched) words='fail ignore' ;;
+    convert,--layout) words='nd' ;;
+    *,--layout) words='single folder' ;;
+    *,--to) words='npy npz pt safetensors bin' ;;
+    *,--dtype|*,--raw-dtype) words='f64 f32 f16 bf16 f8e4m3fn f8e5m2 i64 i32 i16 i8 u64 u32 u16 u8 bool c64 c128' ;;
+    *,--rules) COMPREPLY=($(compgen -f -- "$current")) && return ;;
+    *,--output) COMPREPLY=($(compgen -d -- "$current")) && return ;;
+    *,--metrics|*,--rule|*,--only|*,--skip|*,--memory|*,--threads|*,--shape|*,--raw-shape|*,--match) return ;;
+    *)
+      case $verb,$current in
+        compare,-*) words='--metrics --rule --rules --fail-fast --only --skip --memory --threads --output --report
+                           --unmatched --layout --match --dtype --shape --quiet --help' ;;
+        inspect,-*) words='--json --values --only --skip --layout --dtype --shape --threads --help' ;;
+        convert,-*) words='--to --dtype --layout --force --only --skip --raw-dtype --raw-shape --help' ;;
+        demo,-*) words='--output --help' ;;
+        doctor,-*) words='--help' ;;
+        ,-*) words='--version --help' ;;
+        ,*) words='compare inspect convert doctor demo' ;;
+      esac ;;
+  esac
+  if [[ $words ]]; then
+    COMPREPLY=($(compgen -W "$words" -- "$current"))
+  else
+    compopt -o filenames
+    local IFS=$'\n'
+    COMPREPLY=($(compgen -f -- "$current"))
+  fi
+}
+complete -F _assay assay

@@ -1,0 +1,85 @@
+#include "assay/run/inspect.h"
+
+#include "assay/base/cancel.h"
+#include "assay/run/resources.h"
+#include "assay/support/progress.h"
+#include "cli/commands.h"
+
+#include <CLI/CLI.hpp>
+
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <system_error>
+
+namespace assay::cli {
+namespace {
+
+struct InspectFlags {
+  std::vector<std::string> paths, only, skip;
+  std::string layout, dtype, shape;
+  bool json = false, values = false;
+  int threads = 0;
+};
+
+Result<void> to_stdout(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size()) return {};
+  if (errno == EPIPE) return fail(ErrorKind::cancelled, "standard output: nobody reads it any more");
+  return fail(ErrorKind::io, "standard output: cannot be written: {}",
+              std::generic_category().message(errno));
+}
+
+Result<int> run_inspect(const InspectFlags& flags) {
+  InspectRequest request;
+  request.paths.assign(flags.paths.begin(), flags.paths.end());
+  request.open.layout = flags.layout;
+  request.open.only = split_list(flags.only);
+  request.open.skip = split_list(flags.skip);
+  if (!flags.dtype.empty()) {
+    ASSAY_TRY(request.open.format.raw_dtype, parse_dtype(flags.dtype));
+  }
+  if (!flags.shape.empty()) {
+    if (flags.dtype.empty())
+      return fail(ErrorKind::bad_argument, "--shape is for raw files and needs --dtype beside it");
+    ASSAY_TRY(request.open.format.raw_shape, parse_shape(flags.shape));
+  }
+  // What a file may make us hold at once (an index, a pickle); several threads may do so at the same time.
+  request.open.format.memory = memory_budget(0) / static_cast<int64_t>(2 * thread_count(flags.threads));
+  request.values = flags.values;
+  request.threads = flags.threads;
+  request.progress = !stdout_is_terminal();  // a growing list is progress enough
+  const auto sink = flags.json ? inspect_as_json(to_stdout) : inspect_as_text(to_stdout);
+  const auto summary = inspect(request, *sink);
+  if (summary) return summary->troubles > 0 ? 2 : 0;
+  // A reader that has seen enough (`| head`) is no trouble; Ctrl-C is.
+  if (summary.error().kind == ErrorKind::cancelled && !cancelled()) return 0;
+  return tl::unexpected(summary.error());
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app, const Context&, Action& action) {
+  const auto flags = std::make_shared<InspectFlags>();
+  CLI::App* const command = app.add_subcommand("inspect", "Show what tensor files and folders hold");
+  command->add_option("path", flags->paths, "Files or folders")->required()->type_name("");
+  command->add_flag("--values", flags->values, "Print the elements too, as NumPy does");
+  command->add_flag("--json", flags->json, "Print a JSON array (docs/inspect.md)");
+  command->add_option("--only", flags->only, "Only tensors whose name fits (default: all)")
+      ->type_name("GLOB,...");
+  command->add_option("--skip", flags->skip, "Not those whose name fits (default: none)")
+      ->type_name("GLOB,...");
+  command->add_option("--layout", flags->layout, "single or folder (default: recognised)")->type_name("NAME");
+  command->add_option("--dtype", flags->dtype, "Element type of raw files, e.g. bf16")->type_name("D");
+  command->add_option("--shape", flags->shape, "Shape of raw files (default: flat)")->type_name("2,3");
+  command->add_option("--threads", flags->threads, "Threads (default 0: all cores)")
+      ->type_name("N")
+      ->check(CLI::Range(0, 4096));
+  command->footer(
+      "Exit code: 0, or 2 if something could not be read.\n"
+      "Examples:\n"
+      "  assay inspect model.safetensors --only '*.weight'\n"
+      "  assay inspect out.bin --dtype f16 --shape 2,128 --values");
+  command->callback([flags, &action] { action = [flags] { return run_inspect(*flags); }; });
+}
+
+}  // namespace assay::cli

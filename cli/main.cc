@@ -1,0 +1,84 @@
+// The `assay` program.
+#include "assay/base/cancel.h"
+#include "assay/base/text.h"
+#include "assay/support/log.h"
+#include "cli/commands.h"
+
+#include <CLI/CLI.hpp>
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdio>
+#include <new>
+
+namespace assay::cli {
+namespace {
+
+constexpr int kTrouble = 2;
+
+std::string command_line(int argc, char** argv) {
+  std::string line = "assay";
+  for (int i = 1; i < argc; ++i) line += " " + printable(argv[i]);
+  return line;
+}
+
+std::string version_text() {
+  return fmt::format("assay {}{}", kVersion, *kCommit == '\0' ? "" : fmt::format(" ({})", kCommit));
+}
+
+int complain(std::string_view message) {
+  std::fflush(stdout);
+  fmt::print(stderr, "assay: {}\n", message);
+  return kTrouble;
+}
+
+// Whatever was printed must have arrived; a reader that went away (a closed pipe) is not our trouble.
+int finish(int code) {
+  if (std::fflush(stdout) == 0) return code;
+  if (errno == EPIPE) return code;
+  return complain("standard output cannot be written");
+}
+
+int run(int argc, char** argv) {
+  const auto now = read_clock();
+  if (!now) return complain(now.error().message);
+  const Context context{*now, command_line(argc, argv)};
+  Action action;
+  CLI::App app{"Assay says where two runs of a model part: which tensor diverged first, and by how much.", "assay"};
+  app.set_version_flag("--version", version_text(), "Print the version and exit");
+  app.require_subcommand(1);
+  bool verbose = false;
+  app.add_flag("-v,--verbose", verbose, "Explain decisions on stderr");
+  app.fallthrough();
+  add_compare(app, context, action);
+  add_inspect(app, context, action);
+  add_convert(app, context, action);
+  add_doctor(app, context, action);
+  add_demo(app, context, action);
+  app.footer("Examples:\n  assay compare mine.pt golden.npy\n  assay demo\n'assay COMMAND --help' tells more.");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& done) {  // --help, --version
+    return finish(app.exit(done));
+  } catch (const CLI::ParseError& error) {
+    return complain(fmt::format("{}; see 'assay --help'", error.what()));
+  }
+  if (verbose) log::set_level(log::Level::debug);
+  const Result<int> code = action();
+  if (!code) return complain(code.error().message);
+  return finish(*code);
+}
+
+}  // namespace
+}  // namespace assay::cli
+
+int main(int argc, char** argv) {
+  assay::catch_interrupts();
+  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe shows as an error of the write
+  try {
+    return assay::cli::run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    return assay::cli::complain("out of memory; pass --threads 1 or a smaller --memory");
+  }
+}
