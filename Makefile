@@ -1,0 +1,30 @@
+# make demo      builds Assay and shows it at work
+# make test      everything that CI checks; the last line counts what passed and failed
+# make package   build/release/assay-*.deb and .tar.gz
+# Each installs the Debian packages it lacks first (packages.txt). Developers use the CMake presets: CONTRIBUTING.md
+
+SHELL := /bin/bash
+# A Python or a toolchain from elsewhere must not shadow the one that Debian's packages belong to.
+export PATH := /usr/bin:/bin:$(PATH)
+
+.PHONY: demo build test package clean
+
+demo: build
+	@build/release/assay demo
+
+# Tests and benchmarks are left out where the build folder is new: they need packages that a user does not.
+build:
+	@bash tests/tools/install_packages.sh build
+	@bash tests/tools/configure.sh --once release -DASSAY_TESTS=OFF -DASSAY_BENCH=OFF
+	@cmake --build build/release --target assay
+
+test:
+	@bash tests/tools/install_packages.sh build test
+	@/usr/bin/python3 tests/tools/run_all.py
+
+package: build
+	@bash tests/tools/install_packages.sh package
+	@cd build/release && cpack
+
+clean:
+	rm -rf build

@@ -1,0 +1,28 @@
+#!/usr/bin/python3
+"""Checks that every #include follows the arrows that CMakeLists.txt draws between the folders of assay/."""
+import pathlib
+import re
+import sys
+
+root = pathlib.Path(__file__).resolve().parents[2]
+links = {folder: set(names.split()) for folder, names in
+         re.findall(r"^assay_folder\((\w+)(?: LINK ((?:[a-z]+ ?)+?))?(?: LIBS [^)]*)?\)",
+                    (root / "CMakeLists.txt").read_text(), re.MULTILINE)}
+
+
+def reachable(folder: str, above: tuple[str, ...] = ()) -> set[str]:
+    if folder in above:
+        sys.exit(f"CMakeLists.txt: folders depend on each other in a circle: {' -> '.join((*above, folder))}")
+    return {folder}.union(*(reachable(name, (*above, folder)) for name in links[folder]))
+
+
+bad = []
+for path in sorted(root.glob("assay/*/*.[ch]*")):
+    folder = path.parent.name
+    allowed = reachable(folder) if folder in links else {folder}
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        found = re.match(r'\s*#\s*include\s+"((assay|cli|bench|tests)/(\w+)[^"]*)"', line)
+        if found and (found[2] != "assay" or found[3] not in allowed):
+            bad.append(f"{path.relative_to(root)}:{number}: assay/{folder} must not include {found[1]}")
+print("\n".join(bad) if bad else f"{len(links)} folders include only what they link to")
+sys.exit(bool(bad))

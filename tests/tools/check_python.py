@@ -1,0 +1,393 @@
+#!/usr/bin/python3
+"""Checks Assay against NumPy and PyTorch: they write files that Assay reads and measures, and read files that it writes.
+
+    check_python.py --bin build/release [--seed N] [--keep FOLDER]
+
+Every tensor is one check for its statistics, one for its metrics, and one for each conversion. The expected numbers are
+NumPy's, in float64. Ends with 'N passed, N failed'.
+"""
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import math
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+import zlib
+
+import numpy
+import torch
+
+NUMPY_TYPES = ["float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8",
+               "bool", "complex64", "complex128"]
+NAMES = {"float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16", "int64": "i64", "int32": "i32",
+         "int16": "i16", "int8": "i8", "uint64": "u64", "uint32": "u32", "uint16": "u16", "uint8": "u8",
+         "bool": "bool", "complex64": "c64", "complex128": "c128"}
+SHAPES = [(), (1,), (0,), (7,), (3, 5), (0, 4), (2, 3, 4), (16, 17), (1, 1, 9), (65539,), (131, 517)]
+# Sums are rounded in another order than NumPy's; quotients of f32 elements are formed in f32.
+TOLERANCE = {"max_rel": 2e-7, "mean_rel": 2e-7, "cosine": 1e-12, "kl": 1e-8}
+
+
+class Checks:
+    def __init__(self) -> None:
+        self.passed = self.failed = 0
+
+    def check(self, name: str, problems: list[str]) -> None:
+        if not problems:
+            self.passed += 1
+            return
+        self.failed += 1
+        print(f"FAILED {name}\n  " + "\n  ".join(problems))
+
+
+def close(found: object, expected: object, tolerance: float, slack: float) -> bool:
+    if expected is None or isinstance(expected, (int, str)):
+        return found == expected
+    # JSON has no word for NaN and infinity; a report writes a text or null.
+    if found is None or isinstance(found, str):
+        return not math.isfinite(expected) and (found is None or str(float(found)) == str(expected))
+    return math.isclose(found, expected, rel_tol=tolerance, abs_tol=max(slack, 1e-300))
+
+
+# ----- the tensors
+
+def random_array(rng: numpy.random.Generator, dtype: str, shape: tuple[int, ...]) -> numpy.ndarray:
+    if dtype == "bool":
+        return rng.integers(0, 2, shape).astype(bool)
+    if dtype.startswith(("int", "uint")):
+        limits = numpy.iinfo(dtype)
+        return rng.integers(limits.min, limits.max, shape, dtype=dtype, endpoint=True)
+    if dtype.startswith("complex"):
+        return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
+    return (rng.standard_normal(shape) * 10.0 ** rng.integers(-3, 4)).astype(dtype)
+
+
+def disturbed(rng: numpy.random.Generator, golden: numpy.ndarray) -> numpy.ndarray:
+    """The same with some elements changed: a little, or to NaN, infinity and zero."""
+    mine = numpy.array(golden)
+    flat = mine.reshape(-1)
+    if flat.size == 0:
+        return mine
+    if mine.dtype.kind in "fc":
+        flat *= (1 + 1e-3 * rng.standard_normal(flat.size)).astype(mine.real.dtype)
+        if flat.size > 6:
+            places = rng.choice(flat.size, 4, replace=False)
+            flat[places] = [numpy.nan, numpy.inf, -numpy.inf, 0]
+    else:
+        places = rng.integers(0, flat.size, max(1, flat.size // 9))
+        flat[places] = random_array(rng, str(mine.dtype), places.shape)
+    return mine
+
+
+def strided(array: numpy.ndarray) -> numpy.ndarray:
+    """The same values, scattered in memory."""
+    if array.ndim == 0:
+        return array
+    wide = numpy.zeros((*array.shape[:-1], array.shape[-1] * 2), dtype=array.dtype)
+    wide[..., ::2] = array
+    return wide[..., ::2]
+
+
+def pairs(rng: numpy.random.Generator) -> dict[str, tuple[numpy.ndarray, numpy.ndarray]]:
+    out = {}
+    for dtype in NUMPY_TYPES:
+        for number, shape in enumerate(SHAPES):
+            if math.prod(shape) > 1000 and dtype in ("int16", "uint16", "uint32", "bool"):
+                continue  # the large ones show nothing new for these
+            golden = random_array(rng, dtype, shape)
+            out[f"{dtype}_{number}"] = (disturbed(rng, golden), golden)
+    specials = numpy.array([0.0, -0.0, numpy.nan, numpy.inf, -numpy.inf, 1e-45, 3e38, 1.0], dtype=numpy.float32)
+    out["specials_same"] = (specials, specials)
+    out["specials_turned"] = (specials, numpy.roll(specials, 1))
+    out["zeros"] = (numpy.zeros(5, numpy.float32), numpy.zeros(5, numpy.float32))
+    out["zero_golden"] = (numpy.arange(5, dtype=numpy.float32), numpy.zeros(5, numpy.float32))
+    out["mixed_types"] = (golden_like(rng).astype(numpy.float16), golden_like(rng).astype(numpy.float64))
+    return out
+
+
+def golden_like(rng: numpy.random.Generator) -> numpy.ndarray:
+    return rng.standard_normal((33, 65))
+
+
+# ----- what NumPy says
+
+def components(array: numpy.ndarray) -> numpy.ndarray:
+    """Flat real numbers; two for a complex element."""
+    flat = numpy.ascontiguousarray(array).reshape(-1)
+    return flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat
+
+
+def exact_difference(mine: numpy.ndarray, golden: numpy.ndarray) -> numpy.ndarray:
+    if mine.dtype.kind in "iu" and mine.dtype.itemsize == 8:  # float64 would round before it subtracts
+        return numpy.array([float(int(a) - int(b)) for a, b in zip(mine, golden)], dtype=numpy.float64)
+    return mine.astype(numpy.float64) - golden.astype(numpy.float64)
+
+
+def quotient(a: float, b: float) -> float | None:
+    return a / b if b else None
+
+
+def metrics_of(mine: numpy.ndarray, golden: numpy.ndarray) -> dict[str, object]:
+    """Columns of the report, as docs/metrics.md defines them: over the components that are finite on both sides."""
+    m, g = components(mine), components(golden)
+    wide_m, wide_g = m.astype(numpy.float64), g.astype(numpy.float64)
+    both = numpy.isfinite(wide_m) & numpy.isfinite(wide_g)
+    same = (m == g) | ((m != m) & (g != g))
+    expected: dict[str, object] = {
+        "equal": int(same.sum()), "equal_ratio": quotient(int(same.sum()), same.size),
+        "mine_nan": int(numpy.isnan(wide_m).sum()), "mine_inf": int(numpy.isinf(wide_m).sum()),
+        "golden_nan": int(numpy.isnan(wide_g).sum()), "golden_inf": int(numpy.isinf(wide_g).sum()),
+        "nonfinite_mismatch": int((~same & ~both).sum()),
+        "mine_crc32": f"{zlib.crc32(mine.tobytes()):08x}", "golden_crc32": f"{zlib.crc32(golden.tobytes()):08x}",
+        "mine_md5": hashlib.md5(mine.tobytes()).hexdigest(), "golden_md5": hashlib.md5(golden.tobytes()).hexdigest(),
+    }
+    a, b, d = wide_m[both], wide_g[both], exact_difference(m[both], g[both])
+    measured = ["max_abs", "mean_abs", "bias", "rel_l2", "cosine", "max_rel", "mean_rel", "sqnr", "l2", "kl", "golden_rms"]
+    if d.size == 0:
+        return expected | dict.fromkeys(measured)
+    distance = numpy.abs(d)
+    aa, bb, ab, dd = (math.fsum(x * y) for x, y in ((a, a), (b, b), (a, b), (d, d)))
+    relative = distance[b != 0] / numpy.abs(b[b != 0])
+    expected |= {
+        "max_abs": float(distance.max()),
+        "mean_abs": math.fsum(distance) / d.size,
+        "bias": math.fsum(d) / d.size,
+        "l2": math.sqrt(dd),
+        "rel_l2": 0.0 if dd == 0 else quotient(math.sqrt(dd), math.sqrt(bb)),
+        "cosine": quotient(ab, math.sqrt(aa) * math.sqrt(bb)),
+        "max_rel": float(relative.max(initial=0)),
+        "mean_rel": math.fsum(relative) / d.size,
+        "rel_undefined": int(((b == 0) & (a != 0)).sum()),
+        "sqnr": 10 * float(numpy.log10(numpy.float64(bb) / dd)) if bb or dd else None,
+        "kl": kl_divergence(a, b),
+        "golden_rms": math.sqrt(bb / d.size),
+    }
+    for side, values in (("mine", a), ("golden", b)):
+        expected |= {f"{side}_min": float(values.min()), f"{side}_max": float(values.max()),
+                     f"{side}_mean": math.fsum(values) / d.size, f"{side}_norm": math.sqrt(math.fsum(values * values))}
+    if mine.dtype == golden.dtype and mine.dtype in (numpy.float32, numpy.float16):
+        expected["ulp_max"] = int(ulp_distance(m[both], g[both]).max())
+    # The first place of NaN or Inf against something else; or else of the largest difference.
+    strange = numpy.flatnonzero(~same & ~both)
+    worst = int(strange[0] if strange.size else numpy.flatnonzero(both)[distance.argmax()])
+    expected["worst_index"] = worst // (2 if mine.dtype.kind == "c" else 1)
+    expected |= {"worst_mine": float(wide_m[worst]), "worst_golden": float(wide_g[worst])}
+    return expected
+
+
+def ulp_distance(mine: numpy.ndarray, golden: numpy.ndarray) -> numpy.ndarray:
+    """Steps between neighbouring floats; -0 and 0 are the same."""
+    def place(values: numpy.ndarray) -> numpy.ndarray:
+        sign_bit = 8 * values.dtype.itemsize - 1
+        bits_of = values.view(f"u{values.dtype.itemsize}").astype(numpy.int64)
+        return numpy.where(bits_of >> sign_bit, -(bits_of & ((1 << sign_bit) - 1)), bits_of)
+    return numpy.abs(place(mine) - place(golden))
+
+
+def kl_divergence(mine: numpy.ndarray, golden: numpy.ndarray) -> float:
+    """KL(softmax(golden) || softmax(mine)) over all elements, in extended precision since the terms cancel."""
+    def log_softmax(x: numpy.ndarray) -> numpy.ndarray:
+        x = x.astype(numpy.longdouble)
+        shifted = x - x.max()
+        return shifted - numpy.log(numpy.exp(shifted).sum())
+    p, q = log_softmax(golden), log_softmax(mine)
+    return float((numpy.exp(p) * (p - q)).sum())
+
+
+def statistics_of(array: numpy.ndarray) -> dict[str, float | int | None]:
+    values = components(array)
+    wide = values.astype(numpy.float64)
+    finite = wide[numpy.isfinite(wide)]
+    out: dict[str, float | int | None] = {"nan": int(numpy.isnan(wide).sum()), "inf": int(numpy.isinf(wide).sum()),
+                                          "zero": int((wide == 0).sum()), "min": None, "max": None, "mean": None, "std": None}
+    if finite.size:
+        mean = math.fsum(finite) / finite.size
+        out |= {"min": float(finite.min()), "max": float(finite.max()), "mean": mean,
+                "std": math.sqrt(math.fsum((finite - mean) ** 2) / finite.size),
+                "norm": math.sqrt(math.fsum(finite * finite))}
+    return out
+
+
+# ----- what Assay says
+
+class Assay:
+    def __init__(self, bin_folder: pathlib.Path, folder: pathlib.Path):
+        self.program = bin_folder / "assay"
+        self.folder = folder
+
+    def run(self, *args: object, expect: tuple[int, ...] = (0,)) -> str:
+        done = subprocess.run([self.program, *map(str, args)], cwd=self.folder, capture_output=True, text=True, timeout=300)
+        if done.returncode not in expect:
+            raise RuntimeError(f"assay {' '.join(map(str, args))}: exit {done.returncode}\n{done.stderr}")
+        return done.stdout
+
+    def compare(self, mine: str, golden: str) -> dict[str, dict]:
+        """The rows of the report, by the name of the tensor."""
+        text = self.run("compare", mine, golden, "--metrics", "all", "--report", "json", "--output", "-", expect=(0, 1))
+        return {pathlib.Path(row["mine"]).name: row for row in json.loads(text)["rows"]}
+
+    def inspect(self, *paths: object) -> list[dict]:
+        return json.loads(self.run("inspect", "--json", *paths))
+
+
+def differences(found: dict, expected: dict, largest: float) -> list[str]:
+    """Lines that say where the two differ. `largest`: the largest finite value, which sums of both signs are rounded to."""
+    problems = []
+    for key, value in expected.items():
+        slack = 1e-13 * largest if key in ("bias", "mean", "mine_mean", "golden_mean", "std", "kl") else 0.0
+        if key not in found:
+            problems.append(f"{key}: missing")
+        elif not close(found[key], value, TOLERANCE.get(key, 1e-9), slack):
+            problems.append(f"{key}: {found[key]} found, {value} expected")
+    return problems
+
+
+def largest_of(*arrays: numpy.ndarray) -> float:
+    values = numpy.concatenate([components(array).astype(numpy.float64) for array in arrays])
+    return float(numpy.abs(values[numpy.isfinite(values)]).max(initial=0))
+
+
+# ----- the checks
+
+def write_all(folder: pathlib.Path, arrays: dict[str, numpy.ndarray], variant: int) -> None:
+    """Every tensor as a file of its own: C order, Fortran order, big-endian by turns; torch's two containers likewise."""
+    folder.mkdir(parents=True)
+    for number, (name, array) in enumerate(arrays.items()):
+        turn = (number + variant) % 5
+        if turn == 3 and array.dtype.kind in "fib" and array.dtype.itemsize > 0:
+            torch.save(torch.from_numpy(numpy.array(array)), folder / f"{name}.pt")
+        elif turn == 4 and array.dtype.kind in "fib":
+            tensor = torch.from_numpy(numpy.array(strided(array), copy=False))
+            torch.save(tensor, folder / f"{name}.pt", _use_new_zipfile_serialization=False)
+        else:
+            layout = [array, numpy.asfortranarray(array), array.astype(array.dtype.newbyteorder(">"))][turn % 3]
+            numpy.save(folder / f"{name}.npy", layout)
+
+
+def check_metrics(checks: Checks, assay: Assay, data: dict[str, tuple[numpy.ndarray, numpy.ndarray]]) -> None:
+    write_all(assay.folder / "mine", {name: pair[0] for name, pair in data.items()}, 0)
+    write_all(assay.folder / "golden", {name: pair[1] for name, pair in data.items()}, 0)
+    rows = {pathlib.Path(name).stem: row for name, row in assay.compare("mine", "golden").items()}
+    for name, (mine, golden) in data.items():
+        if name not in rows:
+            checks.check(f"metrics of {name}", ["no row in the report"])
+            continue
+        checks.check(f"metrics of {name}", differences(rows[name], metrics_of(mine, golden), largest_of(mine, golden)))
+
+
+def check_statistics(checks: Checks, assay: Assay, data: dict[str, tuple[numpy.ndarray, numpy.ndarray]]) -> None:
+    paths = sorted((assay.folder / "mine").iterdir())
+    for path, found in zip(paths, assay.inspect(*paths), strict=True):
+        array = data[path.stem][0]
+        problems = differences(found, statistics_of(array), largest_of(array))
+        stated = (found["dtype"], found["shape"])
+        wanted = (NAMES[str(array.dtype)], list(array.shape))
+        if stated != wanted:
+            problems.append(f"{stated} found, {wanted} expected")
+        checks.check(f"statistics of {path.name}", problems)
+
+
+def bits(array: numpy.ndarray) -> tuple:
+    return str(array.dtype.newbyteorder("=")), array.shape, numpy.ascontiguousarray(array).tobytes()
+
+
+def load(path: pathlib.Path) -> dict[str, numpy.ndarray]:
+    """The tensors of a file, read by NumPy, torch or a few lines of our own."""
+    if path.suffix == ".npy":
+        return {"": numpy.load(path)}
+    if path.suffix == ".npz":
+        with numpy.load(path) as archive:
+            return {name: archive[name] for name in archive.files}
+    if path.suffix == ".pt":
+        value = torch.load(path)
+        return {name: tensor.numpy() for name, tensor in value.items()} if isinstance(value, dict) else {"": value.numpy()}
+    content = path.read_bytes()  # .safetensors
+    length = struct.unpack_from("<Q", content)[0]
+    types = {"F64": "f8", "F32": "f4", "F16": "f2", "I64": "i8", "I32": "i4", "I16": "i2", "I8": "i1", "U8": "u1", "BOOL": "?"}
+    out = {}
+    for name, entry in json.loads(content[8:8 + length]).items():
+        if name != "__metadata__":
+            first, last = (8 + length + offset for offset in entry["data_offsets"])
+            out[name] = numpy.frombuffer(content[first:last], types[entry["dtype"]]).reshape(entry["shape"])
+    return out
+
+
+def check_conversions(checks: Checks, assay: Assay, rng: numpy.random.Generator) -> None:
+    arrays = {dtype: disturbed(rng, random_array(rng, dtype, (3, 4)))
+              for dtype in ("float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint8", "bool")}
+    numpy.savez(assay.folder / "all.npz", **arrays)
+    for suffix in (".npz", ".pt", ".safetensors"):
+        assay.run("convert", "all.npz", f"all_out{suffix}")
+        loaded = load(assay.folder / f"all_out{suffix}")
+        for name, array in arrays.items():
+            same = name in loaded and bits(loaded[name]) == bits(array)
+            checks.check(f"all.npz to {suffix}: {name}", [] if same else [f"{array} became {loaded.get(name)}"])
+    for name, array in arrays.items():
+        numpy.save(assay.folder / f"one_{name}.npy", array)
+        for suffix in (".pt", ".npy"):
+            target = f"one_{name}_out{suffix}"
+            assay.run("convert", f"one_{name}.npy", target)
+            found = next(iter(load(assay.folder / target).values()))
+            checks.check(f"one_{name}.npy to {suffix}", [] if bits(found) == bits(array) else [f"{array} became {found}"])
+
+    # Rounding to a smaller type is torch's.
+    wide = torch.randn(1000, generator=torch.Generator().manual_seed(5), dtype=torch.float64) * 100
+    torch.save(wide, assay.folder / "wide.pt")
+    for name, dtype in (("bf16", torch.bfloat16), ("f16", torch.float16), ("f32", torch.float32)):
+        assay.run("convert", "wide.pt", f"wide_{name}.pt", "--dtype", name)
+        found = torch.load(assay.folder / f"wide_{name}.pt")
+        found = next(iter(found.values())) if isinstance(found, dict) else found
+        # torch rounds f64 to bf16 by way of f32.
+        expected = wide.to(dtype) if dtype != torch.bfloat16 else wide.to(torch.float32).to(dtype)
+        different = int((found != expected).sum()) if found.dtype == dtype else -1
+        checks.check(f"wide.pt to {name}", [] if different == 0 else [f"{different} elements differ ({found.dtype})"])
+
+
+def check_bfloat16(checks: Checks, assay: Assay) -> None:
+    """NumPy has no bfloat16; torch does."""
+    generator = torch.Generator().manual_seed(3)
+    golden = torch.randn(37, 41, generator=generator).bfloat16()
+    mine = (golden.float() * (1 + 0.01 * torch.randn(37, 41, generator=generator))).bfloat16()
+    for folder, tensor in (("bf16_mine", mine), ("bf16_golden", golden)):
+        (assay.folder / folder).mkdir()
+        torch.save({"plain": tensor, "turned": tensor.t(), "part": tensor[3:20:2, 5:]}, assay.folder / folder / "m.pt")
+    views = {"plain": (mine, golden), "turned": (mine.t(), golden.t()), "part": (mine[3:20:2, 5:], golden[3:20:2, 5:])}
+    text = assay.run("compare", "bf16_mine/m.pt", "bf16_golden/m.pt", "--metrics", "all", "--report", "json", "--output", "-",
+                     expect=(0, 1))
+    rows = {row["mine"].removeprefix("m.pt").strip("/:"): row for row in json.loads(text)["rows"]}
+    for name, (a, b) in views.items():
+        a, b = a.float().numpy(), b.float().numpy()
+        expected = {key: value for key, value in metrics_of(a, b).items() if not key.endswith(("crc32", "md5", "ulp_max"))}
+        problems = differences(rows[name], expected, largest_of(a, b)) if name in rows else ["no row"]
+        checks.check(f"metrics of bf16 {name}", problems)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", required=True, type=pathlib.Path, help="the folder that holds assay")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--keep", type=pathlib.Path, help="work in this folder, which must not exist, and leave it")
+    args = parser.parse_args()
+    checks = Checks()
+    numpy.seterr(all="ignore")
+    with tempfile.TemporaryDirectory(prefix="assay_python_") as temporary:
+        folder = args.keep or pathlib.Path(temporary)
+        folder.mkdir(exist_ok=args.keep is None)
+        assay = Assay(args.bin.resolve(), folder.resolve())
+        rng = numpy.random.default_rng(args.seed)
+        data = pairs(rng)
+        for check, *rest in ((check_metrics, data), (check_statistics, data), (check_conversions, rng), (check_bfloat16,)):
+            try:
+                check(checks, assay, *rest)
+            except (RuntimeError, KeyError, ValueError, OSError) as error:
+                checks.check(check.__name__, [f"{type(error).__name__}: {error}"])
+    print(f"{checks.passed} passed, {checks.failed} failed")
+    return checks.failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,192 @@
+#!/usr/bin/python3
+"""Writes the kept inputs of the fuzz targets, tests/fuzz/corpus/<target>/: small files of every kind the parsers know.
+
+They are written by numpy, torch and by hand, never by Assay. Run it again after adding a kind; the result is the same on
+every run but for the files torch writes, whose bytes depend on its version.
+"""
+from __future__ import annotations
+
+import collections
+import io
+import json
+import pathlib
+import pickle
+import struct
+
+import numpy
+import torch
+
+CORPUS = pathlib.Path(__file__).resolve().parents[1] / "fuzz" / "corpus"
+
+
+def keep(target: str, name: str, content: bytes | str) -> None:
+    path = CORPUS / target / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def npy(array: numpy.ndarray, version: tuple[int, int] = (1, 0)) -> bytes:
+    out = io.BytesIO()
+    numpy.lib.format.write_array(out, array, version=version)
+    return out.getvalue()
+
+
+def make_numpy() -> None:
+    six = numpy.arange(6, dtype=numpy.float32).reshape(2, 3)
+    keep("fuzz_format", "c_order.npy", npy(six))
+    keep("fuzz_format", "fortran.npy", npy(numpy.asfortranarray(six)))
+    keep("fuzz_format", "big_endian.npy", npy(six.astype(">f8")))
+    keep("fuzz_format", "scalar_v2.npy", npy(numpy.array(7, dtype=numpy.int64), (2, 0)))
+    keep("fuzz_format", "empty_v3.npy", npy(numpy.empty((0, 4), dtype=numpy.float16), (3, 0)))
+    keep("fuzz_format", "bool.npy", npy(numpy.array([True, False, True])))
+    keep("fuzz_format", "complex.npy", npy(numpy.array([1 + 2j, 3 - 4j], dtype=numpy.complex64)))
+    keep("fuzz_format", "record.npy", npy(numpy.zeros(2, dtype=[("a", "<i4"), ("b", "<f8")])))
+    for name, save in (("stored.npz", numpy.savez), ("deflated.npz", numpy.savez_compressed)):
+        out = io.BytesIO()
+        save(out, weight=six, bias=numpy.ones(4, dtype=numpy.int8))
+        keep("fuzz_format", name, out.getvalue())
+
+
+def make_torch() -> None:
+    base = torch.arange(12, dtype=torch.float32).reshape(3, 4)
+    objects = {
+        "plain": base,
+        "strided": base.t()[1:, ::2],
+        "bf16": base.bfloat16(),
+        "empty": torch.empty(0, 3, dtype=torch.int64),
+        "state": collections.OrderedDict(weight=torch.nn.Parameter(base), bias=base[0], step=3, name="a"),
+        "nested": {"a": [base[0], (base[1], None)], "b": {"c": base.half(), 5: True}},
+        "sparse": base.to_sparse(),
+        "quantised": torch.quantize_per_tensor(base, 0.1, 3, torch.quint8),
+    }
+    for name, value in objects.items():
+        for kind, zipped in (("zip", True), ("legacy", False)):
+            out = io.BytesIO()
+            torch.save(value, out, _use_new_zipfile_serialization=zipped)
+            keep("fuzz_format", f"{name}_{kind}.pt", out.getvalue())
+
+
+def make_safetensors() -> None:
+    def file(header: dict, data: bytes) -> bytes:
+        text = json.dumps(header).encode()
+        text += b" " * (-len(text) % 8)
+        return struct.pack("<Q", len(text)) + text + data
+
+    keep("fuzz_format", "two.safetensors",
+         file({"__metadata__": {"format": "pt"},
+               "a": {"dtype": "F32", "shape": [2, 2], "data_offsets": [0, 16]},
+               "b": {"dtype": "BF16", "shape": [3], "data_offsets": [16, 22]}}, bytes(range(22))))
+    keep("fuzz_format", "scalar.safetensors",
+         file({"x": {"dtype": "I64", "shape": [], "data_offsets": [0, 8]}}, struct.pack("<q", -1)))
+    keep("fuzz_format", "model.safetensors.index.json",
+         json.dumps({"metadata": {"total_size": 22}, "weight_map": {"a": "two.safetensors", "b": "../two.safetensors"}}))
+
+
+def make_atb() -> None:
+    def file(dtype: int, dims: str, data: bytes, extra: str = "", layout: int = 2) -> bytes:
+        count = "1" if data else "0"
+        place = f"$Object.data=0,{len(data)}\n" if data else ""
+        return (f"$Version=1.0\n$Object.Count={count}\n$Object.Length={len(data)}\nformat={layout}\ndtype={dtype}\n"
+                f"dims={dims}\n{extra}{place}$End=1\n").encode() + data
+
+    keep("fuzz_format", "f32.bin", file(0, "2,3", struct.pack("<6f", 1, -2, 3.5, 0, 0.25, 1000)))
+    keep("fuzz_format", "f16_nz.bin", file(1, "1,1,16,16", bytes(512), layout=29))
+    keep("fuzz_format", "int4.bin", file(29, "3", b"\x21\x03"))
+    keep("fuzz_format", "described.bin", file(27, "4,8", b""))
+    keep("fuzz_format", "alias.bin", file(0, "2", b"", extra="data=1_0_outtensor0.bin\n"))
+    keep("fuzz_format", "statistics.bin", file(0, "2", b"", extra="max=2.0\nmin=1.0\nmean=1.5\nl2norm=2.236068\n"))
+
+
+def varint(number: int) -> bytes:
+    out = b""
+    while number >= 0x80:
+        out += bytes([number & 0x7F | 0x80])
+        number >>= 7
+    return out + bytes([number])
+
+
+def field(number: int, value: int | bytes | str) -> bytes:
+    """One protobuf field: a number, or a string, bytes or message."""
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    value = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def make_ge() -> None:
+    def shape(*dims: int) -> bytes:
+        return field(1, b"".join(map(varint, dims)))
+
+    def tensor(numbers: tuple[int, int, int], dtype: int, layout: int, stored: bytes, original: bytes, size: int,
+               data: bytes = b"") -> bytes:
+        data_at, size_at, original_at = numbers
+        return (field(1, dtype) + field(2, layout) + field(3, stored) + (field(data_at, data) if data else b"")
+                + field(size_at, size) + field(original_at, original))
+
+    output, source = (5, 6, 7), (4, 5, 6)
+    head = field(1, "2.0") + field(2, 1706596912161) + field(6, "Add_2")
+    message = (head + field(3, tensor(output, 7, 2, shape(1, 2), shape(1, 2), 8))
+               + field(4, tensor(source, 1, 2, shape(2), shape(2), 8)) + field(4, tensor(source, 2, 2, shape(2), shape(2), 4)))
+    payload = struct.pack("<2f", 1, 2) + bytes.fromhex("00420044") + struct.pack("<2i", 5, 6)
+    keep("fuzz_format", "Add.Add_2.44.6.1706596912161941", struct.pack("<Q", len(message)) + message + payload)
+
+    message = (head + field(3, tensor(output, 2, 29, shape(1, 1, 16, 16), shape(3, 5), 512)) + field(5, field(1, 0) + field(3, 4))
+               + field(7, field(1, "key") + field(2, "value")) + field(8, field(1, 0) + field(3, 4)))
+    keep("fuzz_format", "Cast.nz.1.2.1706596912161942", struct.pack("<Q", len(message)) + message + bytes(520))
+
+    whole = head + field(3, tensor(output, 7, 2, shape(2), shape(2), 8, struct.pack("<2i", 5, 6)))
+    keep("fuzz_format", "Add.old.1.2.1706596912161943", whole)
+
+
+def make_pickles() -> None:
+    value = {"list": [1, 2.5, None, True, "text", b"bytes", 2**80, -1], "tuple": (1, (2, (3,))), "set": {1, 2},
+             "ordered": collections.OrderedDict(a=1), "none": (), "frozen": frozenset([1])}
+    loop: list = []
+    loop.append(loop)
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        keep("fuzz_pickle", f"containers_{protocol}.pkl", pickle.dumps(value, protocol))
+        keep("fuzz_pickle", f"loop_{protocol}.pkl", pickle.dumps(loop, protocol))
+    keep("fuzz_pickle", "call.pkl", b"cos\nsystem\n(S'true'\ntR.")
+    keep("fuzz_pickle", "deep.pkl", b"\x80\x02" + b"]" * 500 + b"a" * 499 + b".")
+    keep("fuzz_pickle", "array.pkl", pickle.dumps(numpy.arange(3)))
+
+    class Writer(pickle.Pickler):
+        def persistent_id(self, obj: object) -> object:
+            return ("storage", torch.FloatStorage, "0", "cpu", 4) if isinstance(obj, bytearray) else None
+
+    out = io.BytesIO()
+    Writer(out, 2).dump([bytearray(4), {"a": bytearray(1)}])
+    keep("fuzz_pickle", "persistent.pkl", out.getvalue())
+
+
+def make_text() -> None:
+    rules = ["max_abs <= 1e-3 or cosine >= 0.999", "rel_l2 < 8 * eps and not (nonfinite_mismatch > 0)",
+             "layers.*.weight=max_rel <= 0.01", "-(1 + 2) * 3 / 4 < mean_abs", "min(max_abs, 2) == 1 or sqrt(count) != 0",
+             "(" * 40 + "1 < 2" + ")" * 40]
+    for number, rule in enumerate(rules):
+        keep("fuzz_rule", f"rule_{number}.txt", rule)
+    keep("fuzz_rule", "list.yaml", 'rules:\n  - match: "*"\n    pass: max_abs <= 1e-3\n  - match: "layers.[0-9]*"\n    pass: cosine > 0.99\n')
+    keep("fuzz_rule", "map.yaml", 'version: 1\nrules:\n  "*.weight": "rel_l2 <= 0.01"\n  "*": \'max_abs < 1\'\n')
+    keep("fuzz_rule", "odd.yaml", "a: &x [1, {b: c}]\nd: *x\n--- \n- |\n  text\n- >-\n  folded\n")
+
+    keep("fuzz_text", "glob.txt", "layers.[0-9]*.w?\nlayers.10.w1\nlayers.2.w[!a-z]\n***a*b*[\n")
+    keep("fuzz_text", "numbers.txt", "64Ki\n2GB\n1.5GiB\n512M\n-1\n1e309\nnan\n9223372036854775808\n0x10\n")
+    keep("fuzz_text", "order.txt", "a007b\na7b\na10\n")
+    keep("fuzz_text", "bytes.txt", b"caf\xc3\xa9\n\xff\xfe\n\x1b[31m\n\xe2\x82\n")
+    keep("fuzz_text", "dtypes.txt", "f32\ntorch.float32\nFloat16\nbf16\nhalf\nbool\nf8e4m3fn\n")
+
+    keep("fuzz_manifest", "lines.txt", "# order\nb.npy\nsub/a.npy\n\n ./c.npy \n../d.npy\n")
+    keep("fuzz_manifest", "array.json", '["b.npy", "sub/../a.npy", "caf\\u00e9.npy"]')
+    keep("fuzz_manifest", "deep.json", "[" * 200 + "]" * 200)
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    make_numpy()
+    make_torch()
+    make_safetensors()
+    make_atb()
+    make_ge()
+    make_pickles()
+    make_text()
+    print(sum(path.stat().st_size for path in CORPUS.rglob("*") if path.is_file()), "bytes")

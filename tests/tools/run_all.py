@@ -1,0 +1,164 @@
+#!/usr/bin/python3
+"""Everything that CI checks; `make test` calls it. The last line is 'N passed, N failed', over all stages."""
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TOOLS = ROOT / "tests" / "tools"
+PYTHON = "/usr/bin/python3"  # Debian's, which has Debian's numpy and torch
+CORES = str(os.cpu_count() or 1)
+FUZZ_SECONDS = 6
+# What a stage that runs scripts of its own ends with.
+COUNTS = re.compile(r"(\d+) passed, (\d+) failed(?:, (\d+) skipped)?")
+
+
+class Totals:
+    def __init__(self) -> None:
+        self.passed = self.failed = self.skipped = 0
+
+    def stage(self, name: str, check, *args) -> bool:
+        """Runs one check, which answers (passed, failed, skipped); prints what came of it and how long it took."""
+        print(f"== {name}", flush=True)
+        start = time.monotonic()
+        passed, failed, skipped = check(*args)
+        self.passed += passed
+        self.failed += failed
+        self.skipped += skipped
+        print(f"== {name}: {counts(passed, failed, skipped)} ({time.monotonic() - start:.1f} s)", flush=True)
+        return failed == 0
+
+
+def counts(passed: int, failed: int, skipped: int) -> str:
+    return f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else "")
+
+
+def run(*command, show: bool = True, **kwargs) -> subprocess.CompletedProcess:
+    return subprocess.run([str(word) for word in command], cwd=ROOT, stdout=None if show else subprocess.PIPE,
+                          stderr=None if show else subprocess.STDOUT, text=True, errors="replace", **kwargs)
+
+
+def check_command(*command) -> tuple[int, int, int]:
+    ok = run(*command).returncode == 0
+    return int(ok), int(not ok), 0
+
+
+def check_format() -> tuple[int, int, int]:
+    sources = [path for folder in ("assay", "cli", "bench", "tests") for path in sorted((ROOT / folder).rglob("*"))
+               if path.suffix in (".cc", ".h")]
+    return check_command("clang-format", "--dry-run", "-Werror", *sources)
+
+
+def check_build(preset: str) -> tuple[int, int, int]:
+    """Quiet where all is well: a user of `make test` wants the end of a failed build, not a thousand lines before it."""
+    for command in (["bash", TOOLS / "configure.sh", preset], ["cmake", "--build", "--preset", preset, "-j", CORES]):
+        built = run(*command, show=False)
+        if built.returncode:
+            print(built.stdout[-20000:])
+            return 0, 1, 0
+    return 1, 0, 0
+
+
+def check_units(preset: str) -> tuple[int, int, int]:
+    with tempfile.NamedTemporaryFile(suffix=".xml") as report:
+        tests = run("ctest", "--preset", preset, "-j", CORES, "-LE", "script", "--output-junit", report.name, show=False)
+        try:
+            suite = xml.etree.ElementTree.parse(report.name).getroot()
+        except xml.etree.ElementTree.ParseError:
+            print(tests.stdout[-20000:])
+            return 0, 1, 0
+    total, failed, skipped = (int(suite.get(key, 0)) for key in ("tests", "failures", "skipped"))
+    skipped += int(suite.get("disabled", 0))
+    if failed or tests.returncode or total == 0:
+        print(tests.stdout[-20000:])
+        failed = max(failed, 1)
+    return max(total - failed - skipped, 0), failed, skipped
+
+
+def check_script(script: str, *args) -> tuple[int, int, int]:
+    """A script of ours that ends with its own counts."""
+    done = run(PYTHON, TOOLS / script, *args, show=False)
+    lines = done.stdout.rstrip("\n").split("\n")
+    found = COUNTS.fullmatch(lines[-1])
+    if found is None:
+        print(done.stdout[-20000:])
+        return 0, 1, 0
+    print("\n".join(lines[:-1]), end="\n" if lines[:-1] else "")
+    passed, failed, skipped = (int(group or 0) for group in found.groups())
+    return passed, failed or int(done.returncode != 0), skipped
+
+
+def check_install(preset: str) -> tuple[int, int, int]:
+    """An installed tree runs from wherever it is moved, and has its completion files."""
+    with tempfile.TemporaryDirectory() as folder:
+        first, moved = pathlib.Path(folder) / "first", pathlib.Path(folder) / "a moved tree"
+        done = run("cmake", "--install", f"build/{preset}", "--prefix", first, show=False)
+        if done.returncode:
+            print(done.stdout)
+            return 0, 1, 0
+        first.rename(moved)
+        wanted = ["bin/assay", "share/bash-completion/completions/assay", "share/zsh/site-functions/_assay"]
+        missing = [name for name in wanted if not (moved / name).is_file()]
+        if missing:
+            print("not installed:", *missing)
+            return 0, 1, 0
+        return check_command(moved / "bin" / "assay", "--version")
+
+
+def check_completion(preset: str) -> tuple[int, int, int]:
+    """Every flag that --help shows is offered by the completion files."""
+    program = ROOT / "build" / preset / "assay"
+    flags = set()
+    for verb in ("compare", "inspect", "convert", "doctor", "demo"):
+        flags |= set(re.findall(r"(?<!\S)--[a-z][a-z-]*", run(program, verb, "--help", show=False).stdout))
+    missing = [f"{path.name} lacks {flag}" for path in sorted((ROOT / "cli" / "completion").iterdir())
+               for flag in sorted(flags) if not re.search(rf"{flag}(?![a-z-])", path.read_text())]
+    print(*missing, sep="\n", end="\n" if missing else "")
+    return (0, 1, 0) if missing or not flags else (1, 0, 0)
+
+
+def check_fuzz(preset: str, target: str) -> tuple[int, int, int]:
+    """The kept inputs and some seconds of mutations of them. A crash leaves the input in build/<preset>/."""
+    folder = ROOT / "build" / preset
+    corpus = ROOT / "tests" / "fuzz" / "corpus" / target
+    done = subprocess.run([folder / target, corpus, "--seconds", str(FUZZ_SECONDS)], cwd=folder, text=True,
+                          errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    ok = done.returncode == 0
+    print(done.stdout[-20000:], end="")
+    if not ok:
+        print(f"exit {done.returncode}; replay with: build/{preset}/{target} build/{preset}/crash-{target}.bin")
+    return int(ok), int(not ok), 0
+
+
+def main() -> int:
+    start = time.monotonic()
+    totals = Totals()
+    totals.stage("format", check_format)
+    totals.stage("dependencies", check_command, PYTHON, TOOLS / "check_dependencies.py")
+    for preset in ("release", "dev"):
+        if not totals.stage(f"{preset}: build", check_build, preset):
+            continue
+        bin_folder = ROOT / "build" / preset
+        totals.stage(f"{preset}: unit tests", check_units, preset)
+        totals.stage(f"{preset}: cases", check_script, "run_cases.py", "--bin", bin_folder)
+        totals.stage(f"{preset}: numpy and torch", check_script, "check_python.py", "--bin", bin_folder)
+        if preset == "release":
+            totals.stage("release: install", check_install, preset)
+            totals.stage("release: completion", check_completion, preset)
+        else:
+            for target in sorted(path.stem for path in (ROOT / "tests" / "fuzz").glob("fuzz_*.cc")):
+                totals.stage(f"{preset}: {target}", check_fuzz, preset, target)
+    print(f"== all stages: {time.monotonic() - start:.0f} s")
+    print(counts(totals.passed, totals.failed, totals.skipped))
+    return totals.failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
