@@ -121,29 +121,29 @@ void add_compare(CLI::App& app, const Context& context, Action& action) {
   CLI::App* const command = app.add_subcommand("compare", "Compare two tensor files or two folders of them");
   command->add_option("mine", flags->mine, "The suspect file or folder")->required()->type_name("");
   command->add_option("golden", flags->golden, "The trusted one")->required()->type_name("");
-  command->add_option("--metrics", flags->metrics, "Columns: default, all, or names (docs/metrics.md)")->type_name("NAME,...");
-  command->add_option("--rule", flags->rule, "What passes: 'EXPR' or 'NAME_GLOB=EXPR' (docs/rules.md)")->type_name("RULE");
-  command->add_option("--rules", flags->rules, "The same from a file")->type_name("FILE.yaml");
-  command->add_option("--unmatched", flags->unmatched, "Tensors of one side only: fail (default) or ignore")
-      ->check(CLI::IsMember({"fail", "ignore"}))
-      ->type_name("");
+  command->add_option("--metrics", flags->metrics, "default, all, or names (docs/metrics.md)")->type_name("NAME,..");
+  command->add_option("--rule", flags->rule, "What passes: 'EXPR' or 'GLOB=EXPR' (docs/rules.md)")->type_name("RULE");
+  command->add_option("--rules", flags->rules, "The same from a file")->type_name("FILE");
+  command->add_option("--unmatched", flags->unmatched, "Tensors of one side only: fail (default), ignore")
+      ->check(CLI::IsMember({"fail", "ignore"}).description(""))
+      ->type_name("WHAT");
   command->add_flag("--fail-fast", flags->fail_fast, "Stop at the first failure");
-  command->add_option("--only", flags->only, "Only tensors whose name fits (default: all)")->type_name("GLOB,...");
-  command->add_option("--skip", flags->skip, "Not those whose name fits (default: none)")->type_name("GLOB,...");
-  command->add_option("--report", flags->report, "csv xlsx json jsonl junit sqlite terminal (default)")->type_name("NAME,...");
-  command->add_option("--output", flags->output, "Folder for reports (default: .); - is standard output")->type_name("DIR");
+  command->add_option("--only", flags->only, "Only tensors whose name fits (default: all)")->type_name("GLOB,..");
+  command->add_option("--skip", flags->skip, "Not those whose name fits (default: none)")->type_name("GLOB,..");
+  command->add_option("--report", flags->report, "csv xlsx json jsonl junit sqlite terminal(default)")->type_name("NAME,..");
+  command->add_option("--output", flags->output, "Folder for reports (default: .); - is stdout")->type_name("DIR");
   command->add_option("--match", flags->match, "name or position (default: name)")->type_name("HOW");
   command->add_option("--layout", flags->layout, "single or folder (default: recognised)")->type_name("NAME");
   command->add_option("--dtype", flags->dtype, "Element type of raw files, e.g. bf16")->type_name("D");
   command->add_option("--shape", flags->shape, "Shape of raw files (default: flat)")->type_name("2,3");
-  command->add_option("--memory", flags->memory, "Limit for what must be held (default: RAM/4, at most 8GiB)")->type_name("SIZE");
-  command->add_option("--threads", flags->threads, "Threads (default 0: all cores)")->type_name("N")->check(CLI::Range(0, 4096));
-  command->add_flag("-q,--quiet", flags->quiet, "No terminal report and no progress; the exit code tells");
+  command->add_option("--memory", flags->memory, "For what must be held (default: RAM/4, max 8GiB)")->type_name("SIZE");
+  command->add_option("--threads", flags->threads, "Threads (default 0: all cores)")->type_name("N")->check(CLI::Range(0, 4096).description(""));
+  command->add_flag("-q,--quiet", flags->quiet, "No terminal report, no progress");
   command->footer(
       "Exit code: 0 within the rules, 1 different, 2 trouble.\n"
       "Examples:\n"
       "  assay compare mine.pt golden.npy\n"
-      "  assay compare npu/ gpu/ --rule 'rel_l2 <= 1e-3' --report csv,xlsx --output out");
+      "  assay compare npu/ gpu/ --rule 'rel_l2 <= 1e-3' --report csv --output out");
   command->callback([flags, &context, &action] { action = [flags, &context] { return run_compare(*flags, context); }; });
 }
 

@@ -58,15 +58,16 @@ void add_convert(CLI::App& app, const Context&, Action& action) {
       ->type_name("");
   command->add_option("--to", flags->to, "Format in a folder (default npy)")->type_name("npy|pt|...");
   command->add_option("--dtype", flags->dtype, "New element type (default: as it is)")->type_name("D");
-  command->add_option("--layout", flags->layout, "Order of elements: row-major")
+  command->add_option("--layout", flags->layout, "Order of elements (default nd: row-major)")
       ->type_name("nd")
-      ->check(CLI::IsMember({"nd"}))
-      ->capture_default_str();
+      ->check(CLI::IsMember({"nd"}).description(""));
   command->add_flag("--force", flags->force, "Replace what exists (default: refuse)");
   command->add_option("--only", flags->only, "Only tensors whose name fits (default: all)")
-      ->type_name("GLOB,...");
+      ->type_name("GLOB,...")
+      ->allow_extra_args(false);
   command->add_option("--skip", flags->skip, "Not those whose name fits (default: none)")
-      ->type_name("GLOB,...");
+      ->type_name("GLOB,...")
+      ->allow_extra_args(false);
   command->add_option("--raw-dtype", flags->raw_dtype, "The input is raw elements of this type")
       ->type_name("D");
   command->add_option("--raw-shape", flags->raw_shape, "Shape of a raw input (default: flat)")

@@ -47,12 +47,15 @@ void add_demo(CLI::App& app, const Context& context, Action& action) {
   CLI::App* command =
       app.add_subcommand("demo", "Compare two small dumps made on the spot, one with a planted fault");
   const auto folder = std::make_shared<std::string>("assay_demo");
-  command->add_option("--output", *folder, "Folder for the dumps and reports; numbered when it exists")
-      ->type_name("DIR")
-      ->capture_default_str();
+  command
+      ->add_option("--output", *folder,
+                   "Folder (default: assay_demo; numbered if it exists)")
+      ->type_name("DIR");
   command->footer(
-      "Exit code 0 if the planted fault was found, 2 otherwise.\n\nExamples:\n  assay demo\n  assay demo "
-      "--output /tmp/demo");
+      "Exit code: 0 if the planted fault was found, 2 otherwise.\n"
+      "Examples:\n"
+      "  assay demo\n"
+      "  assay demo --output /tmp/demo");
   command->callback(
       [&action, &context, folder] { action = [&context, folder] { return demo(*folder, context); }; });
 }

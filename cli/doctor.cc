@@ -1,10 +1,10 @@
 #include "assay/base/file.h"
 #include "assay/base/text.h"
+#include "assay/metric/tile_kernels.h"
 #include "assay/run/resources.h"
 #include "assay/support/progress.h"
 #include "cli/commands.h"
 
-#include <hwy/targets.h>
 #include <sys/resource.h>
 #include <tbb/version.h>
 #include <CLI/CLI.hpp>
@@ -27,20 +27,10 @@ std::string compiler() {
 #endif
 }
 
-// The kernels are compiled for several instruction sets; the first one that this CPU has is used.
+// What the kernels really run on, of the instruction sets they were compiled for.
 std::string simd() {
-  const int64_t usable = hwy::SupportedTargets() & HWY_TARGETS;
-  std::string others;
-  const char* best = "plain C++";
-  for (int bit = 0; bit < 62; ++bit) {
-    const int64_t target = int64_t{1} << bit;
-    if ((usable & target) == 0) continue;
-    if (others.empty() && std::string_view(best) == "plain C++")
-      best = hwy::TargetName(target);
-    else
-      others += (others.empty() ? "" : ", ") + std::string(hwy::TargetName(target));
-  }
-  return fmt::format("{}{}", best, others.empty() ? "" : " (also possible: " + others + ")");
+  const std::string_view target = tile::target_name();
+  return target == "SCALAR" ? "none that we use (a CPU from before 2013?); kernels run, slowly" : std::string(target);
 }
 
 std::string memory() {

@@ -65,15 +65,17 @@ void add_inspect(CLI::App& app, const Context&, Action& action) {
   command->add_flag("--values", flags->values, "Print the elements too, as NumPy does");
   command->add_flag("--json", flags->json, "Print a JSON array (docs/inspect.md)");
   command->add_option("--only", flags->only, "Only tensors whose name fits (default: all)")
-      ->type_name("GLOB,...");
+      ->type_name("GLOB,...")
+      ->allow_extra_args(false);
   command->add_option("--skip", flags->skip, "Not those whose name fits (default: none)")
-      ->type_name("GLOB,...");
+      ->type_name("GLOB,...")
+      ->allow_extra_args(false);
   command->add_option("--layout", flags->layout, "single or folder (default: recognised)")->type_name("NAME");
   command->add_option("--dtype", flags->dtype, "Element type of raw files, e.g. bf16")->type_name("D");
   command->add_option("--shape", flags->shape, "Shape of raw files (default: flat)")->type_name("2,3");
   command->add_option("--threads", flags->threads, "Threads (default 0: all cores)")
       ->type_name("N")
-      ->check(CLI::Range(0, 4096));
+      ->check(CLI::Range(0, 4096).description(""));
   command->footer(
       "Exit code: 0, or 2 if something could not be read.\n"
       "Examples:\n"

@@ -48,6 +48,7 @@ int run(int argc, char** argv) {
   CLI::App app{"Assay says where two runs of a model part: which tensor diverged first, and by how much.", "assay"};
   app.set_version_flag("--version", version_text(), "Print the version and exit");
   app.require_subcommand(1);
+  app.get_formatter()->column_width(26);
   bool verbose = false;
   app.add_flag("-v,--verbose", verbose, "Explain decisions on stderr");
   app.fallthrough();

@@ -178,7 +178,9 @@ Result<void> FileWriter::flush() {
 }
 
 Result<void> FileWriter::write_at(int64_t offset, Bytes bytes) {
-  if (offset >= size_ && !pending_.empty()) ASSAY_TRY_DO(flush());
+  if (offset + std::ssize(bytes) > size_ && !pending_.empty()) {
+    ASSAY_TRY_DO(flush());
+  }
   int64_t done = 0;
   while (done < std::ssize(bytes)) {
     const ssize_t put = ::pwrite(descriptor_, bytes.data() + done, bytes.size() - static_cast<size_t>(done), offset + done);

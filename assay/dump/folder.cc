@@ -173,11 +173,14 @@ Result<Frame> index_folder(const FrameInfo& info, const OpenOptions& options) {
     std::move(reads[i].warnings.begin(), reads[i].warnings.end(), std::back_inserter(frame.warnings));
   }
   if (skipped.size() == reads.size())
-    return fail(ErrorKind::not_found, "{}: no tensor files in this folder ({} other files skipped)",
+    return fail(ErrorKind::not_found, "{}: no tensor files in this folder (other files skipped: {})",
                 display(root), skipped.size());
   if (!skipped.empty())
-    frame.warnings.push_back(fmt::format("{}: {} files that hold no tensors were skipped: {}", display(root),
-                                         skipped.size(), some_names(skipped)));
+    frame.warnings.push_back(
+        fmt::format("{}: {} skipped: {}", display(root),
+                    skipped.size() == 1 ? "1 file that holds no tensors was"
+                                        : fmt::format("{} files that hold no tensors were", skipped.size()),
+                    some_names(skipped)));
 
   const std::vector<size_t> order =
       execution_order(walk.files, reads, manifest->value_or(Manifest{}), frame.warnings);

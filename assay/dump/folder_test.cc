@@ -115,7 +115,7 @@ TEST_F(FolderTest, EmptyFolderAndFolderWithoutTensorsAreErrors) {
   put("b.csv", "1");
   frame = index();
   ASSERT_FALSE(frame);
-  EXPECT_THAT(frame.error().message, HasSubstr("2 other files skipped"));
+  EXPECT_THAT(frame.error().message, HasSubstr("other files skipped: 2"));
 }
 
 TEST_F(FolderTest, FollowsLinksButEntersEachFolderOnce) {

@@ -13,7 +13,10 @@ std::vector<TensorDraft> draft_tensors(TensorSet set) {
     draft.meta = std::move(tensor.meta);
     draft.stats = std::move(tensor.stats);
     draft.facts = std::move(tensor.facts);
-    if (!tensor.data) {
+    if (!tensor.data && tensor.data.error().kind == ErrorKind::not_found && draft.meta) {
+      // A description, perhaps with statistics, whose data was never written: nothing is wrong with the file.
+      draft.facts.push_back(Fact{"no_data", std::move(tensor.data.error().message)});
+    } else if (!tensor.data) {
       draft.trouble = std::move(tensor.data.error().message);
     } else if (*tensor.data != nullptr) {
       draft.has_data = true;

@@ -50,6 +50,8 @@ inline constexpr int64_t kSniffBytes = 512;
 std::span<const Format* const> formats();
 const Format* find_format(std::string_view name);                 // null if there is none
 const Format* find_format_by_suffix(const fs::path& path);        // null if no format claims it
+// By content alone; null if no format claims it.
+Result<const Format*> recognise_content(const File& file);
 // By content, or else by suffix (so that a truncated .npy is a broken .npy and not "unknown"); null if neither fits.
 Result<const Format*> recognise_file(const File& file);
 

@@ -38,17 +38,25 @@ const Format* find_format_by_suffix(const fs::path& path) {
   return nullptr;
 }
 
-Result<const Format*> recognise_file(const File& file) {
+Result<const Format*> recognise_content(const File& file) {
   std::byte head[kSniffBytes];
   ASSAY_TRY(const int64_t got, file.read_some(0, head));
   for (const Format* format : formats())
     if (format->sniff(Bytes(head, static_cast<size_t>(got)), file.size())) return format;
-  return find_format_by_suffix(file.path());
+  return nullptr;
+}
+
+Result<const Format*> recognise_file(const File& file) {
+  ASSAY_TRY(const Format* const format, recognise_content(file));
+  return format != nullptr ? format : find_format_by_suffix(file.path());
 }
 
 Result<TensorSet> open_tensors(const fs::path& path, const FormatOptions& options) {
   ASSAY_TRY(const auto file, File::open(path));
-  if (options.raw_dtype) return raw_format.open(file, options);
+  if (options.raw_dtype) {  // a suffix says little about bytes that the user has to describe
+    ASSAY_TRY(const Format* const format, recognise_content(*file));
+    return (format != nullptr ? *format : raw_format).open(file, options);
+  }
   if (file->size() == 0) return fail(ErrorKind::bad_format, "{}: is empty", file->name());
   ASSAY_TRY(const Format* const format, recognise_file(*file));
   if (format == nullptr)

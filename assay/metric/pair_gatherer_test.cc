@@ -14,6 +14,7 @@ namespace assay {
 namespace {
 
 constexpr GatherMask kEverything = 0xFFFFFFFF;
+constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
 
 template <class T>
 OperandPtr tensor(DType dtype, const std::vector<T>& values) {
@@ -49,7 +50,7 @@ struct Reference {
   long double aa = 0, bb = 0, ab = 0, dd = 0, d = 0, ad = 0, sa = 0, sb = 0, r = 0, r_msit = 0, abs_msit = 0;
   double max_abs = -1, r_max = 0, r_max_msit = 0, r_max_msprobe = 0, max_abs_msit = 0;
   int64_t worst = -1, equal = 0, finite = 0, mismatch = 0, under_1e3 = 0, under_5e3 = 0, first_mismatch = -1;
-  double min_a = INFINITY, max_a = -INFINITY;
+  double min_a = kInf, max_a = -kInf;
 
   Reference(const std::vector<double>& a, const std::vector<double>& b) {
     for (size_t i = 0; i < a.size(); ++i) {
@@ -149,11 +150,11 @@ INSTANTIATE_TEST_SUITE_P(Lengths, EveryLength,
 TEST(PairGatherer, MeasuresTheFinitePartAndCountsTheRest) {
   auto golden = random_values(5000, 3), mine = golden;
   for (size_t i = 0; i < mine.size(); ++i) mine[i] *= 1 + 1e-4 * static_cast<double>(i % 7);
-  golden[3] = NAN, mine[3] = NAN;            // equal
-  golden[4] = INFINITY, mine[4] = INFINITY;  // equal
-  golden[2100] = 1, mine[2100] = NAN;
-  golden[2101] = INFINITY, mine[2101] = -INFINITY;
-  golden[4999] = -INFINITY, mine[4999] = 2;
+  golden[3] = kNan, mine[3] = kNan;            // equal
+  golden[4] = kInf, mine[4] = kInf;  // equal
+  golden[2100] = 1, mine[2100] = kNan;
+  golden[2101] = kInf, mine[2101] = -kInf;
+  golden[4999] = -kInf, mine[4999] = 2;
   for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
     const auto a = narrowed(dtype, mine), b = narrowed(dtype, golden);
     expect_like_reference(*a, *b, 3e-7);

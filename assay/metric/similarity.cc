@@ -48,8 +48,9 @@ const Metric sqnr_metric{"sqnr", {"sqnr"}, gather::sums, false, "signal to quant
 const Metric kl_metric{"kl", {"kl"}, gather::sums | gather::softmax, false, "KL divergence of the softmax of all elements",
                        [](const Gathered& g, std::span<Value> out) {
                          const SoftmaxSums& s = g.softmax;
-                         const double log_zm = std::log(s.mine_z) + s.mine_peak, log_zg = std::log(s.golden_z) + s.golden_peak;
-                         const double value = s.cross / s.golden_z + (log_zm - log_zg);
+                         // Peaks first: next to one of 1e38 the logarithm of Z would vanish.
+                         const double log_ratio = (s.mine_peak - s.golden_peak) + (std::log(s.mine_z) - std::log(s.golden_z));
+                         const double value = s.cross / s.golden_z + log_ratio;
                          out[0] = number_or_absent(std::max(0.0, value), g.pair.finite > 0);
                        }};
 

@@ -91,7 +91,7 @@ TEST(TileKernels, ExponentialIsRightToFourteenDigits) {
 TEST(TileKernels, AnyNonFiniteElementShowsInTheSquares) {
   std::vector<float> a(100, 1.0f), b(100, 1.0f);
   for (size_t i = 0; i < a.size(); ++i)
-    for (const float bad : {NAN, INFINITY, -INFINITY}) {
+    for (const float bad : {std::nanf(""), HUGE_VALF, -HUGE_VALF}) {
       auto broken = a;
       broken[i] = bad;
       EXPECT_FALSE(std::isfinite(measure(broken.data(), b.data(), 100, {}).core.aa));

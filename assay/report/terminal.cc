@@ -275,7 +275,7 @@ std::string TerminalReport::text(const Summary& summary, std::span<const fs::pat
       out += fmt::format("\nRows that did not pass:\n");
     out += worst_table();
   } else {
-    out += fmt::format("{} rows: {} compared, {} unmatched, {} ignored.\n", summary.rows, summary.compared,
+    out += fmt::format("{} row{}: {} compared, {} unmatched, {} ignored.\n", summary.rows, summary.rows == 1 ? "" : "s", summary.compared,
                        summary.unmatched, summary.ignored);
     if (worst_pass_ && worst_pass_->distance > 0)
       out +=

@@ -139,19 +139,20 @@ class XlsxSink : public Sink {
   // Sheet 1 is the summary, which is written last.
   Result<void> open_sheet() {
     const size_t number = sheets_.size() + 1;
-    sheets_.push_back({number == 1 ? "rows" : fmt::format("rows_{}", number), ""});
-    ASSAY_TRY_DO(package_->open(fmt::format("xl/worksheets/sheet{}.xml", number + 1)));
+    sheets_.push_back({number == 1 ? "rows" : fmt::format("rows_{}", number),
+                       xlsx_column_letters(table_.columns().size())});
     rows_ = 0;
+    const std::string part = fmt::format("xl/worksheets/sheet{}.xml", number + 1);
+    ASSAY_TRY_DO(package_->open(part, xlsx_sheet_size(sheets_.back())));
     return package_->append(xlsx_rows_start(table_.columns()));
   }
 
   Result<void> close_sheet() {
     ASSAY_TRY_DO(flush());
     XlsxSheet& sheet = sheets_.back();
-    sheet.last_cell_column = xlsx_column_letters(table_.columns().size());
     sheet.last_row = rows_ + 1;
     ASSAY_TRY_DO(package_->append(xlsx_rows_end(sheet)));
-    return package_->close();
+    return package_->close(xlsx_sheet_size(sheet));
   }
 
   std::string summary_sheet(const Summary& summary) const {

@@ -80,12 +80,16 @@ void append_xlsx_cell(std::string& out, const Value& value, XlsxStyle style) {
   }
 }
 
+std::string xlsx_sheet_size(const XlsxSheet& sheet) {
+  const std::string place = fmt::format("\"A1:{}{}\"", sheet.last_cell_column, sheet.last_row);
+  return fmt::format("{}<worksheet xmlns=\"{}\"><dimension ref={:<20}/>", kXml, kMain, place);
+}
+
 std::string xlsx_rows_start(const std::vector<Column>& columns) {
-  std::string out = fmt::format(
-      "{}<worksheet xmlns=\"{}\"><sheetViews><sheetView workbookViewId=\"0\"><pane ySplit=\"1\" "
-      "topLeftCell=\"A2\" "
-      "activePane=\"bottomLeft\" state=\"frozen\"/></sheetView></sheetViews><cols>",
-      kXml, kMain);
+  std::string out =
+      "<sheetViews><sheetView workbookViewId=\"0\"><pane ySplit=\"1\" topLeftCell=\"A2\" "
+      "activePane=\"bottomLeft\" "
+      "state=\"frozen\"/></sheetView></sheetViews><cols>";
   for (size_t i = 0; i < columns.size(); ++i)
     out += fmt::format("<col min=\"{0}\" max=\"{0}\" width=\"{1}\" customWidth=\"1\"/>", i + 1,
                        width_of(columns[i]));

@@ -14,7 +14,7 @@ enum class XlsxStyle : int { plain, header, fail, error, ignored };  // places i
 struct XlsxSheet {
   std::string name;
   std::string last_cell_column;  // "Z"
-  int64_t last_row = 0;
+  int64_t last_row = 1;
 };
 
 std::string xlsx_column_letters(size_t number);  // 1 → "A", 27 → "AA"
@@ -22,6 +22,9 @@ std::string xlsx_column_letters(size_t number);  // 1 → "A", 27 → "AA"
 // One cell: texts inline, numbers as numbers (NaN, infinities and whole numbers beyond 2^53 as texts).
 void append_xlsx_cell(std::string& out, const Value& value, XlsxStyle style);
 
+// The very start of a sheet. Its length does not depend on last_row: it is written twice, before and after
+// the rows. Readers that stream (openpyxl) search the whole sheet for its size where it does not stand here.
+std::string xlsx_sheet_size(const XlsxSheet& sheet);
 std::string xlsx_rows_start(const std::vector<Column>& columns);  // up to and with the row of titles
 std::string xlsx_rows_end(const XlsxSheet& sheet);
 std::string_view xlsx_summary_start();

@@ -57,6 +57,7 @@ TEST(XlsxReport, HoldsASummaryAndTheRows) {
                    {node_of("n1", {bad}), node_of("n2", {lonely_row(" y", Level::ignored)})}, summary));
   EXPECT_EQ(parts.size(), 7U);
   const std::string rows = parts["xl/worksheets/sheet2.xml"];
+  EXPECT_NE(rows.find("<dimension ref=\"A1:O3\" "), std::string::npos);
   EXPECT_EQ(count_of(rows, "<row>"), 3);
   EXPECT_EQ(count_of(rows, "<c"), 15 * 3 + 15 + 1);  // cells, 15 <col> and <cols>
   EXPECT_NE(rows.find("<t>&#39;=cmd \\xff&lt;x&gt;</t>"), std::string::npos);

@@ -8,6 +8,8 @@
 #include <tbb/global_control.h>
 #include <tbb/parallel_invoke.h>
 
+#include <utility>
+
 namespace assay {
 namespace {
 
@@ -70,14 +72,17 @@ Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports
   ASSAY_TRY(const Matcher* const matcher, choose_matcher(mine.layout->name, golden.layout->name, request.matching));
   ASSAY_TRY(const std::vector<Section> sections, matcher->sections(mine, golden, request.matching));
   const Head head = head_of(request, mine, golden, *matcher);
-  ASSAY_TRY_DO(reports.begin(head));
   Findings findings;
-  bool stopped = false;
+  bool begun = false, stopped = false;
   for (const Section& section : sections) {
     const auto matched = index_and_match(section, mine, golden, *matcher, request);
     ASSAY_TRY_DO(check_cancelled());
-    if (!matched) {  // one broken rank among many is a finding; a dump that is broken as a whole is an error
-      if (sections.size() == 1) return tl::unexpected<Error>(matched.error());
+    // One broken rank among many is a finding; a dump that is broken as a whole is an error, and has no report.
+    if (!matched && sections.size() == 1) return tl::unexpected<Error>(matched.error());
+    if (!std::exchange(begun, true)) {
+      ASSAY_TRY_DO(reports.begin(head));
+    }
+    if (!matched) {
       findings.open(section.at.text());
       findings.broken(matched.error());
       log::warn("{}", matched.error().message);

@@ -131,11 +131,11 @@ TEST_F(ConvertTest, SeveralTensorsDoNotFitIntoOneNpy) {
 }
 
 TEST_F(ConvertTest, FileToFolderMakesSafeNames) {
-  put("in.npz", {{"layers/0/w", DType::f32, {1}},
-                 {"../../evil", DType::f32, {2}},
-                 {"a*b", DType::f32, {3}},
-                 {"a?b", DType::f32, {4}}});
-  const auto outcome = run("in.npz", "out/");
+  put("in.safetensors", {{"layers/0/w", DType::f32, {1}},
+                         {"../../evil", DType::f32, {2}},
+                         {"a*b", DType::f32, {3}},
+                         {"a?b", DType::f32, {4}}});
+  const auto outcome = run("in.safetensors", "out/");
   ASSERT_TRUE(outcome) << outcome.error().message;
   EXPECT_THAT(outcome->failures, IsEmpty());
   EXPECT_THAT(files("out"), ElementsAre("_./_./evil.npy", "a_b.npy", "a_b_2.npy", "layers/0/w.npy"));

@@ -51,8 +51,8 @@ class Measurer {
     row.pair = pair;
     const OperandPtr mine = take(Side::mine, pair.mine, row.mine, row);
     const OperandPtr golden = take(Side::golden, pair.golden, row.golden, row);
-    if (!pair.mine || !pair.golden) {
-      row.status = pair.mine ? Status::only_mine : Status::only_golden;
+    if (!pair.mine || !pair.golden) {  // what cannot be read is trouble whether it has a partner or not
+      if (row.status != Status::unreadable) row.status = pair.mine ? Status::only_mine : Status::only_golden;
       return row;
     }
     if (row.status == Status::compared) gather(*mine, *golden, scratch, row);

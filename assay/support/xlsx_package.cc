@@ -56,6 +56,21 @@ std::string local_header(const std::string& name, uint32_t crc, int64_t stored, 
   return out;
 }
 
+uint32_t crc_of(std::string_view text) {
+  return static_cast<uint32_t>(
+      crc32(0, reinterpret_cast<const Bytef*>(text.data()), static_cast<uInt>(text.size())));
+}
+
+// A block of deflate data that holds the text as it is. At the start of the data it begins on a byte
+// boundary.
+std::string stored_block(std::string_view text) {
+  if (text.empty()) return {};
+  std::string out(1, '\0');
+  put<uint16_t>(out, static_cast<uint16_t>(text.size()));
+  put<uint16_t>(out, static_cast<uint16_t>(~text.size()));
+  return out.append(text);
+}
+
 std::string end_of_directory(int64_t parts, int64_t at, int64_t size) {
   std::string out;
   const bool large = at >= k32BitLimit;
@@ -94,8 +109,7 @@ DeflatedChunk deflate_chunk(std::string_view text) {
   if (deflateInit2(&stream, 1, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK) throw std::bad_alloc();
   DeflatedChunk chunk;
   chunk.text_size = std::ssize(text);
-  chunk.crc = static_cast<uint32_t>(
-      crc32(0, reinterpret_cast<const Bytef*>(text.data()), static_cast<uInt>(text.size())));
+  chunk.crc = crc_of(text);
   chunk.bytes.resize(deflateBound(&stream, text.size()) +
                      16);  // the bound does not count the mark of a flush
   stream.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(text.data()));
@@ -112,16 +126,21 @@ DeflatedChunk deflate_chunk(std::string_view text) {
 bool XlsxPackage::Part::is_large() const { return stored_size >= k32BitLimit || text_size >= k32BitLimit; }
 
 Result<void> XlsxPackage::add(const std::string& name, std::string_view text) {
-  ASSAY_TRY_DO(open(name));
+  ASSAY_TRY_DO(open(name, ""));
   ASSAY_TRY_DO(append(text));
-  return close();
+  return close("");
 }
 
-Result<void> XlsxPackage::open(const std::string& name) {
-  ASSAY_CHECK(!open_);
+Result<void> XlsxPackage::open(const std::string& name, std::string_view start) {
+  ASSAY_CHECK(!open_ && start.size() <= 0xFFFF);
   open_ = true;
-  parts_.push_back({name, file_.size()});
-  return file_.append(local_header(name, 0, 0, 0, false));
+  start_size_ = start.size();
+  const std::string block = stored_block(start);
+  Part& part = parts_.emplace_back();
+  part.name = name;
+  part.offset = file_.size();
+  part.stored_size = std::ssize(block);
+  return file_.append(local_header(name, 0, 0, 0, false) + block);
 }
 
 Result<void> XlsxPackage::append(const DeflatedChunk& chunk) {
@@ -133,17 +152,19 @@ Result<void> XlsxPackage::append(const DeflatedChunk& chunk) {
   return file_.append(chunk.bytes);
 }
 
-Result<void> XlsxPackage::close() {
-  ASSAY_CHECK(open_);
+Result<void> XlsxPackage::close(std::string_view start) {
+  ASSAY_CHECK(open_ && start.size() == start_size_);
   open_ = false;
   Part& part = parts_.back();
   static constexpr std::string_view kLastBlock("\x03\x00",
                                                2);  // an empty block with the mark of the last one
   ASSAY_TRY_DO(file_.append(kLastBlock));
   part.stored_size += std::ssize(kLastBlock);
+  part.crc = static_cast<uint32_t>(crc32_combine(crc_of(start), part.crc, part.text_size));
+  part.text_size += std::ssize(start);
   const std::string header =
       local_header(part.name, part.crc, part.stored_size, part.text_size, part.is_large());
-  return file_.write_at(part.offset, as_bytes(header));
+  return file_.write_at(part.offset, as_bytes(header + stored_block(start)));
 }
 
 Result<void> XlsxPackage::end() {

@@ -6,12 +6,18 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 namespace assay {
 namespace {
 
+// __restrict: bytes may alias anything, which would keep the compiler from using vectors.
 template <class From, class To>
-void widen_all(const std::byte* from, int64_t count, To* to) {
+void widen_all(const std::byte* __restrict from, int64_t count, To* __restrict to) {
+  if constexpr (std::is_same_v<From, To>) {
+    std::copy_n(from, count * static_cast<int64_t>(sizeof(To)), reinterpret_cast<std::byte*>(to));
+    return;
+  }
   for (int64_t i = 0; i < count; ++i) {
     From value;
     std::memcpy(&value, from + i * static_cast<int64_t>(sizeof(From)), sizeof(From));
@@ -20,7 +26,8 @@ void widen_all(const std::byte* from, int64_t count, To* to) {
 }
 
 template <class To>
-void look_up(const std::array<float, 256>& table, const std::byte* from, int64_t count, To* to) {
+void look_up(const std::array<float, 256>& table, const std::byte* __restrict from, int64_t count,
+             To* __restrict to) {
   for (int64_t i = 0; i < count; ++i) to[i] = static_cast<To>(table[std::to_integer<uint8_t>(from[i])]);
 }
 
@@ -65,7 +72,7 @@ Int saturated(double value, double low, double high) {
 }
 
 template <class Convert>
-void convert_all(const double* from, int64_t count, std::byte* to, Convert convert) {
+void convert_all(const double* __restrict from, int64_t count, std::byte* __restrict to, Convert convert) {
   for (int64_t i = 0; i < count; ++i) {
     const auto value = convert(from[i]);
     std::memcpy(to + i * static_cast<int64_t>(sizeof value), &value, sizeof value);

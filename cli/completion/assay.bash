@@ -25,7 +25,7 @@ _assay() {
         convert,-*) words='--to --dtype --layout --force --only --skip --raw-dtype --raw-shape --help' ;;
         demo,-*) words='--output --help' ;;
         doctor,-*) words='--help' ;;
-        ,-*) words='--version --help' ;;
+        ,-*) words='--version --verbose --help' ;;
         ,*) words='compare inspect convert doctor demo' ;;
       esac ;;
   esac

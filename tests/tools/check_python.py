@@ -28,8 +28,10 @@ NAMES = {"float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16
          "int16": "i16", "int8": "i8", "uint64": "u64", "uint32": "u32", "uint16": "u16", "uint8": "u8",
          "bool": "bool", "complex64": "c64", "complex128": "c128"}
 SHAPES = [(), (1,), (0,), (7,), (3, 5), (0, 4), (2, 3, 4), (16, 17), (1, 1, 9), (65539,), (131, 517)]
-# Sums are rounded in another order than NumPy's; quotients of f32 elements are formed in f32.
-TOLERANCE = {"max_rel": 2e-7, "mean_rel": 2e-7, "cosine": 1e-12, "kl": 1e-8}
+# Sums are rounded in another order than NumPy's; quotients of f32 elements are formed in f32, where they may overflow.
+QUOTIENTS = ("max_rel", "mean_rel", "max_rel_msit", "mean_rel_msit", "max_rel_msprobe")
+TOLERANCE = {name: 2e-7 for name in QUOTIENTS} | {"cosine": 1e-12, "kl": 1e-8}
+LARGEST_F32 = float(numpy.finfo(numpy.float32).max)
 
 
 class Checks:
@@ -146,7 +148,8 @@ def metrics_of(mine: numpy.ndarray, golden: numpy.ndarray) -> dict[str, object]:
         "mine_md5": hashlib.md5(mine.tobytes()).hexdigest(), "golden_md5": hashlib.md5(golden.tobytes()).hexdigest(),
     }
     a, b, d = wide_m[both], wide_g[both], exact_difference(m[both], g[both])
-    measured = ["max_abs", "mean_abs", "bias", "rel_l2", "cosine", "max_rel", "mean_rel", "sqnr", "l2", "kl", "golden_rms"]
+    measured = ["max_abs", "mean_abs", "bias", "rel_l2", "cosine", "max_rel", "mean_rel", "sqnr", "l2", "kl", "golden_rms",
+                "rel_l2_squared", "worst_mine", "worst_golden"]
     if d.size == 0:
         return expected | dict.fromkeys(measured)
     distance = numpy.abs(d)
@@ -158,6 +161,7 @@ def metrics_of(mine: numpy.ndarray, golden: numpy.ndarray) -> dict[str, object]:
         "bias": math.fsum(d) / d.size,
         "l2": math.sqrt(dd),
         "rel_l2": 0.0 if dd == 0 else quotient(math.sqrt(dd), math.sqrt(bb)),
+        "rel_l2_squared": 0.0 if dd == 0 else quotient(dd, bb),
         "cosine": quotient(ab, math.sqrt(aa) * math.sqrt(bb)),
         "max_rel": float(relative.max(initial=0)),
         "mean_rel": math.fsum(relative) / d.size,
@@ -169,14 +173,30 @@ def metrics_of(mine: numpy.ndarray, golden: numpy.ndarray) -> dict[str, object]:
     for side, values in (("mine", a), ("golden", b)):
         expected |= {f"{side}_min": float(values.min()), f"{side}_max": float(values.max()),
                      f"{side}_mean": math.fsum(values) / d.size, f"{side}_norm": math.sqrt(math.fsum(values * values))}
-    if mine.dtype == golden.dtype and mine.dtype in (numpy.float32, numpy.float16):
-        expected["ulp_max"] = int(ulp_distance(m[both], g[both]).max())
+    expected |= msit_errors(b, distance) | msprobe_errors(a, b, distance)
+    if mine.dtype == golden.dtype and (mine.dtype.kind in "iu" or mine.dtype in (numpy.float32, numpy.float16)):
+        steps = distance if mine.dtype.kind in "iu" else ulp_distance(m[both], g[both])
+        expected |= {"ulp_max": min(int(steps.max()), 2**63 - 1), "ulp_mean": math.fsum(steps) / d.size}
     # The first place of NaN or Inf against something else; or else of the largest difference.
     strange = numpy.flatnonzero(~same & ~both)
+    if strange.size == 0 and dd == 0:
+        return expected | dict.fromkeys(("worst_index", "worst_mine", "worst_golden"))
     worst = int(strange[0] if strange.size else numpy.flatnonzero(both)[distance.argmax()])
     expected["worst_index"] = worst // (2 if mine.dtype.kind == "c" else 1)
-    expected |= {"worst_mine": float(wide_m[worst]), "worst_golden": float(wide_g[worst])}
-    return expected
+    return expected | {"worst_mine": float(wide_m[worst]), "worst_golden": float(wide_g[worst])}
+
+
+def msit_errors(golden: numpy.ndarray, distance: numpy.ndarray) -> dict[str, float]:
+    large = numpy.abs(golden) > 2.0**-23
+    absolute, relative = numpy.where(large, distance, 0), numpy.where(large, distance / numpy.abs(golden), 0)
+    return {"max_rel_msit": float(relative.max()), "mean_rel_msit": math.fsum(relative) / distance.size,
+            "max_abs_msit": float(absolute.max()), "mean_abs_msit": math.fsum(absolute) / distance.size}
+
+
+def msprobe_errors(mine: numpy.ndarray, golden: numpy.ndarray, distance: numpy.ndarray) -> dict[str, float]:
+    relative = numpy.where(golden == 0, numpy.abs(mine) / 2.0**-52, distance / numpy.abs(golden))
+    return {"max_rel_msprobe": float(relative.max()), "ratio_1e3": float((relative < 0.001).mean()),
+            "ratio_5e3": float((relative < 0.005).mean())}
 
 
 def ulp_distance(mine: numpy.ndarray, golden: numpy.ndarray) -> numpy.ndarray:
@@ -238,7 +258,9 @@ def differences(found: dict, expected: dict, largest: float) -> list[str]:
     """Lines that say where the two differ. `largest`: the largest finite value, which sums of both signs are rounded to."""
     problems = []
     for key, value in expected.items():
-        slack = 1e-13 * largest if key in ("bias", "mean", "mine_mean", "golden_mean", "std", "kl") else 0.0
+        slack = 1e-13 * max(largest, 1.0) if key in ("bias", "mean", "mine_mean", "golden_mean", "std", "kl") else 0.0
+        if key in QUOTIENTS and value is not None and value > LARGEST_F32:
+            value = math.inf
         if key not in found:
             problems.append(f"{key}: missing")
         elif not close(found[key], value, TOLERANCE.get(key, 1e-9), slack):
@@ -264,7 +286,7 @@ def write_all(folder: pathlib.Path, arrays: dict[str, numpy.ndarray], variant: i
             tensor = torch.from_numpy(numpy.array(strided(array), copy=False))
             torch.save(tensor, folder / f"{name}.pt", _use_new_zipfile_serialization=False)
         else:
-            layout = [array, numpy.asfortranarray(array), array.astype(array.dtype.newbyteorder(">"))][turn % 3]
+            layout = [array, numpy.asarray(array, order="F"), array.astype(array.dtype.newbyteorder(">"))][turn % 3]
             numpy.save(folder / f"{name}.npy", layout)
 
 
@@ -361,7 +383,7 @@ def check_bfloat16(checks: Checks, assay: Assay) -> None:
     rows = {row["mine"].removeprefix("m.pt").strip("/:"): row for row in json.loads(text)["rows"]}
     for name, (a, b) in views.items():
         a, b = a.float().numpy(), b.float().numpy()
-        expected = {key: value for key, value in metrics_of(a, b).items() if not key.endswith(("crc32", "md5", "ulp_max"))}
+        expected = {key: value for key, value in metrics_of(a, b).items() if not key.endswith(("crc32", "md5", "ulp_max", "ulp_mean"))}
         problems = differences(rows[name], expected, largest_of(a, b)) if name in rows else ["no row"]
         checks.check(f"metrics of bf16 {name}", problems)
 

@@ -53,7 +53,11 @@ def check_command(*command) -> tuple[int, int, int]:
 def check_format() -> tuple[int, int, int]:
     sources = [path for folder in ("assay", "cli", "bench", "tests") for path in sorted((ROOT / folder).rglob("*"))
                if path.suffix in (".cc", ".h")]
-    return check_command("clang-format", "--dry-run", "-Werror", *sources)
+    done = run("clang-format", "--dry-run", "-Werror", *sources, show=False)
+    bad = sorted(set(re.findall(r"^(.+?):\d+:\d+: error", done.stdout, re.MULTILINE)))
+    for path in bad:
+        print(f"not formatted: {os.path.relpath(path, ROOT)} (clang-format -i)")
+    return int(done.returncode == 0), int(done.returncode != 0), 0
 
 
 def check_build(preset: str) -> tuple[int, int, int]:
@@ -116,8 +120,8 @@ def check_completion(preset: str) -> tuple[int, int, int]:
     """Every flag that --help shows is offered by the completion files."""
     program = ROOT / "build" / preset / "assay"
     flags = set()
-    for verb in ("compare", "inspect", "convert", "doctor", "demo"):
-        flags |= set(re.findall(r"(?<!\S)--[a-z][a-z-]*", run(program, verb, "--help", show=False).stdout))
+    for verb in ([], ["compare"], ["inspect"], ["convert"], ["doctor"], ["demo"]):
+        flags |= set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", run(program, *verb, "--help", show=False).stdout))
     missing = [f"{path.name} lacks {flag}" for path in sorted((ROOT / "cli" / "completion").iterdir())
                for flag in sorted(flags) if not re.search(rf"{flag}(?![a-z-])", path.read_text())]
     print(*missing, sep="\n", end="\n" if missing else "")

@@ -12,8 +12,8 @@ A case is a list of directives, each on a line of its own. Set-up:
     bytes FILE 93 4e "UMPY" 00*16   a binary file: hex, quoted text, repetitions
     copy FILE from data/…           a file or folder of tests/data
     env NAME=VALUE                  for every command below
-    run COMMAND                     a bash line, in a fresh folder, with assay on PATH; may be followed by
-Expectations on the command before them (without `exit`, 0 is expected):
+    run COMMAND                     a bash line, with assay and tests/tools on PATH
+All commands of a case run in one fresh folder. Expectations on the command before them (without `exit`, 0 is expected):
     exit N
     stdout + block, stderr + block  exactly these lines; the temporary folder is shown as $DIR
     stdout~ + block, stderr~ …      each line is a regular expression for a whole line; ... stands for any lines
@@ -185,7 +185,7 @@ class Case:
                 self.work.mkdir()
                 home = self.folder / "home"
                 home.mkdir()
-                self.env = {"PATH": f"{self.bin}:/usr/bin:/bin", "HOME": str(home), "TMPDIR": str(self.folder),
+                self.env = {"PATH": f"{self.bin}:{TESTS / 'tools'}:/usr/bin:/bin", "HOME": str(home), "TMPDIR": str(self.folder),
                             "ASSAY_NOW": "2025-01-02T03:04:05Z", "TZ": "UTC", "LC_ALL": "C.UTF-8"}
                 self.env |= {k: v for k, v in os.environ.items() if k in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS")}
                 self.perform(directives)
