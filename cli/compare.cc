@@ -121,16 +121,16 @@ void add_compare(CLI::App& app, const Context& context, Action& action) {
   CLI::App* const command = app.add_subcommand("compare", "Compare two tensor files or two folders of them");
   command->add_option("mine", flags->mine, "The suspect file or folder")->required()->type_name("");
   command->add_option("golden", flags->golden, "The trusted one")->required()->type_name("");
-  command->add_option("--metrics", flags->metrics, "default, all, or names (docs/metrics.md)")->type_name("NAME,..");
-  command->add_option("--rule", flags->rule, "What passes: 'EXPR' or 'GLOB=EXPR' (docs/rules.md)")->type_name("RULE");
+  command->add_option("--metrics", flags->metrics, "default, all, or names (docs/metrics.md)")->type_name("NAME,..")->allow_extra_args(false);
+  command->add_option("--rule", flags->rule, "What passes: 'EXPR' or 'GLOB=EXPR' (docs/rules.md)")->type_name("RULE")->allow_extra_args(false);
   command->add_option("--rules", flags->rules, "The same from a file")->type_name("FILE");
   command->add_option("--unmatched", flags->unmatched, "Tensors of one side only: fail (default), ignore")
       ->check(CLI::IsMember({"fail", "ignore"}).description(""))
       ->type_name("WHAT");
   command->add_flag("--fail-fast", flags->fail_fast, "Stop at the first failure");
-  command->add_option("--only", flags->only, "Only tensors whose name fits (default: all)")->type_name("GLOB,..");
-  command->add_option("--skip", flags->skip, "Not those whose name fits (default: none)")->type_name("GLOB,..");
-  command->add_option("--report", flags->report, "csv xlsx json jsonl junit sqlite terminal(default)")->type_name("NAME,..");
+  command->add_option("--only", flags->only, "Only tensors whose name fits (default: all)")->type_name("GLOB,..")->allow_extra_args(false);
+  command->add_option("--skip", flags->skip, "Not those whose name fits (default: none)")->type_name("GLOB,..")->allow_extra_args(false);
+  command->add_option("--report", flags->report, "csv xlsx json jsonl junit sqlite terminal(default)")->type_name("NAME,..")->allow_extra_args(false);
   command->add_option("--output", flags->output, "Folder for reports (default: .); - is stdout")->type_name("DIR");
   command->add_option("--match", flags->match, "name or position (default: name)")->type_name("HOW");
   command->add_option("--layout", flags->layout, "single or folder (default: recognised)")->type_name("NAME");

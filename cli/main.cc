@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdio>
 #include <new>
+#include <system_error>
 
 namespace assay::cli {
 namespace {
@@ -81,5 +82,7 @@ int main(int argc, char** argv) {
     return assay::cli::run(argc, argv);
   } catch (const std::bad_alloc&) {
     return assay::cli::complain("out of memory; pass --threads 1 or a smaller --memory");
+  } catch (const std::system_error& error) {  // fmt::print to a standard output that cannot be written
+    return error.code().value() == EPIPE ? 0 : assay::cli::complain(error.what());
   }
 }

@@ -59,8 +59,21 @@ void merge_histogram(std::unique_ptr<LogHistogram>& into, const std::unique_ptr<
 
 }  // namespace
 
+void LogHistogram::add(const float* values, int64_t n) {
+  const auto bin = [values](int64_t i) { return std::bit_cast<uint32_t>(values[i]) >> kShift; };
+  uint64_t* const even = counts_.data();
+  uint64_t* const odd = others_.data();
+  int64_t i = 0;
+  for (; i + 2 <= n; i += 2) {
+    ++even[bin(i)];
+    ++odd[bin(i + 1)];
+  }
+  if (i < n) ++even[bin(i)];
+  total_ += n;
+}
+
 void LogHistogram::merge(const LogHistogram& other) {
-  for (size_t i = 0; i < kBins; ++i) counts_[i] += other.counts_[i];
+  for (size_t i = 0; i < kBins; ++i) counts_[i] += other.counts_[i] + other.others_[i];
   total_ += other.total_;
 }
 
@@ -69,7 +82,8 @@ double LogHistogram::quantile(double q) const {
   const auto wanted = static_cast<uint64_t>(std::ceil(q * static_cast<double>(total_)));
   uint64_t below = 0;
   size_t bin = 0;
-  while (bin + 1 < kBins && below + counts_[bin] < std::max<uint64_t>(wanted, 1)) below += counts_[bin++];
+  const auto count = [this](size_t i) { return counts_[i] + others_[i]; };
+  while (bin + 1 < kBins && below + count(bin) < std::max<uint64_t>(wanted, 1)) below += count(bin++);
   const auto edge = [](size_t i) {
     return static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(i) << kShift));
   };

@@ -71,10 +71,7 @@ struct UlpSums {
 // Counts in log-spaced bins, 64 per power of two: a value is known to within 0.8 %, and integers below 128 exactly.
 class LogHistogram {
  public:
-  void add(float value) {  // value >= 0; infinity is the last bin
-    ++counts_[std::bit_cast<uint32_t>(value) >> kShift];
-    ++total_;
-  }
+  void add(const float* values, int64_t n);  // values >= 0; infinity is the last bin
   void merge(const LogHistogram& other);
   // The value below or at which a share q of all values lies: the middle of its bin; exact for 0. NaN if there is none.
   double quantile(double q) const;
@@ -83,7 +80,8 @@ class LogHistogram {
  private:
   static constexpr int kShift = 17;  // leaves the exponent and six bits of the fraction
   static constexpr size_t kBins = (0x7F800000u >> kShift) + 1;
-  std::vector<uint64_t> counts_ = std::vector<uint64_t>(kBins);
+  // Two tables, so that two neighbours in the same bin do not wait for each other.
+  std::vector<uint64_t> counts_ = std::vector<uint64_t>(kBins), others_ = std::vector<uint64_t>(kBins);
   int64_t total_ = 0;
 };
 

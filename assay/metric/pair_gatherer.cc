@@ -45,7 +45,7 @@ DType coarser(DType a, DType b) {
 
 struct PairGatherer::Buffers {
   alignas(64) float a[kTile], b[kTile];
-  alignas(64) float clean_a[kTile], clean_b[kTile];
+  alignas(64) float clean_a[kTile], clean_b[kTile], sizes[kTile];
   alignas(64) double wide_a[kTile], wide_b[kTile], d[kTile];
   alignas(64) double clean_wide_a[kTile], clean_wide_b[kTile];
   alignas(64) uint32_t pattern_a[kTile], pattern_b[kTile];
@@ -140,14 +140,17 @@ void PairGatherer::add_f32(const std::byte* mine, const std::byte* golden, int64
     add_relative(m.relative);
   }
   if (needs_ & gather::softmax) softmax_of_finite(a, b, n, m.core, all_finite);
-  if (needs_ & gather::quantiles)
-    for (int64_t i = 0; i < n; ++i)
-      if (all_finite || t.finite[i]) out_.abs_diff->add(std::abs(a[i] - b[i]));
+  if (needs_ & gather::quantiles) {
+    for (int64_t i = 0; i < n; ++i) t.sizes[i] = std::abs(a[i] - b[i]);
+    count_sizes(*out_.abs_diff, n, all_finite);
+  }
   if (!wants_ulp) return;
   if (integers) {
     add_ulp({static_cast<uint64_t>(m.core.max_abs), m.core.abs_diff});
-    if (out_.ulps)
-      for (int64_t i = 0; i < n; ++i) out_.ulps->add(std::abs(a[i] - b[i]));
+    if (out_.ulps) {
+      for (int64_t i = 0; i < n; ++i) t.sizes[i] = std::abs(a[i] - b[i]);
+      out_.ulps->add(t.sizes, n);
+    }
     return;
   }
   if (wanted.ulp && !(needs_ & gather::ulp_quantiles)) return add_ulp(m.ulp);
@@ -211,15 +214,25 @@ void PairGatherer::add_f64(const std::byte* mine, const std::byte* golden, int64
     b = t.clean_wide_b;
   }
   if (needs_ & gather::softmax) softmax_of_finite(a, b, n, core, all_finite);
-  if (needs_ & gather::quantiles)
-    for (int64_t i = 0; i < n; ++i)
-      if (all_finite || t.finite[i]) out_.abs_diff->add(static_cast<float>(std::abs(d != nullptr ? d[i] : a[i] - b[i])));
+  if (needs_ & gather::quantiles) {
+    for (int64_t i = 0; i < n; ++i) t.sizes[i] = static_cast<float>(std::abs(d != nullptr ? d[i] : a[i] - b[i]));
+    count_sizes(*out_.abs_diff, n, all_finite);
+  }
   if (!(needs_ & (gather::ulp | gather::ulp_quantiles))) return;
   if (is_integer(mine_) && is_integer(golden_)) {
     for (int64_t i = 0; i < n; ++i) t.d[i] = std::abs(d != nullptr ? d[i] : a[i] - b[i]);
     return ulp_of_integers(t.d, n);
   }
   ulp_of_doubles(a, b, n);
+}
+
+// The sizes of this tile, without those of pairs that were set aside.
+void PairGatherer::count_sizes(LogHistogram& into, int64_t n, bool all_finite) {
+  Buffers& t = *buffers_;
+  int64_t left = all_finite ? n : 0;
+  for (int64_t i = 0; !all_finite && i < n; ++i)
+    if (t.finite[i]) t.sizes[left++] = t.sizes[i];
+  into.add(t.sizes, left);
 }
 
 void PairGatherer::add_core(const tile::Core& core, int64_t finite) {
@@ -392,16 +405,18 @@ void PairGatherer::ulp_of_integers(const double* d, int64_t n) {
     const uint64_t distance = d[i] >= 0x1p64 ? std::numeric_limits<uint64_t>::max() : static_cast<uint64_t>(d[i]);
     ulp.max = std::max(ulp.max, distance);
     ulp.sum += d[i];
-    if (out_.ulps) out_.ulps->add(static_cast<float>(d[i]));
+    buffers_->sizes[i] = static_cast<float>(d[i]);
   }
+  if (out_.ulps) out_.ulps->add(buffers_->sizes, n);
   add_ulp(ulp);
 }
 
 template <class Bits>
 void PairGatherer::ulp_of_patterns(const Bits* a, const Bits* b, int64_t n) {
   if (needs_ & gather::ulp) add_ulp(tile::ulp_distance(a, b, n));
-  if (out_.ulps)
-    for (int64_t i = 0; i < n; ++i) out_.ulps->add(static_cast<float>(tile::ulp_distance_one(a[i], b[i])));
+  if (!out_.ulps) return;
+  for (int64_t i = 0; i < n; ++i) buffers_->sizes[i] = static_cast<float>(tile::ulp_distance_one(a[i], b[i]));
+  out_.ulps->add(buffers_->sizes, n);
 }
 
 }  // namespace assay

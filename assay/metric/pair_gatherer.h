@@ -32,7 +32,8 @@ class PairGatherer {
   void add_tile(const std::byte* mine, const std::byte* golden, int64_t n);
   void add_f32(const std::byte* mine, const std::byte* golden, int64_t n);
   void add_f64(const std::byte* mine, const std::byte* golden, int64_t n);
-  void add_core(const tile::Core& core, int64_t n);
+  void add_core(const tile::Core& core, int64_t finite);
+  void count_sizes(LogHistogram& into, int64_t n, bool all_finite);
   void add_relative(const tile::Relative& r);
   void add_ulp(const tile::Ulp& ulp);
   void add_softmax(const tile::Softmax& sums, double mine_peak, double golden_peak);

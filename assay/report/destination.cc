@@ -15,9 +15,14 @@ tl::unexpected<Error> trouble(std::string_view what) {
 constexpr std::string_view kStdout = "standard output";
 constexpr std::string_view kSpool = "temporary file for standard output";
 
-Result<void> put(std::FILE* file, std::string_view text, std::string_view what) {
-  if (std::fwrite(text.data(), 1, text.size(), file) != text.size()) return trouble(what);
+// A reader that went away has seen what it wanted.
+Result<void> check_written(bool written, std::string_view what) {
+  if (!written && errno != EPIPE) return trouble(what);
   return {};
+}
+
+Result<void> put(std::FILE* file, std::string_view text, std::string_view what) {
+  return check_written(std::fwrite(text.data(), 1, text.size(), file) == text.size(), what);
 }
 
 }  // namespace
@@ -65,8 +70,7 @@ Result<void> Destination::end() {
       ASSAY_TRY_DO(put(stdout, {block.data(), got}, kStdout));
     if (std::ferror(spool_.get()) != 0) return trouble(kSpool);
   }
-  if (std::fflush(stdout) != 0) return trouble(kStdout);
-  return {};
+  return check_written(std::fflush(stdout) == 0, kStdout);
 }
 
 Result<std::optional<fs::path>> Destination::publish() {

@@ -88,6 +88,9 @@ Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports
       log::warn("{}", matched.error().message);
       continue;
     }
+    if (matched->pairing.nodes.empty())
+      return fail(ErrorKind::not_found, "nothing to compare: {} and {} hold no tensors, or --only and --skip leave none",
+                  display(mine.root), display(golden.root));
     log_matching(*matched, *matcher);
     findings.open(section.at.text());
     ASSAY_TRY_DO(reports.open_section(section.at.text()));
