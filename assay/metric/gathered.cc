@@ -60,20 +60,35 @@ void merge_histogram(std::unique_ptr<LogHistogram>& into, const std::unique_ptr<
 }  // namespace
 
 void LogHistogram::add(const float* values, int64_t n) {
+  if (pending_total_ + n > kMostPending) settle();
+  uint32_t* const tables = pending_.data();
   const auto bin = [values](int64_t i) { return std::bit_cast<uint32_t>(values[i]) >> kShift; };
-  uint64_t* const even = counts_.data();
-  uint64_t* const odd = others_.data();
   int64_t i = 0;
-  for (; i + 2 <= n; i += 2) {
-    ++even[bin(i)];
-    ++odd[bin(i + 1)];
+  for (; i + 4 <= n; i += 4) {
+    ++tables[bin(i)];
+    ++tables[kBins + bin(i + 1)];
+    ++tables[2 * kBins + bin(i + 2)];
+    ++tables[3 * kBins + bin(i + 3)];
   }
-  if (i < n) ++even[bin(i)];
+  for (; i < n; ++i) ++tables[bin(i)];
+  pending_total_ += n;
   total_ += n;
 }
 
+void LogHistogram::settle() {
+  for (size_t bin = 0; bin < kBins; ++bin) counts_[bin] = count(bin);
+  std::fill(pending_.begin(), pending_.end(), 0);
+  pending_total_ = 0;
+}
+
+uint64_t LogHistogram::count(size_t bin) const {
+  uint64_t sum = counts_[bin];
+  for (size_t table = 0; table < kTables; ++table) sum += pending_[table * kBins + bin];
+  return sum;
+}
+
 void LogHistogram::merge(const LogHistogram& other) {
-  for (size_t i = 0; i < kBins; ++i) counts_[i] += other.counts_[i] + other.others_[i];
+  for (size_t bin = 0; bin < kBins; ++bin) counts_[bin] += other.count(bin);
   total_ += other.total_;
 }
 
@@ -82,7 +97,6 @@ double LogHistogram::quantile(double q) const {
   const auto wanted = static_cast<uint64_t>(std::ceil(q * static_cast<double>(total_)));
   uint64_t below = 0;
   size_t bin = 0;
-  const auto count = [this](size_t i) { return counts_[i] + others_[i]; };
   while (bin + 1 < kBins && below + count(bin) < std::max<uint64_t>(wanted, 1)) below += count(bin++);
   const auto edge = [](size_t i) {
     return static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(i) << kShift));

@@ -80,9 +80,14 @@ class LogHistogram {
  private:
   static constexpr int kShift = 17;  // leaves the exponent and six bits of the fraction
   static constexpr size_t kBins = (0x7F800000u >> kShift) + 1;
-  // Two tables, so that two neighbours in the same bin do not wait for each other.
-  std::vector<uint64_t> counts_ = std::vector<uint64_t>(kBins), others_ = std::vector<uint64_t>(kBins);
-  int64_t total_ = 0;
+  // Four narrow tables take turns, so that neighbours in the same bin (the rule in bf16) do not wait for each other.
+  static constexpr size_t kTables = 4;
+  static constexpr int64_t kMostPending = int64_t{1} << 31;
+  void settle();  // moves what is pending into counts_
+  uint64_t count(size_t bin) const;
+  std::vector<uint64_t> counts_ = std::vector<uint64_t>(kBins);
+  std::vector<uint32_t> pending_ = std::vector<uint32_t>(kTables * kBins);
+  int64_t pending_total_ = 0, total_ = 0;
 };
 
 // Softmax sums that carry their maximum, so that blocks can be joined: z = Σ exp(x - peak).

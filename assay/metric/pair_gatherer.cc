@@ -108,19 +108,30 @@ void PairGatherer::add_f32(const std::byte* mine, const std::byte* golden, int64
   wanted.ulp = ulp_in_pass && (needs_ & gather::ulp);
   wanted.means = (needs_ & gather::means) || (wants_ulp && integers);
   wanted.relative = (needs_ & gather::relative) && !golden_has_small_;
+  // Two tiles of the same 16-bit type: extremes, equality and ULPs come from the patterns, 32 at a time.
+  const bool by_pattern = (needs_ & gather::ulp) && mine_ == golden_ && is_sign_magnitude16(mine_) &&
+                          is_aligned(mine, alignof(uint16_t)) && is_aligned(golden, alignof(uint16_t));
+  wanted.extremes = !by_pattern;
 
   tile::Measured m = tile::measure(a, b, n, wanted);
-  bool all_finite = true;
+  bool all_finite = true, ulp_done = false;
   int64_t left = n;
   if (!std::isfinite(m.core.aa) || !std::isfinite(m.core.bb)) {
     all_finite = false;
     left = set_aside_nonfinite(a, b, n, t.clean_a, t.clean_b);
     a = t.clean_a;
     b = t.clean_b;
+    wanted.extremes = true;
     m = tile::measure(a, b, n, wanted);
     m.core.equal -= n - left;  // what was set aside was counted apart
     extremes_of_finite(a, b, n, m.core);
     m.relative_done = false;
+  } else if (by_pattern) {
+    const tile::Patterns16 patterns =
+        tile::patterns16(reinterpret_cast<const uint16_t*>(mine), reinterpret_cast<const uint16_t*>(golden), n);
+    take_patterns(patterns, m.core);
+    add_ulp(patterns.ulp);
+    ulp_done = true;
   }
   find_worst(a, b, nullptr, n, m.core.max_abs);
   add_core(m.core, left);
@@ -154,6 +165,8 @@ void PairGatherer::add_f32(const std::byte* mine, const std::byte* golden, int64
     return;
   }
   if (wanted.ulp && !(needs_ & gather::ulp_quantiles)) return add_ulp(m.ulp);
+  if (ulp_done && !(needs_ & gather::ulp_quantiles)) return;
+  if (ulp_done) return count_ulps(reinterpret_cast<const uint16_t*>(mine), reinterpret_cast<const uint16_t*>(golden), n);
   ulp_of_reals(all_finite ? mine : nullptr, all_finite ? golden : nullptr, n, a, b);
 }
 
@@ -224,6 +237,17 @@ void PairGatherer::add_f64(const std::byte* mine, const std::byte* golden, int64
     return ulp_of_integers(t.d, n);
   }
   ulp_of_doubles(a, b, n);
+}
+
+void PairGatherer::take_patterns(const tile::Patterns16& patterns, tile::Core& core) {
+  const auto value = [this](uint16_t bits) {
+    return static_cast<double>(mine_ == DType::f16 ? f16_to_f32(bits) : bf16_to_f32(bits));
+  };
+  core.min_a = value(patterns.min_a);
+  core.max_a = value(patterns.max_a);
+  core.min_b = value(patterns.min_b);
+  core.max_b = value(patterns.max_b);
+  core.equal = patterns.equal;
 }
 
 // The sizes of this tile, without those of pairs that were set aside.
@@ -414,7 +438,11 @@ void PairGatherer::ulp_of_integers(const double* d, int64_t n) {
 template <class Bits>
 void PairGatherer::ulp_of_patterns(const Bits* a, const Bits* b, int64_t n) {
   if (needs_ & gather::ulp) add_ulp(tile::ulp_distance(a, b, n));
-  if (!out_.ulps) return;
+  if (out_.ulps) count_ulps(a, b, n);
+}
+
+template <class Bits>
+void PairGatherer::count_ulps(const Bits* a, const Bits* b, int64_t n) {
   for (int64_t i = 0; i < n; ++i) buffers_->sizes[i] = static_cast<float>(tile::ulp_distance_one(a[i], b[i]));
   out_.ulps->add(buffers_->sizes, n);
 }

@@ -49,6 +49,9 @@ class PairGatherer {
   void ulp_of_doubles(const double* a, const double* b, int64_t n);
   void ulp_by_rank(const double* a, const double* b, int64_t n);
   void ulp_of_integers(const double* d, int64_t n);
+  void take_patterns(const tile::Patterns16& patterns, tile::Core& core);
+  template <class Bits>
+  void count_ulps(const Bits* a, const Bits* b, int64_t n);
   template <class Bits>
   void ulp_of_patterns(const Bits* a, const Bits* b, int64_t n);
 

@@ -302,6 +302,68 @@ HWY_INLINE Ulp UlpPass(const Narrow* HWY_RESTRICT a, const Narrow* HWY_RESTRICT 
 Ulp Ulp16(const uint16_t* a, const uint16_t* b, int64_t n) { return UlpPass<uint16_t, uint32_t>(a, b, n); }
 Ulp Ulp32(const uint32_t* a, const uint32_t* b, int64_t n) { return UlpPass<uint32_t, uint64_t>(a, b, n); }
 
+// A place back to the pattern it stands for.
+HWY_INLINE uint16_t PatternAt(int16_t place) {
+  return static_cast<uint16_t>(place < 0 ? 0x8000 | -place : place);
+}
+
+void PatternsOf16(const uint16_t* HWY_RESTRICT a, const uint16_t* HWY_RESTRICT b, int64_t n, Patterns16& out) {
+  int16_t min_a = 0x7FFF, max_a = -0x7FFF, min_b = min_a, max_b = max_a;
+  uint64_t sum = 0;
+  int64_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  using DU = hn::CappedTag<uint16_t, 32>;
+  const DU du;
+  const hn::RebindToSigned<DU> di;
+  const hn::Repartition<uint32_t, DU> dw;
+  constexpr auto kWidth = static_cast<int64_t>(hn::MaxLanes(DU()));
+  auto low_a = hn::Set(di, min_a), high_a = hn::Set(di, max_a), low_b = low_a, high_b = high_a;
+  auto largest = hn::Zero(du);
+  auto even = hn::Zero(dw), odd = hn::Zero(dw);
+  size_t equal = 0;
+  for (; i + kWidth <= n; i += kWidth) {
+    const auto x = Places(di, hn::BitCast(di, hn::LoadU(du, a + i)));
+    const auto y = Places(di, hn::BitCast(di, hn::LoadU(du, b + i)));
+    low_a = hn::Min(low_a, x);
+    high_a = hn::Max(high_a, x);
+    low_b = hn::Min(low_b, y);
+    high_b = hn::Max(high_b, y);
+    equal += hn::CountTrue(di, hn::Eq(x, y));
+    const auto distance = hn::BitCast(du, hn::Sub(hn::Max(x, y), hn::Min(x, y)));
+    largest = hn::Max(largest, distance);
+    const auto pairs = hn::BitCast(dw, distance);
+    even = hn::Add(even, hn::And(pairs, hn::Set(dw, 0xFFFFu)));
+    odd = hn::Add(odd, hn::ShiftRight<16>(pairs));
+  }
+  min_a = static_cast<int16_t>(SmallestOf(di, low_a, min_a));
+  max_a = static_cast<int16_t>(LargestOf(di, high_a, max_a));
+  min_b = static_cast<int16_t>(SmallestOf(di, low_b, min_b));
+  max_b = static_cast<int16_t>(LargestOf(di, high_b, max_b));
+  out.ulp.max = static_cast<uint64_t>(LargestOf(du, largest, 0));
+  out.equal = static_cast<int64_t>(equal);
+  uint32_t sums[kWidth];
+  hn::StoreU(even, dw, sums);
+  hn::StoreU(odd, dw, sums + kWidth / 2);
+  for (const uint32_t part : sums) sum += part;
+#endif
+  for (; i < n; ++i) {
+    const int16_t x = Place(static_cast<int16_t>(a[i])), y = Place(static_cast<int16_t>(b[i]));
+    min_a = std::min(min_a, x);
+    max_a = std::max(max_a, x);
+    min_b = std::min(min_b, y);
+    max_b = std::max(max_b, y);
+    out.equal += x == y;
+    const uint16_t distance = DistanceOne(a[i], b[i]);
+    out.ulp.max = std::max<uint64_t>(out.ulp.max, distance);
+    sum += distance;
+  }
+  out.ulp.sum = static_cast<double>(sum);
+  out.min_a = PatternAt(min_a);
+  out.max_a = PatternAt(max_a);
+  out.min_b = PatternAt(min_b);
+  out.max_b = PatternAt(max_b);
+}
+
 Ulp Ulp64(const uint64_t* a, const uint64_t* b, int64_t n) {
   Ulp out;
   for (int64_t i = 0; i < n; ++i) {
@@ -418,7 +480,7 @@ struct Tail {
 };
 
 // One loop for all that is wanted: the divisions of `relative` then run beside the additions of the rest.
-template <bool kMeans, bool kUlp, bool kRelative>
+template <bool kMeans, bool kUlp, bool kRelative, bool kExtremes>
 HWY_INLINE void MeasurePass(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, int64_t n, Measured& out) {
   const DF df;
   const hn::RebindToUnsigned<DF> du;
@@ -437,11 +499,13 @@ HWY_INLINE void MeasurePass(const float* HWY_RESTRICT a, const float* HWY_RESTRI
     hwy::Prefetch(b + i + kTile);
     for (int t = 0; t < kTurnsF; ++t) {
       const VF x = hn::LoadU(df, a + i + t * kNF), y = hn::LoadU(df, b + i + t * kNF);
-      min_a = hn::Min(min_a, x);
-      max_a = hn::Max(max_a, x);
-      min_b = hn::Min(min_b, y);
-      max_b = hn::Max(max_b, y);
-      equal += hn::CountTrue(df, hn::Eq(x, y));
+      if constexpr (kExtremes) {
+        min_a = hn::Min(min_a, x);
+        max_a = hn::Max(max_a, x);
+        min_b = hn::Min(min_b, y);
+        max_b = hn::Max(max_b, y);
+        equal += hn::CountTrue(df, hn::Eq(x, y));
+      }
       if constexpr (kUlp) {
         const auto p = Places(di, hn::BitCast(di, x)), q = Places(di, hn::BitCast(di, y));
         const auto distance = hn::BitCast(du, hn::Sub(hn::Max(p, q), hn::Min(p, q)));
@@ -535,16 +599,21 @@ HWY_INLINE void MeasurePass(const float* HWY_RESTRICT a, const float* HWY_RESTRI
 }
 
 void MeasureF32(const float* a, const float* b, int64_t n, Wanted wanted, Measured& out) {
+  if (!wanted.extremes) {
+    if (wanted.relative) return MeasurePass<true, false, true, false>(a, b, n, out);
+    if (wanted.means) return MeasurePass<true, false, false, false>(a, b, n, out);
+    return MeasurePass<false, false, false, false>(a, b, n, out);
+  }
   if (wanted.relative) {
-    if (wanted.ulp) return MeasurePass<true, true, true>(a, b, n, out);
-    return MeasurePass<true, false, true>(a, b, n, out);
+    if (wanted.ulp) return MeasurePass<true, true, true, true>(a, b, n, out);
+    return MeasurePass<true, false, true, true>(a, b, n, out);
   }
   if (wanted.means) {
-    if (wanted.ulp) return MeasurePass<true, true, false>(a, b, n, out);
-    return MeasurePass<true, false, false>(a, b, n, out);
+    if (wanted.ulp) return MeasurePass<true, true, false, true>(a, b, n, out);
+    return MeasurePass<true, false, false, true>(a, b, n, out);
   }
-  if (wanted.ulp) return MeasurePass<false, true, false>(a, b, n, out);
-  MeasurePass<false, false, false>(a, b, n, out);
+  if (wanted.ulp) return MeasurePass<false, true, false, true>(a, b, n, out);
+  MeasurePass<false, false, false, true>(a, b, n, out);
 }
 
 void MeasureF64(const double* HWY_RESTRICT a, const double* HWY_RESTRICT b, const double* d_given, int64_t n, Core& out) {
@@ -604,6 +673,7 @@ HWY_EXPORT(MeasureF32);
 HWY_EXPORT(MeasureF64);
 HWY_EXPORT(RelativeF32);
 HWY_EXPORT(RelativeF64);
+HWY_EXPORT(PatternsOf16);
 HWY_EXPORT(Ulp16);
 HWY_EXPORT(Ulp32);
 HWY_EXPORT(Ulp64);
@@ -632,6 +702,11 @@ Relative relative(const float* a, const float* b, int64_t n) {
 Relative relative(const double* a, const double* b, const double* d, int64_t n, double factor) {
   Relative out;
   HWY_DYNAMIC_DISPATCH(RelativeF64)(a, b, d, n, factor, out);
+  return out;
+}
+Patterns16 patterns16(const uint16_t* a, const uint16_t* b, int64_t n) {
+  Patterns16 out;
+  HWY_DYNAMIC_DISPATCH(PatternsOf16)(a, b, n, out);
   return out;
 }
 Ulp ulp_distance(const uint16_t* a, const uint16_t* b, int64_t n) { return HWY_DYNAMIC_DISPATCH(Ulp16)(a, b, n); }

@@ -40,6 +40,7 @@ struct Wanted {
   bool means = false;  // diff, abs_diff
   bool ulp = false;    // of the floats themselves
   bool relative = false;
+  bool extremes = true;  // min_a … max_b and equal; false where patterns16 gives them
 };
 
 struct Measured {
@@ -59,6 +60,14 @@ Core measure(const double* a, const double* b, const double* d, int64_t n);
 Relative relative(const float* a, const float* b, int64_t n);
 // factor: a and b (not d) are the values times this power of two.
 Relative relative(const double* a, const double* b, const double* d, int64_t n, double factor);
+
+// What the patterns of two f16 or two bf16 tiles tell without arithmetic. All elements must be finite.
+struct Patterns16 {
+  Ulp ulp;
+  uint16_t min_a = 0, max_a = 0, min_b = 0, max_b = 0;  // patterns of the extremes
+  int64_t equal = 0;
+};
+Patterns16 patterns16(const uint16_t* a, const uint16_t* b, int64_t n);  // n > 0
 
 // Distance in units of the last place; bit patterns of f16 or bf16, of f32, of f64. +0 and -0 are the same place.
 Ulp ulp_distance(const uint16_t* a, const uint16_t* b, int64_t n);

@@ -54,11 +54,16 @@ std::vector<unsigned char> all_results(const Sample& s, size_t shift) {
   append(out, relative(s.wide_a.data() + shift, s.wide_b.data() + shift, nullptr, n, 1));
   append(out, softmax(a, b, n, 1e12, 1e12));
   append(out, softmax(s.wide_a.data() + shift, s.wide_b.data() + shift, n, 1e10, 1e10));
-  std::vector<uint16_t> half(s.a.size());
+  std::vector<uint16_t> half(s.a.size()), other(s.a.size());
   narrow_to_f16(a, n, half.data());
   for (const uint16_t bits : half) append(out, bits);
   narrow_to_bf16(a, n, half.data());
   for (const uint16_t bits : half) append(out, bits);
+  narrow_to_bf16(b, n, other.data());
+  const Patterns16 patterns = patterns16(half.data(), other.data(), n);
+  append(out, patterns.ulp);
+  append(out, patterns.equal);
+  for (const uint16_t bits : {patterns.min_a, patterns.max_a, patterns.min_b, patterns.max_b}) append(out, bits);
   return out;
 }
 

@@ -201,7 +201,8 @@ float f16_to_f32(uint16_t bits) {
     return sign != 0 ? -value : value;
   }
   const unsigned rebias = (magnitude >= 0x7C00 ? 2u : 1u) * ((127u - 15u) << 23);
-  return std::bit_cast<float>(sign | ((magnitude << 13) + rebias));
+  const unsigned quiet = magnitude > 0x7C00 ? 1u << 22 : 0u;  // as the conversion instructions do
+  return std::bit_cast<float>(sign | ((magnitude << 13) + rebias) | quiet);
 }
 
 float bf16_to_f32(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }

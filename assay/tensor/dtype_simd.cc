@@ -23,23 +23,6 @@ using FloatTag = hn::ScalableTag<float>;
 using WordTag = hn::RebindToUnsigned<FloatTag>;
 using HalfTag = hn::Rebind<uint16_t, FloatTag>;
 
-// Integer arithmetic instead of the conversion instruction: the same bits on every target.
-HWY_INLINE auto f16_words_to_f32_words(hn::Vec<WordTag> half) {
-  const WordTag words;
-  const FloatTag floats;
-  const hn::RebindToSigned<FloatTag> integers;
-  const auto magnitude = hn::And(half, hn::Set(words, 0x7FFF));
-  const auto sign = hn::ShiftLeft<16>(hn::Xor(half, magnitude));
-  const auto rebias = hn::Set(words, (127 - 15) << 23);
-  const auto shifted = hn::Add(hn::ShiftLeft<13>(magnitude), rebias);
-  const auto is_special = hn::Gt(magnitude, hn::Set(words, 0x7BFF));
-  const auto normal = hn::Add(shifted, hn::IfThenElseZero(is_special, rebias));
-  const auto is_subnormal = hn::Lt(magnitude, hn::Set(words, 0x0400));
-  const auto subnormal = hn::BitCast(
-      words, hn::Mul(hn::ConvertTo(floats, hn::BitCast(integers, magnitude)), hn::Set(floats, 0x1p-24f)));
-  return hn::Or(hn::IfThenElse(is_subnormal, subnormal, normal), sign);
-}
-
 HWY_INLINE auto bf16_words_to_f32_words(hn::Vec<WordTag> half) { return hn::ShiftLeft<16>(half); }
 
 // `Widen` works on 32-bit words that hold one 16-bit pattern each; `one` does the last few.
@@ -61,9 +44,23 @@ HWY_INLINE void widen(const std::byte* from, int64_t count, float* to, Widen all
   }
 }
 
+// The conversion instruction is exact, subnormals included, and makes NaNs quiet.
 void widen_f16(const std::byte* from, int64_t count, float* to) {
-  widen(
-      from, count, to, [](hn::Vec<WordTag> v) HWY_ATTR { return f16_words_to_f32_words(v); }, f16_to_f32);
+  int64_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const FloatTag floats;
+  const hn::Rebind<hwy::float16_t, FloatTag> halves;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(floats));
+  for (; i + lanes <= count; i += lanes) {
+    const auto bits = hn::LoadU(HalfTag(), reinterpret_cast<const uint16_t*>(from + 2 * i));
+    hn::StoreU(hn::PromoteTo(floats, hn::BitCast(halves, bits)), floats, to + i);
+  }
+#endif
+  for (; i < count; ++i) {
+    uint16_t bits;
+    std::memcpy(&bits, from + 2 * i, sizeof bits);
+    to[i] = f16_to_f32(bits);
+  }
 }
 
 void widen_bf16(const std::byte* from, int64_t count, float* to) {
