@@ -1,5 +1,6 @@
-// The metric passes against merely reading both arrays once (a plain SIMD sum), in the same run and with the same threads.
-// Prints a Markdown table. Tensors are larger than the caches; each number is the best of several turns.
+// The metric passes against merely reading both arrays once (a plain SIMD sum), in the same run and with the
+// same threads. Prints a Markdown table. Tensors are larger than the caches; each number is the best of
+// several turns.
 #include "assay/metric/metric.h"
 #include "assay/metric/pair_gatherer.h"
 #include "assay/metric/tile_kernels.h"
@@ -20,7 +21,8 @@ constexpr int kTurns = 5;
 
 using Clock = std::chrono::steady_clock;
 
-__attribute__((target_clones("avx512f", "avx2", "default"), optimize("O3"))) uint32_t sum_words(const uint32_t* x, int64_t n) {
+__attribute__((target_clones("avx512f", "avx2", "default"), optimize("O3"))) uint32_t sum_words(
+    const uint32_t* x, int64_t n) {
   uint32_t total = 0;
   for (int64_t i = 0; i < n; ++i) total += x[i];
   return total;
@@ -38,7 +40,8 @@ Data make(DType dtype) {
   uint64_t state = 1;
   for (int64_t i = 0; i < kBlockElements; ++i) {
     state = state * 6364136223846793005u + 1442695040888963407u;
-    b[static_cast<size_t>(i)] = static_cast<double>(static_cast<int64_t>(state >> 20) - (int64_t{1} << 43)) * 0x1p-42 + 1e-3;
+    b[static_cast<size_t>(i)] =
+        static_cast<double>(static_cast<int64_t>(state >> 20) - (int64_t{1} << 43)) * 0x1p-42 + 1e-3;
     a[static_cast<size_t>(i)] = b[static_cast<size_t>(i)] * (1 + static_cast<double>(state & 255) * 1e-6);
   }
   for (int64_t first = 0; first < kCount; first += kBlockElements) {
@@ -53,7 +56,8 @@ double seconds(int threads, const std::function<void(int64_t first, int64_t coun
   for (int turn = 0; turn < kTurns; ++turn) {
     const auto start = Clock::now();
     std::vector<std::thread> workers;
-    for (int t = 0; t < threads; ++t) workers.emplace_back([&, t] { work(kCount / threads * t, kCount / threads); });
+    for (int t = 0; t < threads; ++t)
+      workers.emplace_back([&, t] { work(kCount / threads * t, kCount / threads); });
     for (std::thread& worker : workers) worker.join();
     best = std::min(best, std::chrono::duration<double>(Clock::now() - start).count());
   }
@@ -95,16 +99,18 @@ int main() {
   for (const Metric* metric : metrics())
     if (metric->by_default) by_default |= metric->needs;
   std::printf("Instruction set: %s\n\n", tile::target_name());
-  std::printf("| dtype | threads | read both, GB/s | default | all but KL and quantiles | + KL | + quantiles |\n");
+  std::printf(
+      "| dtype | threads | read both, GB/s | default | all but KL and quantiles | + KL | + quantiles |\n");
   std::printf("|---|---|---|---|---|---|---|\n");
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
     const Data data = make(dtype);
     for (const int threads : {1, 2}) {
       const double read = read_seconds(data, threads);
       const double all = gather_seconds(data, threads, kAll);
-      std::printf("| %s | %d | %.1f | %.2fx | %.2fx | +%.2fx | +%.2fx |\n", std::string(name(dtype)).c_str(), threads,
-                  2e-9 * static_cast<double>(kCount * size_of(dtype)) / read, gather_seconds(data, threads, by_default) / read,
-                  all / read, (gather_seconds(data, threads, kAll | gather::softmax) - all) / read,
+      std::printf("| %s | %d | %.1f | %.2fx | %.2fx | +%.2fx | +%.2fx |\n", std::string(name(dtype)).c_str(),
+                  threads, 2e-9 * static_cast<double>(kCount * size_of(dtype)) / read,
+                  gather_seconds(data, threads, by_default) / read, all / read,
+                  (gather_seconds(data, threads, kAll | gather::softmax) - all) / read,
                   (gather_seconds(data, threads, kAll | gather::quantiles) - all) / read);
     }
   }

@@ -1,5 +1,5 @@
-// What reading costs: sums the floats of the given files with pread and the compiler's SIMD, and does nothing else.
-// bench_plain_sum THREADS OFFSET FILE...
+// What reading costs: sums the floats of the given files with pread and the compiler's SIMD, and does nothing
+// else. bench_plain_sum THREADS OFFSET FILE...
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,7 +14,8 @@ namespace {
 
 constexpr int64_t kBlock = 65536;
 
-__attribute__((target_clones("avx512f", "avx2", "default"), optimize("O3,fast-math"))) float sum(const float* x, int64_t n) {
+__attribute__((target_clones("avx512f", "avx2", "default"), optimize("O3,fast-math"))) float sum(
+    const float* x, int64_t n) {
   float total = 0;
   for (int64_t i = 0; i < n; ++i) total += x[i];
   return total;

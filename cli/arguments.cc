@@ -7,29 +7,36 @@ namespace assay::cli {
 
 Result<DType> parse_dtype(std::string_view text) {
   const auto dtype = find_dtype(text);
-  if (!dtype) return fail(ErrorKind::bad_argument, "--dtype: there is no element type '{}'; try f32, bf16, f16, i8, f8e4m3fn", printable(text));
+  if (!dtype)
+    return fail(ErrorKind::bad_argument,
+                "--dtype: there is no element type '{}'; try f32, bf16, f16, i8, f8e4m3fn", printable(text));
   return *dtype;
 }
 
 Result<Shape> parse_shape(std::string_view text) {
   std::string_view inner = trim(text);
-  if (inner.size() >= 2 && ((inner.front() == '[' && inner.back() == ']') || (inner.front() == '(' && inner.back() == ')')))
+  if (inner.size() >= 2 &&
+      ((inner.front() == '[' && inner.back() == ']') || (inner.front() == '(' && inner.back() == ')')))
     inner = trim(inner.substr(1, inner.size() - 2));
   Shape shape;
   if (!inner.empty())
     for (const std::string_view part : split(inner, ',')) {
       const auto number = parse_int(trim(part));
       if (!number || *number < 0)
-        return fail(ErrorKind::bad_argument, "--shape: '{}' is not a shape; write it as 2,3", printable(text));
+        return fail(ErrorKind::bad_argument, "--shape: '{}' is not a shape; write it as 2,3",
+                    printable(text));
       shape.dims.push_back(*number);
     }
-  if (!checked_product(shape.dims)) return fail(ErrorKind::bad_argument, "--shape: '{}' has too many elements", printable(text));
+  if (!checked_product(shape.dims))
+    return fail(ErrorKind::bad_argument, "--shape: '{}' has too many elements", printable(text));
   return shape;
 }
 
 Result<int64_t> parse_memory(std::string_view text) {
   const auto bytes = parse_size(text);
-  if (!bytes || *bytes <= 0) return fail(ErrorKind::bad_argument, "--memory: '{}' is not a size; write it as 512MiB or 2GB", printable(text));
+  if (!bytes || *bytes <= 0)
+    return fail(ErrorKind::bad_argument, "--memory: '{}' is not a size; write it as 512MiB or 2GB",
+                printable(text));
   return *bytes;
 }
 

@@ -37,9 +37,9 @@ void add_doctor(CLI::App& app, const Context& context, Action& action);
 void add_demo(CLI::App& app, const Context& context, Action& action);
 
 // ----- shared by the commands
-Result<DType> parse_dtype(std::string_view text);                   // --dtype bf16
-Result<Shape> parse_shape(std::string_view text);                   // --shape 2,3 or [2, 3]; "" is a scalar
-Result<int64_t> parse_memory(std::string_view text);                // --memory 2GiB
+Result<DType> parse_dtype(std::string_view text);     // --dtype bf16
+Result<Shape> parse_shape(std::string_view text);     // --shape 2,3 or [2, 3]; "" is a scalar
+Result<int64_t> parse_memory(std::string_view text);  // --memory 2GiB
 std::vector<std::string> split_list(const std::vector<std::string>& given);  // "a,b" and "c" become a b c
 
 }  // namespace assay::cli

@@ -53,8 +53,10 @@ Result<void> add_sinks(const CompareFlags& flags, ReportSet& reports) {
   std::vector<std::string> names = split_list(flags.report);
   const bool to_stdout = flags.output == "-";
   const bool asked = !names.empty() || !flags.output.empty();
-  if (names.empty()) names = to_stdout ? std::vector<std::string>{"csv"} : asked ? std::vector<std::string>{"csv", "terminal"}
-                                                                                 : std::vector<std::string>{"terminal"};
+  if (names.empty())
+    names = to_stdout ? std::vector<std::string>{"csv"}
+            : asked   ? std::vector<std::string>{"csv", "terminal"}
+                      : std::vector<std::string>{"terminal"};
   else if (!to_stdout && !flags.quiet && std::find(names.begin(), names.end(), "terminal") == names.end())
     names.emplace_back("terminal");
   if (flags.quiet) std::erase(names, "terminal");
@@ -67,11 +69,14 @@ Result<void> add_sinks(const CompareFlags& flags, ReportSet& reports) {
     if (output == nullptr) {
       std::vector<std::string_view> known;
       for (const Output* each : outputs()) known.push_back(each->name);
-      return fail(ErrorKind::bad_argument, "--report: there is no report '{}'; there are: {}", name, fmt::join(known, ", "));
+      return fail(ErrorKind::bad_argument, "--report: there is no report '{}'; there are: {}", name,
+                  fmt::join(known, ", "));
     }
     if (to_stdout && !output->to_stdout)
-      return fail(ErrorKind::bad_argument, "--report {}: cannot be written to standard output; give --output a folder", name);
-    reports.add(output->open({flags.output.empty() ? fs::path(".") : fs::path(flags.output), &native_profile}));
+      return fail(ErrorKind::bad_argument,
+                  "--report {}: cannot be written to standard output; give --output a folder", name);
+    reports.add(
+        output->open({flags.output.empty() ? fs::path(".") : fs::path(flags.output), &native_profile}));
   }
   return {};
 }
@@ -87,7 +92,8 @@ Result<int> run_compare(const CompareFlags& flags, const Context& context) {
     ASSAY_TRY(request.open.format.raw_dtype, parse_dtype(flags.dtype));
   }
   if (!flags.shape.empty()) {
-    if (flags.dtype.empty()) return fail(ErrorKind::bad_argument, "--shape is for raw files and needs --dtype beside it");
+    if (flags.dtype.empty())
+      return fail(ErrorKind::bad_argument, "--shape is for raw files and needs --dtype beside it");
     ASSAY_TRY(request.open.format.raw_shape, parse_shape(flags.shape));
   }
   int64_t budget = 0;
@@ -121,30 +127,45 @@ void add_compare(CLI::App& app, const Context& context, Action& action) {
   CLI::App* const command = app.add_subcommand("compare", "Compare two tensor files or two folders of them");
   command->add_option("mine", flags->mine, "The suspect file or folder")->required()->type_name("");
   command->add_option("golden", flags->golden, "The trusted one")->required()->type_name("");
-  command->add_option("--metrics", flags->metrics, "default, all, or names (docs/metrics.md)")->type_name("NAME,..")->allow_extra_args(false);
-  command->add_option("--rule", flags->rule, "What passes: 'EXPR' or 'GLOB=EXPR' (docs/rules.md)")->type_name("RULE")->allow_extra_args(false);
+  command->add_option("--metrics", flags->metrics, "default, all, or names (docs/metrics.md)")
+      ->type_name("NAME,..")
+      ->allow_extra_args(false);
+  command->add_option("--rule", flags->rule, "What passes: 'EXPR' or 'GLOB=EXPR' (docs/rules.md)")
+      ->type_name("RULE")
+      ->allow_extra_args(false);
   command->add_option("--rules", flags->rules, "The same from a file")->type_name("FILE");
   command->add_option("--unmatched", flags->unmatched, "Tensors of one side only: fail (default), ignore")
       ->check(CLI::IsMember({"fail", "ignore"}).description(""))
       ->type_name("WHAT");
   command->add_flag("--fail-fast", flags->fail_fast, "Stop at the first failure");
-  command->add_option("--only", flags->only, "Only tensors whose name fits (default: all)")->type_name("GLOB,..")->allow_extra_args(false);
-  command->add_option("--skip", flags->skip, "Not those whose name fits (default: none)")->type_name("GLOB,..")->allow_extra_args(false);
-  command->add_option("--report", flags->report, "csv xlsx json jsonl junit sqlite terminal(default)")->type_name("NAME,..")->allow_extra_args(false);
-  command->add_option("--output", flags->output, "Folder for reports (default: .); - is stdout")->type_name("DIR");
+  command->add_option("--only", flags->only, "Only tensors whose name fits (default: all)")
+      ->type_name("GLOB,..")
+      ->allow_extra_args(false);
+  command->add_option("--skip", flags->skip, "Not those whose name fits (default: none)")
+      ->type_name("GLOB,..")
+      ->allow_extra_args(false);
+  command->add_option("--report", flags->report, "csv xlsx json jsonl junit sqlite terminal(default)")
+      ->type_name("NAME,..")
+      ->allow_extra_args(false);
+  command->add_option("--output", flags->output, "Folder for reports (default: .); - is stdout")
+      ->type_name("DIR");
   command->add_option("--match", flags->match, "name or position (default: name)")->type_name("HOW");
   command->add_option("--layout", flags->layout, "single or folder (default: recognised)")->type_name("NAME");
   command->add_option("--dtype", flags->dtype, "Element type of raw files, e.g. bf16")->type_name("D");
   command->add_option("--shape", flags->shape, "Shape of raw files (default: flat)")->type_name("2,3");
-  command->add_option("--memory", flags->memory, "For what must be held (default: RAM/4, max 8GiB)")->type_name("SIZE");
-  command->add_option("--threads", flags->threads, "Threads (default 0: all cores)")->type_name("N")->check(CLI::Range(0, 4096).description(""));
+  command->add_option("--memory", flags->memory, "For what must be held (default: RAM/4, max 8GiB)")
+      ->type_name("SIZE");
+  command->add_option("--threads", flags->threads, "Threads (default 0: all cores)")
+      ->type_name("N")
+      ->check(CLI::Range(0, 4096).description(""));
   command->add_flag("-q,--quiet", flags->quiet, "No terminal report, no progress");
   command->footer(
       "Exit code: 0 within the rules, 1 different, 2 trouble.\n"
       "Examples:\n"
       "  assay compare mine.pt golden.npy\n"
       "  assay compare npu/ gpu/ --rule 'rel_l2 <= 1e-3' --report csv --output out");
-  command->callback([flags, &context, &action] { action = [flags, &context] { return run_compare(*flags, context); }; });
+  command->callback(
+      [flags, &context, &action] { action = [flags, &context] { return run_compare(*flags, context); }; });
 }
 
 }  // namespace assay::cli

@@ -47,9 +47,7 @@ void add_demo(CLI::App& app, const Context& context, Action& action) {
   CLI::App* command =
       app.add_subcommand("demo", "Compare two small dumps made on the spot, one with a planted fault");
   const auto folder = std::make_shared<std::string>("assay_demo");
-  command
-      ->add_option("--output", *folder,
-                   "Folder (default: assay_demo; numbered if it exists)")
+  command->add_option("--output", *folder, "Folder (default: assay_demo; numbered if it exists)")
       ->type_name("DIR");
   command->footer(
       "Exit code: 0 if the planted fault was found, 2 otherwise.\n"

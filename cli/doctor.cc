@@ -30,7 +30,8 @@ std::string compiler() {
 // What the kernels really run on, of the instruction sets they were compiled for.
 std::string simd() {
   const std::string_view target = tile::target_name();
-  return target == "SCALAR" ? "none that we use (a CPU from before 2013?); kernels run, slowly" : std::string(target);
+  return target == "SCALAR" ? "none that we use (a CPU from before 2013?); kernels run, slowly"
+                            : std::string(target);
 }
 
 std::string memory() {

@@ -46,7 +46,8 @@ int run(int argc, char** argv) {
   if (!now) return complain(now.error().message);
   const Context context{*now, command_line(argc, argv)};
   Action action;
-  CLI::App app{"Assay says where two runs of a model part: which tensor diverged first, and by how much.", "assay"};
+  CLI::App app{"Assay says where two runs of a model part: which tensor diverged first, and by how much.",
+               "assay"};
   app.set_version_flag("--version", version_text(), "Print the version and exit");
   app.require_subcommand(1);
   app.get_formatter()->column_width(26);
@@ -58,7 +59,8 @@ int run(int argc, char** argv) {
   add_convert(app, context, action);
   add_doctor(app, context, action);
   add_demo(app, context, action);
-  app.footer("Examples:\n  assay compare mine.pt golden.npy\n  assay demo\n'assay COMMAND --help' tells more.");
+  app.footer(
+      "Examples:\n  assay compare mine.pt golden.npy\n  assay demo\n'assay COMMAND --help' tells more.");
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& done) {  // --help, --version

@@ -22,7 +22,9 @@ T load_le(Bytes bytes) {
   return value;
 }
 
-inline std::string_view as_text(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+inline std::string_view as_text(Bytes bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 inline Bytes as_bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
 
 }  // namespace assay

@@ -19,7 +19,8 @@ inline std::optional<int64_t> checked_multiply(int64_t a, int64_t b) {
   return product;
 }
 
-// Product of dimensions; empty if one is negative or the product does not fit, even where another one is zero.
+// Product of dimensions; empty if one is negative or the product does not fit, even where another one is
+// zero.
 inline std::optional<int64_t> checked_product(std::span<const int64_t> dims) {
   int64_t product = 1;
   bool has_zero = false;

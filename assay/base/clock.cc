@@ -19,7 +19,8 @@ Result<Moment> read_clock() {
   std::tm time{};
   const char* end = ::strptime(fixed, "%Y-%m-%dT%H:%M:%SZ", &time);
   if (end == nullptr || *end != '\0')
-    return fail(ErrorKind::bad_argument, "ASSAY_NOW is '{}'; expected a time such as 2025-01-02T03:04:05Z", fixed);
+    return fail(ErrorKind::bad_argument, "ASSAY_NOW is '{}'; expected a time such as 2025-01-02T03:04:05Z",
+                fixed);
   return Moment{::timegm(&time)};
 }
 

@@ -1,4 +1,5 @@
-// The time is an input: read once in main, carried in the request. ASSAY_NOW=2025-01-02T03:04:05Z fixes it for tests.
+// The time is an input: read once in main, carried in the request. ASSAY_NOW=2025-01-02T03:04:05Z fixes it
+// for tests.
 #pragma once
 
 #include "assay/base/result.h"
@@ -14,8 +15,8 @@ struct Moment {
 
 Result<Moment> read_clock();
 
-std::string local_stamp(Moment moment);    // 20250102030405 in the zone of TZ
-std::string utc_stamp(Moment moment);      // 20250102030405
-std::string iso_time(Moment moment);       // 2025-01-02T03:04:05Z
+std::string local_stamp(Moment moment);  // 20250102030405 in the zone of TZ
+std::string utc_stamp(Moment moment);    // 20250102030405
+std::string iso_time(Moment moment);     // 2025-01-02T03:04:05Z
 
 }  // namespace assay

@@ -19,7 +19,9 @@ constexpr int kMaxNumber = 10000;
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
-ErrorKind kind_of(int error) { return error == ENOENT || error == ENOTDIR ? ErrorKind::not_found : ErrorKind::io; }
+ErrorKind kind_of(int error) {
+  return error == ENOENT || error == ENOTDIR ? ErrorKind::not_found : ErrorKind::io;
+}
 
 std::string_view what_it_is(mode_t mode) {
   if (S_ISDIR(mode)) return "a folder";
@@ -29,10 +31,13 @@ std::string_view what_it_is(mode_t mode) {
 }
 
 fs::path numbered(const fs::path& path, int number) {
-  return path.parent_path() / (path.stem().string() + "_" + std::to_string(number) + path.extension().string());
+  return path.parent_path() /
+         (path.stem().string() + "_" + std::to_string(number) + path.extension().string());
 }
 
-fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
+fs::path folder_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
 
 // Runs `link(name)` (0 or an errno) with the names that the policy allows until one is free.
 template <class Link>
@@ -41,9 +46,11 @@ Result<fs::path> give_name(const fs::path& path, IfExists if_exists, Link link) 
     const fs::path name = number == 1 ? path : numbered(path, number);
     const int error = link(name);
     if (error == 0) return name;
-    if (error != EEXIST) return fail(kind_of(error), "{}: cannot be written: {}", display(name), reason(error));
+    if (error != EEXIST)
+      return fail(kind_of(error), "{}: cannot be written: {}", display(name), reason(error));
     if (if_exists == IfExists::refuse)
-      return fail(ErrorKind::io, "{}: exists already and is left as it is; pass --force to replace it", display(name));
+      return fail(ErrorKind::io, "{}: exists already and is left as it is; pass --force to replace it",
+                  display(name));
   }
   return fail(ErrorKind::io, "{}: too many files of this name", display(path));
 }
@@ -72,7 +79,8 @@ Result<std::shared_ptr<const File>> File::open(const fs::path& path) {
   return std::shared_ptr<const File>(new File(path, descriptor, status.st_size));
 }
 
-File::File(fs::path path, int descriptor, int64_t size) : path_(std::move(path)), descriptor_(descriptor), size_(size) {}
+File::File(fs::path path, int descriptor, int64_t size)
+    : path_(std::move(path)), descriptor_(descriptor), size_(size) {}
 
 File::~File() { ::close(descriptor_); }
 
@@ -80,7 +88,8 @@ Result<int64_t> File::read_some(int64_t offset, std::span<std::byte> out) const 
   ASSAY_CHECK(offset >= 0);
   int64_t done = 0;
   while (done < std::ssize(out)) {
-    const ssize_t got = ::pread(descriptor_, out.data() + done, out.size() - static_cast<size_t>(done), offset + done);
+    const ssize_t got =
+        ::pread(descriptor_, out.data() + done, out.size() - static_cast<size_t>(done), offset + done);
     if (got < 0) {
       if (errno == EINTR) continue;
       return fail(ErrorKind::io, "{}: read error at byte {}: {}", name(), offset + done, reason(errno));
@@ -94,8 +103,10 @@ Result<int64_t> File::read_some(int64_t offset, std::span<std::byte> out) const 
 Result<void> File::read(int64_t offset, std::span<std::byte> out) const {
   ASSAY_TRY(const int64_t got, read_some(offset, out));
   if (got < std::ssize(out))
-    return fail(ErrorKind::bad_format, "{}: ends at byte {}, but {} bytes are wanted from byte {} (truncated, or still being written)",
-                name(), offset + got, out.size(), offset);
+    return fail(
+        ErrorKind::bad_format,
+        "{}: ends at byte {}, but {} bytes are wanted from byte {} (truncated, or still being written)",
+        name(), offset + got, out.size(), offset);
   return {};
 }
 
@@ -127,10 +138,12 @@ Result<fs::path> publish_as(const fs::path& temporary, const fs::path& path, IfE
 }
 
 Result<FileWriter> FileWriter::create(const fs::path& path, IfExists if_exists, unsigned mode) {
-  if (if_exists == IfExists::refuse) {  // refused again, without a race, when it gets its name; this saves the work
+  if (if_exists ==
+      IfExists::refuse) {  // refused again, without a race, when it gets its name; this saves the work
     std::error_code ignored;
     if (fs::exists(fs::symlink_status(path, ignored)))
-      return fail(ErrorKind::io, "{}: exists already and is left as it is; pass --force to replace it", display(path));
+      return fail(ErrorKind::io, "{}: exists already and is left as it is; pass --force to replace it",
+                  display(path));
   }
   // A file without a name disappears by itself however the program ends.
   int descriptor = ::open(folder_of(path).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
@@ -144,7 +157,10 @@ Result<FileWriter> FileWriter::create(const fs::path& path, IfExists if_exists, 
 }
 
 FileWriter::FileWriter(fs::path path, IfExists if_exists, unsigned, int descriptor, fs::path temporary)
-    : path_(std::move(path)), if_exists_(if_exists), descriptor_(descriptor), temporary_(std::move(temporary)) {}
+    : path_(std::move(path)),
+      if_exists_(if_exists),
+      descriptor_(descriptor),
+      temporary_(std::move(temporary)) {}
 
 FileWriter::FileWriter(FileWriter&& other) noexcept
     : path_(std::move(other.path_)),
@@ -183,9 +199,11 @@ Result<void> FileWriter::write_at(int64_t offset, Bytes bytes) {
   }
   int64_t done = 0;
   while (done < std::ssize(bytes)) {
-    const ssize_t put = ::pwrite(descriptor_, bytes.data() + done, bytes.size() - static_cast<size_t>(done), offset + done);
+    const ssize_t put =
+        ::pwrite(descriptor_, bytes.data() + done, bytes.size() - static_cast<size_t>(done), offset + done);
     if (put < 0 && errno == EINTR) continue;
-    if (put <= 0) return fail(ErrorKind::io, "{}: cannot be written: {}", name(), reason(put < 0 ? errno : ENOSPC));
+    if (put <= 0)
+      return fail(ErrorKind::io, "{}: cannot be written: {}", name(), reason(put < 0 ? errno : ENOSPC));
     done += put;
   }
   return {};
@@ -193,7 +211,8 @@ Result<void> FileWriter::write_at(int64_t offset, Bytes bytes) {
 
 Result<fs::path> FileWriter::publish() {
   ASSAY_TRY_DO(flush());
-  if (::fdatasync(descriptor_) != 0) return fail(ErrorKind::io, "{}: cannot be written: {}", name(), reason(errno));
+  if (::fdatasync(descriptor_) != 0)
+    return fail(ErrorKind::io, "{}: cannot be written: {}", name(), reason(errno));
   if (!temporary_.empty()) {
     auto published = publish_as(temporary_, path_, if_exists_);
     if (published) temporary_.clear();
@@ -205,7 +224,8 @@ Result<fs::path> FileWriter::publish() {
   };
   if (if_exists_ != IfExists::replace) return give_name(path_, if_exists_, link);
   const fs::path temporary = temporary_beside(path_);  // a name can only be replaced by rename
-  if (const int error = link(temporary)) return fail(kind_of(error), "{}: cannot be written: {}", name(), reason(error));
+  if (const int error = link(temporary))
+    return fail(kind_of(error), "{}: cannot be written: {}", name(), reason(error));
   return publish_as(temporary, path_, IfExists::replace);
 }
 
@@ -216,7 +236,8 @@ Result<void> make_folder(const fs::path& folder, unsigned mode) {
   ASSAY_TRY_DO(make_folder(folder.parent_path(), mode));
   if (::mkdir(folder.c_str(), mode) != 0 && errno != EEXIST)
     return fail(kind_of(errno), "{}: folder cannot be made: {}", display(folder), reason(errno));
-  if (!fs::is_directory(folder, ignored)) return fail(ErrorKind::io, "{}: is in the way: not a folder", display(folder));
+  if (!fs::is_directory(folder, ignored))
+    return fail(ErrorKind::io, "{}: is in the way: not a folder", display(folder));
   return {};
 }
 

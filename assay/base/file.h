@@ -27,7 +27,7 @@ class File {
 
   const fs::path& path() const { return path_; }
   std::string name() const { return display(path_); }  // for messages
-  int64_t size() const { return size_; }                // when it was opened
+  int64_t size() const { return size_; }               // when it was opened
 
   // Fills `out` from `offset`. A file that ends earlier is an error that says so.
   Result<void> read(int64_t offset, std::span<std::byte> out) const;
@@ -49,7 +49,8 @@ class File {
 
 enum class IfExists { refuse, number, replace };  // number: result.csv becomes result_2.csv
 
-// An output under construction. Nothing is visible under its name before publish(); destroyed unpublished, it leaves nothing.
+// An output under construction. Nothing is visible under its name before publish(); destroyed unpublished, it
+// leaves nothing.
 class FileWriter {
  public:
   static Result<FileWriter> create(const fs::path& path, IfExists if_exists, unsigned mode = 0644);
@@ -78,7 +79,8 @@ class FileWriter {
   int64_t size_ = 0;     // bytes handed to the kernel
 };
 
-// For writers that insist on a path of their own (SQLite): a temporary name beside `path`, and the rename that publishes it.
+// For writers that insist on a path of their own (SQLite): a temporary name beside `path`, and the rename
+// that publishes it.
 fs::path temporary_beside(const fs::path& path);
 Result<fs::path> publish_as(const fs::path& temporary, const fs::path& path, IfExists if_exists);
 

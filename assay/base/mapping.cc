@@ -107,7 +107,8 @@ std::optional<Bytes> MappedWindow::view(int64_t offset, int64_t length) {
 
 void MappedWindow::drop() {
   if (end_ > begin_)
-    ::madvise(const_cast<std::byte*>(file_->mapping()->data()) + begin_, static_cast<size_t>(end_ - begin_), MADV_DONTNEED);
+    ::madvise(const_cast<std::byte*>(file_->mapping()->data()) + begin_, static_cast<size_t>(end_ - begin_),
+              MADV_DONTNEED);
   begin_ = end_ = 0;
 }
 

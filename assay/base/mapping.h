@@ -1,8 +1,10 @@
-// Reading large files without copying them. A mapping filled in advance (MADV_POPULATE_READ) costs half of what pread does
-// from the page cache, measured; without that advice (Linux before 5.14) it costs more, and we read.
+// Reading large files without copying them. A mapping filled in advance (MADV_POPULATE_READ) costs half of
+// what pread does from the page cache, measured; without that advice (Linux before 5.14) it costs more, and
+// we read.
 //
-// A file that shrinks under a mapping raises SIGBUS. A handler puts zeros in the place of the lost page and counts; whoever
-// read through a mapping compares the count before and after, and reads again with pread where it rose.
+// A file that shrinks under a mapping raises SIGBUS. A handler puts zeros in the place of the lost page and
+// counts; whoever read through a mapping compares the count before and after, and reads again with pread
+// where it rose.
 #pragma once
 
 #include "assay/base/file.h"

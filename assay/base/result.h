@@ -1,5 +1,5 @@
-// Result<T>: a value, or the reason there is none. What the outside world can cause is returned, never thrown;
-// what only a bug can cause aborts through ASSAY_CHECK.
+// Result<T>: a value, or the reason there is none. What the outside world can cause is returned, never
+// thrown; what only a bug can cause aborts through ASSAY_CHECK.
 #pragma once
 
 #include <fmt/core.h>
@@ -49,8 +49,8 @@ template <class... Args>
   declaration = std::move(*ASSAY_CONCAT(assay_result_, __LINE__))
 
 // The same for a Result<void>.
-#define ASSAY_TRY_DO(...)                                                                             \
-  if (auto assay_outcome = (__VA_ARGS__); !assay_outcome)                                             \
+#define ASSAY_TRY_DO(...)                                 \
+  if (auto assay_outcome = (__VA_ARGS__); !assay_outcome) \
   return ::tl::unexpected<::assay::Error>(std::move(assay_outcome.error()))
 
 #define ASSAY_CHECK(condition) \

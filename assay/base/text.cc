@@ -19,12 +19,14 @@ size_t utf8_length(std::string_view text) {
   if (first < 0xC2 || first > 0xF4 || text.size() < length) return 0;
   for (size_t i = 1; i < length; ++i)
     if ((byte(i) & 0xC0) != 0x80) return 0;
-  if ((first == 0xE0 && byte(1) < 0xA0) || (first == 0xED && byte(1) > 0x9F)) return 0;  // overlong, surrogate
+  if ((first == 0xE0 && byte(1) < 0xA0) || (first == 0xED && byte(1) > 0x9F))
+    return 0;  // overlong, surrogate
   if ((first == 0xF0 && byte(1) < 0x90) || (first == 0xF4 && byte(1) > 0x8F)) return 0;
   return length;
 }
 
-// Matches one pattern element against c; `next` is the pattern behind it. A '[' without its ']' stands for itself.
+// Matches one pattern element against c; `next` is the pattern behind it. A '[' without its ']' stands for
+// itself.
 bool element_matches(std::string_view pattern, size_t p, char c, size_t& next) {
   next = p + 1;
   if (pattern[p] == '?') return true;
@@ -161,7 +163,8 @@ std::optional<int64_t> parse_size(std::string_view text) {
   if (!unit.empty() && unit != "b") {
     const size_t power = kUnits.find(unit[0]);
     const std::string_view rest = std::string_view(unit).substr(1);
-    if (power == std::string_view::npos || (rest != "" && rest != "b" && rest != "i" && rest != "ib")) return std::nullopt;
+    if (power == std::string_view::npos || (rest != "" && rest != "b" && rest != "i" && rest != "ib"))
+      return std::nullopt;
     scale = std::pow(1024.0, static_cast<double>(power + 1));
   }
   const double bytes = *number * scale;

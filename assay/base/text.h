@@ -16,7 +16,8 @@ std::string printable(std::string_view text);
 int natural_compare(std::string_view a, std::string_view b);
 inline bool natural_less(std::string_view a, std::string_view b) { return natural_compare(a, b) < 0; }
 
-// Shell pattern over the whole text: * (also across /), ?, [abc], [!a-z]. Linear in time, whatever the pattern.
+// Shell pattern over the whole text: * (also across /), ?, [abc], [!a-z]. Linear in time, whatever the
+// pattern.
 bool glob_match(std::string_view pattern, std::string_view text);
 
 std::vector<std::string_view> split(std::string_view text, char separator);

@@ -11,7 +11,8 @@
 
 namespace assay {
 
-// One tensor of a file. A tensor that cannot be read (a quantised one, a broken entry) keeps its place with the reason.
+// One tensor of a file. A tensor that cannot be read (a quantised one, a broken entry) keeps its place with
+// the reason.
 struct StoredTensor {
   std::string name;         // "" where the file holds a single unnamed tensor; "layers.0.weight", "output.1"
   Result<OperandPtr> data;  // reads headers only; data is touched by Operand::block
@@ -22,7 +23,7 @@ struct StoredTensor {
 
 struct TensorSet {
   std::vector<StoredTensor> tensors;
-  int64_t extent = 0;            // where the format says the file ends
+  int64_t extent = 0;                 // where the format says the file ends
   std::vector<std::string> warnings;  // trailing bytes, a second record…; each names the file
 };
 
@@ -48,11 +49,12 @@ inline constexpr int64_t kSniffBytes = 512;
 
 // ----- the table
 std::span<const Format* const> formats();
-const Format* find_format(std::string_view name);                 // null if there is none
-const Format* find_format_by_suffix(const fs::path& path);        // null if no format claims it
+const Format* find_format(std::string_view name);           // null if there is none
+const Format* find_format_by_suffix(const fs::path& path);  // null if no format claims it
 // By content alone; null if no format claims it.
 Result<const Format*> recognise_content(const File& file);
-// By content, or else by suffix (so that a truncated .npy is a broken .npy and not "unknown"); null if neither fits.
+// By content, or else by suffix (so that a truncated .npy is a broken .npy and not "unknown"); null if
+// neither fits.
 Result<const Format*> recognise_file(const File& file);
 
 // Opens a tensor file of any format.

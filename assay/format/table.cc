@@ -16,9 +16,8 @@ namespace assay {
 // In the order they are tried: those with a magic number first, those that must look closer later.
 std::span<const Format* const> formats() {
   static const Format* const kTable[] = {
-      &npy_format,         &pt_format,       &npz_format,  // a .pt is a zip too: asked before .npz
-      &atb_bin_format,     &pt_legacy_format, &safetensors_format, &safetensors_index_format,
-      &ge_dump_format,
+      &npy_format,     &pt_format,        &npz_format,  // a .pt is a zip too: asked before .npz
+      &atb_bin_format, &pt_legacy_format, &safetensors_format, &safetensors_index_format, &ge_dump_format,
       &raw_format,  // only with --dtype; recognises nothing by itself
   };
   return kTable;
@@ -60,7 +59,8 @@ Result<TensorSet> open_tensors(const fs::path& path, const FormatOptions& option
   if (file->size() == 0) return fail(ErrorKind::bad_format, "{}: is empty", file->name());
   ASSAY_TRY(const Format* const format, recognise_file(*file));
   if (format == nullptr)
-    return fail(ErrorKind::bad_format, "{}: is not a tensor file we know; for raw bytes pass --dtype and --shape", file->name());
+    return fail(ErrorKind::bad_format,
+                "{}: is not a tensor file we know; for raw bytes pass --dtype and --shape", file->name());
   return format->open(file, options);
 }
 

@@ -20,6 +20,7 @@ struct Matcher {
 };
 
 std::span<const Matcher* const> matchers();
-Result<const Matcher*> choose_matcher(std::string_view mine_layout, std::string_view golden_layout, const MatchOptions& options);
+Result<const Matcher*> choose_matcher(std::string_view mine_layout, std::string_view golden_layout,
+                                      const MatchOptions& options);
 
 }  // namespace assay

@@ -28,8 +28,8 @@ Result<void> for_each_block(const Operand& operand, Scratch& scratch, Update upd
 
 }  // namespace
 
-Result<Gathered> gather_band(const Operand& mine, const Operand& golden, GatherMask needs, int scale, int64_t first, int64_t count,
-                             PairScratch& scratch) {
+Result<Gathered> gather_band(const Operand& mine, const Operand& golden, GatherMask needs, int scale,
+                             int64_t first, int64_t count, PairScratch& scratch) {
   const DType mine_dtype = mine.meta.dtype, golden_dtype = golden.meta.dtype;
   PairGatherer gatherer(mine_dtype, golden_dtype, needs, first * components(mine_dtype), scale);
   for (int64_t done = 0; done < count; done += kBlockElements) {
@@ -42,14 +42,16 @@ Result<Gathered> gather_band(const Operand& mine, const Operand& golden, GatherM
   return gatherer.take();
 }
 
-Result<Gathered> gather_pair(const Operand& mine, const Operand& golden, GatherMask needs, PairScratch& scratch) {
+Result<Gathered> gather_pair(const Operand& mine, const Operand& golden, GatherMask needs,
+                             PairScratch& scratch) {
   const int64_t total = mine.meta.shape.count();
   const auto pass = [&](int scale) -> Result<Gathered> {
     scratch.forget();
-    ASSAY_TRY(Gathered all, gather_band(mine, golden, needs, scale, 0, std::min(kBandElements, total), scratch));
+    ASSAY_TRY(Gathered all,
+              gather_band(mine, golden, needs, scale, 0, std::min(kBandElements, total), scratch));
     for (int64_t first = kBandElements; first < total; first += kBandElements) {
-      ASSAY_TRY(const Gathered band,
-                gather_band(mine, golden, needs, scale, first, std::min(kBandElements, total - first), scratch));
+      ASSAY_TRY(const Gathered band, gather_band(mine, golden, needs, scale, first,
+                                                 std::min(kBandElements, total - first), scratch));
       all.merge(band);
     }
     return all;
@@ -67,7 +69,9 @@ int better_scale(const Gathered& gathered) {
   if (p.scale != 0 || (gathered.mine_dtype != DType::f64 && gathered.golden_dtype != DType::f64 &&
                        gathered.mine_dtype != DType::c128 && gathered.golden_dtype != DType::c128))
     return 0;
-  if (!std::isfinite(p.mine.sum_squares) || !std::isfinite(p.golden.sum_squares) || !std::isfinite(p.diff_squares)) return -kScale;
+  if (!std::isfinite(p.mine.sum_squares) || !std::isfinite(p.golden.sum_squares) ||
+      !std::isfinite(p.diff_squares))
+    return -kScale;
   const auto vanished = [](const SideSums& side) {
     const double largest = std::max(std::abs(side.min), std::abs(side.max));
     return largest > 0 && std::isfinite(largest) && largest < 0x1p-450;
@@ -100,7 +104,8 @@ Result<std::string> md5_of(const Operand& operand, Scratch& scratch) {
   return text;
 }
 
-Result<void> add_checksums(const Operand& mine, const Operand& golden, GatherMask needs, PairScratch& scratch, Gathered& into) {
+Result<void> add_checksums(const Operand& mine, const Operand& golden, GatherMask needs, PairScratch& scratch,
+                           Gathered& into) {
   if (needs & gather::crc32) {
     ASSAY_TRY(into.mine_crc32, crc32_of(mine, scratch.mine));
     ASSAY_TRY(into.golden_crc32, crc32_of(golden, scratch.golden));

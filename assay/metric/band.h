@@ -17,18 +17,22 @@ struct PairScratch {
 
 // Gathers elements [first, first + count). first is a multiple of kBandElements; count at most kBandElements.
 // Preconditions: both have the same number of elements and both or neither are complex.
-Result<Gathered> gather_band(const Operand& mine, const Operand& golden, GatherMask needs, int scale, int64_t first, int64_t count,
+Result<Gathered> gather_band(const Operand& mine, const Operand& golden, GatherMask needs, int scale,
+                             int64_t first, int64_t count, PairScratch& scratch);
+
+// The whole pair, band after band on this thread. run/ has one that shares the bands out over the cores; same
+// bits.
+Result<Gathered> gather_pair(const Operand& mine, const Operand& golden, GatherMask needs,
                              PairScratch& scratch);
 
-// The whole pair, band after band on this thread. run/ has one that shares the bands out over the cores; same bits.
-Result<Gathered> gather_pair(const Operand& mine, const Operand& golden, GatherMask needs, PairScratch& scratch);
-
-// f64 data may need a second pass: 2^scale times the values have squares that neither overflow nor vanish. 0: all is well.
+// f64 data may need a second pass: 2^scale times the values have squares that neither overflow nor vanish. 0:
+// all is well.
 int better_scale(const Gathered& gathered);
 
 // Checksums of the elements as they lie in memory (row-major, little-endian).
 Result<std::string> crc32_of(const Operand& operand, Scratch& scratch);  // 8 hex digits
 Result<std::string> md5_of(const Operand& operand, Scratch& scratch);    // 32 hex digits
-Result<void> add_checksums(const Operand& mine, const Operand& golden, GatherMask needs, PairScratch& scratch, Gathered& into);
+Result<void> add_checksums(const Operand& mine, const Operand& golden, GatherMask needs, PairScratch& scratch,
+                           Gathered& into);
 
 }  // namespace assay

@@ -8,46 +8,62 @@ bool any(const Gathered& g) { return g.pair.finite > 0; }
 
 }  // namespace
 
-const Metric max_abs_metric{"max_abs", {"max_abs"}, gather::sums, true, "largest |m-g|", [](const Gathered& g, std::span<Value> out) {
-                              out[0] = number_or_absent(g.pair.max_abs, any(g));
-                            }};
+const Metric max_abs_metric{
+    "max_abs", {"max_abs"}, gather::sums, true, "largest |m-g|", [](const Gathered& g, std::span<Value> out) {
+      out[0] = number_or_absent(g.pair.max_abs, any(g));
+    }};
 
-const Metric mean_abs_metric{"mean_abs", {"mean_abs"}, gather::sums | gather::means, true, "mean |m-g|",
+const Metric mean_abs_metric{"mean_abs",
+                             {"mean_abs"},
+                             gather::sums | gather::means,
+                             true,
+                             "mean |m-g|",
                              [](const Gathered& g, std::span<Value> out) {
                                out[0] = number_or_absent(per_finite(g, g.pair.abs_diff), any(g));
                              }};
 
-const Metric bias_metric{"bias", {"bias"}, gather::sums | gather::means, false, "mean of m-g, with its sign",
+const Metric bias_metric{"bias",
+                         {"bias"},
+                         gather::sums | gather::means,
+                         false,
+                         "mean of m-g, with its sign",
                          [](const Gathered& g, std::span<Value> out) {
                            out[0] = number_or_absent(per_finite(g, g.pair.diff), any(g));
                          }};
 
 // Elements where golden is zero and mine is not have no relative error; rel_undefined counts them.
-const Metric max_rel_metric{"max_rel", {"max_rel", "rel_undefined"}, gather::sums | gather::relative, false,
-                            "largest |m-g| / |g| where g is not zero, and how many are left out (g zero, m not)",
-                            [](const Gathered& g, std::span<Value> out) {
-                              out[0] = number_or_absent(g.relative.max, any(g));
-                              out[1] = g.relative.zero_golden;
-                            }};
+const Metric max_rel_metric{
+    "max_rel",
+    {"max_rel", "rel_undefined"},
+    gather::sums | gather::relative,
+    false,
+    "largest |m-g| / |g| where g is not zero, and how many are left out (g zero, m not)",
+    [](const Gathered& g, std::span<Value> out) {
+      out[0] = number_or_absent(g.relative.max, any(g));
+      out[1] = g.relative.zero_golden;
+    }};
 
-const Metric mean_rel_metric{"mean_rel", {"mean_rel"}, gather::sums | gather::relative, false, "mean |m-g| / |g| where g is not zero",
+const Metric mean_rel_metric{"mean_rel",
+                             {"mean_rel"},
+                             gather::sums | gather::relative,
+                             false,
+                             "mean |m-g| / |g| where g is not zero",
                              [](const Gathered& g, std::span<Value> out) {
                                out[0] = number_or_absent(per_finite(g, g.relative.sum), any(g));
                              }};
 
 // msit: elements with |g| <= 2^-23 count as 0, also for absolute errors; means over all elements.
-const Metric msit_metric{
-    "msit",
-    {"max_rel_msit", "mean_rel_msit", "max_abs_msit", "mean_abs_msit"},
-    gather::sums | gather::relative,
-    false,
-    "errors as msit defines them: elements with |g| <= 2^-23 count as 0",
-    [](const Gathered& g, std::span<Value> out) {
-      out[0] = number_or_absent(g.relative.max_msit, any(g));
-      out[1] = number_or_absent(per_finite(g, g.relative.sum_msit), any(g));
-      out[2] = number_or_absent(g.relative.max_abs_msit, any(g));
-      out[3] = number_or_absent(per_finite(g, g.relative.sum_abs_msit), any(g));
-    }};
+const Metric msit_metric{"msit",
+                         {"max_rel_msit", "mean_rel_msit", "max_abs_msit", "mean_abs_msit"},
+                         gather::sums | gather::relative,
+                         false,
+                         "errors as msit defines them: elements with |g| <= 2^-23 count as 0",
+                         [](const Gathered& g, std::span<Value> out) {
+                           out[0] = number_or_absent(g.relative.max_msit, any(g));
+                           out[1] = number_or_absent(per_finite(g, g.relative.sum_msit), any(g));
+                           out[2] = number_or_absent(g.relative.max_abs_msit, any(g));
+                           out[3] = number_or_absent(per_finite(g, g.relative.sum_abs_msit), any(g));
+                         }};
 
 // msprobe: where g is zero, 2^-52 is added to both sides.
 const Metric msprobe_metric{
@@ -73,7 +89,10 @@ const Metric abs_quantiles_metric{"abs_quantiles",
                                       out[i] = number_or_absent(g.abs_diff->quantile(kShares[i]), any(g));
                                   }};
 
-const Metric worst_metric{"worst", {"worst_index", "worst_mine", "worst_golden"}, gather::sums, true,
+const Metric worst_metric{"worst",
+                          {"worst_index", "worst_mine", "worst_golden"},
+                          gather::sums,
+                          true,
                           "place and both values of the worst element; a mismatch of NaN or Inf comes first",
                           [](const Gathered& g, std::span<Value> out) {
                             if (g.pair.worst < 0) return;

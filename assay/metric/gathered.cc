@@ -19,7 +19,8 @@ void merge_side(SideSums& into, const SideSums& later) {
 
 void merge_pair(PairSums& into, const PairSums& later) {
   const bool into_mismatch = into.nonfinite_mismatch > 0, later_mismatch = later.nonfinite_mismatch > 0;
-  if (later.worst >= 0 && !into_mismatch && (later_mismatch || into.worst < 0 || later.max_abs > into.max_abs)) {
+  if (later.worst >= 0 && !into_mismatch &&
+      (later_mismatch || into.worst < 0 || later.max_abs > into.max_abs)) {
     into.worst = later.worst;
     into.worst_mine = later.worst_mine;
     into.worst_golden = later.worst_golden;
@@ -111,7 +112,8 @@ void SoftmaxSums::merge(const SoftmaxSums& later) {
   const double mine_top = std::max(mine_peak, later.mine_peak);
   const double golden_top = std::max(golden_peak, later.golden_peak);
   mine_z = mine_z * rescale(mine_peak, mine_top) + later.mine_z * rescale(later.mine_peak, mine_top);
-  const double old_weight = rescale(golden_peak, golden_top), new_weight = rescale(later.golden_peak, golden_top);
+  const double old_weight = rescale(golden_peak, golden_top),
+               new_weight = rescale(later.golden_peak, golden_top);
   golden_z = golden_z * old_weight + later.golden_z * new_weight;
   cross = cross * old_weight + later.cross * new_weight;
   mine_peak = mine_top;

@@ -1,4 +1,5 @@
-// What one pass over a pair of tensors collects. All sums are f64; see docs/metrics.md for the order of summation.
+// What one pass over a pair of tensors collects. All sums are f64; see docs/metrics.md for the order of
+// summation.
 #pragma once
 
 #include "assay/base/result.h"
@@ -15,18 +16,20 @@ namespace assay {
 
 using GatherMask = uint32_t;
 namespace gather {
-inline constexpr GatherMask sums = 1;        // dot products, squared differences, extremes, counts, the worst element
+inline constexpr GatherMask sums =
+    1;  // dot products, squared differences, extremes, counts, the worst element
 inline constexpr GatherMask means = 2;       // sums of d and |d|
 inline constexpr GatherMask relative = 4;    // relative errors
 inline constexpr GatherMask ulp = 8;         // ULP distance
 inline constexpr GatherMask quantiles = 16;  // distribution of |d|
 inline constexpr GatherMask ulp_quantiles = 32;
-inline constexpr GatherMask softmax = 64;    // KL divergence
+inline constexpr GatherMask softmax = 64;  // KL divergence
 inline constexpr GatherMask crc32 = 128;
 inline constexpr GatherMask md5 = 256;
 }  // namespace gather
 
-// One side. Sums and extremes run over its finite elements where the other side is finite too ("the finite part").
+// One side. Sums and extremes run over its finite elements where the other side is finite too ("the finite
+// part").
 struct SideSums {
   double sum = 0;
   double sum_squares = 0;  // scaled as PairSums says
@@ -37,29 +40,29 @@ struct SideSums {
 
 struct PairSums {
   SideSums mine, golden;
-  int64_t count = 0;      // components in all (2 per complex element)
-  int64_t finite = 0;     // pairs where both are finite: what everything below is measured on
-  int64_t equal = 0;      // equal values (0 == -0), or NaN against NaN, or the same infinity
+  int64_t count = 0;               // components in all (2 per complex element)
+  int64_t finite = 0;              // pairs where both are finite: what everything below is measured on
+  int64_t equal = 0;               // equal values (0 == -0), or NaN against NaN, or the same infinity
   int64_t nonfinite_mismatch = 0;  // NaN or Inf on one side only, or another one on the other side
-  // Products and squares are those of the values times 2^scale: 0 but for f64 data so large or small that they would
-  // overflow or vanish.
+  // Products and squares are those of the values times 2^scale: 0 but for f64 data so large or small that
+  // they would overflow or vanish.
   int scale = 0;
   double dot = 0, diff_squares = 0;
   double diff = 0, abs_diff = 0;
-  double max_abs = -1;    // -1: no finite pair
-  int64_t worst = -1;     // index of the first component with that difference; where NaN or Inf stand against something
-                          // else, the first such place: nothing is worse
+  double max_abs = -1;  // -1: no finite pair
+  int64_t worst = -1;   // index of the first component with that difference; where NaN or Inf stand against
+                       // something else, the first such place: nothing is worse
   double worst_mine = 0, worst_golden = 0;
 };
 
 // Relative error r = |mine - golden| / |golden| of the finite pairs.
 struct RelativeSums {
-  double max_msit = 0, sum_msit = 0;  // r, but 0 where |golden| <= 2^-23
+  double max_msit = 0, sum_msit = 0;          // r, but 0 where |golden| <= 2^-23
   double max_abs_msit = 0, sum_abs_msit = 0;  // |mine - golden| under the same mask
-  double max_msprobe = 0;             // golden == 0: |mine| / 2^-52 where mine differs from 0
-  double max = 0, sum = 0;            // ours: pairs with golden == 0 are left out …
-  int64_t zero_golden = 0;            // … and counted, where mine is not zero as well
-  int64_t under_1e3 = 0, under_5e3 = 0;  // r < 0.001, r < 0.005, with msprobe's rule for golden == 0
+  double max_msprobe = 0;                     // golden == 0: |mine| / 2^-52 where mine differs from 0
+  double max = 0, sum = 0;                    // ours: pairs with golden == 0 are left out …
+  int64_t zero_golden = 0;                    // … and counted, where mine is not zero as well
+  int64_t under_1e3 = 0, under_5e3 = 0;       // r < 0.001, r < 0.005, with msprobe's rule for golden == 0
 };
 
 struct UlpSums {
@@ -68,19 +71,22 @@ struct UlpSums {
   double sum = 0;
 };
 
-// Counts in log-spaced bins, 64 per power of two: a value is known to within 0.8 %, and integers below 128 exactly.
+// Counts in log-spaced bins, 64 per power of two: a value is known to within 0.8 %, and integers below 128
+// exactly.
 class LogHistogram {
  public:
   void add(const float* values, int64_t n);  // values >= 0; infinity is the last bin
   void merge(const LogHistogram& other);
-  // The value below or at which a share q of all values lies: the middle of its bin; exact for 0. NaN if there is none.
+  // The value below or at which a share q of all values lies: the middle of its bin; exact for 0. NaN if
+  // there is none.
   double quantile(double q) const;
   int64_t total() const { return total_; }
 
  private:
   static constexpr int kShift = 17;  // leaves the exponent and six bits of the fraction
   static constexpr size_t kBins = (0x7F800000u >> kShift) + 1;
-  // Four narrow tables take turns, so that neighbours in the same bin (the rule in bf16) do not wait for each other.
+  // Four narrow tables take turns, so that neighbours in the same bin (the rule in bf16) do not wait for each
+  // other.
   static constexpr size_t kTables = 4;
   static constexpr int64_t kMostPending = int64_t{1} << 31;
   void settle();  // moves what is pending into counts_

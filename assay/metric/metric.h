@@ -1,5 +1,5 @@
-// Metrics of a pair of tensors. Gatherers make one pass over the blocks of both; metrics are small functions of what was
-// gathered. Definitions with formulas: docs/metrics.md
+// Metrics of a pair of tensors. Gatherers make one pass over the blocks of both; metrics are small functions
+// of what was gathered. Definitions with formulas: docs/metrics.md
 #pragma once
 
 #include "assay/metric/gathered.h"
@@ -13,11 +13,11 @@
 namespace assay {
 
 struct Metric {
-  std::string_view name;                         // what --metrics says
-  std::vector<std::string_view> columns;         // what reports and rules say; often the same as the name
+  std::string_view name;                  // what --metrics says
+  std::vector<std::string_view> columns;  // what reports and rules say; often the same as the name
   GatherMask needs;
   bool by_default;
-  std::string_view meaning;                      // one line for --help and docs
+  std::string_view meaning;                                        // one line for --help and docs
   void (*finish)(const Gathered& gathered, std::span<Value> out);  // one value per column
 };
 
@@ -32,7 +32,8 @@ struct MetricPlan {
   std::vector<Value> finish(const Gathered& gathered) const;
 };
 
-// Names of metrics or of columns; "default" and "all" stand for sets. An error names what is unknown and what exists.
+// Names of metrics or of columns; "default" and "all" stand for sets. An error names what is unknown and what
+// exists.
 Result<MetricPlan> plan_metrics(std::span<const std::string> names);
 
 }  // namespace assay

@@ -12,9 +12,10 @@ struct OneSide {
   double min = 0, max = 0;  // meaningless if finite == 0
   double sum = 0, sum_squares = 0;
 
-  double mean() const;   // NaN if finite == 0
-  double norm() const;   // 2-norm
-  double deviation() const;  // population standard deviation; from centred sums of the blocks, so no cancellation
+  double mean() const;  // NaN if finite == 0
+  double norm() const;  // 2-norm
+  double deviation()
+      const;  // population standard deviation; from centred sums of the blocks, so no cancellation
   double centred_squares = 0;  // Σ (x - mean)²
 };
 

@@ -58,9 +58,10 @@ PairGatherer::PairGatherer(DType mine, DType golden, GatherMask needs, int64_t f
       golden_(component(golden)),
       ulp_dtype_(coarser(mine, golden)),
       needs_(needs),
-      work_(fits_f32(mine_) && fits_f32(golden_)                                                      ? Work::f32
-            : is_integer(mine_) && is_integer(golden_) && (is_wide_integer(mine_) || is_wide_integer(golden_)) ? Work::integers
-                                                                                                      : Work::f64),
+      work_(fits_f32(mine_) && fits_f32(golden_) ? Work::f32
+            : is_integer(mine_) && is_integer(golden_) && (is_wide_integer(mine_) || is_wide_integer(golden_))
+                ? Work::integers
+                : Work::f64),
       factor_(std::ldexp(1.0, scale)),
       next_(first),
       buffers_(std::make_unique_for_overwrite<Buffers>()) {
@@ -127,8 +128,8 @@ void PairGatherer::add_f32(const std::byte* mine, const std::byte* golden, int64
     extremes_of_finite(a, b, n, m.core);
     m.relative_done = false;
   } else if (by_pattern) {
-    const tile::Patterns16 patterns =
-        tile::patterns16(reinterpret_cast<const uint16_t*>(mine), reinterpret_cast<const uint16_t*>(golden), n);
+    const tile::Patterns16 patterns = tile::patterns16(reinterpret_cast<const uint16_t*>(mine),
+                                                       reinterpret_cast<const uint16_t*>(golden), n);
     take_patterns(patterns, m.core);
     add_ulp(patterns.ulp);
     ulp_done = true;
@@ -166,7 +167,8 @@ void PairGatherer::add_f32(const std::byte* mine, const std::byte* golden, int64
   }
   if (wanted.ulp && !(needs_ & gather::ulp_quantiles)) return add_ulp(m.ulp);
   if (ulp_done && !(needs_ & gather::ulp_quantiles)) return;
-  if (ulp_done) return count_ulps(reinterpret_cast<const uint16_t*>(mine), reinterpret_cast<const uint16_t*>(golden), n);
+  if (ulp_done)
+    return count_ulps(reinterpret_cast<const uint16_t*>(mine), reinterpret_cast<const uint16_t*>(golden), n);
   ulp_of_reals(all_finite ? mine : nullptr, all_finite ? golden : nullptr, n, a, b);
 }
 
@@ -205,8 +207,8 @@ void PairGatherer::add_f64(const std::byte* mine, const std::byte* golden, int64
   }
   find_worst(a, b, d, n, core.max_abs);
   const double back = 1 / factor_;
-  for (double* linear : {&core.sum_a, &core.sum_b, &core.diff, &core.abs_diff, &core.max_abs, &core.min_a, &core.max_a,
-                         &core.min_b, &core.max_b})
+  for (double* linear : {&core.sum_a, &core.sum_b, &core.diff, &core.abs_diff, &core.max_abs, &core.min_a,
+                         &core.max_a, &core.min_b, &core.max_b})
     *linear *= back;
   add_core(core, left);
 
@@ -228,7 +230,8 @@ void PairGatherer::add_f64(const std::byte* mine, const std::byte* golden, int64
   }
   if (needs_ & gather::softmax) softmax_of_finite(a, b, n, core, all_finite);
   if (needs_ & gather::quantiles) {
-    for (int64_t i = 0; i < n; ++i) t.sizes[i] = static_cast<float>(std::abs(d != nullptr ? d[i] : a[i] - b[i]));
+    for (int64_t i = 0; i < n; ++i)
+      t.sizes[i] = static_cast<float>(std::abs(d != nullptr ? d[i] : a[i] - b[i]));
     count_sizes(*out_.abs_diff, n, all_finite);
   }
   if (!(needs_ & (gather::ulp | gather::ulp_quantiles))) return;
@@ -293,7 +296,8 @@ void PairGatherer::find_worst(const T* a, const T* b, const double* d, int64_t n
   }
 }
 
-// Copies the tile with both elements zero wherever either is not finite, and counts those places. Answers how many are left.
+// Copies the tile with both elements zero wherever either is not finite, and counts those places. Answers how
+// many are left.
 template <class T>
 int64_t PairGatherer::set_aside_nonfinite(const T* a, const T* b, int64_t n, T* clean_a, T* clean_b) {
   PairSums& p = out_.pair;
@@ -336,7 +340,8 @@ void PairGatherer::extremes_of_finite(const T* a, const T* b, int64_t n, tile::C
 }
 
 template <class T>
-void PairGatherer::softmax_of_finite(const T* a, const T* b, int64_t n, const tile::Core& core, bool all_finite) {
+void PairGatherer::softmax_of_finite(const T* a, const T* b, int64_t n, const tile::Core& core,
+                                     bool all_finite) {
   if (all_finite) return add_softmax(tile::softmax(a, b, n, core.max_a, core.max_b), core.max_a, core.max_b);
   if (std::isinf(core.max_a)) return;  // nothing finite here
   tile::Softmax sums;
@@ -375,7 +380,8 @@ void PairGatherer::add_ulp(const tile::Ulp& ulp) {
 }
 
 // a, b: the values; mine, golden: the bytes as they came, or null where elements were set aside.
-void PairGatherer::ulp_of_reals(const std::byte* mine, const std::byte* golden, int64_t n, const float* a, const float* b) {
+void PairGatherer::ulp_of_reals(const std::byte* mine, const std::byte* golden, int64_t n, const float* a,
+                                const float* b) {
   Buffers& t = *buffers_;
   if (ulp_dtype_ == DType::f32)
     return ulp_of_patterns(reinterpret_cast<const uint32_t*>(a), reinterpret_cast<const uint32_t*>(b), n);
@@ -384,11 +390,13 @@ void PairGatherer::ulp_of_reals(const std::byte* mine, const std::byte* golden, 
     std::copy(b, b + n, t.wide_b);
     return ulp_by_rank(t.wide_a, t.wide_b, n);
   }
-  const auto patterns = [&](DType dtype, const std::byte* raw, const float* values, uint32_t* buffer) -> const uint16_t* {
+  const auto patterns = [&](DType dtype, const std::byte* raw, const float* values,
+                            uint32_t* buffer) -> const uint16_t* {
     if (raw != nullptr && dtype == ulp_dtype_ && is_aligned(raw, alignof(uint16_t)))
       return reinterpret_cast<const uint16_t*>(raw);
     auto* narrow = reinterpret_cast<uint16_t*>(buffer);
-    ulp_dtype_ == DType::f16 ? tile::narrow_to_f16(values, n, narrow) : tile::narrow_to_bf16(values, n, narrow);
+    ulp_dtype_ == DType::f16 ? tile::narrow_to_f16(values, n, narrow)
+                             : tile::narrow_to_bf16(values, n, narrow);
     return narrow;
   };
   ulp_of_patterns(patterns(mine_, mine, a, t.pattern_a), patterns(golden_, golden, b, t.pattern_b), n);
@@ -426,7 +434,8 @@ void PairGatherer::ulp_of_integers(const double* d, int64_t n) {
   tile::Ulp ulp;
   for (int64_t i = 0; i < n; ++i) {
     // 2^64 - 1 is the largest difference of two 64-bit integers; as a double it may read 2^64.
-    const uint64_t distance = d[i] >= 0x1p64 ? std::numeric_limits<uint64_t>::max() : static_cast<uint64_t>(d[i]);
+    const uint64_t distance =
+        d[i] >= 0x1p64 ? std::numeric_limits<uint64_t>::max() : static_cast<uint64_t>(d[i]);
     ulp.max = std::max(ulp.max, distance);
     ulp.sum += d[i];
     buffers_->sizes[i] = static_cast<float>(d[i]);

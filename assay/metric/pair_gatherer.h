@@ -1,5 +1,5 @@
-// Gathers one pair of tensors from blocks that come in order. Band by band: gather several bands apart, then merge them in
-// order; the answer is the same for every way of sharing out the bands.
+// Gathers one pair of tensors from blocks that come in order. Band by band: gather several bands apart, then
+// merge them in order; the answer is the same for every way of sharing out the bands.
 #pragma once
 
 #include "assay/metric/gathered.h"
@@ -45,7 +45,8 @@ class PairGatherer {
   void extremes_of_finite(const T* a, const T* b, int64_t n, tile::Core& core);
   template <class T>
   void softmax_of_finite(const T* a, const T* b, int64_t n, const tile::Core& core, bool all_finite);
-  void ulp_of_reals(const std::byte* mine, const std::byte* golden, int64_t n, const float* a, const float* b);
+  void ulp_of_reals(const std::byte* mine, const std::byte* golden, int64_t n, const float* a,
+                    const float* b);
   void ulp_of_doubles(const double* a, const double* b, int64_t n);
   void ulp_by_rank(const double* a, const double* b, int64_t n);
   void ulp_of_integers(const double* d, int64_t n);
@@ -58,8 +59,8 @@ class PairGatherer {
   const DType mine_, golden_, ulp_dtype_;  // component types
   const GatherMask needs_;
   const Work work_;
-  const double factor_;  // 2^scale
-  int64_t next_;         // index of the next component
+  const double factor_;            // 2^scale
+  int64_t next_;                   // index of the next component
   bool golden_has_small_ = false;  // the last tile had: try the careful pass first
   std::unique_ptr<Buffers> buffers_;
   Gathered out_;

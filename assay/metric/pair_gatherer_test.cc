@@ -1,6 +1,6 @@
+#include "assay/metric/pair_gatherer.h"
 #include "assay/metric/band.h"
 #include "assay/metric/metric.h"
-#include "assay/metric/pair_gatherer.h"
 #include "assay/tensor/dense.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,8 @@ namespace assay {
 namespace {
 
 constexpr GatherMask kEverything = 0xFFFFFFFF;
-constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInf = std::numeric_limits<double>::infinity(),
+                 kNan = std::numeric_limits<double>::quiet_NaN();
 
 template <class T>
 OperandPtr tensor(DType dtype, const std::vector<T>& values) {
@@ -65,12 +66,14 @@ struct Reference {
       ++finite;
       const long double diff = x - y;
       const double size = static_cast<double>(std::abs(diff));
-      aa += x * x, bb += y * y, ab += x * y, dd += diff * diff, d += diff, ad += std::abs(diff), sa += x, sb += y;
+      aa += x * x, bb += y * y, ab += x * y, dd += diff * diff, d += diff, ad += std::abs(diff), sa += x,
+          sb += y;
       equal += diff == 0;
       min_a = std::min(min_a, a[i]), max_a = std::max(max_a, a[i]);
       if (size > max_abs && size > 0) worst = static_cast<int64_t>(i);
       max_abs = std::max(max_abs, size);
-      const double relative = y == 0 ? (diff == 0 ? 0 : size / 0x1p-52) : static_cast<double>(std::abs(diff / y));
+      const double relative =
+          y == 0 ? (diff == 0 ? 0 : size / 0x1p-52) : static_cast<double>(std::abs(diff / y));
       r_max_msprobe = std::max(r_max_msprobe, relative);
       under_1e3 += relative < 0.001, under_5e3 += relative < 0.005;
       if (y != 0) r += relative, r_max = std::max(r_max, relative);
@@ -98,7 +101,8 @@ void expect_like_reference(const Operand& mine, const Operand& golden, double qu
   constexpr double kTight = 1e-13;
   expect_close(p.mine.sum_squares, r.aa, kTight, "aa");
   expect_close(p.golden.sum_squares, r.bb, kTight, "bb");
-  EXPECT_NEAR(p.dot, static_cast<double>(r.ab), static_cast<double>(std::sqrt(r.aa * r.bb)) * kTight + 1e-300);
+  EXPECT_NEAR(p.dot, static_cast<double>(r.ab),
+              static_cast<double>(std::sqrt(r.aa * r.bb)) * kTight + 1e-300);
   expect_close(p.diff_squares, r.dd, 1e-12, "dd");
   expect_close(p.abs_diff, r.ad, 1e-12, "ad");
   EXPECT_NEAR(p.diff, static_cast<double>(r.d), static_cast<double>(r.ad) * 1e-6 + 1e-300);
@@ -137,7 +141,8 @@ TEST_P(EveryLength, AgreesWithLongDouble) {
   const auto golden = random_values(n, 1), noise = random_values(n, 2, 1e-3);
   std::vector<double> mine(n);
   for (size_t i = 0; i < n; ++i) mine[i] = golden[i] + noise[i];
-  for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::f8e4m3fn, DType::i32, DType::i8}) {
+  for (const DType dtype :
+       {DType::f64, DType::f32, DType::f16, DType::bf16, DType::f8e4m3fn, DType::i32, DType::i8}) {
     SCOPED_TRACE(name(dtype));
     expect_like_reference(*narrowed(dtype, mine), *narrowed(dtype, golden), 3e-7);
   }
@@ -145,12 +150,13 @@ TEST_P(EveryLength, AgreesWithLongDouble) {
   expect_like_reference(*narrowed(DType::f16, mine), *narrowed(DType::f64, golden), 3e-7);
 }
 INSTANTIATE_TEST_SUITE_P(Lengths, EveryLength,
-                         testing::Values(0, 1, 2, 7, 8, 15, 16, 17, 31, 1000, 2047, 2048, 2049, 4096 + 5, 70000));
+                         testing::Values(0, 1, 2, 7, 8, 15, 16, 17, 31, 1000, 2047, 2048, 2049, 4096 + 5,
+                                         70000));
 
 TEST(PairGatherer, MeasuresTheFinitePartAndCountsTheRest) {
   auto golden = random_values(5000, 3), mine = golden;
   for (size_t i = 0; i < mine.size(); ++i) mine[i] *= 1 + 1e-4 * static_cast<double>(i % 7);
-  golden[3] = kNan, mine[3] = kNan;            // equal
+  golden[3] = kNan, mine[3] = kNan;  // equal
   golden[4] = kInf, mine[4] = kInf;  // equal
   golden[2100] = 1, mine[2100] = kNan;
   golden[2101] = kInf, mine[2101] = -kInf;
@@ -168,8 +174,10 @@ TEST(PairGatherer, MeasuresTheFinitePartAndCountsTheRest) {
 }
 
 TEST(PairGatherer, ZerosAndTinyValuesInGolden) {
-  std::vector<double> golden = {0, 0, 1e-8, 0x1p-23, 0x1.8p-23, 2, 0}, mine = {0, 5, 1e-8, 2e-7, 3e-7, 1, -0.0};
-  for (int i = 0; i < 3000; ++i) golden.push_back(i % 3 == 0 ? 0 : i), mine.push_back(i % 5 == 0 ? 0 : i + 0.5);
+  std::vector<double> golden = {0, 0, 1e-8, 0x1p-23, 0x1.8p-23, 2, 0},
+                      mine = {0, 5, 1e-8, 2e-7, 3e-7, 1, -0.0};
+  for (int i = 0; i < 3000; ++i)
+    golden.push_back(i % 3 == 0 ? 0 : i), mine.push_back(i % 5 == 0 ? 0 : i + 0.5);
   expect_like_reference(*narrowed(DType::f32, mine), *narrowed(DType::f32, golden), 3e-7);
   expect_like_reference(*narrowed(DType::f64, mine), *narrowed(DType::f64, golden), 1e-12);
 }
@@ -195,7 +203,8 @@ TEST(PairGatherer, ExtremeMagnitudes) {
 }
 
 TEST(PairGatherer, SixtyFourBitIntegersAreComparedExactly) {
-  const std::vector<int64_t> mine = {16777217, (int64_t{1} << 62) + 1, -3, std::numeric_limits<int64_t>::max()};
+  const std::vector<int64_t> mine = {16777217, (int64_t{1} << 62) + 1, -3,
+                                     std::numeric_limits<int64_t>::max()};
   const std::vector<int64_t> golden = {16777216, int64_t{1} << 62, -3, std::numeric_limits<int64_t>::min()};
   const Gathered g = gather_all(*tensor(DType::i64, mine), *tensor(DType::i64, golden));
   EXPECT_EQ(g.pair.equal, 1);
@@ -223,10 +232,15 @@ TEST(PairGatherer, CountsUlpsInTheCoarserType) {
   EXPECT_EQ(mixed.ulp.max, 2u);
   EXPECT_EQ(mixed.ulp.sum, 2);
   // Across zero: -smallest … +smallest is two steps, in every type with a sign.
-  for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::f8e4m3fn, DType::f8e5m2}) {
+  for (const DType dtype :
+       {DType::f64, DType::f32, DType::f16, DType::bf16, DType::f8e4m3fn, DType::f8e5m2}) {
     SCOPED_TRACE(name(dtype));
-    const double smallest = dtype == DType::f64 ? 0x1p-1074 : dtype == DType::f32 ? 0x1p-149 : dtype == DType::f16 ? 0x1p-24
-                            : dtype == DType::bf16 ? 0x1p-133 : dtype == DType::f8e4m3fn ? 0x1p-9 : 0x1p-16;
+    const double smallest = dtype == DType::f64        ? 0x1p-1074
+                            : dtype == DType::f32      ? 0x1p-149
+                            : dtype == DType::f16      ? 0x1p-24
+                            : dtype == DType::bf16     ? 0x1p-133
+                            : dtype == DType::f8e4m3fn ? 0x1p-9
+                                                       : 0x1p-16;
     EXPECT_EQ(gather_all(*narrowed(dtype, {-smallest}), *narrowed(dtype, {smallest})).ulp.max, 2u);
   }
 }
@@ -252,7 +266,8 @@ TEST(PairGatherer, KlDivergenceOfKnownVectors) {
   // Vectors with results of the original tool (f32 arithmetic, hence the tolerance).
   const auto kl = [](std::vector<double> golden, std::vector<double> mine) {
     const auto plan = plan_metrics(std::vector<std::string>{"kl"});
-    return std::get<double>(plan->finish(gather_all(*narrowed(DType::f32, mine), *narrowed(DType::f32, golden), plan->needs))[0]);
+    return std::get<double>(
+        plan->finish(gather_all(*narrowed(DType::f32, mine), *narrowed(DType::f32, golden), plan->needs))[0]);
   };
   EXPECT_NEAR(kl({1, 2, 3, 4}, {1, 2.5, 2, 4}), 0.09547056257724762, 1e-6);
   EXPECT_NEAR(kl({0, 0, 0}, {1, -1, 2}), 0.583733320236206, 1e-6);
@@ -262,11 +277,16 @@ TEST(PairGatherer, KlDivergenceOfKnownVectors) {
   // Many tiles with rising peaks: rescaling must not lose anything.
   const size_t n = 10000;
   std::vector<double> golden(n), mine(n);
-  for (size_t i = 0; i < n; ++i) golden[i] = static_cast<double>(i) * 0.01, mine[i] = golden[i] + 0.1 * std::sin(static_cast<double>(i));
+  for (size_t i = 0; i < n; ++i)
+    golden[i] = static_cast<double>(i) * 0.01, mine[i] = golden[i] + 0.1 * std::sin(static_cast<double>(i));
   const auto a = widened(*narrowed(DType::f32, mine)), b = widened(*narrowed(DType::f32, golden));
   long double zg = 0, zm = 0, value = 0;
-  for (size_t i = 0; i < n; ++i) zg += std::exp(static_cast<long double>(b[i]) - 100), zm += std::exp(static_cast<long double>(a[i]) - 100);
-  for (size_t i = 0; i < n; ++i) value += std::exp(static_cast<long double>(b[i]) - 100) / zg * (b[i] - a[i] - std::log(zg) + std::log(zm));
+  for (size_t i = 0; i < n; ++i)
+    zg += std::exp(static_cast<long double>(b[i]) - 100),
+        zm += std::exp(static_cast<long double>(a[i]) - 100);
+  for (size_t i = 0; i < n; ++i)
+    value +=
+        std::exp(static_cast<long double>(b[i]) - 100) / zg * (b[i] - a[i] - std::log(zg) + std::log(zm));
   EXPECT_NEAR(kl(golden, mine), static_cast<double>(value), 1e-12);
 }
 
@@ -312,7 +332,8 @@ TEST(Metrics, UnknownNameListsWhatThereIs) {
 TEST(Metrics, EmptyTensorsHaveNoNumbersAndNoCrash) {
   const auto plan = plan_metrics(std::vector<std::string>{"all"});
   ASSERT_TRUE(plan.has_value());
-  const auto values = plan->finish(gather_all(*tensor(DType::f32, std::vector<float>{}), *tensor(DType::f32, std::vector<float>{})));
+  const auto values = plan->finish(
+      gather_all(*tensor(DType::f32, std::vector<float>{}), *tensor(DType::f32, std::vector<float>{})));
   EXPECT_EQ(values.size(), plan->columns.size());
   EXPECT_TRUE(std::holds_alternative<std::monostate>(values[0]));
 }

@@ -15,12 +15,16 @@ RankTable make_table(DType dtype) {
 
   std::array<size_t, 256> order;
   std::iota(order.begin(), order.end(), size_t{0});
-  const auto behind_all = [](double x) { return std::isnan(x) ? std::numeric_limits<double>::infinity() : x; };
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return behind_all(values[a]) < behind_all(values[b]); });
+  const auto behind_all = [](double x) {
+    return std::isnan(x) ? std::numeric_limits<double>::infinity() : x;
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return behind_all(values[a]) < behind_all(values[b]); });
 
   RankTable rank{};
   for (size_t k = 1; k < order.size(); ++k)
-    rank[order[k]] = rank[order[k - 1]] + (behind_all(values[order[k]]) > behind_all(values[order[k - 1]]) ? 1 : 0);
+    rank[order[k]] =
+        rank[order[k - 1]] + (behind_all(values[order[k]]) > behind_all(values[order[k - 1]]) ? 1 : 0);
   return rank;
 }
 
@@ -30,7 +34,8 @@ const RankTable& rank_table(DType dtype) {
   static const std::array<RankTable, kDTypeCount> tables = [] {
     std::array<RankTable, kDTypeCount> made{};
     for (int i = 0; i < kDTypeCount; ++i)
-      if (size_of(static_cast<DType>(i)) == 1) made[static_cast<size_t>(i)] = make_table(static_cast<DType>(i));
+      if (size_of(static_cast<DType>(i)) == 1)
+        made[static_cast<size_t>(i)] = make_table(static_cast<DType>(i));
     return made;
   }();
   return tables[static_cast<size_t>(dtype)];

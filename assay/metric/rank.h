@@ -1,4 +1,5 @@
-// Places on the number line of the types with at most 8 bits, whose patterns do not order by themselves (hifloat8, e8m0).
+// Places on the number line of the types with at most 8 bits, whose patterns do not order by themselves
+// (hifloat8, e8m0).
 #pragma once
 
 #include "assay/tensor/dtype.h"
@@ -7,7 +8,8 @@
 
 namespace assay {
 
-using RankTable = std::array<int, 256>;  // by bit pattern; equal values (+0, -0) share a place; NaN stands behind all
+using RankTable =
+    std::array<int, 256>;  // by bit pattern; equal values (+0, -0) share a place; NaN stands behind all
 
 const RankTable& rank_table(DType dtype);
 

@@ -15,11 +15,16 @@ void describe(const Gathered& g, const SideSums& side, std::span<Value> out) {
 
 }  // namespace
 
-const Metric equal_metric{"equal", {"equal", "equal_ratio"}, gather::sums, true, "elements that are exactly equal: count and share",
+const Metric equal_metric{"equal",
+                          {"equal", "equal_ratio"},
+                          gather::sums,
+                          true,
+                          "elements that are exactly equal: count and share",
                           [](const Gathered& g, std::span<Value> out) {
                             out[0] = g.pair.equal;
-                            out[1] = number_or_absent(static_cast<double>(g.pair.equal) / static_cast<double>(g.pair.count),
-                                                      g.pair.count > 0);
+                            out[1] = number_or_absent(
+                                static_cast<double>(g.pair.equal) / static_cast<double>(g.pair.count),
+                                g.pair.count > 0);
                           }};
 
 const Metric nonfinite_metric{"nonfinite",
@@ -35,28 +40,47 @@ const Metric nonfinite_metric{"nonfinite",
                                 out[4] = g.pair.nonfinite_mismatch;
                               }};
 
-const Metric mine_metric{"mine", {"mine_min", "mine_max", "mine_mean", "mine_norm"}, gather::sums, true,
+const Metric mine_metric{"mine",
+                         {"mine_min", "mine_max", "mine_mean", "mine_norm"},
+                         gather::sums,
+                         true,
                          "min, max, mean and 2-norm of mine where both sides are finite",
                          [](const Gathered& g, std::span<Value> out) { describe(g, g.pair.mine, out); }};
 
-const Metric golden_metric{"golden", {"golden_min", "golden_max", "golden_mean", "golden_norm"}, gather::sums, true,
+const Metric golden_metric{"golden",
+                           {"golden_min", "golden_max", "golden_mean", "golden_norm"},
+                           gather::sums,
+                           true,
                            "the same of golden",
                            [](const Gathered& g, std::span<Value> out) { describe(g, g.pair.golden, out); }};
 
-const Metric golden_rms_metric{"golden_rms", {"golden_rms"}, gather::sums, false, "root mean square of golden",
-                               [](const Gathered& g, std::span<Value> out) {
-                                 const double norm = std::ldexp(std::sqrt(g.pair.golden.sum_squares), -g.pair.scale);
-                                 out[0] = number_or_absent(norm / std::sqrt(static_cast<double>(g.pair.finite)), g.pair.finite > 0);
-                               }};
+const Metric golden_rms_metric{
+    "golden_rms",
+    {"golden_rms"},
+    gather::sums,
+    false,
+    "root mean square of golden",
+    [](const Gathered& g, std::span<Value> out) {
+      const double norm = std::ldexp(std::sqrt(g.pair.golden.sum_squares), -g.pair.scale);
+      out[0] = number_or_absent(norm / std::sqrt(static_cast<double>(g.pair.finite)), g.pair.finite > 0);
+    }};
 
-const Metric crc32_metric{"crc32", {"mine_crc32", "golden_crc32"}, gather::sums | gather::crc32, false,
-                          "CRC-32 of the elements as they lie in memory", [](const Gathered& g, std::span<Value> out) {
+const Metric crc32_metric{"crc32",
+                          {"mine_crc32", "golden_crc32"},
+                          gather::sums | gather::crc32,
+                          false,
+                          "CRC-32 of the elements as they lie in memory",
+                          [](const Gathered& g, std::span<Value> out) {
                             out[0] = g.mine_crc32;
                             out[1] = g.golden_crc32;
                           }};
 
-const Metric md5_metric{"md5", {"mine_md5", "golden_md5"}, gather::sums | gather::md5, false,
-                        "MD5 of the elements as they lie in memory", [](const Gathered& g, std::span<Value> out) {
+const Metric md5_metric{"md5",
+                        {"mine_md5", "golden_md5"},
+                        gather::sums | gather::md5,
+                        false,
+                        "MD5 of the elements as they lie in memory",
+                        [](const Gathered& g, std::span<Value> out) {
                           out[0] = g.mine_md5;
                           out[1] = g.golden_md5;
                         }};

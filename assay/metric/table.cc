@@ -11,7 +11,8 @@ namespace {
 const Metric* find_metric(std::string_view name) {
   for (const Metric* metric : metrics()) {
     if (metric->name == name) return metric;
-    if (std::find(metric->columns.begin(), metric->columns.end(), name) != metric->columns.end()) return metric;
+    if (std::find(metric->columns.begin(), metric->columns.end(), name) != metric->columns.end())
+      return metric;
   }
   return nullptr;
 }
@@ -28,11 +29,11 @@ void add_metric(MetricPlan& plan, const Metric* metric) {
 // In the order reports print them.
 std::span<const Metric* const> metrics() {
   static constexpr const Metric* kTable[] = {
-      &max_abs_metric,  &rel_l2_metric,  &cosine_metric,        &ulp_max_metric, &mean_abs_metric, &equal_metric,
-      &nonfinite_metric, &worst_metric,  &mine_metric,          &golden_metric,  &max_rel_metric,  &mean_rel_metric,
-      &msit_metric,     &msprobe_metric, &kl_metric,            &bias_metric,    &sqnr_metric,     &l2_metric,
-      &rel_l2_squared_metric, &ulp_mean_metric, &ulp_p99_metric, &abs_quantiles_metric, &golden_rms_metric,
-      &crc32_metric,    &md5_metric,
+      &max_abs_metric, &rel_l2_metric,        &cosine_metric,     &ulp_max_metric,        &mean_abs_metric,
+      &equal_metric,   &nonfinite_metric,     &worst_metric,      &mine_metric,           &golden_metric,
+      &max_rel_metric, &mean_rel_metric,      &msit_metric,       &msprobe_metric,        &kl_metric,
+      &bias_metric,    &sqnr_metric,          &l2_metric,         &rel_l2_squared_metric, &ulp_mean_metric,
+      &ulp_p99_metric, &abs_quantiles_metric, &golden_rms_metric, &crc32_metric,          &md5_metric,
   };
   return kTable;
 }
@@ -59,7 +60,8 @@ Result<MetricPlan> plan_metrics(std::span<const std::string> names) {
     if (metric == nullptr) {
       std::vector<std::string_view> known;
       for (const Metric* each : metrics()) known.push_back(each->name);
-      return fail(ErrorKind::bad_argument, "there is no metric '{}'; there are: default, all, {}", name, fmt::join(known, ", "));
+      return fail(ErrorKind::bad_argument, "there is no metric '{}'; there are: default, all, {}", name,
+                  fmt::join(known, ", "));
     }
     add_metric(plan, metric);
   }

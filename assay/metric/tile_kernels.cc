@@ -8,8 +8,9 @@
 #include <cstring>
 #include <limits>
 
-// SSE has no fused multiply-add, so CPUs before 2013 take the portable code, whose std::fma gives the same bits, slowly.
-// AVX3_DL adds nothing we use; scalable vectors (SVE) cannot be kept in arrays, and NEON serves those CPUs.
+// SSE has no fused multiply-add, so CPUs before 2013 take the portable code, whose std::fma gives the same
+// bits, slowly. AVX3_DL adds nothing we use; scalable vectors (SVE) cannot be kept in arrays, and NEON serves
+// those CPUs.
 #define HWY_DISABLED_TARGETS \
   (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #undef HWY_TARGET_INCLUDE
@@ -32,7 +33,8 @@ using VF = hn::Vec<DF>;
 using DHalf = hn::Rebind<float, D64>;  // as many floats as there are doubles in a V64
 constexpr int64_t kN = static_cast<int64_t>(hn::MaxLanes(D64()));
 constexpr int kVecs = static_cast<int>(kLanes / kN);
-constexpr int kTurns = static_cast<int>(kGroup / kN);  // vectors of doubles per group; lane of vector t: t mod kVecs
+constexpr int kTurns =
+    static_cast<int>(kGroup / kN);  // vectors of doubles per group; lane of vector t: t mod kVecs
 constexpr int64_t kNF = static_cast<int64_t>(hn::MaxLanes(DF()));
 constexpr int kTurnsF = static_cast<int>(kGroup / kNF);
 
@@ -65,7 +67,8 @@ struct Lanes {
   }
 };
 
-// The fixed tree. `tail` holds what the elements behind the last full group add to each lane, one after another.
+// The fixed tree. `tail` holds what the elements behind the last full group add to each lane, one after
+// another.
 HWY_INLINE double Total(const Lanes& lanes, const double* tail) {
   double x[kLanes];
   lanes.StoreTo(x);
@@ -105,7 +108,7 @@ HWY_INLINE double LargestOf(D d, hn::Vec<D> v, double other) {
   return other;
 }
 
-constexpr double kMsitEpsilon = 0x1p-23;     // FLT_EPSILON: msit's relative errors ignore smaller golden values
+constexpr double kMsitEpsilon = 0x1p-23;  // FLT_EPSILON: msit's relative errors ignore smaller golden values
 constexpr double kMsprobeEpsilon = 0x1p-52;  // added by msprobe to both sides where golden is zero
 
 // The lanes of the four sums of a Relative.
@@ -260,7 +263,8 @@ HWY_INLINE Ulp UlpPass(const Narrow* a, const Narrow* b, int64_t n) {
   return out;
 }
 #else
-// Wide: twice as wide as Narrow. Its sums take the low and the high half of each pair of distances separately.
+// Wide: twice as wide as Narrow. Its sums take the low and the high half of each pair of distances
+// separately.
 template <class Narrow, class Wide>
 HWY_INLINE Ulp UlpPass(const Narrow* HWY_RESTRICT a, const Narrow* HWY_RESTRICT b, int64_t n) {
   using DU = hn::CappedTag<Narrow, 64 / sizeof(Narrow)>;
@@ -307,7 +311,8 @@ HWY_INLINE uint16_t PatternAt(int16_t place) {
   return static_cast<uint16_t>(place < 0 ? 0x8000 | -place : place);
 }
 
-void PatternsOf16(const uint16_t* HWY_RESTRICT a, const uint16_t* HWY_RESTRICT b, int64_t n, Patterns16& out) {
+void PatternsOf16(const uint16_t* HWY_RESTRICT a, const uint16_t* HWY_RESTRICT b, int64_t n,
+                  Patterns16& out) {
   int16_t min_a = 0x7FFF, max_a = -0x7FFF, min_b = min_a, max_b = max_a;
   uint64_t sum = 0;
   int64_t i = 0;
@@ -389,18 +394,21 @@ void NarrowToF16(const float* from, int64_t n, uint16_t* to) {
   const hn::Rebind<hwy::float16_t, DF> dh;
   const hn::Rebind<uint16_t, DF> du;
   int64_t i = 0;
-  for (; i + kNF <= n; i += kNF) hn::StoreU(hn::BitCast(du, hn::DemoteTo(dh, hn::LoadU(df, from + i))), du, to + i);
+  for (; i + kNF <= n; i += kNF)
+    hn::StoreU(hn::BitCast(du, hn::DemoteTo(dh, hn::LoadU(df, from + i))), du, to + i);
   for (; i < n; ++i) to[i] = f32_to_f16(from[i]);
 #endif
 }
 
-// exp(x), x <= 0: 2^k · e^r with |r| <= ln 2 / 2, and e^r by the polynomial of degree 9 whose largest relative error
-// there is least (1.4e-14; coefficients by the Remez exchange). Below -708 the answer stays at exp(-708), 3e-308.
+// exp(x), x <= 0: 2^k · e^r with |r| <= ln 2 / 2, and e^r by the polynomial of degree 9 whose largest
+// relative error there is least (1.4e-14; coefficients by the Remez exchange). Below -708 the answer stays at
+// exp(-708), 3e-308.
 HWY_INLINE V64 ExpNonpositive(V64 x) {
   const D64 d;
   const hn::RebindToSigned<D64> di;
   x = hn::Max(x, hn::Set(d, -708.0));
-  const V64 magic = hn::Set(d, 0x1.8p52);  // adding it rounds to an integer, which then stands in the low bits
+  const V64 magic =
+      hn::Set(d, 0x1.8p52);  // adding it rounds to an integer, which then stands in the low bits
   const V64 shifted = Fused(x, hn::Set(d, 1.4426950408889634), magic);
   const V64 k = hn::Sub(shifted, magic);
   const V64 r = Fused(k, hn::Set(d, -1.9082149292705877e-10), Fused(k, hn::Set(d, -0.6931471803691238), x));
@@ -420,7 +428,8 @@ HWY_INLINE V64 ExpNonpositive(V64 x) {
 double ExpOne(double x) { return hn::GetLane(ExpNonpositive(hn::Set(D64(), x))); }
 
 template <class T>
-HWY_INLINE Softmax SoftmaxPass(const T* HWY_RESTRICT a, const T* HWY_RESTRICT b, int64_t n, double peak_a, double peak_b) {
+HWY_INLINE Softmax SoftmaxPass(const T* HWY_RESTRICT a, const T* HWY_RESTRICT b, int64_t n, double peak_a,
+                               double peak_b) {
   const D64 d;
   Lanes za(0), zb(0), cross(0);
   const V64 top_a = hn::Set(d, peak_a), top_b = hn::Set(d, peak_b);
@@ -454,10 +463,12 @@ Softmax SoftmaxF64(const double* a, const double* b, int64_t n, double peak_a, d
 
 // What the elements behind the last full group of a tile add: the same operations one by one.
 struct Tail {
-  double aa[kLanes] = {}, bb[kLanes] = {}, ab[kLanes] = {}, dd[kLanes] = {}, sum_a[kLanes] = {}, sum_b[kLanes] = {};
+  double aa[kLanes] = {}, bb[kLanes] = {}, ab[kLanes] = {}, dd[kLanes] = {}, sum_a[kLanes] = {},
+         sum_b[kLanes] = {};
   double diff[kLanes] = {}, abs_diff[kLanes] = {};
   RelativeLanes relative;
-  double min_a = std::numeric_limits<double>::infinity(), max_a = -min_a, min_b = min_a, max_b = -min_a, max_abs = 0;
+  double min_a = std::numeric_limits<double>::infinity(), max_a = -min_a, min_b = min_a, max_b = -min_a,
+         max_abs = 0;
   int64_t equal = 0;
 
   HWY_INLINE void Add(int64_t i, double x, double y, double d) {
@@ -481,7 +492,8 @@ struct Tail {
 
 // One loop for all that is wanted: the divisions of `relative` then run beside the additions of the rest.
 template <bool kMeans, bool kUlp, bool kRelative, bool kExtremes>
-HWY_INLINE void MeasurePass(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, int64_t n, Measured& out) {
+HWY_INLINE void MeasurePass(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, int64_t n,
+                            Measured& out) {
   const DF df;
   const hn::RebindToUnsigned<DF> du;
   const hn::RebindToSigned<DF> di;
@@ -542,7 +554,8 @@ HWY_INLINE void MeasurePass(const float* HWY_RESTRICT a, const float* HWY_RESTRI
   Relative& r = out.relative;
   bool small_base = false;
   for (int64_t k = i; k < n; ++k) {
-    tail.Add(k, static_cast<double>(a[k]), static_cast<double>(b[k]), static_cast<double>(a[k]) - static_cast<double>(b[k]));
+    tail.Add(k, static_cast<double>(a[k]), static_cast<double>(b[k]),
+             static_cast<double>(a[k]) - static_cast<double>(b[k]));
     if constexpr (kRelative) {
       RelativeOne(k, std::abs(a[k] - b[k]), std::abs(b[k]), 1.0f, r, tail.relative);
       small_base |= !(std::abs(b[k]) > static_cast<float>(kMsitEpsilon));
@@ -616,7 +629,8 @@ void MeasureF32(const float* a, const float* b, int64_t n, Wanted wanted, Measur
   MeasurePass<false, false, false, true>(a, b, n, out);
 }
 
-void MeasureF64(const double* HWY_RESTRICT a, const double* HWY_RESTRICT b, const double* d_given, int64_t n, Core& out) {
+void MeasureF64(const double* HWY_RESTRICT a, const double* HWY_RESTRICT b, const double* d_given, int64_t n,
+                Core& out) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
   const D64 d64;
   Lanes aa(0), bb(0), ab(0), dd(0), sum_a(0), sum_b(0), diff(0), abs_diff(0), max_abs(0);
@@ -709,14 +723,24 @@ Patterns16 patterns16(const uint16_t* a, const uint16_t* b, int64_t n) {
   HWY_DYNAMIC_DISPATCH(PatternsOf16)(a, b, n, out);
   return out;
 }
-Ulp ulp_distance(const uint16_t* a, const uint16_t* b, int64_t n) { return HWY_DYNAMIC_DISPATCH(Ulp16)(a, b, n); }
-Ulp ulp_distance(const uint32_t* a, const uint32_t* b, int64_t n) { return HWY_DYNAMIC_DISPATCH(Ulp32)(a, b, n); }
-Ulp ulp_distance(const uint64_t* a, const uint64_t* b, int64_t n) { return HWY_DYNAMIC_DISPATCH(Ulp64)(a, b, n); }
+Ulp ulp_distance(const uint16_t* a, const uint16_t* b, int64_t n) {
+  return HWY_DYNAMIC_DISPATCH(Ulp16)(a, b, n);
+}
+Ulp ulp_distance(const uint32_t* a, const uint32_t* b, int64_t n) {
+  return HWY_DYNAMIC_DISPATCH(Ulp32)(a, b, n);
+}
+Ulp ulp_distance(const uint64_t* a, const uint64_t* b, int64_t n) {
+  return HWY_DYNAMIC_DISPATCH(Ulp64)(a, b, n);
+}
 uint64_t ulp_distance_one(uint16_t a, uint16_t b) { return HWY_STATIC_DISPATCH(DistanceOne)(a, b); }
 uint64_t ulp_distance_one(uint32_t a, uint32_t b) { return HWY_STATIC_DISPATCH(DistanceOne)(a, b); }
 uint64_t ulp_distance_one(uint64_t a, uint64_t b) { return HWY_STATIC_DISPATCH(DistanceOne)(a, b); }
-void narrow_to_bf16(const float* from, int64_t n, uint16_t* to) { HWY_DYNAMIC_DISPATCH(NarrowToBf16)(from, n, to); }
-void narrow_to_f16(const float* from, int64_t n, uint16_t* to) { HWY_DYNAMIC_DISPATCH(NarrowToF16)(from, n, to); }
+void narrow_to_bf16(const float* from, int64_t n, uint16_t* to) {
+  HWY_DYNAMIC_DISPATCH(NarrowToBf16)(from, n, to);
+}
+void narrow_to_f16(const float* from, int64_t n, uint16_t* to) {
+  HWY_DYNAMIC_DISPATCH(NarrowToF16)(from, n, to);
+}
 Softmax softmax(const float* a, const float* b, int64_t n, double peak_a, double peak_b) {
   return HWY_DYNAMIC_DISPATCH(SoftmaxF32)(a, b, n, peak_a, peak_b);
 }

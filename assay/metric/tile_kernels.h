@@ -1,8 +1,10 @@
-// SIMD passes over one tile of a pair of tensors. A tile is what stays in the first-level cache while several passes run.
+// SIMD passes over one tile of a pair of tensors. A tile is what stays in the first-level cache while several
+// passes run.
 //
-// Every CPU gives the same bits: element i of a tile goes to lane i mod 8, the lanes are added in a fixed tree, and a
-// multiply-add is fused everywhere (by std::fma where the CPU cannot). Tiles are added one after another by the caller.
-// Preconditions of all passes: n <= kTile; no alignment is needed. Passes other than `measure` want finite elements only.
+// Every CPU gives the same bits: element i of a tile goes to lane i mod 8, the lanes are added in a fixed
+// tree, and a multiply-add is fused everywhere (by std::fma where the CPU cannot). Tiles are added one after
+// another by the caller. Preconditions of all passes: n <= kTile; no alignment is needed. Passes other than
+// `measure` want finite elements only.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +23,11 @@ struct Core {
   int64_t equal = 0;
 };
 
-struct Relative {  // r = |a-b| / |b|
-  double max = 0, sum = 0;            // without b == 0
-  double max_msit = 0, sum_msit = 0;  // 0 where |b| <= 2^-23
+struct Relative {                             // r = |a-b| / |b|
+  double max = 0, sum = 0;                    // without b == 0
+  double max_msit = 0, sum_msit = 0;          // 0 where |b| <= 2^-23
   double max_abs_msit = 0, sum_abs_msit = 0;  // |a-b| under the same mask
-  double max_msprobe = 0;             // |a| / 2^-52 where b == 0
+  double max_msprobe = 0;                     // |a| / 2^-52 where b == 0
   int64_t under_1e3 = 0, under_5e3 = 0;
   int64_t zero_golden = 0;  // b == 0, a != 0
 };
@@ -47,13 +49,15 @@ struct Measured {
   Core core;
   Ulp ulp;
   Relative relative;
-  bool relative_done = false;  // false: some |b| <= 2^-23 or a difference overflowed f32; call relative() below
+  bool relative_done =
+      false;  // false: some |b| <= 2^-23 or a difference overflowed f32; call relative() below
 };
 
-// If an element is not finite, core.aa or core.bb is not finite either, and nothing else in the answer means anything.
-// Quotients of floats are formed in f32; all sums are f64.
+// If an element is not finite, core.aa or core.bb is not finite either, and nothing else in the answer means
+// anything. Quotients of floats are formed in f32; all sums are f64.
 Measured measure(const float* a, const float* b, int64_t n, Wanted wanted);
-// d: the differences, where they are known more exactly than a - b (64-bit integers); else null. Fills core alone.
+// d: the differences, where they are known more exactly than a - b (64-bit integers); else null. Fills core
+// alone.
 Core measure(const double* a, const double* b, const double* d, int64_t n);
 
 // Relative errors with every special case. The f32 one requires that no |a - b| overflows f32.
@@ -69,7 +73,8 @@ struct Patterns16 {
 };
 Patterns16 patterns16(const uint16_t* a, const uint16_t* b, int64_t n);  // n > 0
 
-// Distance in units of the last place; bit patterns of f16 or bf16, of f32, of f64. +0 and -0 are the same place.
+// Distance in units of the last place; bit patterns of f16 or bf16, of f32, of f64. +0 and -0 are the same
+// place.
 Ulp ulp_distance(const uint16_t* a, const uint16_t* b, int64_t n);
 Ulp ulp_distance(const uint32_t* a, const uint32_t* b, int64_t n);
 Ulp ulp_distance(const uint64_t* a, const uint64_t* b, int64_t n);

@@ -44,7 +44,8 @@ std::vector<unsigned char> all_results(const Sample& s, size_t shift) {
   const float* a = s.a.data() + shift;
   const float* b = s.b.data() + shift;
   const auto n = static_cast<int64_t>(s.a.size() - shift);
-  for (const Wanted wanted : {Wanted{false, false, false}, Wanted{false, true, false}, Wanted{true, true, true}}) {
+  for (const Wanted wanted :
+       {Wanted{false, false, false}, Wanted{false, true, false}, Wanted{true, true, true}}) {
     const Measured m = measure(a, b, n, wanted);
     append(out, m.core);
     append(out, m.ulp);
@@ -63,7 +64,8 @@ std::vector<unsigned char> all_results(const Sample& s, size_t shift) {
   const Patterns16 patterns = patterns16(half.data(), other.data(), n);
   append(out, patterns.ulp);
   append(out, patterns.equal);
-  for (const uint16_t bits : {patterns.min_a, patterns.max_a, patterns.min_b, patterns.max_b}) append(out, bits);
+  for (const uint16_t bits : {patterns.min_a, patterns.max_a, patterns.min_b, patterns.max_b})
+    append(out, bits);
   return out;
 }
 

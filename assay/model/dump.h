@@ -1,4 +1,5 @@
-// What a dump is once it is opened: frames of nodes of items. Plain structs; strings live in the pool of their frame.
+// What a dump is once it is opened: frames of nodes of items. Plain structs; strings live in the pool of
+// their frame.
 #pragma once
 
 #include "assay/base/file.h"
@@ -39,11 +40,11 @@ struct TensorRef {
 struct Item {
   std::string_view name;
   Port port;
-  std::optional<TensorMeta> meta;     // empty where it is not known before the file is opened
+  std::optional<TensorMeta> meta;  // empty where it is not known before the file is opened
   std::optional<TensorRef> data;
-  const Stats* stats = nullptr;       // as stated by the dump
+  const Stats* stats = nullptr;  // as stated by the dump
   std::span<const Fact> facts;
-  std::string_view trouble;           // why there is no data, when indexing already found out
+  std::string_view trouble;  // why there is no data, when indexing already found out
 };
 
 // One operator, module or file: the unit that is judged together.
@@ -56,7 +57,7 @@ struct Node {
 // Where in a run a frame was taken; -1 where the dump does not say.
 struct At {
   int rank = -1, step = -1, graph = -1, token = -1;
-  std::string part;  // a sub-dump: pynative, debug, layer, module, api
+  std::string part;          // a sub-dump: pynative, debug, layer, module, api
   std::string text() const;  // "rank 0 step 3"; empty for a dump of one frame
   friend bool operator==(const At&, const At&) = default;
 };

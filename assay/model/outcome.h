@@ -8,11 +8,11 @@ namespace assay {
 
 enum class Status : uint8_t {
   compared,
-  only_mine,       // no counterpart in golden
-  only_golden,     // no counterpart in mine
-  unreadable,      // one side could not be read; the note says which and why
+  only_mine,    // no counterpart in golden
+  only_golden,  // no counterpart in mine
+  unreadable,   // one side could not be read; the note says which and why
   shape_mismatch,
-  no_data,         // a description without data on one side
+  no_data,  // a description without data on one side
 };
 std::string_view text(Status status);  // "compared", "only in mine"…
 
@@ -26,7 +26,7 @@ struct Verdict {
 
 // One side of a row as it was found.
 struct SideFacts {
-  std::string_view name;           // empty if this side is missing
+  std::string_view name;  // empty if this side is missing
   std::optional<TensorMeta> meta;
   fs::path file;
 };
@@ -37,7 +37,8 @@ struct Comparison {
   SideFacts mine, golden;
   std::vector<Value> metrics;  // one per column of the plan (Head::metric_columns); empty unless compared
   Verdict verdict;
-  std::string note;            // reason of a failure to compare, or a remark such as "shapes differ in dimensions of size 1"
+  std::string
+      note;  // reason of a failure to compare, or a remark such as "shapes differ in dimensions of size 1"
 };
 
 struct NodeResult {
@@ -66,8 +67,8 @@ struct Head {
   std::string command_line;
   fs::path mine, golden;
   std::string mine_layout, golden_layout, matcher, rule_set;
-  std::vector<std::string> metric_columns;   // names, in the order of Comparison::metrics
-  std::vector<std::string> shown_columns;    // those a report prints; the rest were gathered for a rule
+  std::vector<std::string> metric_columns;  // names, in the order of Comparison::metrics
+  std::vector<std::string> shown_columns;   // those a report prints; the rest were gathered for a rule
   int terminal_width = 100;
   bool colour = false;
 };

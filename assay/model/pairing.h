@@ -48,7 +48,9 @@ struct Matched {
   Indexed frames;
   Pairing pairing;
 
-  const Item& item(Side side, const ItemId& id) const { return frames.frames(side)[id.frame].nodes[id.node].items[id.item]; }
+  const Item& item(Side side, const ItemId& id) const {
+    return frames.frames(side)[id.frame].nodes[id.node].items[id.item];
+  }
 };
 
 }  // namespace assay

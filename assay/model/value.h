@@ -7,7 +7,8 @@
 
 namespace assay {
 
-using Value = std::variant<std::monostate, bool, int64_t, double, std::string>;  // absent, True, 3, 0.1, "N/A"
+using Value =
+    std::variant<std::monostate, bool, int64_t, double, std::string>;  // absent, True, 3, 0.1, "N/A"
 
 struct Fact {
   std::string key;

@@ -275,8 +275,8 @@ std::string TerminalReport::text(const Summary& summary, std::span<const fs::pat
       out += fmt::format("\nRows that did not pass:\n");
     out += worst_table();
   } else {
-    out += fmt::format("{} row{}: {} compared, {} unmatched, {} ignored.\n", summary.rows, summary.rows == 1 ? "" : "s", summary.compared,
-                       summary.unmatched, summary.ignored);
+    out += fmt::format("{} row{}: {} compared, {} unmatched, {} ignored.\n", summary.rows,
+                       summary.rows == 1 ? "" : "s", summary.compared, summary.unmatched, summary.ignored);
     if (worst_pass_ && worst_pass_->distance > 0)
       out +=
           fmt::format("Largest difference: {}\n  {}\n", worst_pass_->name, metric_list(worst_pass_->metrics));

@@ -31,7 +31,8 @@ Head head_of(const CompareRequest& request, const Dump& mine, const Dump& golden
   return head;
 }
 
-Result<std::vector<Frame>> index_all(const Dump& dump, const std::vector<FrameInfo>& infos, const OpenOptions& options) {
+Result<std::vector<Frame>> index_all(const Dump& dump, const std::vector<FrameInfo>& infos,
+                                     const OpenOptions& options) {
   std::vector<Frame> frames;
   for (const FrameInfo& info : infos) {
     ASSAY_TRY(Frame frame, dump.layout->index(info, options));
@@ -41,8 +42,8 @@ Result<std::vector<Frame>> index_all(const Dump& dump, const std::vector<FrameIn
   return frames;
 }
 
-Result<Matched> index_and_match(const Section& section, const Dump& mine, const Dump& golden, const Matcher& matcher,
-                                const CompareRequest& request) {
+Result<Matched> index_and_match(const Section& section, const Dump& mine, const Dump& golden,
+                                const Matcher& matcher, const CompareRequest& request) {
   Result<std::vector<Frame>> mine_frames, golden_frames;
   tbb::parallel_invoke([&] { mine_frames = index_all(mine, section.mine, request.open); },
                        [&] { golden_frames = index_all(golden, section.golden, request.open); });
@@ -57,8 +58,10 @@ Result<Matched> index_and_match(const Section& section, const Dump& mine, const 
 void log_matching(const Matched& matched, const Matcher& matcher) {
   int64_t joined = 0, mine_alone = 0, golden_alone = 0;
   for (const PairedNode& node : matched.pairing.nodes)
-    for (const Pair& pair : node.pairs) ++(pair.mine && pair.golden ? joined : pair.mine ? mine_alone : golden_alone);
-  log::info("paired {} tensors by {}; {} only in mine, {} only in golden", joined, matcher.name, mine_alone, golden_alone);
+    for (const Pair& pair : node.pairs)
+      ++(pair.mine && pair.golden ? joined : pair.mine ? mine_alone : golden_alone);
+  log::info("paired {} tensors by {}; {} only in mine, {} only in golden", joined, matcher.name, mine_alone,
+            golden_alone);
   if (joined == 0 && mine_alone > 0 && golden_alone > 0)
     log::warn("no tensor of mine has the name of one of golden; --match position pairs them in order");
 }
@@ -66,10 +69,12 @@ void log_matching(const Matched& matched, const Matcher& matcher) {
 }  // namespace
 
 Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports) {
-  const tbb::global_control threads(tbb::global_control::max_allowed_parallelism, thread_count(request.threads));
+  const tbb::global_control threads(tbb::global_control::max_allowed_parallelism,
+                                    thread_count(request.threads));
   ASSAY_TRY(const Dump mine, open_dump(request.mine, request.open));
   ASSAY_TRY(const Dump golden, open_dump(request.golden, request.open));
-  ASSAY_TRY(const Matcher* const matcher, choose_matcher(mine.layout->name, golden.layout->name, request.matching));
+  ASSAY_TRY(const Matcher* const matcher,
+            choose_matcher(mine.layout->name, golden.layout->name, request.matching));
   ASSAY_TRY(const std::vector<Section> sections, matcher->sections(mine, golden, request.matching));
   const Head head = head_of(request, mine, golden, *matcher);
   Findings findings;
@@ -77,7 +82,8 @@ Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports
   for (const Section& section : sections) {
     const auto matched = index_and_match(section, mine, golden, *matcher, request);
     ASSAY_TRY_DO(check_cancelled());
-    // One broken rank among many is a finding; a dump that is broken as a whole is an error, and has no report.
+    // One broken rank among many is a finding; a dump that is broken as a whole is an error, and has no
+    // report.
     if (!matched && sections.size() == 1) return tl::unexpected<Error>(matched.error());
     if (!std::exchange(begun, true)) {
       ASSAY_TRY_DO(reports.begin(head));
@@ -89,7 +95,8 @@ Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports
       continue;
     }
     if (matched->pairing.nodes.empty())
-      return fail(ErrorKind::not_found, "nothing to compare: {} and {} hold no tensors, or --only and --skip leave none",
+      return fail(ErrorKind::not_found,
+                  "nothing to compare: {} and {} hold no tensors, or --only and --skip leave none",
                   display(mine.root), display(golden.root));
     log_matching(*matched, *matcher);
     findings.open(section.at.text());

@@ -18,7 +18,7 @@ struct CompareRequest {
   const RuleSet* rule_set = &native_rules;
   RuleOptions rules;
   bool fail_fast = false;
-  int threads = 0;        // 0: all cores
+  int threads = 0;  // 0: all cores
   Moment now;
   std::string version;
   std::string command_line;

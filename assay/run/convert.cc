@@ -56,7 +56,8 @@ Result<const Format*> target_of_file(const fs::path& out) {
 }
 
 Result<const Format*> target_of_folder(std::string_view to) {
-  const std::string suffix = to.empty() ? ".npy" : fmt::format("{}{}", to.starts_with('.') ? "" : ".", to_lower(to));
+  const std::string suffix =
+      to.empty() ? ".npy" : fmt::format("{}{}", to.starts_with('.') ? "" : ".", to_lower(to));
   for (const Format* format : formats())
     if (format->write != nullptr &&
         std::find(format->suffixes.begin(), format->suffixes.end(), suffix) != format->suffixes.end())

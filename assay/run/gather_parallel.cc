@@ -15,7 +15,8 @@ namespace {
 using Band = std::shared_ptr<Result<Gathered>>;
 
 // Bands go out in rising order and are merged in rising order, so every thread reads its operands forwards.
-Result<Gathered> pass(const Operand& mine, const Operand& golden, GatherMask needs, int scale, bool may_map, Progress& progress) {
+Result<Gathered> pass(const Operand& mine, const Operand& golden, GatherMask needs, int scale, bool may_map,
+                      Progress& progress) {
   const int64_t total = mine.meta.shape.count();
   const int64_t bytes_per_element = size_of(mine.meta.dtype) + size_of(golden.meta.dtype);
   tbb::enumerable_thread_specific<PairScratch> scratches([may_map] {
@@ -39,7 +40,8 @@ Result<Gathered> pass(const Operand& mine, const Operand& golden, GatherMask nee
   };
   const auto gather = [&](int64_t first) -> Band {
     const int64_t count = std::min(kBandElements, total - first);
-    auto band = std::make_shared<Result<Gathered>>(gather_band(mine, golden, needs, scale, first, count, scratches.local()));
+    auto band = std::make_shared<Result<Gathered>>(
+        gather_band(mine, golden, needs, scale, first, count, scratches.local()));
     progress.done(count * bytes_per_element);
     return band;
   };
@@ -65,8 +67,8 @@ Result<Gathered> pass(const Operand& mine, const Operand& golden, GatherMask nee
 
 }  // namespace
 
-Result<Gathered> gather_parallel(const Operand& mine, const Operand& golden, GatherMask needs, PairScratch& small,
-                                 Progress& progress) {
+Result<Gathered> gather_parallel(const Operand& mine, const Operand& golden, GatherMask needs,
+                                 PairScratch& small, Progress& progress) {
   const int64_t total = mine.meta.shape.count();
   const auto once = [&](bool may_map) -> Result<Gathered> {
     if (total <= kBandElements) {
@@ -86,7 +88,8 @@ Result<Gathered> gather_parallel(const Operand& mine, const Operand& golden, Gat
   const int64_t lost_before = lost_pages();
   Result<Gathered> gathered = once(true);
   if (lost_pages() == lost_before) return gathered;
-  return once(false);  // a file shrank while it was mapped: read it again, and let the read say what is missing
+  return once(
+      false);  // a file shrank while it was mapped: read it again, and let the read say what is missing
 }
 
 }  // namespace assay

@@ -15,18 +15,25 @@ std::vector<std::vector<int32_t>> count_uses(const std::vector<Frame>& frames) {
 }
 
 const Item& item_of(const Indexed& frames, Side side, const ItemId& id) {
-  return frames.frames(side)[static_cast<size_t>(id.frame)].nodes[static_cast<size_t>(id.node)].items[static_cast<size_t>(id.item)];
+  return frames.frames(side)[static_cast<size_t>(id.frame)]
+      .nodes[static_cast<size_t>(id.node)]
+      .items[static_cast<size_t>(id.item)];
 }
 
 }  // namespace
 
 Loader::Loader(const Indexed& frames, const FormatOptions& options)
-    : frames_(frames), options_(options), uses_mine_(count_uses(frames.mine)), uses_golden_(count_uses(frames.golden)) {}
+    : frames_(frames),
+      options_(options),
+      uses_mine_(count_uses(frames.mine)),
+      uses_golden_(count_uses(frames.golden)) {}
 
 const fs::path* Loader::file_of(Side side, const ItemId& id) const {
   const Item& item = item_of(frames_, side, id);
   if (!item.data) return nullptr;
-  return &frames_.frames(side)[static_cast<size_t>(id.frame)].files[static_cast<size_t>(item.data->file)].path;
+  return &frames_.frames(side)[static_cast<size_t>(id.frame)]
+              .files[static_cast<size_t>(item.data->file)]
+              .path;
 }
 
 int64_t Loader::size_of_item(Side side, const ItemId& id) const {
@@ -71,8 +78,8 @@ Result<Loaded> Loader::load(Side side, const ItemId& id) {
   }
   const auto slot = static_cast<size_t>(item.data->slot);
   if (slot >= set->tensors.size())
-    return fail(ErrorKind::bad_format, "{}: holds {} tensors now, tensor {} is wanted; did it change?", display(path),
-                set->tensors.size(), slot + 1);
+    return fail(ErrorKind::bad_format, "{}: holds {} tensors now, tensor {} is wanted; did it change?",
+                display(path), set->tensors.size(), slot + 1);
   const StoredTensor& tensor = set->tensors[slot];
   if (!tensor.data) return tl::unexpected<Error>(tensor.data.error());
   return Loaded{*tensor.data, shared ? std::vector<std::string>{} : set->warnings};

@@ -16,14 +16,15 @@ struct Loaded {
   std::vector<std::string> warnings;
 };
 
-// Opens the tensors of one section. Files that hold several tensors stay open while they are in use, at most kKeptFiles of
-// them; a file with one tensor is opened for it alone. Any thread.
+// Opens the tensors of one section. Files that hold several tensors stay open while they are in use, at most
+// kKeptFiles of them; a file with one tensor is opened for it alone. Any thread.
 class Loader {
  public:
   Loader(const Indexed& frames, const FormatOptions& options);
   Result<Loaded> load(Side side, const ItemId& id);
   const fs::path* file_of(Side side, const ItemId& id) const;  // null for an item without data
-  int64_t size_of_item(Side side, const ItemId& id) const;     // its share of the file's bytes: what reading it may cost
+  int64_t size_of_item(Side side,
+                       const ItemId& id) const;  // its share of the file's bytes: what reading it may cost
 
  private:
   static constexpr size_t kKeptFiles = 256;

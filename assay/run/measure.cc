@@ -26,7 +26,8 @@ using BatchPtr = std::shared_ptr<Batch>;
 
 class Measurer {
  public:
-  Measurer(const Matched& matched, const MetricPlan& metrics, const FormatOptions& options, Progress& progress)
+  Measurer(const Matched& matched, const MetricPlan& metrics, const FormatOptions& options,
+           Progress& progress)
       : matched_(matched), metrics_(metrics), loader_(matched.frames, options), progress_(progress) {}
 
   NodeResult measure_node(const PairedNode& node, PairScratch& scratch) {
@@ -75,7 +76,8 @@ class Measurer {
     };
     if (!item.trouble.empty()) return refuse(Status::unreadable, std::string(item.trouble));
     if (!item.data)
-      return refuse(Status::no_data, fmt::format("{} has no data in {}", item.name, side == Side::mine ? "mine" : "golden"));
+      return refuse(Status::no_data,
+                    fmt::format("{} has no data in {}", item.name, side == Side::mine ? "mine" : "golden"));
     auto loaded = loader_.load(side, *id);
     if (!loaded) return refuse(Status::unreadable, loaded.error().message);
     for (const std::string& warning : loaded->warnings) log::warn("{}", warning);
@@ -96,8 +98,8 @@ class Measurer {
     }
     if (is_complex(mine.meta.dtype) != is_complex(golden.meta.dtype)) {
       row.status = Status::unreadable;
-      row.note = fmt::format("complex against real: {} and {}; convert one of them first", name(mine.meta.dtype),
-                             name(golden.meta.dtype));
+      row.note = fmt::format("complex against real: {} and {}; convert one of them first",
+                             name(mine.meta.dtype), name(golden.meta.dtype));
       return;
     }
     scratch.forget();
@@ -118,8 +120,8 @@ class Measurer {
 
 }  // namespace
 
-Result<void> measure(const Matched& matched, const MetricPlan& metrics, const FormatOptions& options, const RowFlow& flow,
-                     Progress& progress) {
+Result<void> measure(const Matched& matched, const MetricPlan& metrics, const FormatOptions& options,
+                     const RowFlow& flow, Progress& progress) {
   Measurer measurer(matched, metrics, options, progress);
   const std::vector<PairedNode>& nodes = matched.pairing.nodes;
   tbb::enumerable_thread_specific<PairScratch> scratches;
@@ -135,7 +137,8 @@ Result<void> measure(const Matched& matched, const MetricPlan& metrics, const Fo
     auto batch = std::make_shared<Batch>();
     batch->first = next;
     int64_t bytes = 0;
-    while (next < nodes.size() && next - batch->first < kBatchNodes && bytes < kBatchBytes) bytes += measurer.bytes_of(nodes[next++]);
+    while (next < nodes.size() && next - batch->first < kBatchNodes && bytes < kBatchBytes)
+      bytes += measurer.bytes_of(nodes[next++]);
     batch->last = next;
     return batch;
   };
@@ -166,7 +169,8 @@ int64_t bytes_to_read(const Matched& matched) {
   for (const PairedNode& node : matched.pairing.nodes)
     for (const Pair& pair : node.pairs)
       if (pair.mine && pair.golden)
-        bytes += loader.size_of_item(Side::mine, *pair.mine) + loader.size_of_item(Side::golden, *pair.golden);
+        bytes +=
+            loader.size_of_item(Side::mine, *pair.mine) + loader.size_of_item(Side::golden, *pair.golden);
   return bytes;
 }
 

@@ -18,8 +18,8 @@ struct RowFlow {
   std::function<Result<bool>(std::span<const NodeResult>, std::vector<std::string>&&)> write;
 };
 
-Result<void> measure(const Matched& matched, const MetricPlan& metrics, const FormatOptions& options, const RowFlow& flow,
-                     Progress& progress);
+Result<void> measure(const Matched& matched, const MetricPlan& metrics, const FormatOptions& options,
+                     const RowFlow& flow, Progress& progress);
 
 // Bytes that measuring the section will read, for the progress bar.
 int64_t bytes_to_read(const Matched& matched);

@@ -48,7 +48,8 @@ void Progress::draw(int64_t units) {
   const double share = std::clamp(static_cast<double>(units) / static_cast<double>(total_), 0.0, 1.0);
   const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
   const int filled = static_cast<int>(share * kBarWidth);
-  fmt::print(stderr, "\r\033[K{} [{}{}] {:3.0f}%  {:.0f} s left", what_, std::string(static_cast<size_t>(filled), '#'),
+  fmt::print(stderr, "\r\033[K{} [{}{}] {:3.0f}%  {:.0f} s left", what_,
+             std::string(static_cast<size_t>(filled), '#'),
              std::string(static_cast<size_t>(kBarWidth - filled), '.'), share * 100,
              share > 0 ? seconds * (1 - share) / share : 0.0);
 }

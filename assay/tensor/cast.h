@@ -5,7 +5,8 @@
 
 namespace assay {
 
-// Values rounded to nearest even (integers truncate and saturate). Complex to real is refused; real to complex adds zeros.
+// Values rounded to nearest even (integers truncate and saturate). Complex to real is refused; real to
+// complex adds zeros.
 Result<OperandPtr> cast(OperandPtr source, DType to);
 
 }  // namespace assay

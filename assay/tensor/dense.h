@@ -12,8 +12,8 @@ OperandPtr dense_in_file(std::shared_ptr<const File> file, int64_t offset, Tenso
 // Row-major little-endian elements that `bytes` holds (at least meta.byte_size() of them).
 OperandPtr dense_in_memory(std::vector<std::byte> bytes, TensorMeta meta);
 
-// Types of fewer than 8 bits, packed in a file: i4, u4, f4: low nibble first; f6: 4 elements in 3 bytes, low bits first;
-// i2, u2: low bits first; u1: high bit first.
+// Types of fewer than 8 bits, packed in a file: i4, u4, f4: low nibble first; f6: 4 elements in 3 bytes, low
+// bits first; i2, u2: low bits first; u1: high bit first.
 OperandPtr packed_in_file(std::shared_ptr<const File> file, int64_t offset, TensorMeta meta);
 
 // Bytes that `count` packed elements take in a file.
@@ -21,7 +21,8 @@ int64_t packed_size(DType dtype, int64_t count);
 
 // One packed run to one byte per element, and back. For both, element 0 starts at bit 0 of `from`/`to`.
 void unpack(DType dtype, const std::byte* from, int64_t count, std::byte* to);
-void pack(DType dtype, const std::byte* from, int64_t count, std::byte* to);  // zeroes the unused bits of the last byte
+void pack(DType dtype, const std::byte* from, int64_t count,
+          std::byte* to);  // zeroes the unused bits of the last byte
 
 // Big-endian elements made little-endian.
 OperandPtr byte_swapped(OperandPtr source);

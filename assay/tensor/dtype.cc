@@ -57,11 +57,11 @@ constexpr std::pair<std::string_view, DType> kAliases[] = {
     {"float6e3m2", DType::f6e3m2}, {"float6e2m3", DType::f6e2m3},
     {"float4e2m1", DType::f4e2m1}, {"f6e3m2fn", DType::f6e3m2},
     {"f6e2m3fn", DType::f6e2m3},   {"f4e2m1fn", DType::f4e2m1},
-    {"long", DType::i64},
-    {"int", DType::i32},           {"short", DType::i16},
-    {"char", DType::i8},           {"byte", DType::u8},
-    {"boolean", DType::boolean},   {"chalf", DType::c32},
-    {"cfloat", DType::c64},        {"cdouble", DType::c128},
+    {"long", DType::i64},          {"int", DType::i32},
+    {"short", DType::i16},         {"char", DType::i8},
+    {"byte", DType::u8},           {"boolean", DType::boolean},
+    {"chalf", DType::c32},         {"cfloat", DType::c64},
+    {"cdouble", DType::c128},
 };
 
 constexpr std::string_view kPrefixes[] = {"torch.", "numpy.", "np.", "mindspore.", "ml_dtypes.", "ms."};

@@ -134,7 +134,7 @@ TEST(DType, HiFloat8FollowsItsPrefixes) {
       {0x28, 8},        {0x40, 16},      {0x50, 0.0625},        {0x60, 256},   {0x6E, 32768},
       {0x70, 0x1p-8},   {0x01, 0x1p-22}, {0x07, 0x1p-16},       {0x08, 1},     {0x0F, 1.875},
       {0x10, 2},        {0x18, 0.5},     {0x1F, 0.9375},        {0x2F, 15},    {0x37, 0.46875},
-      {0x3F, 0.234375}, {0x7E, 0x1p-15}, {0x7F, 1.5 * 0x1p-15}, {0x4B, 112},    {0x88, -1},
+      {0x3F, 0.234375}, {0x7E, 0x1p-15}, {0x7F, 1.5 * 0x1p-15}, {0x4B, 112},   {0x88, -1},
       {0x81, -0x1p-22}, {0xEE, -32768}};
   for (const auto& [code, value] : vectors)
     EXPECT_TRUE(same(decode_one(DType::hif8, static_cast<uint8_t>(code)), value)) << code;

@@ -20,7 +20,8 @@ std::string Shape::text() const { return fmt::format("[{}]", fmt::join(dims, ", 
 bool same_but_for_ones(const Shape& a, const Shape& b) {
   const auto squeezed = [](const Shape& shape) {
     std::vector<int64_t> dims;
-    std::copy_if(shape.dims.begin(), shape.dims.end(), std::back_inserter(dims), [](int64_t d) { return d != 1; });
+    std::copy_if(shape.dims.begin(), shape.dims.end(), std::back_inserter(dims),
+                 [](int64_t d) { return d != 1; });
     return dims;
   };
   return squeezed(a) == squeezed(b);
@@ -72,7 +73,8 @@ Result<void> Operand::read(int64_t first, int64_t count, std::span<std::byte> ou
 
 Result<std::vector<std::byte>> read_whole(const Operand& operand, int64_t limit) {
   if (operand.meta.byte_size() > limit)
-    return fail(ErrorKind::limit, "a tensor of {} bytes does not fit the memory limit of {} bytes; raise --memory",
+    return fail(ErrorKind::limit,
+                "a tensor of {} bytes does not fit the memory limit of {} bytes; raise --memory",
                 operand.meta.byte_size(), limit);
   std::vector<std::byte> bytes(static_cast<size_t>(operand.meta.byte_size()));
   Scratch scratch;

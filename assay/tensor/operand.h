@@ -14,7 +14,8 @@ namespace assay {
 struct Shape {
   std::vector<int64_t> dims;
 
-  int64_t count() const;  // 1 for a scalar, 0 if any dimension is 0. Precondition: the product fits (formats check it).
+  int64_t count()
+      const;  // 1 for a scalar, 0 if any dimension is 0. Precondition: the product fits (formats check it).
   std::string text() const;  // "[2, 3]"
   friend bool operator==(const Shape&, const Shape&) = default;
 };
@@ -40,12 +41,14 @@ struct Block {
   Bytes bytes() const { return {data, static_cast<size_t>(count * size_of(dtype))}; }
 };
 
-// What an operand remembers for one reader between two calls (a stream, a band of rows). Thrown away by Scratch::forget().
+// What an operand remembers for one reader between two calls (a stream, a band of rows). Thrown away by
+// Scratch::forget().
 struct ReaderState {
   virtual ~ReaderState() = default;
 };
 
-// The memory of one reader of one operand. A thread has its own; the buffers are reused from tensor to tensor.
+// The memory of one reader of one operand. A thread has its own; the buffers are reused from tensor to
+// tensor.
 class Scratch {
  public:
   // At least `bytes` bytes, 64-byte aligned, contents undefined. Valid until the next call on this scratch.
@@ -60,7 +63,9 @@ class Scratch {
   bool may_map = true;
 
  private:
-  struct Free { void operator()(std::byte* memory) const; };
+  struct Free {
+    void operator()(std::byte* memory) const;
+  };
   std::unique_ptr<std::byte, Free> memory_;
   int64_t capacity_ = 0;
   std::deque<Scratch> below_;
@@ -68,8 +73,8 @@ class Scratch {
 
 // Readers ask for blocks of at most this many elements, and mostly in rising order.
 inline constexpr int64_t kBlockElements = int64_t{1} << 16;
-// A reader that works on a part of a large tensor takes runs of this many elements, starting at a multiple of it:
-// an operand that must gather may prepare one such band at a time.
+// A reader that works on a part of a large tensor takes runs of this many elements, starting at a multiple of
+// it: an operand that must gather may prepare one such band at a time.
 inline constexpr int64_t kBandElements = int64_t{1} << 22;
 
 class Operand {
@@ -79,8 +84,8 @@ class Operand {
   Operand(const Operand&) = delete;
   Operand& operator=(const Operand&) = delete;
 
-  // Elements [first, first + count) of the row-major order. The view lives until the next call with the same scratch.
-  // Precondition: 0 <= first, first + count <= meta.shape.count().
+  // Elements [first, first + count) of the row-major order. The view lives until the next call with the same
+  // scratch. Precondition: 0 <= first, first + count <= meta.shape.count().
   virtual Result<Block> block(int64_t first, int64_t count, Scratch& scratch) const = 0;
   // The same, into memory of the caller's (out.size() == count * size_of(dtype)).
   virtual Result<void> read(int64_t first, int64_t count, std::span<std::byte> out, Scratch& scratch) const;
