@@ -51,7 +51,7 @@ struct PairSums {
   double diff = 0, abs_diff = 0;
   double max_abs = -1;  // -1: no finite pair
   int64_t worst = -1;   // index of the first component with that difference; where NaN or Inf stand against
-                       // something else, the first such place: nothing is worse
+                        // something else, the first such place: nothing is worse
   double worst_mine = 0, worst_golden = 0;
 };
 
