@@ -32,6 +32,17 @@ Result<Shape> parse_shape(std::string_view text) {
   return shape;
 }
 
+Result<void> describe_raw(std::string_view dtype, std::string_view shape, FormatOptions& options) {
+  if (!dtype.empty()) {
+    ASSAY_TRY(options.raw_dtype, parse_dtype(dtype));
+  }
+  if (shape.empty()) return {};
+  if (dtype.empty())
+    return fail(ErrorKind::bad_argument, "--shape is for raw files and needs --dtype beside it");
+  ASSAY_TRY(options.raw_shape, parse_shape(shape));
+  return {};
+}
+
 Result<int64_t> parse_memory(std::string_view text) {
   const auto bytes = parse_size(text);
   if (!bytes || *bytes <= 0)

@@ -4,6 +4,7 @@
 
 #include "assay/base/clock.h"
 #include "assay/base/result.h"
+#include "assay/format/format.h"
 #include "assay/tensor/dtype.h"
 #include "assay/tensor/operand.h"
 
@@ -37,9 +38,11 @@ void add_doctor(CLI::App& app, const Context& context, Action& action);
 void add_demo(CLI::App& app, const Context& context, Action& action);
 
 // ----- shared by the commands
-Result<DType> parse_dtype(std::string_view text);     // --dtype bf16
-Result<Shape> parse_shape(std::string_view text);     // --shape 2,3 or [2, 3]; "" is a scalar
-Result<int64_t> parse_memory(std::string_view text);  // --memory 2GiB
+Result<DType> parse_dtype(std::string_view text);  // --dtype bf16
+Result<Shape> parse_shape(std::string_view text);  // --shape 2,3 or [2, 3]; "" is a scalar
+// Flags --dtype and --shape of files without a header; empty texts mean that they were not given.
+Result<void> describe_raw(std::string_view dtype, std::string_view shape, FormatOptions& options);
+Result<int64_t> parse_memory(std::string_view text);                         // --memory 2GiB
 std::vector<std::string> split_list(const std::vector<std::string>& given);  // "a,b" and "c" become a b c
 
 }  // namespace assay::cli

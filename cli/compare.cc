@@ -42,9 +42,14 @@ Result<void> choose_metrics(const CompareFlags& flags, CompareRequest& request) 
   if (names.empty()) names = {"default"};
   ASSAY_TRY(const MetricPlan shown, plan_metrics(names));
   request.shown_columns = shown.columns;
-  for (const std::string& column : columns_needed(request.rules)) names.push_back(column);
+  const std::vector<std::string> needed = columns_needed(request.rules);
+  names.insert(names.end(), needed.begin(), needed.end());
   auto plan = plan_metrics(names);
   if (!plan) return fail(ErrorKind::bad_argument, "in a rule: {}", plan.error().message);
+  for (const std::string& column : needed)  // `worst` is a metric, but a rule needs one of its columns
+    if (std::find(plan->columns.begin(), plan->columns.end(), column) == plan->columns.end())
+      return fail(ErrorKind::bad_argument, "in a rule: '{}' is no column; docs/metrics.md lists them",
+                  column);
   request.metrics = std::move(*plan);
   return {};
 }
@@ -88,14 +93,7 @@ Result<int> run_compare(const CompareFlags& flags, const Context& context) {
   request.open.layout = flags.layout;
   request.open.only = split_list(flags.only);
   request.open.skip = split_list(flags.skip);
-  if (!flags.dtype.empty()) {
-    ASSAY_TRY(request.open.format.raw_dtype, parse_dtype(flags.dtype));
-  }
-  if (!flags.shape.empty()) {
-    if (flags.dtype.empty())
-      return fail(ErrorKind::bad_argument, "--shape is for raw files and needs --dtype beside it");
-    ASSAY_TRY(request.open.format.raw_shape, parse_shape(flags.shape));
-  }
+  ASSAY_TRY_DO(describe_raw(flags.dtype, flags.shape, request.open.format));
   int64_t budget = 0;
   if (!flags.memory.empty()) {
     ASSAY_TRY(budget, parse_memory(flags.memory));

@@ -35,14 +35,7 @@ Result<int> run_inspect(const InspectFlags& flags) {
   request.open.layout = flags.layout;
   request.open.only = split_list(flags.only);
   request.open.skip = split_list(flags.skip);
-  if (!flags.dtype.empty()) {
-    ASSAY_TRY(request.open.format.raw_dtype, parse_dtype(flags.dtype));
-  }
-  if (!flags.shape.empty()) {
-    if (flags.dtype.empty())
-      return fail(ErrorKind::bad_argument, "--shape is for raw files and needs --dtype beside it");
-    ASSAY_TRY(request.open.format.raw_shape, parse_shape(flags.shape));
-  }
+  ASSAY_TRY_DO(describe_raw(flags.dtype, flags.shape, request.open.format));
   // What a file may make us hold at once (an index, a pickle); several threads may do so at the same time.
   request.open.format.memory = memory_budget(0) / static_cast<int64_t>(2 * thread_count(flags.threads));
   request.values = flags.values;

@@ -30,7 +30,7 @@ std::string version_text() {
 
 int complain(std::string_view message) {
   std::fflush(stdout);
-  fmt::print(stderr, "assay: {}\n", message);
+  std::fputs(fmt::format("assay: {}\n", message).c_str(), stderr);  // unlike fmt::print, throws nothing
   return kTrouble;
 }
 
@@ -66,7 +66,12 @@ int run(int argc, char** argv) {
   } catch (const CLI::Success& done) {  // --help, --version
     return finish(app.exit(done));
   } catch (const CLI::ParseError& error) {
-    return complain(fmt::format("{}; see 'assay --help'", error.what()));
+    const bool names_command = argc > 1 && argv[1][0] != '-';
+    if (names_command &&
+        app.get_subcommands([&](CLI::App* each) { return each->get_name() == argv[1]; }).empty())
+      return complain(fmt::format("there is no command '{}'; see 'assay --help'", printable(argv[1])));
+    return complain(fmt::format("{}; see 'assay{} --help'", error.what(),
+                                names_command ? " " + std::string(argv[1]) : ""));
   }
   if (verbose) log::set_level(log::Level::debug);
   const Result<int> code = action();

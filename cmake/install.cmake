@@ -1,5 +1,6 @@
 # The installed tree holds no absolute path: it may be moved as a whole.
 include(GNUInstallDirs)
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # a package needs no tests
 install(TARGETS assay RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES cli/completion/assay.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME assay)
 install(FILES cli/completion/_assay DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)

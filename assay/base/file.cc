@@ -114,6 +114,11 @@ void File::will_need(int64_t offset, int64_t length) const {
   ::posix_fadvise(descriptor_, offset, length, POSIX_FADV_WILLNEED);
 }
 
+int64_t File::current_size() const {
+  struct stat status {};
+  return ::fstat(descriptor_, &status) == 0 ? status.st_size : 0;
+}
+
 const Mapping* File::mapping() const {
   std::call_once(mapped_, [this] { mapping_ = Mapping::make(descriptor_, size_); });
   return mapping_.get();

@@ -37,6 +37,7 @@ class File {
   void will_need(int64_t offset, int64_t length) const;
   // The file in the address space, made when first asked for; null where that cannot be. See base/mapping.h.
   const Mapping* mapping() const;
+  int64_t current_size() const;  // now; 0 if that cannot be told
 
  private:
   File(fs::path path, int descriptor, int64_t size);

@@ -86,6 +86,11 @@ Mapping::~Mapping() {
 
 bool Mapping::broken() const { return slots[slot_].broken.load(std::memory_order_relaxed); }
 
+void Mapping::note_loss() const {
+  slots[slot_].broken.store(true);
+  lost.fetch_add(1);
+}
+
 int64_t lost_pages() { return lost.load(); }
 
 std::optional<Bytes> MappedWindow::view(int64_t offset, int64_t length) {
@@ -102,14 +107,17 @@ std::optional<Bytes> MappedWindow::view(int64_t offset, int64_t length) {
     begin_ = first;
     end_ = until;
   }
+  viewed_end_ = std::max(viewed_end_, offset + length);
   return Bytes(mapping->data() + offset, static_cast<size_t>(length));
 }
 
 void MappedWindow::drop() {
-  if (end_ > begin_)
-    ::madvise(const_cast<std::byte*>(file_->mapping()->data()) + begin_, static_cast<size_t>(end_ - begin_),
-              MADV_DONTNEED);
-  begin_ = end_ = 0;
+  if (end_ <= begin_) return;
+  // Behind the end of a file that shrank, the rest of its last page reads as zeros without a signal.
+  if (file_->current_size() < viewed_end_) file_->mapping()->note_loss();
+  ::madvise(const_cast<std::byte*>(file_->mapping()->data()) + begin_, static_cast<size_t>(end_ - begin_),
+            MADV_DONTNEED);
+  begin_ = end_ = viewed_end_ = 0;
 }
 
 }  // namespace assay

@@ -26,7 +26,8 @@ class Mapping {
 
   const std::byte* data() const { return data_; }
   int64_t size() const { return size_; }
-  bool broken() const;  // a page of it was lost
+  bool broken() const;     // a page of it was lost
+  void note_loss() const;  // the file was found to be shorter than what was seen of it
 
  private:
   Mapping(const std::byte* data, int64_t size, size_t slot) : data_(data), size_(size), slot_(slot) {}
@@ -53,6 +54,7 @@ class MappedWindow {
   void drop();
   std::shared_ptr<const File> file_;
   int64_t begin_ = 0, end_ = 0;  // resident
+  int64_t viewed_end_ = 0;       // how far a reader was let see
 };
 
 }  // namespace assay

@@ -26,6 +26,7 @@ Result<Frame> index_single(const FrameInfo& info, const OpenOptions& options) {
   ASSAY_TRY(TensorSet set, open_tensors(path, options.format));
   Frame frame;
   frame.at = info.at;
+  frame.is_file = true;
   frame.warnings = std::move(set.warnings);
   std::error_code ignored;
   const auto size = fs::file_size(path, ignored);

@@ -10,7 +10,7 @@ namespace {
 
 using Kind = PickleValue::Kind;
 
-constexpr int64_t kStepCost = 64, kTensorCost = 512;  // bytes, roughly what a step and a tensor take
+constexpr int64_t kStepCost = 64, kTensorCost = 4096;  // bytes, roughly what a step and a tensor take
 constexpr size_t kMaxWarnings = 16;
 
 // A container on the way to the current value.

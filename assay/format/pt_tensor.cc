@@ -133,6 +133,13 @@ Result<OperandPtr> PtTensorMaker::from_storage(const PickleValue& arguments, boo
   if (items.size() < (typed ? 7U : 4U)) return bad("is rebuilt from {} arguments, too few", items.size());
   const auto id = storage_id(graph_, graph_[items[0]]);
   if (!id) return bad("has no storage that we know");
+  // torch 2 saves x.conj() and x.neg() as their storage and a flag behind the other arguments.
+  const size_t flags = typed ? 7 : 6;
+  if (items.size() > flags && graph_[items[flags]].kind == Kind::dict)
+    for (const PickleRef ref : graph_[items[flags]].items)
+      if (is_string(graph_[ref]) && (graph_[ref].text == "conj" || graph_[ref].text == "neg"))
+        return fail(ErrorKind::unsupported, "is a view with its {} bit set; save it with .resolve_{}()",
+                    graph_[ref].text == "conj" ? "conjugate" : "negative", graph_[ref].text);
   std::optional<DType> dtype = id->dtype;
   if (typed) {
     dtype = find_torch_dtype(graph_[items[6]].text);

@@ -63,8 +63,9 @@ Result<Pairing> match_by_name(const Indexed& frames, const MatchOptions&) {
   PairingBuilder builder(frames);
   join_same_names(builder);
   join_same_stems(builder);
-  if (builder.joined() == 0 && builder.items(Side::mine).size() == 1 &&
-      builder.items(Side::golden).size() == 1)
+  const auto is_file = [](const std::vector<Frame>& side) { return side.size() == 1 && side[0].is_file; };
+  if (is_file(frames.mine) && is_file(frames.golden) && builder.joined() == 0 &&
+      builder.items(Side::mine).size() == 1 && builder.items(Side::golden).size() == 1)
     builder.join(0, 0, Why::only_one_each);
   return builder.finish();
 }

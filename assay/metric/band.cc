@@ -13,7 +13,8 @@
 namespace assay {
 namespace {
 
-constexpr int kScale = 512;  // half the exponent range of f64
+constexpr double kSafeSize =
+    0x1p400;  // squares of values between this and its inverse can be summed as they are
 
 template <class Update>
 Result<void> for_each_block(const Operand& operand, Scratch& scratch, Update update) {
@@ -45,40 +46,34 @@ Result<Gathered> gather_band(const Operand& mine, const Operand& golden, GatherM
 Result<Gathered> gather_pair(const Operand& mine, const Operand& golden, GatherMask needs,
                              PairScratch& scratch) {
   const int64_t total = mine.meta.shape.count();
-  const auto pass = [&](int scale) -> Result<Gathered> {
+  const auto pass = [&](GatherMask wanted, int scale) -> Result<Gathered> {
     scratch.forget();
     ASSAY_TRY(Gathered all,
-              gather_band(mine, golden, needs, scale, 0, std::min(kBandElements, total), scratch));
+              gather_band(mine, golden, wanted, scale, 0, std::min(kBandElements, total), scratch));
     for (int64_t first = kBandElements; first < total; first += kBandElements) {
-      ASSAY_TRY(const Gathered band, gather_band(mine, golden, needs, scale, first,
+      ASSAY_TRY(const Gathered band, gather_band(mine, golden, wanted, scale, first,
                                                  std::min(kBandElements, total - first), scratch));
       all.merge(band);
     }
     return all;
   };
-  ASSAY_TRY(Gathered gathered, pass(0));
+  ASSAY_TRY(Gathered gathered, pass(needs, 0));
   if (const int scale = better_scale(gathered)) {
-    ASSAY_TRY(gathered, pass(scale));
+    ASSAY_TRY(const Gathered scaled, pass(gather::sums | gather::means, scale));
+    gathered.take_sums(scaled);
   }
   ASSAY_TRY_DO(add_checksums(mine, golden, needs, scratch, gathered));
   return gathered;
 }
 
 int better_scale(const Gathered& gathered) {
+  const auto is_double = [](DType dtype) { return component(dtype) == DType::f64; };
   const PairSums& p = gathered.pair;
-  if (p.scale != 0 || (gathered.mine_dtype != DType::f64 && gathered.golden_dtype != DType::f64 &&
-                       gathered.mine_dtype != DType::c128 && gathered.golden_dtype != DType::c128))
-    return 0;
-  if (!std::isfinite(p.mine.sum_squares) || !std::isfinite(p.golden.sum_squares) ||
-      !std::isfinite(p.diff_squares))
-    return -kScale;
-  const auto vanished = [](const SideSums& side) {
-    const double largest = std::max(std::abs(side.min), std::abs(side.max));
-    return largest > 0 && std::isfinite(largest) && largest < 0x1p-450;
-  };
-  const auto is_zero = [](const SideSums& side) { return side.min == 0 && side.max == 0; };
-  const bool mine = vanished(p.mine), golden = vanished(p.golden);
-  return (mine && (golden || is_zero(p.golden))) || (golden && is_zero(p.mine)) ? kScale : 0;
+  if (p.finite == 0 || (!is_double(gathered.mine_dtype) && !is_double(gathered.golden_dtype))) return 0;
+  const double largest =
+      std::max({std::abs(p.mine.min), std::abs(p.mine.max), std::abs(p.golden.min), std::abs(p.golden.max)});
+  if (largest == 0 || (largest < kSafeSize && largest > 1 / kSafeSize)) return 0;
+  return -std::ilogb(largest);  // brings the largest value close to 1
 }
 
 Result<std::string> crc32_of(const Operand& operand, Scratch& scratch) {

@@ -1,9 +1,12 @@
 #include "assay/metric/families.h"
 
+#include <cmath>
+
 namespace assay {
 namespace {
 
 double per_finite(const Gathered& g, double sum) { return sum / static_cast<double>(g.pair.finite); }
+double unscaled(const Gathered& g, double value) { return std::ldexp(value, -g.pair.scale); }
 bool any(const Gathered& g) { return g.pair.finite > 0; }
 
 }  // namespace
@@ -19,7 +22,7 @@ const Metric mean_abs_metric{"mean_abs",
                              true,
                              "mean |m-g|",
                              [](const Gathered& g, std::span<Value> out) {
-                               out[0] = number_or_absent(per_finite(g, g.pair.abs_diff), any(g));
+                               out[0] = number_or_absent(unscaled(g, per_finite(g, g.pair.abs_diff)), any(g));
                              }};
 
 const Metric bias_metric{"bias",
@@ -28,7 +31,7 @@ const Metric bias_metric{"bias",
                          false,
                          "mean of m-g, with its sign",
                          [](const Gathered& g, std::span<Value> out) {
-                           out[0] = number_or_absent(per_finite(g, g.pair.diff), any(g));
+                           out[0] = number_or_absent(unscaled(g, per_finite(g, g.pair.diff)), any(g));
                          }};
 
 // Elements where golden is zero and mine is not have no relative error; rel_undefined counts them.
@@ -39,7 +42,7 @@ const Metric max_rel_metric{
     false,
     "largest |m-g| / |g| where g is not zero, and how many are left out (g zero, m not)",
     [](const Gathered& g, std::span<Value> out) {
-      out[0] = number_or_absent(g.relative.max, any(g));
+      out[0] = number_or_absent(g.relative.max, g.relative.counted > 0);
       out[1] = g.relative.zero_golden;
     }};
 
@@ -49,7 +52,8 @@ const Metric mean_rel_metric{"mean_rel",
                              false,
                              "mean |m-g| / |g| where g is not zero",
                              [](const Gathered& g, std::span<Value> out) {
-                               out[0] = number_or_absent(per_finite(g, g.relative.sum), any(g));
+                               out[0] =
+                                   number_or_absent(per_finite(g, g.relative.sum), g.relative.counted > 0);
                              }};
 
 // msit: elements with |g| <= 2^-23 count as 0, also for absolute errors; means over all elements.

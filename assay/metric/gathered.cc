@@ -46,6 +46,7 @@ void merge_relative(RelativeSums& into, const RelativeSums& later) {
   into.max_msprobe = std::max(into.max_msprobe, later.max_msprobe);
   into.max = std::max(into.max, later.max);
   into.sum += later.sum;
+  into.counted += later.counted;
   into.zero_golden += later.zero_golden;
   into.under_1e3 += later.under_1e3;
   into.under_5e3 += later.under_5e3;
@@ -118,6 +119,19 @@ void SoftmaxSums::merge(const SoftmaxSums& later) {
   cross = cross * old_weight + later.cross * new_weight;
   mine_peak = mine_top;
   golden_peak = golden_top;
+}
+
+void Gathered::take_sums(const Gathered& scaled) {
+  const PairSums& from = scaled.pair;
+  pair.scale = from.scale;
+  pair.dot = from.dot;
+  pair.diff_squares = from.diff_squares;
+  pair.diff = from.diff;
+  pair.abs_diff = from.abs_diff;
+  pair.mine.sum = from.mine.sum;
+  pair.mine.sum_squares = from.mine.sum_squares;
+  pair.golden.sum = from.golden.sum;
+  pair.golden.sum_squares = from.golden.sum_squares;
 }
 
 void Gathered::merge(const Gathered& later) {

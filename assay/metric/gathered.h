@@ -31,8 +31,8 @@ inline constexpr GatherMask md5 = 256;
 // One side. Sums and extremes run over its finite elements where the other side is finite too ("the finite
 // part").
 struct SideSums {
-  double sum = 0;
-  double sum_squares = 0;  // scaled as PairSums says
+  double sum = 0;  // scaled, as PairSums says
+  double sum_squares = 0;
   double min = std::numeric_limits<double>::infinity();
   double max = -std::numeric_limits<double>::infinity();
   int64_t nans = 0, infs = 0;
@@ -44,8 +44,8 @@ struct PairSums {
   int64_t finite = 0;              // pairs where both are finite: what everything below is measured on
   int64_t equal = 0;               // equal values (0 == -0), or NaN against NaN, or the same infinity
   int64_t nonfinite_mismatch = 0;  // NaN or Inf on one side only, or another one on the other side
-  // Products and squares are those of the values times 2^scale: 0 but for f64 data so large or small that
-  // they would overflow or vanish.
+  // All sums, here and of the two sides, are those of the values times 2^scale (products and squares:
+  // 2^2scale). 0 but for f64 data so large or small that their squares would overflow or vanish.
   int scale = 0;
   double dot = 0, diff_squares = 0;
   double diff = 0, abs_diff = 0;
@@ -61,6 +61,7 @@ struct RelativeSums {
   double max_abs_msit = 0, sum_abs_msit = 0;  // |mine - golden| under the same mask
   double max_msprobe = 0;                     // golden == 0: |mine| / 2^-52 where mine differs from 0
   double max = 0, sum = 0;                    // ours: pairs with golden == 0 are left out …
+  int64_t counted = 0;                        // pairs with golden != 0
   int64_t zero_golden = 0;                    // … and counted, where mine is not zero as well
   int64_t under_1e3 = 0, under_5e3 = 0;       // r < 0.001, r < 0.005, with msprobe's rule for golden == 0
 };
@@ -114,7 +115,8 @@ struct Gathered {
   SoftmaxSums softmax;
   std::string mine_crc32, golden_crc32, mine_md5, golden_md5;
 
-  void merge(const Gathered& later);  // `later` covers the elements behind ours
+  void merge(const Gathered& later);       // `later` covers the elements behind ours
+  void take_sums(const Gathered& scaled);  // of the same elements, gathered with another scale
 };
 
 }  // namespace assay

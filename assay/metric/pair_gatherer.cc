@@ -62,7 +62,7 @@ PairGatherer::PairGatherer(DType mine, DType golden, GatherMask needs, int64_t f
             : is_integer(mine_) && is_integer(golden_) && (is_wide_integer(mine_) || is_wide_integer(golden_))
                 ? Work::integers
                 : Work::f64),
-      factor_(std::ldexp(1.0, scale)),
+      scale_(scale),
       next_(first),
       buffers_(std::make_unique_for_overwrite<Buffers>()) {
   out_.mine_dtype = mine;
@@ -138,17 +138,19 @@ void PairGatherer::add_f32(const std::byte* mine, const std::byte* golden, int64
   add_core(m.core, left);
 
   if (needs_ & gather::relative) {
-    if (!m.relative_done) {
-      const bool fits = m.core.max_abs <= static_cast<double>(std::numeric_limits<float>::max());
-      if (!fits) {
-        std::copy(a, a + n, t.wide_a);
-        std::copy(b, b + n, t.wide_b);
-      }
-      m.relative = fits ? tile::relative(a, b, n) : tile::relative(t.wide_a, t.wide_b, nullptr, n, 1);
-      m.relative.under_1e3 -= n - left;  // a pair that was set aside looks like 0 against 0
-      m.relative.under_5e3 -= n - left;
+    const bool overflows = (m.relative_done && !std::isfinite(m.relative.max)) ||
+                           m.core.max_abs > static_cast<double>(std::numeric_limits<float>::max());
+    if (!m.relative_done && !overflows) {
+      m.relative = tile::relative(a, b, n);
       golden_has_small_ = true;
     }
+    if (overflows || !std::isfinite(m.relative.max)) {  // a difference or a quotient that f32 cannot hold
+      std::copy(a, a + n, t.wide_a);
+      std::copy(b, b + n, t.wide_b);
+      m.relative = tile::relative(t.wide_a, t.wide_b, nullptr, n);
+    }
+    m.relative.under_1e3 -= n - left;  // a pair that was set aside looks like 0 against 0
+    m.relative.under_5e3 -= n - left;
     add_relative(m.relative);
   }
   if (needs_ & gather::softmax) softmax_of_finite(a, b, n, m.core, all_finite);
@@ -186,11 +188,13 @@ void PairGatherer::add_f64(const std::byte* mine, const std::byte* golden, int64
       t.d[i] = static_cast<double>(at(mine_, mine, t.wide_a, i) - at(golden_, golden, t.wide_b, i));
     d = t.d;
   }
-  if (factor_ != 1)
+  if (scale_ != 0) {  // in two steps: 2^scale itself may be too large for a double
+    const double half = std::ldexp(1.0, scale_ / 2), rest = std::ldexp(1.0, scale_ - scale_ / 2);
     for (int64_t i = 0; i < n; ++i) {
-      t.wide_a[i] *= factor_;
-      t.wide_b[i] *= factor_;
+      t.wide_a[i] = t.wide_a[i] * half * rest;
+      t.wide_b[i] = t.wide_b[i] * half * rest;
     }
+  }
   const double* a = t.wide_a;
   const double* b = t.wide_b;
   tile::Core core = tile::measure(a, b, d, n);
@@ -206,27 +210,12 @@ void PairGatherer::add_f64(const std::byte* mine, const std::byte* golden, int64
     extremes_of_finite(a, b, n, core);
   }
   find_worst(a, b, d, n, core.max_abs);
-  const double back = 1 / factor_;
-  for (double* linear : {&core.sum_a, &core.sum_b, &core.diff, &core.abs_diff, &core.max_abs, &core.min_a,
-                         &core.max_a, &core.min_b, &core.max_b})
-    *linear *= back;
   add_core(core, left);
-
   if (needs_ & gather::relative) {
-    tile::Relative r = tile::relative(a, b, d, n, factor_);
-    r.max_abs_msit *= back;
-    r.sum_abs_msit *= back;
+    tile::Relative r = tile::relative(a, b, d, n);
     r.under_1e3 -= n - left;
     r.under_5e3 -= n - left;
     add_relative(r);
-  }
-  if (factor_ != 1) {  // what follows wants the values themselves
-    for (int64_t i = 0; i < n; ++i) {
-      t.clean_wide_a[i] = a[i] * back;
-      t.clean_wide_b[i] = b[i] * back;
-    }
-    a = t.clean_wide_a;
-    b = t.clean_wide_b;
   }
   if (needs_ & gather::softmax) softmax_of_finite(a, b, n, core, all_finite);
   if (needs_ & gather::quantiles) {
@@ -285,13 +274,13 @@ void PairGatherer::add_core(const tile::Core& core, int64_t finite) {
 template <class T>
 void PairGatherer::find_worst(const T* a, const T* b, const double* d, int64_t n, double max_abs) {
   PairSums& p = out_.pair;
-  if (p.nonfinite_mismatch > 0 || max_abs == 0 || !(max_abs / factor_ > p.max_abs)) return;
+  if (p.nonfinite_mismatch > 0 || max_abs == 0 || !(max_abs > p.max_abs)) return;
   for (int64_t i = 0; i < n; ++i) {
     const double size = std::abs(d != nullptr ? d[i] : static_cast<double>(a[i]) - static_cast<double>(b[i]));
     if (size != max_abs) continue;
     p.worst = next_ + i;
-    p.worst_mine = static_cast<double>(a[i]) / factor_;
-    p.worst_golden = static_cast<double>(b[i]) / factor_;
+    p.worst_mine = static_cast<double>(a[i]);
+    p.worst_golden = static_cast<double>(b[i]);
     return;
   }
 }
@@ -371,6 +360,7 @@ void PairGatherer::add_relative(const tile::Relative& r) {
   s.max_msprobe = std::max(s.max_msprobe, r.max_msprobe);
   s.under_1e3 += r.under_1e3;
   s.under_5e3 += r.under_5e3;
+  s.counted += r.counted;
   s.zero_golden += r.zero_golden;
 }
 

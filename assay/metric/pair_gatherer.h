@@ -59,7 +59,7 @@ class PairGatherer {
   const DType mine_, golden_, ulp_dtype_;  // component types
   const GatherMask needs_;
   const Work work_;
-  const double factor_;            // 2^scale
+  const int scale_;
   int64_t next_;                   // index of the next component
   bool golden_has_small_ = false;  // the last tile had: try the careful pass first
   std::unique_ptr<Buffers> buffers_;

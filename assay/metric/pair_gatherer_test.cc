@@ -202,6 +202,41 @@ TEST(PairGatherer, ExtremeMagnitudes) {
   expect_like_reference(*narrowed(DType::f32, tiny), *narrowed(DType::f32, twice), 3e-7);
 }
 
+std::vector<Value> measured(const std::vector<double>& mine, const std::vector<double>& golden, DType dtype,
+                            std::vector<std::string> names) {
+  const auto plan = plan_metrics(names);
+  return plan->finish(gather_all(*narrowed(dtype, mine), *narrowed(dtype, golden), plan->needs));
+}
+
+TEST(PairGatherer, TheLargestAndTheSmallestDoubles) {
+  auto huge = measured({1.7e308, 1.7e308, 1.7e308}, {1.7e308, 1.7e308, 1.6e308}, DType::f64,
+                       {"rel_l2", "cosine", "mean_abs"});
+  EXPECT_NEAR(std::get<double>(huge[0]), 0.1 / std::sqrt(1.7 * 1.7 * 2 + 1.6 * 1.6), 1e-12);
+  EXPECT_NEAR(std::get<double>(huge[1]), 0.99962, 1e-4);
+  EXPECT_NEAR(std::get<double>(huge[2]) / 1e307, 1.0 / 3, 1e-9);
+  const auto tiny = measured({1e-320, 1e-320}, {2e-320, 2e-320}, DType::f64, {"rel_l2", "cosine"});
+  EXPECT_NEAR(std::get<double>(tiny[0]), 0.5, 1e-3);
+  EXPECT_NEAR(std::get<double>(tiny[1]), 1, 1e-12);
+}
+
+TEST(PairGatherer, AScaledPassLeavesWhatIsExactAlone) {
+  const auto values = measured({1e200, 1e-200, 2}, {1e200, -1e-200, 2}, DType::f64,
+                               {"max_abs", "equal", "mine_min", "worst"});
+  EXPECT_EQ(std::get<double>(values[0]), 2e-200);
+  EXPECT_EQ(std::get<int64_t>(values[1]), 2);
+  EXPECT_EQ(std::get<double>(values[3]), 1e-200);
+  EXPECT_EQ(std::get<int64_t>(values[7]), 1);
+}
+
+TEST(PairGatherer, RelativeErrorsWithoutAValueAreAbsentAndNeverInfinite) {
+  const auto none = measured({1, 1}, {0, 0}, DType::f32, {"max_rel", "mean_rel"});
+  EXPECT_TRUE(std::holds_alternative<std::monostate>(none[0]));
+  EXPECT_EQ(std::get<int64_t>(none[1]), 2);
+  EXPECT_TRUE(std::holds_alternative<std::monostate>(none[2]));
+  const auto large = measured({1e30, 1}, {1e-30, 1}, DType::f32, {"max_rel"});
+  EXPECT_NEAR(std::get<double>(large[0]) / 1e60, 1, 1e-6);
+}
+
 TEST(PairGatherer, SixtyFourBitIntegersAreComparedExactly) {
   const std::vector<int64_t> mine = {16777217, (int64_t{1} << 62) + 1, -3,
                                      std::numeric_limits<int64_t>::max()};

@@ -9,7 +9,7 @@ void describe(const Gathered& g, const SideSums& side, std::span<Value> out) {
   if (g.pair.finite == 0) return;
   out[0] = side.min;
   out[1] = side.max;
-  out[2] = side.sum / static_cast<double>(g.pair.finite);
+  out[2] = std::ldexp(side.sum / static_cast<double>(g.pair.finite), -g.pair.scale);
   out[3] = std::ldexp(std::sqrt(side.sum_squares), -g.pair.scale);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace assay {
 
@@ -64,8 +65,9 @@ const Metric sqnr_metric{"sqnr",
                          "signal to quantisation noise ratio in dB",
                          [](const Gathered& g, std::span<Value> out) {
                            const double dd = g.pair.diff_squares, bb = g.pair.golden.sum_squares;
-                           out[0] = number_or_absent(10 * std::log10(bb / dd),
-                                                     g.pair.finite > 0 && (bb > 0 || dd > 0));
+                           out[0] = number_or_absent(
+                               dd == 0 ? std::numeric_limits<double>::infinity() : 10 * std::log10(bb / dd),
+                               g.pair.finite > 0);
                          }};
 
 // p = softmax(g), q = softmax(m) over all elements: Σ p (ln p - ln q) = Σ p (g - m) + ln Zm - ln Zg.

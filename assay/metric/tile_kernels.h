@@ -29,6 +29,7 @@ struct Relative {                             // r = |a-b| / |b|
   double max_abs_msit = 0, sum_abs_msit = 0;  // |a-b| under the same mask
   double max_msprobe = 0;                     // |a| / 2^-52 where b == 0
   int64_t under_1e3 = 0, under_5e3 = 0;
+  int64_t counted = 0;      // b != 0
   int64_t zero_golden = 0;  // b == 0, a != 0
 };
 
@@ -62,8 +63,7 @@ Core measure(const double* a, const double* b, const double* d, int64_t n);
 
 // Relative errors with every special case. The f32 one requires that no |a - b| overflows f32.
 Relative relative(const float* a, const float* b, int64_t n);
-// factor: a and b (not d) are the values times this power of two.
-Relative relative(const double* a, const double* b, const double* d, int64_t n, double factor);
+Relative relative(const double* a, const double* b, const double* d, int64_t n);
 
 // What the patterns of two f16 or two bf16 tiles tell without arithmetic. All elements must be finite.
 struct Patterns16 {

@@ -52,7 +52,7 @@ std::vector<unsigned char> all_results(const Sample& s, size_t shift) {
   }
   append(out, measure(s.wide_a.data() + shift, s.wide_b.data() + shift, nullptr, n));
   append(out, relative(a, b, n));
-  append(out, relative(s.wide_a.data() + shift, s.wide_b.data() + shift, nullptr, n, 1));
+  append(out, relative(s.wide_a.data() + shift, s.wide_b.data() + shift, nullptr, n));
   append(out, softmax(a, b, n, 1e12, 1e12));
   append(out, softmax(s.wide_a.data() + shift, s.wide_b.data() + shift, n, 1e10, 1e10));
   std::vector<uint16_t> half(s.a.size()), other(s.a.size());

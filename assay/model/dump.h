@@ -69,6 +69,7 @@ struct FileEntry {
 
 struct Frame {
   At at;
+  bool is_file = false;  // a single file, whose tensors may have any names
   std::vector<Node> nodes;
   std::vector<FileEntry> files;
   StringPool strings;

@@ -114,7 +114,7 @@ Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports
       stopped = request.fail_fast && (now.failed > 0 || now.errors > 0);
       return !stopped;
     };
-    ASSAY_TRY_DO(measure(*matched, request.metrics, request.open.format, flow, progress));
+    ASSAY_TRY_DO(measure(*matched, request.metrics, request.open.format, flow, request.fail_fast, progress));
     if (stopped) break;
   }
   CompareOutcome outcome;

@@ -79,7 +79,9 @@ Result<Gathered> gather_parallel(const Operand& mine, const Operand& golden, Gat
     }
     ASSAY_TRY(Gathered gathered, pass(mine, golden, needs, 0, may_map, progress));
     if (const int scale = better_scale(gathered)) {
-      ASSAY_TRY(gathered, pass(mine, golden, needs, scale, may_map, progress));
+      ASSAY_TRY(const Gathered scaled,
+                pass(mine, golden, gather::sums | gather::means, scale, may_map, progress));
+      gathered.take_sums(scaled);
     }
     small.forget();
     ASSAY_TRY_DO(add_checksums(mine, golden, needs, small, gathered));
@@ -87,6 +89,7 @@ Result<Gathered> gather_parallel(const Operand& mine, const Operand& golden, Gat
   };
   const int64_t lost_before = lost_pages();
   Result<Gathered> gathered = once(true);
+  small.forget();  // a window on a mapping notices a shorter file when it closes
   if (lost_pages() == lost_before) return gathered;
   return once(
       false);  // a file shrank while it was mapped: read it again, and let the read say what is missing

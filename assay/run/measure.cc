@@ -80,7 +80,8 @@ class Measurer {
                     fmt::format("{} has no data in {}", item.name, side == Side::mine ? "mine" : "golden"));
     auto loaded = loader_.load(side, *id);
     if (!loaded) return refuse(Status::unreadable, loaded.error().message);
-    for (const std::string& warning : loaded->warnings) log::warn("{}", warning);
+    if (!item.meta)  // else the file was opened while indexing, and has warned already
+      for (const std::string& warning : loaded->warnings) log::warn("{}", warning);
     facts.meta = loaded->data->meta;
     return loaded->data;
   }
@@ -121,10 +122,11 @@ class Measurer {
 }  // namespace
 
 Result<void> measure(const Matched& matched, const MetricPlan& metrics, const FormatOptions& options,
-                     const RowFlow& flow, Progress& progress) {
+                     const RowFlow& flow, bool one_by_one, Progress& progress) {
   Measurer measurer(matched, metrics, options, progress);
   const std::vector<PairedNode>& nodes = matched.pairing.nodes;
   tbb::enumerable_thread_specific<PairScratch> scratches;
+  const size_t most = one_by_one ? 1 : kBatchNodes;
   std::atomic<bool> stop{false};
   std::optional<Error> error;
   size_t next = 0;
@@ -137,7 +139,7 @@ Result<void> measure(const Matched& matched, const MetricPlan& metrics, const Fo
     auto batch = std::make_shared<Batch>();
     batch->first = next;
     int64_t bytes = 0;
-    while (next < nodes.size() && next - batch->first < kBatchNodes && bytes < kBatchBytes)
+    while (next < nodes.size() && next - batch->first < most && bytes < kBatchBytes)
       bytes += measurer.bytes_of(nodes[next++]);
     batch->last = next;
     return batch;

@@ -18,8 +18,9 @@ struct RowFlow {
   std::function<Result<bool>(std::span<const NodeResult>, std::vector<std::string>&&)> write;
 };
 
+// one_by_one: every node is written by itself, so that an early end leaves nothing behind it.
 Result<void> measure(const Matched& matched, const MetricPlan& metrics, const FormatOptions& options,
-                     const RowFlow& flow, Progress& progress);
+                     const RowFlow& flow, bool one_by_one, Progress& progress);
 
 // Bytes that measuring the section will read, for the progress bar.
 int64_t bytes_to_read(const Matched& matched);
