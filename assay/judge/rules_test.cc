@@ -1,6 +1,7 @@
 #include "assay/judge/judge.h"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -49,7 +50,7 @@ TEST(ParseRule, ExplainsMistakes) {
 
 class ReadRules : public testing::Test {
  protected:
-  ReadRules() : path_(fs::path(testing::TempDir()) / "assay_rules_test.yaml") {}
+  ReadRules() : path_(fs::path(testing::TempDir()) / fmt::format("assay_rules_test_{}.yaml", ::getpid())) {}
   ~ReadRules() override { fs::remove(path_); }
 
   Result<std::vector<Rule>> read(std::string_view text) {

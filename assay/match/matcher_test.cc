@@ -36,10 +36,12 @@ std::vector<Names> one_each(const Names& names) {
 }
 
 // "mine|golden why" per row, nodes apart by "/".
-Names rows(const Matcher& matcher, const std::vector<Names>& mine, const std::vector<Names>& golden) {
+Names rows(const Matcher& matcher, const std::vector<Names>& mine, const std::vector<Names>& golden,
+           bool are_files = false) {
   Matched matched;
   matched.frames.mine.push_back(frame_of(mine));
   matched.frames.golden.push_back(frame_of(golden));
+  matched.frames.mine[0].is_file = matched.frames.golden[0].is_file = are_files;
   auto pairing = matcher.match(matched.frames, {});
   EXPECT_TRUE(pairing);
   matched.pairing = std::move(*pairing);
@@ -100,8 +102,10 @@ TEST(ByName, DoesNotGuessAmongSeveralOfOneStem) {
   EXPECT_THAT(by_name({"x.npy"}, {"x.npz", "x.pt"}), ElementsAre("-|x.npz", "-|x.pt", "x.npy|-"));
 }
 
-TEST(ByName, PairsTheOnlyItemOfEachSide) {
-  EXPECT_THAT(by_name({"mine.npy"}, {"golden.pt"}), ElementsAre("mine.npy|golden.pt"));
+TEST(ByName, PairsTheOnlyItemOfTwoFiles) {
+  EXPECT_THAT(rows(name_matcher, {{"mine.npy"}}, {{"golden.pt"}}, true), ElementsAre("mine.npy|golden.pt"));
+  EXPECT_THAT(by_name({"mine.npy"}, {"golden.pt"}),
+              ElementsAre("-|golden.pt", "mine.npy|-"));  // of two folders
   EXPECT_THAT(by_name({"a", "b"}, {"c", "d"}), ElementsAre("-|c", "-|d", "a|-", "b|-"));
   EXPECT_THAT(by_name({"a"}, {"c", "d"}), ElementsAre("-|c", "-|d", "a|-"));
 }

@@ -4,6 +4,7 @@
 #include "assay/run/demo_model.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <set>
@@ -66,7 +67,9 @@ TEST(DemoModel, NamesAreUniqueAndShapesFit) {
 
 class DemoFolder : public testing::Test {
  protected:
-  DemoFolder() : root_(fs::path(testing::TempDir()) / "assay_demo_test") { fs::remove_all(root_); }
+  DemoFolder() : root_(fs::path(testing::TempDir()) / fmt::format("assay_demo_test_{}", ::getpid())) {
+    fs::remove_all(root_);
+  }
   ~DemoFolder() override { fs::remove_all(root_); }
   fs::path root_;
 };
