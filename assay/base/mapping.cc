@@ -16,7 +16,7 @@ namespace assay {
 namespace {
 
 constexpr int64_t kPage = 4096;
-constexpr int64_t kWindow = int64_t{1} << 20;
+constexpr int64_t kWindow = int64_t{8} << 20;  // dropping one interrupts the other cores, so not too small
 
 // Read by the signal handler, hence without locks. A slot is free while `end` is 0.
 struct Slot {

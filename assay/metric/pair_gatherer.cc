@@ -31,11 +31,6 @@ Wide load_integer(DType dtype, const std::byte* from, int64_t i) {
   return load_le<int64_t>(rest);
 }
 
-void prefetch(const std::byte* from, int64_t bytes) {
-  constexpr int64_t kLine = 64;
-  for (int64_t i = 0; i < bytes; i += kLine) __builtin_prefetch(from + i);  // harmless past the end
-}
-
 bool is_aligned(const std::byte* at, size_t to) { return reinterpret_cast<uintptr_t>(at) % to == 0; }
 
 }  // namespace
@@ -85,12 +80,6 @@ void PairGatherer::add(const Block& mine, const Block& golden) {
   const int64_t total = mine.count * components(mine.dtype);
   for (int64_t done = 0; done < total; done += kTile) {
     const int64_t n = std::min(kTile, total - done);
-    // Hardware prefetching ends with a page, which is what a tile of 16-bit elements fills; so the next one
-    // is asked for here. Where elements are f32, the pass itself does it.
-    if (done + n < total) {
-      if (mine_ != DType::f32) prefetch(mine.data + (done + n) * size_of(mine_), n * size_of(mine_));
-      if (golden_ != DType::f32) prefetch(golden.data + (done + n) * size_of(golden_), n * size_of(golden_));
-    }
     add_tile(mine.data + done * size_of(mine_), golden.data + done * size_of(golden_), n);
     next_ += n;
   }
@@ -124,6 +113,10 @@ void PairGatherer::add_f32(const std::byte* mine, const std::byte* golden, int64
   const bool by_pattern = (needs_ & gather::ulp) && mine_ == golden_ && is_sign_magnitude16(mine_) &&
                           is_aligned(mine, alignof(uint16_t)) && is_aligned(golden, alignof(uint16_t));
   wanted.extremes = !by_pattern;
+  wanted.step_a = size_of(mine_);
+  wanted.step_b = size_of(golden_);
+  wanted.ahead_a = mine + n * wanted.step_a;
+  wanted.ahead_b = golden + n * wanted.step_b;
 
   tile::Measured m = tile::measure(a, b, n, wanted);
   bool all_finite = true, ulp_done = false;

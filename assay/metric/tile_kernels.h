@@ -7,6 +7,7 @@
 // `measure` want finite elements only.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace assay::tile {
@@ -44,6 +45,11 @@ struct Wanted {
   bool ulp = false;    // of the floats themselves
   bool relative = false;
   bool extremes = true;  // min_a … max_b and equal; false where patterns16 gives them
+  // Where the next tile lies in memory, and bytes per element there: it is fetched while this one is
+  // measured. May lie past the end of everything; nothing is read.
+  const std::byte* ahead_a = nullptr;
+  const std::byte* ahead_b = nullptr;
+  int64_t step_a = 0, step_b = 0;
 };
 
 struct Measured {

@@ -157,7 +157,7 @@ struct Tail {
 // One loop for all that is wanted: the divisions of `relative` then run beside the additions of the rest.
 template <bool kMeans, bool kUlp, bool kRelative, bool kExtremes>
 HWY_INLINE void MeasurePass(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, int64_t n,
-                            Measured& out) {
+                            const Wanted& wanted, Measured& out) {
   const DF df;
   const hn::RebindToUnsigned<DF> du;
   const hn::RebindToSigned<DF> di;
@@ -170,9 +170,8 @@ HWY_INLINE void MeasurePass(const float* HWY_RESTRICT a, const float* HWY_RESTRI
   HWY_ALIGN float quotients[kGroup];
   int64_t i = 0;
   for (; i + kGroup <= n; i += kGroup) {
-    // The next tile comes into the cache while this one is measured; where there is none, nothing happens.
-    hwy::Prefetch(a + i + kTile);
-    hwy::Prefetch(b + i + kTile);
+    hwy::Prefetch(wanted.ahead_a + i * wanted.step_a);
+    hwy::Prefetch(wanted.ahead_b + i * wanted.step_b);
     for (int t = 0; t < kTurnsF; ++t) {
       const VF x = hn::LoadU(df, a + i + t * kNF), y = hn::LoadU(df, b + i + t * kNF);
       if constexpr (kExtremes) {
@@ -278,20 +277,20 @@ HWY_INLINE void MeasurePass(const float* HWY_RESTRICT a, const float* HWY_RESTRI
 
 void MeasureF32(const float* a, const float* b, int64_t n, Wanted wanted, Measured& out) {
   if (!wanted.extremes) {
-    if (wanted.relative) return MeasurePass<true, false, true, false>(a, b, n, out);
-    if (wanted.means) return MeasurePass<true, false, false, false>(a, b, n, out);
-    return MeasurePass<false, false, false, false>(a, b, n, out);
+    if (wanted.relative) return MeasurePass<true, false, true, false>(a, b, n, wanted, out);
+    if (wanted.means) return MeasurePass<true, false, false, false>(a, b, n, wanted, out);
+    return MeasurePass<false, false, false, false>(a, b, n, wanted, out);
   }
   if (wanted.relative) {
-    if (wanted.ulp) return MeasurePass<true, true, true, true>(a, b, n, out);
-    return MeasurePass<true, false, true, true>(a, b, n, out);
+    if (wanted.ulp) return MeasurePass<true, true, true, true>(a, b, n, wanted, out);
+    return MeasurePass<true, false, true, true>(a, b, n, wanted, out);
   }
   if (wanted.means) {
-    if (wanted.ulp) return MeasurePass<true, true, false, true>(a, b, n, out);
-    return MeasurePass<true, false, false, true>(a, b, n, out);
+    if (wanted.ulp) return MeasurePass<true, true, false, true>(a, b, n, wanted, out);
+    return MeasurePass<true, false, false, true>(a, b, n, wanted, out);
   }
-  if (wanted.ulp) return MeasurePass<false, true, false, true>(a, b, n, out);
-  MeasurePass<false, false, false, true>(a, b, n, out);
+  if (wanted.ulp) return MeasurePass<false, true, false, true>(a, b, n, wanted, out);
+  MeasurePass<false, false, false, true>(a, b, n, wanted, out);
 }
 
 void MeasureF64(const double* HWY_RESTRICT a, const double* HWY_RESTRICT b, const double* d_given, int64_t n,
