@@ -14,7 +14,6 @@ Result<void> append_data(FileWriter& out, const Operand& tensor) {
   const int64_t count = tensor.meta.shape.count();
   std::vector<std::byte> bytes;
   Scratch scratch;
-  scratch.may_map = false;  // a copy must fail, not fill up with zeros, where its source shrinks
   for (int64_t first = 0; first < count; first += kBlockElements) {
     ASSAY_TRY_DO(check_cancelled());
     ASSAY_TRY(const Block block, tensor.block(first, std::min(kBlockElements, count - first), scratch));

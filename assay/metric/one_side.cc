@@ -60,7 +60,6 @@ Result<OneSide> gather_one(const Operand& operand) {
   out.min = std::numeric_limits<double>::infinity();
   out.max = -out.min;
   Scratch scratch;
-  scratch.may_map = false;  // a file that shrinks is then an error of the read
   double values[kTile];
   const DType dtype = operand.meta.dtype;
   const int64_t total = operand.meta.shape.count();

@@ -59,8 +59,10 @@ class Scratch {
   std::unique_ptr<ReaderState> state;
   // Call before this scratch serves another operand. Buffers stay.
   void forget();
-  // False: files are read and not mapped (see base/mapping.h); holds for everything below too.
-  bool may_map = true;
+  // True: files may be mapped instead of read; holds for everything below too. Only for a reader that checks
+  // for lost pages afterwards (see base/mapping.h): to all others a file that shrinks would look as if it
+  // held zeros.
+  bool may_map = false;
 
  private:
   struct Free {
