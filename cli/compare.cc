@@ -4,6 +4,7 @@
 #include "assay/support/log.h"
 #include "assay/support/progress.h"
 #include "cli/commands.h"
+#include "cli/mapping_flags.h"
 
 #include <CLI/CLI.hpp>
 
@@ -20,9 +21,29 @@ struct CompareFlags {
   std::string mine, golden;
   std::vector<std::string> metrics, rule, only, skip, report;
   std::string rules, output, memory, unmatched = "fail", layout, match, dtype, shape;
-  bool fail_fast = false, quiet = false;
+  bool fail_fast = false, quiet = false, fuzzy = false;
   int threads = 0;
+  CLI::Option *api_mapping = nullptr, *cell_mapping = nullptr, *layer_mapping = nullptr;
+  std::string data_mapping;
 };
+
+// A flag that may stand alone: without a value its text is empty.
+MappingFlag mapping_flag(const CLI::Option* option) {
+  const std::string text = option->count() == 0 ? "" : option->as<std::string>();
+  return {option->count() > 0, text.empty() ? std::nullopt : std::optional(text)};
+}
+
+Result<void> choose_matching(const CompareFlags& flags, CompareRequest& request) {
+  MappingFlags given{mapping_flag(flags.api_mapping), mapping_flag(flags.cell_mapping),
+                     mapping_flag(flags.layer_mapping), std::nullopt};
+  if (!flags.data_mapping.empty()) given.data = flags.data_mapping;
+  ASSAY_TRY(Mappings mappings, read_mappings(given));
+  request.open.structure = mappings.by_layer;
+  request.matching.matcher = flags.match;
+  request.matching.fuzzy = flags.fuzzy;
+  request.matching.mappings = std::make_shared<const Mappings>(std::move(mappings));
+  return {};
+}
 
 Result<void> choose_rules(const CompareFlags& flags, CompareRequest& request) {
   if (!flags.rules.empty()) {
@@ -100,7 +121,7 @@ Result<int> run_compare(const CompareFlags& flags, const Context& context) {
   }
   // What a file may make us hold at once (an index, a pickle); several threads may do so at the same time.
   request.open.format.memory = memory_budget(budget) / static_cast<int64_t>(2 * thread_count(flags.threads));
-  request.matching.matcher = flags.match;
+  ASSAY_TRY_DO(choose_matching(flags, request));
   request.threads = flags.threads;
   request.fail_fast = flags.fail_fast;
   request.now = context.now;
@@ -147,8 +168,18 @@ void add_compare(CLI::App& app, const Context& context, Action& action) {
       ->allow_extra_args(false);
   command->add_option("--output", flags->output, "Folder for reports (default: .); - is stdout")
       ->type_name("DIR");
-  command->add_option("--match", flags->match, "name or position (default: name)")->type_name("HOW");
-  command->add_option("--layout", flags->layout, "single or folder (default: recognised)")->type_name("NAME");
+  command->add_option("--match", flags->match, "name position entry api cell data layer fuzzy")
+      ->type_name("HOW");
+  command->add_flag("--fuzzy", flags->fuzzy, "Names may differ in their call numbers");
+  const auto add_mapping = [&](const std::string& name, const std::string& help) {
+    return command->add_option(name, help)->expected(0, 1)->type_name("[=FILE]")->default_str("");
+  };
+  flags->api_mapping = add_mapping("--api-mapping", "MindSpore APIs by their PyTorch names");
+  flags->cell_mapping = add_mapping("--cell-mapping", "MindSpore cells by their PyTorch modules");
+  flags->layer_mapping = add_mapping("--layer-mapping", "By their place in the model");
+  command->add_option("--data-mapping", flags->data_mapping, "By a list of pairs")->type_name("FILE");
+  command->add_option("--layout", flags->layout, "single folder msprobe ms_kernel (recognised)")
+      ->type_name("NAME");
   command->add_option("--dtype", flags->dtype, "Element type of raw files, e.g. bf16")->type_name("D");
   command->add_option("--shape", flags->shape, "Shape of raw files (default: flat)")->type_name("2,3");
   command->add_option("--memory", flags->memory, "For what must be held (default: RAM/4, max 8GiB)")

@@ -3,6 +3,7 @@
 #include "assay/base/text.h"
 #include "assay/support/log.h"
 #include "cli/commands.h"
+#include "cli/compat_msprobe.h"
 
 #include <CLI/CLI.hpp>
 
@@ -41,10 +42,20 @@ int finish(int code) {
   return complain("standard output cannot be written");
 }
 
+// Called as msprobe (a link of that name), or as `assay msprobe`.
+bool stands_for_msprobe(int argc, char** argv, int& first) {
+  first = 1;
+  if (std::string_view(argv[0]).substr(std::string_view(argv[0]).rfind('/') + 1) == "msprobe") return true;
+  first = 2;
+  return argc > 1 && std::string_view(argv[1]) == "msprobe";
+}
+
 int run(int argc, char** argv) {
   const auto now = read_clock();
   if (!now) return complain(now.error().message);
   const Context context{*now, command_line(argc, argv)};
+  if (int first = 0; stands_for_msprobe(argc, argv, first))
+    return finish(run_msprobe(std::vector<std::string>(argv + first, argv + argc), context));
   Action action;
   CLI::App app{"Assay says where two runs of a model part: which tensor diverged first, and by how much.",
                "assay"};

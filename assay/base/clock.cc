@@ -24,12 +24,19 @@ Result<Moment> read_clock() {
   return Moment{::timegm(&time)};
 }
 
-std::string local_stamp(Moment moment) {
+namespace {
+
+std::string format_local(Moment moment, const char* format) {
   const std::time_t seconds = moment.seconds;
   std::tm time{};
   ::localtime_r(&seconds, &time);
-  return format_time(time, "%Y%m%d%H%M%S");
+  return format_time(time, format);
 }
+
+}  // namespace
+
+std::string local_stamp(Moment moment) { return format_local(moment, "%Y%m%d%H%M%S"); }
+std::string local_time(Moment moment) { return format_local(moment, "%Y-%m-%d %H:%M:%S"); }
 
 std::string utc_stamp(Moment moment) {
   const std::time_t seconds = moment.seconds;

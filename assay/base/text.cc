@@ -67,6 +67,12 @@ std::string printable(std::string_view text) {
   return out;
 }
 
+bool is_plain(std::string_view text) {
+  bool plain = true;
+  for (const char c : text) plain &= c >= 0x20 && c < 0x7F;
+  return plain;
+}
+
 int natural_compare(std::string_view a, std::string_view b) {
   size_t i = 0, j = 0;
   while (i < a.size() && j < b.size()) {
@@ -149,6 +155,13 @@ std::optional<double> parse_double(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return value;
+}
+
+double rounded(double value, int decimals) {
+  if (!std::isfinite(value)) return value;
+  char text[360];  // the largest double has 309 digits before the point
+  char* const end = fmt::format_to_n(text, sizeof text, "{:.{}f}", value, decimals).out;
+  return *parse_double({text, static_cast<size_t>(end - text)});
 }
 
 std::optional<int64_t> parse_size(std::string_view text) {

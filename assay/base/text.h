@@ -11,6 +11,7 @@ namespace assay {
 
 // Valid UTF-8 without control characters comes back as it is; other bytes appear as \xNN.
 std::string printable(std::string_view text);
+bool is_plain(std::string_view text);  // printable ASCII: printable() would change nothing
 
 // -1, 0, 1: numbers inside the names compare by value, so "layer2" comes before "layer10".
 int natural_compare(std::string_view a, std::string_view b);
@@ -27,6 +28,9 @@ std::string to_lower(std::string_view text);  // ASCII only
 // The whole text as a number, or nothing.
 std::optional<int64_t> parse_int(std::string_view text);
 std::optional<double> parse_double(std::string_view text);  // also inf, nan
+
+// The number that is printed with so many digits behind the point.
+double rounded(double value, int decimals);
 
 // "64Ki", "2GB", "512M", "1.5GiB" → bytes (powers of 1024 for K M G T with or without i/B).
 std::optional<int64_t> parse_size(std::string_view text);

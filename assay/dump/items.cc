@@ -26,13 +26,38 @@ std::vector<TensorDraft> draft_tensors(TensorSet set) {
   return drafts;
 }
 
+namespace {
+
+Scalar keep(Frame& frame, const Value& value) {
+  return std::visit(
+      [&](const auto& held) -> Scalar {
+        if constexpr (std::is_same_v<std::decay_t<decltype(held)>, std::string>)
+          return frame.strings.keep(held);
+        else
+          return held;
+      },
+      value);
+}
+
+Stated keep(Frame& frame, const Stats& stats) {
+  Stated stated;
+  stated.max = keep(frame, stats.max);
+  stated.min = keep(frame, stats.min);
+  stated.mean = keep(frame, stats.mean);
+  stated.norm = keep(frame, stats.norm);
+  stated.checksum = frame.strings.keep(stats.checksum);
+  return stated;
+}
+
+}  // namespace
+
 Item make_item(Frame& frame, std::string name, int32_t file, int32_t slot, TensorDraft draft) {
   Item item;
   // Names come from file systems and files; from here on they are text that any report can print.
   item.name = frame.strings.keep(printable(name));
-  item.meta = std::move(draft.meta);
+  if (draft.meta) item.meta = &frame.metas.emplace_back(std::move(*draft.meta));
   if (draft.has_data) item.data = TensorRef{file, slot};
-  if (draft.stats) item.stats = &frame.stats.emplace_back(std::move(*draft.stats));
+  if (draft.stats) item.stated = &frame.stated.emplace_back(keep(frame, *draft.stats));
   if (!draft.facts.empty()) item.facts = frame.facts.emplace_back(std::move(draft.facts));
   if (!draft.trouble.empty()) item.trouble = frame.strings.keep(std::move(draft.trouble));
   return item;

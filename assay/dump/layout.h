@@ -10,6 +10,11 @@ struct OpenOptions {
   std::string layout;  // forced by --layout; empty: recognise
   FormatOptions format;
   std::vector<std::string> only, skip;  // globs over item names
+  bool data = true;                     // false: what the dump says of its tensors is enough
+  bool stacks = true;                   // read where nodes were called from, where the dump says
+  fs::path stack_file;                  // from here, and not from beside the dump
+  bool structure = false;               // read which module a node belongs to
+  std::vector<int> ranks, steps;        // only these; empty: all
 };
 
 struct Layout {
@@ -17,6 +22,7 @@ struct Layout {
   int (*recognise)(const fs::path& root);  // 0 no … 100 certain; the surest wins
   Result<std::vector<FrameInfo>> (*survey)(const fs::path& root, const OpenOptions& options);
   Result<Frame> (*index)(const FrameInfo& info, const OpenOptions& options);
+  bool states_statistics = false;  // its items may have statistics instead of data
 };
 
 std::span<const Layout* const> layouts();

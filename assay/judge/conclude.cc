@@ -40,21 +40,50 @@ void Findings::add(const NodeResult& node) {
         break;
     }
   }
+  note_origin(node);
 }
 
 void Findings::note_failure(const NodeResult& node, const Comparison& row) {
   ++summary_.failed;
   if (summary_.first_divergence && node.order >= first_order_) return;
   first_order_ = node.order;
-  Place& place = summary_.first_divergence.emplace();
+  summary_.first_divergence = place_of(node, row);
+}
+
+// A node whose inputs agree and whose output does not made the difference itself; the nodes behind it inherit
+// it.
+void Findings::note_origin(const NodeResult& node) {
+  if (summary_.first_origin && node.order >= first_origin_) return;
+  bool has_input = false;
+  const Comparison* bad_output = nullptr;
+  for (const Comparison& row : node.rows) {
+    const Direction direction = direction_of(row);
+    if (direction == Direction::input || direction == Direction::parameter) {
+      if (row.verdict.level != Level::pass) return;
+      has_input = true;
+    } else if (direction == Direction::output && row.verdict.level == Level::fail && bad_output == nullptr) {
+      bad_output = &row;
+    }
+  }
+  if (!has_input || bad_output == nullptr) return;
+  first_origin_ = node.order;
+  summary_.first_origin = place_of(node, *bad_output);
+}
+
+Place Findings::place_of(const NodeResult& node, const Comparison& row) const {
+  Place place;
   place.section = section_;
   place.node = std::string(node.name);
   place.mine = std::string(row.mine.name);
   place.golden = std::string(row.golden.name);
+  if (!node.stack.empty()) place.called_at = std::string(node.stack.front());
   place.row = row;
-  // The names belong to a frame that is gone when the run concludes.
-  place.row.mine.name = {};
-  place.row.golden.name = {};
+  // What belongs to a frame is gone when the run concludes.
+  for (SideFacts* const side : {&place.row.mine, &place.row.golden}) {
+    side->name = {};
+    side->item = nullptr;
+  }
+  return place;
 }
 
 }  // namespace assay

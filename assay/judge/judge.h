@@ -5,6 +5,7 @@
 #include "assay/base/result.h"
 #include "assay/model/outcome.h"
 
+#include <functional>
 #include <memory>
 
 namespace assay {
@@ -45,6 +46,8 @@ struct Rule {
 struct RuleOptions {
   std::vector<Rule> rules;  // empty: the default rules, by dtype
   bool unmatched_fails = true;
+  bool highlight = false;  // rule sets of other tools: colour rows, and say why
+  bool fuzzy = false;      // … remark on pairs whose names differ
 };
 
 // Variables a rule may use beside metric columns: eps (of the coarser dtype of the two), count.
@@ -53,9 +56,13 @@ bool is_rule_variable(std::string_view name);
 // Metric columns that the rules need, so that they are gathered; each once. Not checked to exist.
 std::vector<std::string> columns_needed(const RuleOptions& options);
 
+// Sets the verdicts of a node. Safe to call from many threads at once.
+using Judge = std::function<void(NodeResult& node)>;
+
 struct RuleSet {
   std::string_view name;
-  void (*judge)(NodeResult& node, const Head& head, const RuleOptions& options);
+  // For one section; head and options outlive the judge.
+  Judge (*prepare)(const Head& head, const RuleOptions& options);
 };
 extern const RuleSet
     native_rules;  // "native": default rules aware of dtype and rounding; docs/rules.md says why
@@ -80,9 +87,11 @@ class Findings {
 
  private:
   void note_failure(const NodeResult& node, const Comparison& row);
+  void note_origin(const NodeResult& node);
+  Place place_of(const NodeResult& node, const Comparison& row) const;
   std::string section_;
   Summary summary_;
-  int64_t first_order_ = 0;
+  int64_t first_order_ = 0, first_origin_ = 0;
 };
 
 }  // namespace assay

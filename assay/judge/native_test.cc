@@ -30,8 +30,8 @@ Comparison row_of(DType mine, DType golden, const Measured& m, std::vector<int64
 Verdict judged(Comparison row, const RuleOptions& options = {}, std::string_view node = "layers.0") {
   Head head;
   head.metric_columns = kColumns;
-  NodeResult result{node, 0, {std::move(row)}};
-  native_rules.judge(result, head, options);
+  NodeResult result{node, 0, {}, {std::move(row)}};
+  native_rules.prepare(head, options)(result);
   return result.rows[0].verdict;
 }
 
@@ -146,8 +146,9 @@ TEST(NativeRules, MetricsThatWereNotMeasuredFail) {
   Comparison row = row_of(DType::f32, DType::f32, {});
   row.metrics.clear();
   Head head;
-  NodeResult node{"n", 0, {row}};
-  native_rules.judge(node, head, {});
+  NodeResult node{"n", 0, {}, {row}};
+  const RuleOptions options;
+  native_rules.prepare(head, options)(node);
   EXPECT_EQ(node.rows[0].verdict.level, Level::fail);
   EXPECT_THAT(node.rows[0].verdict.reason, HasSubstr("nonfinite_mismatch is not available"));
 }

@@ -1,16 +1,38 @@
-// A matcher says which items belong together and why; it opens no file and measures nothing.
+// A matcher says which items belong together and why; it opens no tensor file and measures nothing.
 // One file per method in this folder; table.cc lists them and chooses by layout.
 #pragma once
 
 #include "assay/base/result.h"
+#include "assay/match/mappings.h"
 #include "assay/model/pairing.h"
 
+#include <memory>
 #include <span>
 
 namespace assay {
 
+// Which items with equal keys are joined.
+enum class Join : uint8_t {
+  in_order,    // one to one, repeated keys in order of appearance: ours
+  same_shape,  // all with the same shape text whose element types are compatible: msprobe 1.1 to 8.x
+  same_dtype,  // all whose element types are compatible: msprobe 26
+  all,         // every one with every one
+};
+
+// What msprobe calls compatible element types.
+enum class DTypeRule : uint8_t { g1, g2 };
+
 struct MatchOptions {
-  std::string matcher;  // forced by --match; empty: chosen from the two layouts
+  std::string matcher;  // forced by --match; empty: chosen from the two layouts and the mappings
+  std::shared_ptr<const Mappings> mappings = std::make_shared<const Mappings>();
+  bool fuzzy = false;                 // names may differ in their call numbers
+  bool fuzzy_in_turn = false;         // … and are paired as msprobe does, by two queues, row by row
+  bool fuzzy_wants_shape = false;     // … where the shapes must be equal too
+  Join join = Join::in_order;         // where no data mapping is in force
+  Join mapped_join = Join::in_order;  // where one is
+  DTypeRule dtype_rule = DTypeRule::g2;
+  bool renumber_backward = false;  // calls of backward entries count anew in order of appearance
+  bool frames_in_order = false;    // the k-th rank of mine with the k-th of golden, whatever their numbers
 };
 
 struct Matcher {

@@ -155,6 +155,32 @@ TEST(ByPosition, PairsTheKthWithTheKth) {
   EXPECT_THAT(rows(position_method(), one_each({"a", "b"}), one_each({"x"})), ElementsAre("a|x", "b|-"));
 }
 
+TEST(ChooseMatcher, FollowsTheMappingsAndTheLayouts) {
+  const auto chosen = [](std::string_view layout, const Mappings& mappings, bool fuzzy = false) {
+    MatchOptions options;
+    options.mappings = std::make_shared<const Mappings>(mappings);
+    options.fuzzy = fuzzy;
+    return (*choose_matcher(layout, layout, options))->name;
+  };
+  EXPECT_EQ(chosen("msprobe", {}), "entry");
+  EXPECT_EQ(chosen("ms_kernel", {}), "entry");
+  EXPECT_EQ(chosen("folder", {}), "name");
+  EXPECT_EQ((*choose_matcher("msprobe", "folder", {}))->name, "name");
+  EXPECT_EQ(chosen("msprobe", {}, true), "fuzzy");
+  Mappings mappings;
+  mappings.data.emplace();
+  EXPECT_EQ(chosen("msprobe", mappings, true), "data");
+  mappings.by_layer = true;
+  EXPECT_EQ(chosen("msprobe", mappings), "layer");
+  mappings.rename_cells = true;
+  EXPECT_EQ(chosen("msprobe", mappings), "cell");
+  mappings.use_api_table = true;
+  EXPECT_EQ(chosen("msprobe", mappings), "api");
+  mappings.use_api_table = false;
+  mappings.apis.emplace_back();
+  EXPECT_EQ(chosen("msprobe", mappings), "api");
+}
+
 TEST(ChooseMatcher, NamesTheMethods) {
   EXPECT_EQ((*choose_matcher("single", "folder", {}))->name, "name");
   MatchOptions options;
@@ -176,9 +202,9 @@ At rank(int number) {
   return at;
 }
 
-Names section_texts(const Dump& mine, const Dump& golden) {
+Names section_texts(const Dump& mine, const Dump& golden, const MatchOptions& options = {}) {
   Names out;
-  const auto sections = sections_by_at(mine, golden, {});
+  const auto sections = sections_by_at(mine, golden, options);
   for (const Section& section : *sections)
     out.push_back(fmt::format("{}:{}:{}", section.at.text(), section.mine.size(), section.golden.size()));
   return out;
@@ -194,6 +220,64 @@ TEST(Sections, PairByPlaceAndKeepWhatOneSideLacks) {
       ElementsAre("rank 9:0:1", "rank 0:1:1", "rank 7:0:1", "rank 1:1:0", "rank 2:1:1"));
   EXPECT_THAT(section_texts(dump_of({rank(0), rank(1)}), dump_of({})),
               ElementsAre("rank 0:1:0", "rank 1:1:0"));
+}
+
+// "mine with golden" per section.
+Names paired_places(const Dump& mine, const Dump& golden, const MatchOptions& options = {}) {
+  const auto text = [](const std::vector<FrameInfo>& frames) {
+    return frames.empty() ? std::string("-") : frames[0].at.text();
+  };
+  Names out;
+  const auto sections = sections_by_at(mine, golden, options);
+  for (const Section& section : *sections)
+    out.push_back(text(section.mine) + " with " + text(section.golden));
+  return out;
+}
+
+At part(int number, std::string name) {
+  At at = rank(number);
+  at.part = std::move(name);
+  return at;
+}
+
+TEST(Sections, PairInOrderWhereNoPlaceIsCommon) {
+  EXPECT_THAT(paired_places(dump_of({rank(0), rank(2)}), dump_of({rank(10), rank(4)})),
+              ElementsAre("rank 0 with rank 4", "rank 2 with rank 10"));
+  EXPECT_THAT(paired_places(dump_of({rank(0)}), dump_of({rank(10), rank(4)})),
+              ElementsAre("- with rank 10", "- with rank 4", "rank 0 with -"));
+  EXPECT_THAT(paired_places(dump_of({rank(4)}), dump_of({rank(10), rank(4)})),
+              ElementsAre("- with rank 10", "rank 4 with rank 4"));
+  EXPECT_THAT(paired_places(dump_of({}), dump_of({})), ElementsAre());
+}
+
+TEST(Sections, RanksInOrderWhereAsked) {
+  MatchOptions options;
+  options.frames_in_order = true;
+  // The ranks of the fixture "multi_rank"; as texts, 10 would come before 4.
+  EXPECT_THAT(
+      paired_places(dump_of({rank(2), rank(0), rank(1)}), dump_of({rank(10), rank(4), rank(5)}), options),
+      ElementsAre("rank 0 with rank 4", "rank 1 with rank 5", "rank 2 with rank 10"));
+  // Equal numbers do not matter either.
+  EXPECT_THAT(paired_places(dump_of({rank(0), rank(1)}), dump_of({rank(1), rank(2)}), options),
+              ElementsAre("rank 0 with rank 1", "rank 1 with rank 2"));
+  EXPECT_THAT(paired_places(dump_of({rank(0), part(0, "debug"), rank(1)}),
+                            dump_of({rank(4), rank(5), part(4, "debug")}), options),
+              ElementsAre("rank 0 with rank 4", "rank 0 debug with rank 4 debug", "rank 1 with rank 5"));
+  EXPECT_THAT(
+      paired_places(dump_of({rank(0), rank(1), part(1, "debug")}), dump_of({rank(4), rank(5)}), options),
+      ElementsAre("rank 0 with rank 4", "rank 1 with rank 5", "rank 1 debug with -"));
+}
+
+TEST(Sections, RefuseUnequalCountsOfRanks) {
+  MatchOptions options;
+  options.frames_in_order = true;
+  Dump mine = dump_of({rank(0), rank(1)}), golden = dump_of({rank(3)});
+  mine.root = "m";
+  golden.root = "g";
+  const auto sections = sections_by_at(mine, golden, options);
+  ASSERT_FALSE(sections);
+  EXPECT_EQ(sections.error().kind, ErrorKind::mismatch);
+  EXPECT_EQ(sections.error().message, "m has 2 ranks (0, 1), g has 1 (3); expected as many on both sides");
 }
 
 }  // namespace

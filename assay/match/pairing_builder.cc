@@ -1,9 +1,12 @@
 #include "assay/match/pairing_builder.h"
 
-#include "assay/base/result.h"
+#include <algorithm>
+#include <numeric>
 
 namespace assay {
 namespace {
+
+constexpr size_t kNone = static_cast<size_t>(-1);
 
 std::vector<ItemId> list_items(const std::vector<Frame>& frames) {
   std::vector<ItemId> items;
@@ -14,108 +17,122 @@ std::vector<ItemId> list_items(const std::vector<Frame>& frames) {
   return items;
 }
 
-const Node& node_of(const std::vector<Frame>& frames, const ItemId& id) {
-  return frames[static_cast<size_t>(id.frame)].nodes[static_cast<size_t>(id.node)];
-}
-
-bool same_node(const ItemId& a, const ItemId& b) { return a.frame == b.frame && a.node == b.node; }
-
-// First position behind the node that begins at `begin`.
-size_t end_of_node(const std::vector<ItemId>& items, size_t begin) {
-  size_t end = begin;
-  while (end < items.size() && same_node(items[begin], items[end])) ++end;
-  return end;
-}
-
 }  // namespace
 
-// Where the leftovers of golden go. Lists of positions in golden.
-struct PairingBuilder::Places {
-  std::vector<std::vector<size_t>> before, after;  // by position in mine: inside the node of that item
-  std::vector<std::vector<size_t>>
-      node_after;  // by position + 1 of an item of mine: first items of golden nodes
+// Where what only golden has goes. `place` rises in both lists.
+struct PairingBuilder::Leftovers {
+  struct At {
+    size_t place;
+    size_t golden;
+  };
+  std::vector<At> items;  // place: 2 * position in mine, + 1: behind that item, inside its node
+  std::vector<At> nodes;  // place: 0: first of all; 1 + position in mine: behind the node of that item
 };
 
 PairingBuilder::PairingBuilder(const Indexed& frames)
     : frames_(frames),
       mine_(list_items(frames.mine)),
       golden_(list_items(frames.golden)),
-      link_of_mine_(mine_.size()),
-      link_of_golden_(golden_.size()) {}
+      why_alone_(mine_.size(), Why::nothing_fits),
+      mine_is_joined_(mine_.size(), false),
+      first_partner_(golden_.size(), kNone) {}
 
-std::string_view PairingBuilder::name(Side side, size_t position) const {
+const Node& PairingBuilder::node(Side side, size_t position) const {
   const ItemId& id = items(side)[position];
-  return node_of(frames_.frames(side), id).items[static_cast<size_t>(id.item)].name;
+  return frames_.frames(side)[static_cast<size_t>(id.frame)].nodes[static_cast<size_t>(id.node)];
+}
+
+const Item& PairingBuilder::item(Side side, size_t position) const {
+  return node(side, position).items[static_cast<size_t>(items(side)[position].item)];
+}
+
+size_t PairingBuilder::end_of_node(Side side, size_t begin) const {
+  const std::vector<ItemId>& ids = items(side);
+  return begin + node(side, begin).items.size() - static_cast<size_t>(ids[begin].item);
 }
 
 void PairingBuilder::join(size_t mine, size_t golden, Why why) {
-  ASSAY_CHECK(!link_of_mine_[mine] && !link_of_golden_[golden]);
-  link_of_mine_[mine] = Link{golden, why};
-  link_of_golden_[golden] = Link{mine, why};
-  ++joined_;
+  links_.push_back(Link{mine, golden, why});
+  mine_is_joined_[mine] = true;
+  if (first_partner_[golden] == kNone) first_partner_[golden] = mine;
 }
 
 bool PairingBuilder::is_joined(Side side, size_t position) const {
-  return (side == Side::mine ? link_of_mine_ : link_of_golden_)[position].has_value();
+  return side == Side::mine ? mine_is_joined_[position] : first_partner_[position] != kNone;
 }
 
-PairingBuilder::Places PairingBuilder::place_golden_leftovers() const {
-  Places places;
-  places.before.resize(mine_.size());
-  places.after.resize(mine_.size());
-  places.node_after.resize(mine_.size() + 1);
-  size_t last_partner = 0;  // 1 + position in mine of the partner of the last joined item; 0: none yet
+PairingBuilder::Leftovers PairingBuilder::place_golden_leftovers() const {
+  Leftovers left;
+  size_t behind = 0;  // 1 + position in mine of the partner of the last joined item; 0: none yet
   for (size_t begin = 0; begin < golden_.size();) {
-    const size_t end = end_of_node(golden_, begin);
+    const size_t end = end_of_node(Side::golden, begin);
     size_t first_joined = begin;
-    while (first_joined < end && !link_of_golden_[first_joined]) ++first_joined;
+    while (first_joined < end && first_partner_[first_joined] == kNone) ++first_joined;
     if (first_joined == end) {
-      places.node_after[last_partner].push_back(begin);
+      left.nodes.push_back({behind, begin});
     } else {
-      const size_t first_partner = link_of_golden_[first_joined]->other;
-      for (size_t g = begin; g < first_joined; ++g) places.before[first_partner].push_back(g);
+      for (size_t g = begin; g < first_joined; ++g)
+        left.items.push_back({2 * first_partner_[first_joined], g});
       for (size_t g = first_joined; g < end; ++g) {
-        if (link_of_golden_[g])
-          last_partner = link_of_golden_[g]->other + 1;
+        if (first_partner_[g] != kNone)
+          behind = first_partner_[g] + 1;
         else
-          places.after[last_partner - 1].push_back(g);
+          left.items.push_back({2 * (behind - 1) + 1, g});
       }
     }
     begin = end;
   }
-  return places;
+  const auto earlier = [](const Leftovers::At& a, const Leftovers::At& b) { return a.place < b.place; };
+  std::stable_sort(left.items.begin(), left.items.end(), earlier);
+  std::stable_sort(left.nodes.begin(), left.nodes.end(), earlier);
+  return left;
+}
+
+// Indices into links_, sorted by mine; links of one item keep their order.
+std::vector<size_t> PairingBuilder::links_by_mine() const {
+  std::vector<size_t> order(links_.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return links_[a].mine < links_[b].mine; });
+  return order;
 }
 
 Pairing PairingBuilder::finish() const {
-  const Places places = place_golden_leftovers();
+  const Leftovers left = place_golden_leftovers();
+  const std::vector<size_t> order = links_by_mine();
+  auto next_item = left.items.begin();
+  auto next_node = left.nodes.begin();
+  auto next_link = order.begin();
+
   Pairing pairing;
-  const auto open_node = [&](std::string_view node_name) -> PairedNode& {
-    return pairing.nodes.emplace_back(PairedNode{node_name, std::ssize(pairing.nodes), {}});
+  const auto open_node = [&](const Node& node) -> PairedNode& {
+    return pairing.nodes.emplace_back(PairedNode{node.name, std::ssize(pairing.nodes), node.stack});
   };
-  const auto add_golden_nodes = [&](const std::vector<size_t>& begins) {
-    for (const size_t begin : begins) {
-      PairedNode& node = open_node(node_of(frames_.golden, golden_[begin]).name);
-      const size_t end = end_of_node(golden_, begin);
-      for (size_t g = begin; g < end; ++g)
-        node.pairs.push_back(Pair{std::nullopt, golden_[g], Why::nothing_fits});
+  const auto add_golden_nodes = [&](size_t place) {
+    for (; next_node != left.nodes.end() && next_node->place <= place; ++next_node) {
+      PairedNode& paired = open_node(node(Side::golden, next_node->golden));
+      const size_t end = end_of_node(Side::golden, next_node->golden);
+      for (size_t g = next_node->golden; g < end; ++g)
+        paired.pairs.push_back(Pair{std::nullopt, golden_[g], Why::nothing_fits});
     }
   };
-  const auto add_golden_items = [&](PairedNode& node, const std::vector<size_t>& positions) {
-    for (const size_t g : positions) node.pairs.push_back(Pair{std::nullopt, golden_[g], Why::nothing_fits});
+  const auto add_golden_items = [&](PairedNode& paired, size_t place) {
+    for (; next_item != left.items.end() && next_item->place <= place; ++next_item)
+      paired.pairs.push_back(Pair{std::nullopt, golden_[next_item->golden], Why::nothing_fits});
   };
 
-  add_golden_nodes(places.node_after[0]);
+  add_golden_nodes(0);
   for (size_t begin = 0; begin < mine_.size();) {
-    const size_t end = end_of_node(mine_, begin);
-    PairedNode& node = open_node(node_of(frames_.mine, mine_[begin]).name);
+    const size_t end = end_of_node(Side::mine, begin);
+    PairedNode& paired = open_node(node(Side::mine, begin));
     for (size_t m = begin; m < end; ++m) {
-      add_golden_items(node, places.before[m]);
-      const auto& link = link_of_mine_[m];
-      node.pairs.push_back(link ? Pair{mine_[m], golden_[link->other], link->why}
-                                : Pair{mine_[m], std::nullopt, Why::nothing_fits});
-      add_golden_items(node, places.after[m]);
+      add_golden_items(paired, 2 * m);
+      if (!mine_is_joined_[m]) paired.pairs.push_back(Pair{mine_[m], std::nullopt, why_alone_[m]});
+      for (; next_link != order.end() && links_[*next_link].mine == m; ++next_link)
+        paired.pairs.push_back(Pair{mine_[m], golden_[links_[*next_link].golden], links_[*next_link].why});
+      add_golden_items(paired, 2 * m + 1);
     }
-    for (size_t m = begin; m < end; ++m) add_golden_nodes(places.node_after[m + 1]);
+    add_golden_nodes(end);
     begin = end;
   }
   return pairing;

@@ -11,32 +11,42 @@ class PairingBuilder {
  public:
   explicit PairingBuilder(const Indexed& frames);
 
-  // All items of a side in execution order; join() takes positions in these lists.
+  // All items of a side in execution order; everything below takes positions in these lists.
   const std::vector<ItemId>& items(Side side) const { return side == Side::mine ? mine_ : golden_; }
-  std::string_view name(Side side, size_t position) const;
+  size_t size(Side side) const { return items(side).size(); }
+  const Node& node(Side side, size_t position) const;
+  const Item& item(Side side, size_t position) const;
+  std::string_view name(Side side, size_t position) const { return item(side, position).name; }
+  // First position behind the node that begins at `begin`.
+  size_t end_of_node(Side side, size_t begin) const;
 
-  // Precondition: neither is joined yet.
+  // An item may be joined several times; the pairs of an item of mine keep the order of the calls.
   void join(size_t mine, size_t golden, Why why);
   bool is_joined(Side side, size_t position) const;
-  size_t joined() const { return joined_; }
+  size_t joined() const { return links_.size(); }
+  // Why an item of mine stands alone, where "nothing fits" would not say enough.
+  void explain(size_t mine, Why why) { why_alone_[mine] = why; }
 
-  // What is left over becomes pairs with an empty side. An item that only golden has stands after the partner
-  // of the item before it; it belongs to the node of mine that the rest of its own node was joined to, or to
-  // a node of its own.
+  // What is left over becomes pairs with an empty side. An item that only golden has stands after the (first)
+  // partner of the item before it; it belongs to the node of mine that the rest of its own node was joined
+  // to, or to a node of its own.
   Pairing finish() const;
 
  private:
   struct Link {
-    size_t other;
+    size_t mine, golden;
     Why why;
   };
-  struct Places;
-  Places place_golden_leftovers() const;
+  struct Leftovers;
+  Leftovers place_golden_leftovers() const;
+  std::vector<size_t> links_by_mine() const;
 
   const Indexed& frames_;
   std::vector<ItemId> mine_, golden_;
-  std::vector<std::optional<Link>> link_of_mine_, link_of_golden_;
-  size_t joined_ = 0;
+  std::vector<Link> links_;
+  std::vector<Why> why_alone_;
+  std::vector<bool> mine_is_joined_;
+  std::vector<size_t> first_partner_;  // of an item of golden; kNone: not joined
 };
 
 }  // namespace assay

@@ -1,18 +1,47 @@
 #include "assay/base/text.h"
+#include "assay/match/api.h"
+#include "assay/match/cell.h"
+#include "assay/match/entry.h"
+#include "assay/match/fuzzy.h"
+#include "assay/match/layer.h"
+#include "assay/match/mapping_file.h"
 #include "assay/match/matcher.h"
 #include "assay/match/name.h"
 #include "assay/match/position.h"
 
 namespace assay {
+namespace {
+
+// A mapping says how the names of two frameworks fit together; the layouts matter only without one.
+const Matcher* chosen_by_mapping(const MatchOptions& options) {
+  const Mappings& mappings = *options.mappings;
+  if (mappings.use_api_table || !mappings.apis.empty()) return &api_matcher;
+  if (mappings.rename_cells) return &cell_matcher;
+  if (mappings.by_layer) return &layer_matcher;
+  if (mappings.data) return &data_matcher;
+  return options.fuzzy ? &fuzzy_matcher : nullptr;
+}
+
+const Matcher* chosen_by_layout(std::string_view mine, std::string_view golden) {
+  for (const std::string_view layout : {"msprobe", "ms_kernel"})
+    if (mine == layout && golden == layout) return &entry_matcher;
+  return &name_matcher;
+}
+
+}  // namespace
 
 std::span<const Matcher* const> matchers() {
-  static const Matcher* const kTable[] = {&name_matcher, &position_matcher};
+  static const Matcher* const kTable[] = {&name_matcher, &position_matcher, &entry_matcher, &api_matcher,
+                                          &cell_matcher, &data_matcher,     &layer_matcher, &fuzzy_matcher};
   return kTable;
 }
 
-// Files and folders are matched by name; layouts that need more will have their line here.
-Result<const Matcher*> choose_matcher(std::string_view, std::string_view, const MatchOptions& options) {
-  if (options.matcher.empty()) return &name_matcher;
+Result<const Matcher*> choose_matcher(std::string_view mine_layout, std::string_view golden_layout,
+                                      const MatchOptions& options) {
+  if (options.matcher.empty()) {
+    const Matcher* const by_mapping = chosen_by_mapping(options);
+    return by_mapping != nullptr ? by_mapping : chosen_by_layout(mine_layout, golden_layout);
+  }
   std::string known;
   for (const Matcher* matcher : matchers()) {
     if (matcher->name == options.matcher) return matcher;

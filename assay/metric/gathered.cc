@@ -31,6 +31,7 @@ void merge_pair(PairSums& into, const PairSums& later) {
   into.finite += later.finite;
   into.equal += later.equal;
   into.nonfinite_mismatch += later.nonfinite_mismatch;
+  into.kind_mismatch += later.kind_mismatch;
   into.dot += later.dot;
   into.diff_squares += later.diff_squares;
   into.diff += later.diff;
@@ -109,6 +110,12 @@ double LogHistogram::quantile(double q) const {
   return (low + high) / 2;
 }
 
+void MsprobeSums::merge(const MsprobeSums& other) {
+  max = std::isnan(max) || std::isnan(other.max) ? std::nan("") : std::max(max, other.max);
+  under_1e3 += other.under_1e3;
+  under_5e3 += other.under_5e3;
+}
+
 void SoftmaxSums::merge(const SoftmaxSums& later) {
   const double mine_top = std::max(mine_peak, later.mine_peak);
   const double golden_top = std::max(golden_peak, later.golden_peak);
@@ -137,6 +144,7 @@ void Gathered::take_sums(const Gathered& scaled) {
 void Gathered::merge(const Gathered& later) {
   merge_pair(pair, later.pair);
   merge_relative(relative, later.relative);
+  for (size_t i = 0; i < msprobe.size(); ++i) msprobe[i].merge(later.msprobe[i]);
   ulp.max = std::max(ulp.max, later.ulp.max);
   ulp.sum += later.ulp.sum;
   merge_histogram(abs_diff, later.abs_diff);

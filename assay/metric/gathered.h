@@ -5,6 +5,7 @@
 #include "assay/base/result.h"
 #include "assay/tensor/dtype.h"
 
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <limits>
@@ -26,6 +27,9 @@ inline constexpr GatherMask ulp_quantiles = 32;
 inline constexpr GatherMask softmax = 64;  // KL divergence
 inline constexpr GatherMask crc32 = 128;
 inline constexpr GatherMask md5 = 256;
+// Relative errors in the arithmetic of one generation of msprobe
+inline constexpr GatherMask msprobe_g1 = 512, msprobe_g2 = 1024, msprobe_g3 = 2048;
+inline constexpr GatherMask msprobe_any = msprobe_g1 | msprobe_g2 | msprobe_g3;
 }  // namespace gather
 
 // One side. Sums and extremes run over its finite elements where the other side is finite too ("the finite
@@ -44,6 +48,7 @@ struct PairSums {
   int64_t finite = 0;              // pairs where both are finite: what everything below is measured on
   int64_t equal = 0;               // equal values (0 == -0), or NaN against NaN, or the same infinity
   int64_t nonfinite_mismatch = 0;  // NaN or Inf on one side only, or another one on the other side
+  int64_t kind_mismatch = 0;       // those of them that are not +Inf against -Inf
   // All sums, here and of the two sides, are those of the values times 2^scale (products and squares:
   // 2^2scale). 0 but for f64 data so large or small that their squares would overflow or vanish.
   int scale = 0;
@@ -64,6 +69,15 @@ struct RelativeSums {
   int64_t counted = 0;                        // pairs with golden != 0
   int64_t zero_golden = 0;                    // … and counted, where mine is not zero as well
   int64_t under_1e3 = 0, under_5e3 = 0;       // r < 0.001, r < 0.005, with msprobe's rule for golden == 0
+};
+
+// Relative errors as one generation of msprobe computes them, of all pairs: one that is not finite counts as
+// 0 against 0.
+struct MsprobeSums {
+  double max = 0;  // NaN where any of them is
+  int64_t under_1e3 = 0, under_5e3 = 0;
+
+  void merge(const MsprobeSums& other);
 };
 
 struct UlpSums {
@@ -110,6 +124,7 @@ struct Gathered {
   DType mine_dtype = DType::f32, golden_dtype = DType::f32;
   PairSums pair;
   RelativeSums relative;
+  std::array<MsprobeSums, 3> msprobe;  // by generation; only those asked for
   UlpSums ulp;
   std::unique_ptr<LogHistogram> abs_diff, ulps;  // only if asked for
   SoftmaxSums softmax;

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "assay/metric/gathered.h"
-#include "assay/model/value.h"
+#include "assay/model/dump.h"
 #include "assay/tensor/operand.h"
 
 #include <span>
@@ -19,6 +19,8 @@ struct Metric {
   bool by_default;
   std::string_view meaning;                                        // one line for --help and docs
   void (*finish)(const Gathered& gathered, std::span<Value> out);  // one value per column
+  // The same from what two dumps say of a tensor whose data they do not have; null: absent then.
+  void (*finish_stated)(const Stated& mine, const Stated& golden, std::span<Value> out) = nullptr;
 };
 
 std::span<const Metric* const> metrics();
@@ -30,6 +32,7 @@ struct MetricPlan {
   GatherMask needs = 0;
 
   std::vector<Value> finish(const Gathered& gathered) const;
+  std::vector<Value> finish_stated(const Stated& mine, const Stated& golden) const;
 };
 
 // Names of metrics or of columns; "default" and "all" stand for sets. An error names what is unknown and what

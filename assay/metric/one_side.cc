@@ -33,6 +33,7 @@ void add_tile(const double* x, int64_t n, OneSide& out) {
       ++out.nans;
     } else {
       ++out.infs;
+      out.minus_infs += x[i] < 0;
     }
   }
   out.count += n;

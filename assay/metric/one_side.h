@@ -9,6 +9,7 @@ namespace assay {
 // Of the finite components (two per complex element); sums in the same fixed order as for pairs.
 struct OneSide {
   int64_t count = 0, finite = 0, nans = 0, infs = 0, zeros = 0;
+  int64_t minus_infs = 0;   // those of the infs that are negative
   double min = 0, max = 0;  // meaningless if finite == 0
   double sum = 0, sum_squares = 0;
 

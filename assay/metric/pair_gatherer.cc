@@ -1,10 +1,12 @@
 #include "assay/metric/pair_gatherer.h"
 
+#include "assay/metric/msprobe.h"
 #include "assay/metric/rank.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <type_traits>
 
 namespace assay {
 namespace {
@@ -30,6 +32,8 @@ Wide load_integer(DType dtype, const std::byte* from, int64_t i) {
   if (dtype == DType::u64) return load_le<uint64_t>(rest);
   return load_le<int64_t>(rest);
 }
+
+constexpr GatherMask kMsprobeNeeds[] = {gather::msprobe_g1, gather::msprobe_g2, gather::msprobe_g3};
 
 bool is_aligned(const std::byte* at, size_t to) { return reinterpret_cast<uintptr_t>(at) % to == 0; }
 
@@ -69,6 +73,8 @@ PairGatherer::PairGatherer(DType mine, DType golden, GatherMask needs, int64_t f
   out_.golden_dtype = golden;
   out_.ulp.dtype = ulp_dtype_;
   out_.pair.scale = scale;
+  for (size_t i = 0; i < msprobe_rules_.size(); ++i)
+    msprobe_rules_[i] = msprobe_rule(static_cast<MsprobeGeneration>(i), mine, golden);
   if (needs & gather::quantiles) out_.abs_diff = std::make_unique<LogHistogram>();
   if (needs & gather::ulp_quantiles) out_.ulps = std::make_unique<LogHistogram>();
 }
@@ -157,6 +163,7 @@ void PairGatherer::add_f32(const std::byte* mine, const std::byte* golden, int64
     m.relative.under_5e3 -= n - left;
     add_relative(m.relative);
   }
+  if (needs_ & gather::msprobe_any) add_msprobe(a, b, n);
   if (needs_ & gather::softmax) softmax_of_finite(a, b, n, m.core, all_finite);
   if (needs_ & gather::quantiles) {
     for (int64_t i = 0; i < n; ++i) t.sizes[i] = std::abs(a[i] - b[i]);
@@ -221,6 +228,7 @@ void PairGatherer::add_f64(const std::byte* mine, const std::byte* golden, int64
     r.under_5e3 -= n - left;
     add_relative(r);
   }
+  if (needs_ & gather::msprobe_any) add_msprobe(a, b, n);
   if (needs_ & gather::softmax) softmax_of_finite(a, b, n, core, all_finite);
   if (needs_ & gather::quantiles) {
     for (int64_t i = 0; i < n; ++i)
@@ -307,6 +315,7 @@ int64_t PairGatherer::set_aside_nonfinite(const T* a, const T* b, int64_t n, T* 
     p.mine.infs += std::isinf(x);
     p.golden.nans += std::isnan(y);
     p.golden.infs += std::isinf(y);
+    p.kind_mismatch += std::isnan(x) != std::isnan(y) || std::isinf(x) != std::isinf(y);
     if (x == y || (std::isnan(x) && std::isnan(y))) {
       ++p.equal;
       continue;
@@ -366,6 +375,26 @@ void PairGatherer::add_relative(const tile::Relative& r) {
   s.under_5e3 += r.under_5e3;
   s.counted += r.counted;
   s.zero_golden += r.zero_golden;
+}
+
+// What was set aside is 0 against 0 here, as msprobe has it.
+template <class T>
+void PairGatherer::add_msprobe(const T* a, const T* b, int64_t n) {
+  Buffers& t = *buffers_;
+  bool is_wide = false;
+  for (size_t i = 0; i < msprobe_rules_.size(); ++i) {
+    if (!(needs_ & kMsprobeNeeds[i])) continue;
+    const tile::MsprobeRule& rule = msprobe_rules_[i];
+    const bool widen = std::is_same_v<T, float> && rule.type == DType::f64;  // small integers
+    if (widen && !is_wide) {
+      std::copy(a, a + n, t.wide_a);
+      std::copy(b, b + n, t.wide_b);
+      is_wide = true;
+    }
+    const tile::MsprobeErrors errors =
+        widen ? tile::msprobe_errors(t.wide_a, t.wide_b, n, rule) : tile::msprobe_errors(a, b, n, rule);
+    out_.msprobe[i].merge({errors.max, errors.under_1e3, errors.under_5e3});
+  }
 }
 
 void PairGatherer::add_ulp(const tile::Ulp& ulp) {

@@ -6,6 +6,7 @@
 #include "assay/metric/tile_kernels.h"
 #include "assay/tensor/operand.h"
 
+#include <array>
 #include <memory>
 
 namespace assay {
@@ -35,6 +36,8 @@ class PairGatherer {
   void add_core(const tile::Core& core, int64_t finite);
   void count_sizes(LogHistogram& into, int64_t n, bool all_finite);
   void add_relative(const tile::Relative& r);
+  template <class T>
+  void add_msprobe(const T* a, const T* b, int64_t n);
   void add_ulp(const tile::Ulp& ulp);
   void add_softmax(const tile::Softmax& sums, double mine_peak, double golden_peak);
   template <class T>
@@ -60,8 +63,9 @@ class PairGatherer {
   const GatherMask needs_;
   const Work work_;
   const int scale_;
-  int64_t next_;                   // index of the next component
-  bool golden_has_small_ = false;  // the last tile had: try the careful pass first
+  std::array<tile::MsprobeRule, 3> msprobe_rules_;  // by generation
+  int64_t next_;                                    // index of the next component
+  bool golden_has_small_ = false;                   // the last tile had: try the careful pass first
   std::unique_ptr<Buffers> buffers_;
   Gathered out_;
 };

@@ -1,9 +1,6 @@
 #include "assay/metric/pair_gatherer.h"
-#include "assay/metric/band.h"
 #include "assay/metric/metric.h"
-#include "assay/tensor/dense.h"
-
-#include <gtest/gtest.h>
+#include "assay/metric/metric_test_tools.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,38 +10,8 @@
 namespace assay {
 namespace {
 
-constexpr GatherMask kEverything = 0xFFFFFFFF;
-constexpr double kInf = std::numeric_limits<double>::infinity(),
-                 kNan = std::numeric_limits<double>::quiet_NaN();
-
-template <class T>
-OperandPtr tensor(DType dtype, const std::vector<T>& values) {
-  std::vector<std::byte> bytes(values.size() * sizeof(T));
-  if (!values.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
-  const auto count = static_cast<int64_t>(bytes.size()) / size_of(dtype);
-  return dense_in_memory(std::move(bytes), {dtype, Shape{{count}}});
-}
-
-OperandPtr narrowed(DType dtype, const std::vector<double>& values) {
-  std::vector<std::byte> bytes(values.size() * static_cast<size_t>(size_of(dtype)));
-  from_f64(dtype, values.data(), std::ssize(values), bytes.data());
-  return dense_in_memory(std::move(bytes), {dtype, Shape{{std::ssize(values)}}});
-}
-
-std::vector<double> widened(const Operand& operand) {
-  Scratch scratch;
-  std::vector<double> values(static_cast<size_t>(operand.meta.shape.count()));
-  const auto bytes = read_whole(operand, int64_t{1} << 30);
-  to_f64(operand.meta.dtype, bytes->data(), std::ssize(values), values.data());
-  return values;
-}
-
-Gathered gather_all(const Operand& a, const Operand& b, GatherMask needs = kEverything) {
-  PairScratch scratch;
-  auto gathered = gather_pair(a, b, needs, scratch);
-  EXPECT_TRUE(gathered.has_value());
-  return std::move(*gathered);
-}
+using testing::gather_all, testing::kEverything, testing::kInf, testing::kNan, testing::narrowed,
+    testing::tensor, testing::widened;
 
 // Every metric by its formula, in long double, one loop.
 struct Reference {
@@ -134,7 +101,7 @@ std::vector<double> random_values(size_t n, unsigned seed, double scale = 1) {
   return values;
 }
 
-class EveryLength : public testing::TestWithParam<size_t> {};
+class EveryLength : public ::testing::TestWithParam<size_t> {};
 
 TEST_P(EveryLength, AgreesWithLongDouble) {
   const size_t n = GetParam();
@@ -150,8 +117,8 @@ TEST_P(EveryLength, AgreesWithLongDouble) {
   expect_like_reference(*narrowed(DType::f16, mine), *narrowed(DType::f64, golden), 3e-7);
 }
 INSTANTIATE_TEST_SUITE_P(Lengths, EveryLength,
-                         testing::Values(0, 1, 2, 7, 8, 15, 16, 17, 31, 1000, 2047, 2048, 2049, 4096 + 5,
-                                         70000));
+                         ::testing::Values(0, 1, 2, 7, 8, 15, 16, 17, 31, 1000, 2047, 2048, 2049, 4096 + 5,
+                                           70000));
 
 TEST(PairGatherer, MeasuresTheFinitePartAndCountsTheRest) {
   auto golden = random_values(5000, 3), mine = golden;

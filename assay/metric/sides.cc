@@ -13,6 +13,13 @@ void describe(const Gathered& g, const SideSums& side, std::span<Value> out) {
   out[3] = std::ldexp(std::sqrt(side.sum_squares), -g.pair.scale);
 }
 
+void describe(const Stated& stated, std::span<Value> out) {
+  out[0] = to_value(stated.min);
+  out[1] = to_value(stated.max);
+  out[2] = to_value(stated.mean);
+  out[3] = to_value(stated.norm);
+}
+
 }  // namespace
 
 const Metric equal_metric{"equal",
@@ -40,19 +47,23 @@ const Metric nonfinite_metric{"nonfinite",
                                 out[4] = g.pair.nonfinite_mismatch;
                               }};
 
-const Metric mine_metric{"mine",
-                         {"mine_min", "mine_max", "mine_mean", "mine_norm"},
-                         gather::sums,
-                         true,
-                         "min, max, mean and 2-norm of mine where both sides are finite",
-                         [](const Gathered& g, std::span<Value> out) { describe(g, g.pair.mine, out); }};
+const Metric mine_metric{
+    "mine",
+    {"mine_min", "mine_max", "mine_mean", "mine_norm"},
+    gather::sums,
+    true,
+    "min, max, mean and 2-norm of mine where both sides are finite",
+    [](const Gathered& g, std::span<Value> out) { describe(g, g.pair.mine, out); },
+    [](const Stated& mine, const Stated&, std::span<Value> out) { describe(mine, out); }};
 
-const Metric golden_metric{"golden",
-                           {"golden_min", "golden_max", "golden_mean", "golden_norm"},
-                           gather::sums,
-                           true,
-                           "the same of golden",
-                           [](const Gathered& g, std::span<Value> out) { describe(g, g.pair.golden, out); }};
+const Metric golden_metric{
+    "golden",
+    {"golden_min", "golden_max", "golden_mean", "golden_norm"},
+    gather::sums,
+    true,
+    "the same of golden",
+    [](const Gathered& g, std::span<Value> out) { describe(g, g.pair.golden, out); },
+    [](const Stated&, const Stated& golden, std::span<Value> out) { describe(golden, out); }};
 
 const Metric golden_rms_metric{
     "golden_rms",

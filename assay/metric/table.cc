@@ -29,11 +29,39 @@ void add_metric(MetricPlan& plan, const Metric* metric) {
 // In the order reports print them.
 std::span<const Metric* const> metrics() {
   static constexpr const Metric* kTable[] = {
-      &max_abs_metric, &rel_l2_metric,        &cosine_metric,     &ulp_max_metric,        &mean_abs_metric,
-      &equal_metric,   &nonfinite_metric,     &worst_metric,      &mine_metric,           &golden_metric,
-      &max_rel_metric, &mean_rel_metric,      &msit_metric,       &msprobe_metric,        &kl_metric,
-      &bias_metric,    &sqnr_metric,          &l2_metric,         &rel_l2_squared_metric, &ulp_mean_metric,
-      &ulp_p99_metric, &abs_quantiles_metric, &golden_rms_metric, &crc32_metric,          &md5_metric,
+      &max_abs_metric,
+      &rel_l2_metric,
+      &cosine_metric,
+      &ulp_max_metric,
+      &mean_abs_metric,
+      &equal_metric,
+      &nonfinite_metric,
+      &worst_metric,
+      &mine_metric,
+      &golden_metric,
+      &max_rel_metric,
+      &mean_rel_metric,
+      &msit_metric,
+      &msprobe_metric,
+      &kl_metric,
+      &bias_metric,
+      &sqnr_metric,
+      &l2_metric,
+      &rel_l2_squared_metric,
+      &ulp_mean_metric,
+      &ulp_p99_metric,
+      &abs_quantiles_metric,
+      &golden_rms_metric,
+      &crc32_metric,
+      &md5_metric,
+      &stat_diff_metric,
+      &stat_diff_g3_metric,
+      &checksum_metric,
+      &msprobe_g1_metric,
+      &msprobe_g2_metric,
+      &msprobe_g3_metric,
+      &msprobe_cosine_metric,
+      &nonfinite_kinds_metric,
   };
   return kTable;
 }
@@ -43,6 +71,17 @@ std::vector<Value> MetricPlan::finish(const Gathered& gathered) const {
   size_t at = 0;
   for (const Metric* metric : metrics) {
     metric->finish(gathered, std::span(values).subspan(at, metric->columns.size()));
+    at += metric->columns.size();
+  }
+  return values;
+}
+
+std::vector<Value> MetricPlan::finish_stated(const Stated& mine, const Stated& golden) const {
+  std::vector<Value> values(columns.size());
+  size_t at = 0;
+  for (const Metric* metric : metrics) {
+    if (metric->finish_stated != nullptr)
+      metric->finish_stated(mine, golden, std::span(values).subspan(at, metric->columns.size()));
     at += metric->columns.size();
   }
   return values;

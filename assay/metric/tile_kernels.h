@@ -7,6 +7,8 @@
 // `measure` want finite elements only.
 #pragma once
 
+#include "assay/tensor/dtype.h"
+
 #include <cstddef>
 #include <cstdint>
 
@@ -70,6 +72,20 @@ Core measure(const double* a, const double* b, const double* d, int64_t n);
 // Relative errors with every special case. The f32 one requires that no |a - b| overflows f32.
 Relative relative(const float* a, const float* b, int64_t n);
 Relative relative(const double* a, const double* b, const double* d, int64_t n);
+
+// |(a - b) / b| as numpy computes it, with every operation rounded to one type. Where b is 0, something small
+// is added to both sides first.
+struct MsprobeRule {
+  DType type = DType::f32;      // f16, f32 or f64: what a - b and the quotient are rounded to
+  DType sum_type = DType::f32;  // what a + add_a is rounded to; not wider than `type`
+  double add_a = 0, add_b = 0;  // in the types of the two sides; where add_b is 0 quotients are Inf or NaN
+};
+struct MsprobeErrors {
+  double max = 0;  // NaN if any of them is
+  int64_t under_1e3 = 0, under_5e3 = 0;
+};
+MsprobeErrors msprobe_errors(const float* a, const float* b, int64_t n, const MsprobeRule& rule);  // f16, f32
+MsprobeErrors msprobe_errors(const double* a, const double* b, int64_t n, const MsprobeRule& rule);  // f64
 
 // What the patterns of two f16 or two bf16 tiles tell without arithmetic. All elements must be finite.
 struct Patterns16 {

@@ -7,6 +7,7 @@
 #include "assay/tensor/operand.h"
 
 #include <deque>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -14,16 +15,20 @@
 
 namespace assay {
 
-// Strings with stable addresses. Moving the pool does not move them.
+// Strings with stable addresses, packed into chunks. Moving the pool does not move them.
 class StringPool {
  public:
-  std::string_view keep(std::string text) { return strings_.emplace_back(std::move(text)); }
+  StringPool() = default;
+  StringPool(StringPool&&) = default;
+  StringPool& operator=(StringPool&&) = default;
+  std::string_view keep(std::string_view text);
 
  private:
-  std::deque<std::string> strings_;
+  std::vector<std::unique_ptr<char[]>> chunks_;
+  size_t used_ = 0, size_ = 0;  // of the last chunk
 };
 
-enum class Direction : uint8_t { none, input, output, parameter };
+enum class Direction : uint8_t { none, input, output, parameter, parameter_gradient };
 
 struct Port {
   Direction direction = Direction::none;
@@ -36,23 +41,36 @@ struct TensorRef {
   int32_t slot = 0;  // the slot-th tensor of that file
 };
 
+// What the dump itself says of an item, in its own words.
+struct Stated {
+  Scalar max, min, mean, norm;  // of a scalar argument: its value, four times
+  std::string_view checksum;
+  std::string_view dtype, shape;   // "torch.float32", "[2, 3]"; empty: not said
+  std::string_view data_name;      // the file it names; empty: none
+  std::string_view requires_grad;  // "True", "False"; empty: not said
+};
+
 // Whatever the dump has a line for: bytes, statistics, a scalar, None.
 struct Item {
   std::string_view name;
   Port port;
-  std::optional<TensorMeta> meta;  // empty where it is not known before the file is opened
+  const TensorMeta* meta = nullptr;  // null where it is not known before the file is opened
   std::optional<TensorRef> data;
-  const Stats* stats = nullptr;  // as stated by the dump
+  const Stated* stated = nullptr;
   std::span<const Fact> facts;
   std::string_view trouble;  // why there is no data, when indexing already found out
 };
 
 // One operator, module or file: the unit that is judged together.
 struct Node {
-  std::string_view name, type, parent, stack;
-  int64_t order = 0;  // execution order
+  std::string_view name, type, parent;
+  std::span<const std::string_view> stack;  // the innermost call first
+  int64_t order = 0;                        // execution order
   std::vector<Item> items;
 };
+
+// What the items of a frame can be compared by.
+enum class Content : uint8_t { data, statistics, checksums };
 
 // Where in a run a frame was taken; -1 where the dump does not say.
 struct At {
@@ -70,11 +88,17 @@ struct FileEntry {
 struct Frame {
   At at;
   bool is_file = false;  // a single file, whose tensors may have any names
+  Content content = Content::data;
+  bool has_stacks = false;  // the dump says where its nodes were called from
+  std::string framework;    // "pytorch", "mindspore"; empty where the layout does not say
   std::vector<Node> nodes;
   std::vector<FileEntry> files;
   StringPool strings;
-  std::deque<Stats> stats;
+  // Where the pointers and spans of nodes and items point; addresses are stable.
+  std::deque<TensorMeta> metas;
+  std::deque<Stated> stated;
   std::deque<std::vector<Fact>> facts;
+  std::deque<std::vector<std::string_view>> stacks;
   std::vector<std::string> warnings;
 };
 

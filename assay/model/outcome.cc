@@ -1,21 +1,6 @@
 #include "assay/model/outcome.h"
 
-#include <fmt/format.h>
-
 namespace assay {
-
-std::string At::text() const {
-  std::string out;
-  const auto add = [&](std::string_view word, int number) {
-    if (number >= 0) out += fmt::format("{}{} {}", out.empty() ? "" : " ", word, number);
-  };
-  add("rank", rank);
-  add("step", step);
-  add("graph", graph);
-  add("token", token);
-  if (!part.empty()) out += (out.empty() ? "" : " ") + part;
-  return out;
-}
 
 std::string_view text(Why why) {
   switch (why) {
@@ -27,8 +12,26 @@ std::string_view text(Why why) {
       return "one tensor on each side";
     case Why::same_position:
       return "same position";
+    case Why::api_table:
+      return "built-in API table";
+    case Why::api_mapping:
+      return "API mapping file";
+    case Why::cell_mapping:
+      return "cell mapping";
+    case Why::data_mapping:
+      return "data mapping file";
+    case Why::layer_mapping:
+      return "layer mapping";
+    case Why::same_but_for_call:
+      return "same name but for the call number";
     case Why::nothing_fits:
       return "no counterpart";
+    case Why::left_out:
+      return "the mapping file leaves it out";
+    case Why::other_shape:
+      return "same name, another shape";
+    case Why::other_dtype:
+      return "same name, another element type";
   }
   return "";
 }
@@ -63,6 +66,11 @@ std::string_view text(Level level) {
       return "error";
   }
   return "";
+}
+
+Direction direction_of(const Comparison& row) {
+  const Item* const item = row.mine.item != nullptr ? row.mine.item : row.golden.item;
+  return item != nullptr ? item->port.direction : Direction::none;
 }
 
 int find_column(const Head& head, std::string_view name) {

@@ -19,48 +19,65 @@ std::string_view text(Status status);  // "compared", "only in mine"…
 enum class Level : uint8_t { pass, ignored, fail, error };  // ignored: unmatched where the user said so
 std::string_view text(Level level);
 
+enum class Paint : uint8_t { none, yellow, red };
+
 struct Verdict {
   Level level = Level::pass;
-  std::string reason;  // which rule failed, with the numbers: "rel_l2 0.3 > 0.031"
+  std::string reason = {};  // which rule failed, with the numbers: "rel_l2 0.3 > 0.031"
+  // Of the rule sets that stand for other tools: what their reports print.
+  std::string_view word = {};       // "Yes", "Warning", "pass"
+  std::string_view no_metric = {};  // stands in the metric cells of a row without numbers: "unsupported"
+  Paint paint = Paint::none;
 };
+
+// What the metrics of a row were computed from.
+enum class Basis : uint8_t { nothing, data, stated };
 
 // One side of a row as it was found.
 struct SideFacts {
   std::string_view name;  // empty if this side is missing
   std::optional<TensorMeta> meta;
   fs::path file;
+  const Item* item = nullptr;          // null in a row that outlives its frame
+  std::optional<Stats> measured = {};  // of all its elements, where the request asks for them
 };
 
 struct Comparison {
   Pair pair;
   Status status = Status::compared;
+  Basis basis = Basis::nothing;
   SideFacts mine, golden;
-  std::vector<Value> metrics;  // one per column of the plan (Head::metric_columns); empty unless compared
+  std::vector<Value> metrics;  // one per column of the plan (Head::metric_columns); empty without a basis
   Verdict verdict;
   std::string
       note;  // reason of a failure to compare, or a remark such as "shapes differ in dimensions of size 1"
 };
 
+Direction direction_of(const Comparison& row);  // of the item of mine, or of golden where mine has none
+
 struct NodeResult {
   std::string_view name;
   int64_t order = 0;
-  std::vector<Comparison> rows;
+  std::span<const std::string_view> stack = {};  // where it was called, the innermost call first
+  std::vector<Comparison> rows = {};
 };
 
 // Position of a row, kept after the row itself is gone.
 struct Place {
   std::string section, node, mine, golden;
-  Comparison row;  // a copy, for the first divergence only
+  std::string called_at;  // innermost line of the call stack, where the dump has one
+  Comparison row;         // a copy, for the first divergence only
 };
 
 struct Summary {
   int64_t rows = 0, compared = 0, passed = 0, failed = 0, unmatched = 0, ignored = 0, errors = 0;
   std::optional<Place> first_divergence;  // the failed row that comes first in execution order
+  std::optional<Place> first_origin;      // … whose node was given inputs that pass: it made the difference
   std::optional<std::string> first_error;
   bool stopped_early = false;  // --fail-fast
 };
 
-// What a report knows before the first row.
+// What a report knows before the first row. The last group belongs to the section that comes next.
 struct Head {
   Moment now;
   std::string version;
@@ -71,6 +88,11 @@ struct Head {
   std::vector<std::string> shown_columns;   // those a report prints; the rest were gathered for a rule
   int terminal_width = 100;
   bool colour = false;
+
+  At at;
+  Content content = Content::data;
+  bool has_stacks = false;
+  bool cross_framework = false;
 };
 
 // Index of a metric column; -1 if it was not measured.

@@ -25,7 +25,23 @@ struct ItemId {
   friend bool operator==(const ItemId&, const ItemId&) = default;
 };
 
-enum class Why : uint8_t { same_name, same_stem, only_one_each, same_position, nothing_fits };
+enum class Why : uint8_t {
+  same_name,
+  same_stem,
+  only_one_each,
+  same_position,
+  api_table,
+  api_mapping,
+  cell_mapping,
+  data_mapping,
+  layer_mapping,
+  same_but_for_call,
+  // Reasons why an item stands alone.
+  nothing_fits,
+  left_out,
+  other_shape,
+  other_dtype,
+};
 std::string_view text(Why why);  // "same name"
 
 struct Pair {
@@ -37,7 +53,8 @@ struct Pair {
 struct PairedNode {
   std::string_view name;
   int64_t order = 0;  // execution order: what "first" means in the first divergence
-  std::vector<Pair> pairs;
+  std::span<const std::string_view> stack;
+  std::vector<Pair> pairs = {};
 };
 
 struct Pairing {

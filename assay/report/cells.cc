@@ -1,6 +1,7 @@
 #include "assay/report/cells.h"
 
 #include "assay/base/text.h"
+#include "assay/support/json_tape.h"
 
 #include <fmt/compile.h>
 #include <fmt/format.h>
@@ -31,12 +32,25 @@ uint8_t traits_of(std::string_view text) {
   return all;
 }
 
+// shown(), but for line breaks and tabs.
+std::string shown_lines(std::string_view text) {
+  std::string out;
+  while (true) {
+    const size_t end = text.find_first_of("\n\t");
+    out += shown(text.substr(0, end));
+    if (end == std::string_view::npos) return out;
+    out += text[end];
+    text.remove_prefix(end + 1);
+  }
+}
+
 // A text made harmless, copied only where it has to change.
 class Shown {
  public:
-  explicit Shown(std::string_view text) : view_(text), traits_(traits_of(text)) {
+  explicit Shown(std::string_view text, Breaks breaks = Breaks::shown)
+      : view_(text), traits_(traits_of(text)) {
     if ((traits_ & kOdd) == 0) return;
-    changed_ = shown(text);
+    changed_ = breaks == Breaks::kept ? shown_lines(text) : shown(text);
     view_ = changed_;
     traits_ = traits_of(changed_);
   }
@@ -116,10 +130,11 @@ void append_formatted(std::string& out, T number) {
   out.append(text, fmt::format_to(text, FMT_COMPILE("{}"), number));
 }
 
-void append_csv_text(std::string& out, std::string_view text) {
-  const Shown cell(text);
+void append_csv_text(std::string& out, std::string_view text, Breaks breaks = Breaks::shown) {
+  const Shown cell(text, breaks);
   const bool formula = looks_like_formula(cell.text());
-  if (!cell.has(kCsv)) {
+  const bool has_break = breaks == Breaks::kept && cell.text().find('\n') != std::string_view::npos;
+  if (!cell.has(kCsv) && !has_break) {
     if (formula) out += '\'';
     out += cell.text();
     return;
@@ -192,6 +207,20 @@ void append_csv(std::string& out, const Value& value) {
     out += *truth ? "true" : "false";
 }
 
+void append_python_csv(std::string& out, const Value& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) {
+    append_csv_text(out, *text, Breaks::kept);
+  } else if (const auto* number = std::get_if<double>(&value)) {
+    if (std::isnan(*number)) return;
+    if (std::isinf(*number)) out += ' ';  // as msprobe keeps spreadsheets from reading it
+    append_python_float(out, *number);
+  } else if (const auto* truth = std::get_if<bool>(&value)) {
+    out += *truth ? "True" : "False";
+  } else {
+    append_csv(out, value);
+  }
+}
+
 void append_json(std::string& out, const Value& value) {
   if (const auto* text = std::get_if<std::string>(&value)) {
     append_json_text(out, *text);
@@ -230,8 +259,8 @@ void append_xml_text(std::string& out, std::string_view text) {
     out += cell.text();
 }
 
-void append_sheet_text(std::string& out, std::string_view text) {
-  const Shown cell(text);
+void append_sheet_text(std::string& out, std::string_view text, Breaks breaks) {
+  const Shown cell(text, breaks);
   if (looks_like_formula(cell.text())) out += "&#39;";
   if (!cell.has(kXml) && cell.text().size() <= kSheetTextLimit &&
       cell.text().find("_x") == std::string_view::npos) {

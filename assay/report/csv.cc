@@ -29,7 +29,10 @@ class CsvSink : public Sink {
       for (const Column& column : table_.columns()) {
         if (!first) out += ',';
         first = false;
-        append_csv(out, column.cell(row));
+        if (options_.profile->print == Print::native)
+          append_csv(out, column.cell(row));
+        else
+          append_python_csv(out, column.cell(row));
       }
       out += '\n';
     });
@@ -41,7 +44,7 @@ class CsvSink : public Sink {
   }
 
   Result<void> end(const Summary&) override { return out_->end(); }
-  Result<std::optional<fs::path>> publish() override { return out_->publish(); }
+  Result<std::vector<fs::path>> publish() override { return out_->publish(); }
 
  private:
   SinkOptions options_;

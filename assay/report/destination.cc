@@ -28,9 +28,10 @@ Result<void> put(std::FILE* file, std::string_view text, std::string_view what) 
 }  // namespace
 
 Result<FileWriter> create_report(const SinkOptions& options, const Head& head, std::string_view suffix) {
-  ASSAY_TRY_DO(make_folder(options.folder));
-  return FileWriter::create(options.folder / (options.profile->file_stem(head) + std::string(suffix)),
-                            IfExists::number);
+  const Profile& profile = *options.profile;
+  ASSAY_TRY_DO(make_folder(options.folder, profile.folder_mode));
+  return FileWriter::create(options.folder / (profile.file_stem(head) + std::string(suffix)),
+                            IfExists::number, profile.file_mode);
 }
 
 Result<Destination> Destination::open(const SinkOptions& options, const Head& head, std::string_view suffix,
@@ -73,10 +74,10 @@ Result<void> Destination::end() {
   return check_written(std::fflush(stdout) == 0, kStdout);
 }
 
-Result<std::optional<fs::path>> Destination::publish() {
-  if (!file_) return std::nullopt;
+Result<std::vector<fs::path>> Destination::publish() {
+  if (!file_) return std::vector<fs::path>();
   ASSAY_TRY(fs::path name, file_->publish());
-  return name;
+  return std::vector{std::move(name)};
 }
 
 }  // namespace assay

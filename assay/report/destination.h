@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace assay {
 
@@ -22,7 +23,7 @@ class Destination {
   Result<void> append(std::string_view text);
   Result<void> patch(int64_t offset, std::string_view text);  // only over what was appended before
   Result<void> end();
-  Result<std::optional<fs::path>> publish();
+  Result<std::vector<fs::path>> publish();
 
  private:
   struct Close {

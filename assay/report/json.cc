@@ -41,7 +41,7 @@ class JsonSink : public Sink {
     return out_->end();
   }
 
-  Result<std::optional<fs::path>> publish() override { return out_->publish(); }
+  Result<std::vector<fs::path>> publish() override { return out_->publish(); }
 
  private:
   SinkOptions options_;

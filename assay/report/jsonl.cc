@@ -38,7 +38,7 @@ class JsonlSink : public Sink {
     return out_->end();
   }
 
-  Result<std::optional<fs::path>> publish() override { return out_->publish(); }
+  Result<std::vector<fs::path>> publish() override { return out_->publish(); }
 
  private:
   SinkOptions options_;

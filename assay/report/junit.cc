@@ -101,7 +101,7 @@ class JunitSink : public Sink {
     return out_->end();
   }
 
-  Result<std::optional<fs::path>> publish() override { return out_->publish(); }
+  Result<std::vector<fs::path>> publish() override { return out_->publish(); }
 
  private:
   void append_row(std::string& out, const RowView& view) const {

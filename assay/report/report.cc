@@ -7,9 +7,14 @@ Result<void> ReportSet::begin(const Head& head) {
   return {};
 }
 
-Result<void> ReportSet::open_section(std::string section) {
-  section_ = std::move(section);
-  for (const auto& sink : sinks_) ASSAY_TRY_DO(sink->open_section(section_));
+Result<void> ReportSet::open_section(const Head& head) {
+  section_ = head.at.text();
+  for (const auto& sink : sinks_) ASSAY_TRY_DO(sink->open_section(head));
+  return {};
+}
+
+Result<void> ReportSet::close_section(const Summary& of_section) {
+  for (const auto& sink : sinks_) ASSAY_TRY_DO(sink->close_section(of_section));
   return {};
 }
 
@@ -31,8 +36,8 @@ Result<std::vector<fs::path>> ReportSet::end(const Summary& summary) {
   for (const auto& sink : sinks_) ASSAY_TRY_DO(sink->end(summary));
   std::vector<fs::path> files;
   for (const auto& sink : sinks_) {
-    ASSAY_TRY(const std::optional<fs::path> file, sink->publish());
-    if (file) files.push_back(*file);
+    ASSAY_TRY(const std::vector<fs::path> published, sink->publish());
+    files.insert(files.end(), published.begin(), published.end());
   }
   for (const auto& sink : sinks_) ASSAY_TRY_DO(sink->announce(summary, files));
   return files;

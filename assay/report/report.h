@@ -30,13 +30,24 @@ struct Column {
   ColumnKind kind = ColumnKind::text;
 };
 
+// How values become cells.
+enum class Print : uint8_t {
+  native,          // shortest digits; control characters made visible
+  python,          // as pandas writes csv and plain xlsx: True, 1.0; texts as they are
+  python_as_text,  // as msprobe writes coloured xlsx: whatever is no number is its text, inf has a tab behind
+                   // it
+};
+
 // What a tool's report looks like: its columns, the rows it shows, its file names. The native one shows
 // everything.
 struct Profile {
   std::string_view name;
-  std::vector<Column> (*columns)(const Head& head);
-  bool (*keeps)(const RowView& row);
-  std::string (*file_stem)(const Head& head);  // "assay_report_20250102030405"
+  std::function<std::vector<Column>(const Head& head)> columns;
+  std::function<bool(const RowView& row)> keeps;
+  std::function<std::string(const Head& head)> file_stem;  // "assay_report_20250102030405"
+  Print print = Print::native;
+  std::string_view sheet = {};  // name of the only sheet of a workbook; empty: a summary and sheets "rows"
+  unsigned file_mode = 0644, folder_mode = 0755;
 };
 extern const Profile native_profile;
 
@@ -45,7 +56,8 @@ class Sink {
  public:
   virtual ~Sink() = default;
   virtual Result<void> begin(const Head& head) = 0;
-  virtual Result<void> open_section(std::string_view /*section*/) { return {}; }
+  virtual Result<void> open_section(const Head& /*head*/) { return {}; }
+  virtual Result<void> close_section(const Summary& /*of_section*/) { return {}; }
   // Any thread: turns nodes into bytes of this output. Must not change the sink.
   virtual std::string render(std::string_view section, std::span<const NodeResult> nodes) const = 0;
   // One thread, in order.
@@ -53,8 +65,8 @@ class Sink {
                              std::string&& rendered) = 0;
   // Writes what is left. A file is complete afterwards, but has no name yet.
   virtual Result<void> end(const Summary& summary) = 0;
-  // Gives the file its name; nothing for standard output.
-  virtual Result<std::optional<fs::path>> publish() { return std::nullopt; }
+  // Gives the files their names; none for standard output.
+  virtual Result<std::vector<fs::path>> publish() { return std::vector<fs::path>(); }
   // Last of all, when every file has its name.
   virtual Result<void> announce(const Summary& /*summary*/, std::span<const fs::path> /*files*/) {
     return {};
@@ -75,13 +87,20 @@ struct Output {
 std::span<const Output* const> outputs();
 const Output* find_output(std::string_view name);  // null if there is none of this name
 
+// Several sinks as one.
+std::unique_ptr<Sink> together(std::vector<std::unique_ptr<Sink>> sinks);
+
+// Makes a sink anew for every section and publishes it with the section: one file per rank, say.
+std::unique_ptr<Sink> per_section(std::function<std::unique_ptr<Sink>()> make);
+
 // All sinks of one run. After an error the set is only good for destruction: files without a name vanish with
 // it.
 class ReportSet {
  public:
   void add(std::unique_ptr<Sink> sink) { sinks_.push_back(std::move(sink)); }
   Result<void> begin(const Head& head);
-  Result<void> open_section(std::string section);
+  Result<void> open_section(const Head& head);
+  Result<void> close_section(const Summary& of_section);
   std::vector<std::string> render(std::span<const NodeResult> nodes) const;  // one text per sink
   Result<void> write(std::span<const NodeResult> nodes, std::vector<std::string>&& rendered);
   // Completes every output before the first one gets its name; answers the files that were written.

@@ -88,7 +88,9 @@ inline fs::path write_report(std::string_view output, const fs::path& folder, co
     EXPECT_TRUE(result) << (result ? "" : result.error().message);
   };
   check(reports.begin(head));
-  check(reports.open_section(section));
+  Head of_section = head;
+  of_section.at.part = section;
+  check(reports.open_section(of_section));
   for (const NodeResult& node : nodes) check(reports.write({&node, 1}, reports.render({&node, 1})));
   const auto files = reports.end(summary);
   check(files);

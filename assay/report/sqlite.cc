@@ -160,9 +160,9 @@ class SqliteSink : public Sink {
     return database_.close();
   }
 
-  Result<std::optional<fs::path>> publish() override {
+  Result<std::vector<fs::path>> publish() override {
     ASSAY_TRY(fs::path name, database_.publish());
-    return name;
+    return std::vector{std::move(name)};
   }
 
  private:

@@ -13,7 +13,7 @@
 namespace assay {
 namespace {
 
-constexpr int64_t kSheetRows = 1'048'575;       // Excel's limit without the header
+constexpr int64_t kSheetRows = 1'048'500;       // Excel's limit is 1,048,575 without the header
 constexpr size_t kChunkText = size_t{1} << 18;  // text per deflated chunk
 constexpr size_t kSmallText = size_t{1} << 16;  // less than this is collected before it is deflated
 
@@ -53,11 +53,25 @@ XlsxStyle style_of(Level level) {
   return XlsxStyle::plain;
 }
 
-void append_row(std::string& out, const std::vector<Column>& columns, const RowView& row) {
+XlsxStyle style_of(Paint paint) {
+  switch (paint) {
+    case Paint::none:
+      break;
+    case Paint::yellow:
+      return XlsxStyle::yellow;
+    case Paint::red:
+      return XlsxStyle::red;
+  }
+  return XlsxStyle::plain;
+}
+
+void append_row(std::string& out, const RowTable& table, const RowView& row) {
+  const Print print = table.profile().print;
+  const XlsxStyle of_row = style_of(row.row.verdict.paint);
   out += "<row>";
-  for (const Column& column : columns)
+  for (const Column& column : table.columns())
     append_xlsx_cell(out, column.cell(row),
-                     column.kind == ColumnKind::verdict ? style_of(row.row.verdict.level) : XlsxStyle::plain);
+                     column.kind == ColumnKind::verdict ? style_of(row.row.verdict.level) : of_row, print);
   out += "</row>";
 }
 
@@ -78,7 +92,7 @@ class XlsxSink : public Sink {
     std::string out, text;
     int64_t rows = 0;
     table_.each(section, nodes, [&](const RowView& row) {
-      append_row(text, table_.columns(), row);
+      append_row(text, table_, row);
       ++rows;
       if (text.size() < kChunkText) return;
       append_chunk(out, text, rows);
@@ -102,16 +116,22 @@ class XlsxSink : public Sink {
 
   Result<void> end(const Summary& summary) override {
     ASSAY_TRY_DO(close_sheet());
-    ASSAY_TRY_DO(package_->add("xl/worksheets/sheet1.xml", summary_sheet(summary)));
-    ASSAY_TRY_DO(package_->add("xl/workbook.xml", xlsx_workbook(sheets_)));
-    ASSAY_TRY_DO(package_->add("xl/_rels/workbook.xml.rels", xlsx_workbook_relations(sheets_.size() + 1)));
-    ASSAY_TRY_DO(package_->add("[Content_Types].xml", xlsx_content_types(sheets_.size() + 1)));
+    if (is_bare()) {
+      name_bare_sheets();
+      ASSAY_TRY_DO(package_->add("xl/workbook.xml", xlsx_bare_workbook(sheets_)));
+    } else {
+      ASSAY_TRY_DO(package_->add("xl/worksheets/sheet1.xml", summary_sheet(summary)));
+      ASSAY_TRY_DO(package_->add("xl/workbook.xml", xlsx_workbook(sheets_)));
+    }
+    const size_t parts = sheets_.size() + (is_bare() ? 0 : 1);
+    ASSAY_TRY_DO(package_->add("xl/_rels/workbook.xml.rels", xlsx_workbook_relations(parts)));
+    ASSAY_TRY_DO(package_->add("[Content_Types].xml", xlsx_content_types(parts)));
     return package_->end();
   }
 
-  Result<std::optional<fs::path>> publish() override {
+  Result<std::vector<fs::path>> publish() override {
     ASSAY_TRY(fs::path name, package_->publish());
-    return name;
+    return std::vector{std::move(name)};
   }
 
  private:
@@ -136,22 +156,31 @@ class XlsxSink : public Sink {
     return outcome;
   }
 
-  // Sheet 1 is the summary, which is written last.
+  // Sheets in the words of another tool, without a summary of ours.
+  bool is_bare() const { return !options_.profile->sheet.empty(); }
+
+  void name_bare_sheets() {
+    if (sheets_.size() == 1) sheets_[0].name = options_.profile->sheet;
+    for (size_t i = 0; i < sheets_.size() && sheets_.size() > 1; ++i)
+      sheets_[i].name = fmt::format("part_{}", i);
+  }
+
+  // Part 1 is the summary, where there is one, which is written last.
   Result<void> open_sheet() {
     const size_t number = sheets_.size() + 1;
     sheets_.push_back({number == 1 ? "rows" : fmt::format("rows_{}", number),
                        xlsx_column_letters(table_.columns().size())});
     rows_ = 0;
-    const std::string part = fmt::format("xl/worksheets/sheet{}.xml", number + 1);
+    const std::string part = fmt::format("xl/worksheets/sheet{}.xml", number + (is_bare() ? 0 : 1));
     ASSAY_TRY_DO(package_->open(part, xlsx_sheet_size(sheets_.back())));
-    return package_->append(xlsx_rows_start(table_.columns()));
+    return package_->append(xlsx_rows_start(table_.columns(), options_.profile->print));
   }
 
   Result<void> close_sheet() {
     ASSAY_TRY_DO(flush());
     XlsxSheet& sheet = sheets_.back();
     sheet.last_row = rows_ + 1;
-    ASSAY_TRY_DO(package_->append(xlsx_rows_end(sheet)));
+    ASSAY_TRY_DO(package_->append(xlsx_rows_end(sheet, options_.profile->print)));
     return package_->close(xlsx_sheet_size(sheet));
   }
 

@@ -18,22 +18,60 @@ constexpr std::string_view kTypes = "application/vnd.openxmlformats-officedocume
 
 constexpr int64_t kExactInteger = int64_t{1} << 53;  // a spreadsheet computes with doubles
 
-void append_text_cell(std::string& out, std::string_view text, XlsxStyle style) {
+// s="3", where the style is not the plain one.
+std::string style_attribute(XlsxStyle style) {
+  return style == XlsxStyle::plain ? std::string() : fmt::format(" s=\"{}\"", static_cast<int>(style));
+}
+
+void append_text_cell(std::string& out, std::string_view text, XlsxStyle style,
+                      Breaks breaks = Breaks::shown) {
+  constexpr std::string_view kSpace = " \t\n";
   if (style == XlsxStyle::plain)
     out += "<c t=\"inlineStr\"><is><t";
   else
-    out += fmt::format("<c s=\"{}\" t=\"inlineStr\"><is><t", static_cast<int>(style));
-  const bool edge = !text.empty() && (text.front() == ' ' || text.back() == ' ');
+    out += fmt::format("<c{} t=\"inlineStr\"><is><t", style_attribute(style));
+  const bool edge = !text.empty() && (kSpace.find(text.front()) != std::string_view::npos ||
+                                      kSpace.find(text.back()) != std::string_view::npos);
   out += edge ? " xml:space=\"preserve\">" : ">";
-  append_sheet_text(out, text);
+  append_sheet_text(out, text, breaks);
   out += "</t></is></c>";
 }
 
 template <class T>
-void append_number_cell(std::string& out, T number) {
-  out += "<c><v>";
+void append_number_cell(std::string& out, T number, XlsxStyle style) {
+  if (style == XlsxStyle::plain)
+    out += "<c><v>";
+  else
+    out += fmt::format("<c{}><v>", style_attribute(style));
   append_number(out, number);
   out += "</v></c>";
+}
+
+// openpyxl stores 16 significant digits.
+void append_sixteen_digits(std::string& out, double number, XlsxStyle style) {
+  fmt::format_to(std::back_inserter(out), "<c{}><v>{:.16g}</v></c>", style_attribute(style), number);
+}
+
+void append_python_cell(std::string& out, const Value& value, XlsxStyle style, Print print) {
+  const bool as_text = print == Print::python_as_text;
+  if (const auto* text = std::get_if<std::string>(&value)) {
+    append_text_cell(out, *text, style, Breaks::kept);
+  } else if (const auto* number = std::get_if<double>(&value)) {
+    if (std::isfinite(*number))
+      append_sixteen_digits(out, *number, style);
+    else if (as_text)
+      append_text_cell(out, plain(value) + '\t', style, Breaks::kept);
+    else if (std::isinf(*number))
+      append_text_cell(out, plain(value), style);
+    else
+      out += fmt::format("<c{}/>", style_attribute(style));
+  } else if (const auto* truth = std::get_if<bool>(&value); truth != nullptr && as_text) {
+    append_text_cell(out, *truth ? "True" : "False", style);
+  } else if (std::holds_alternative<std::monostate>(value) && as_text) {
+    append_text_cell(out, "None", style);
+  } else {
+    append_xlsx_cell(out, value, style);
+  }
 }
 
 int width_of(const Column& column) {
@@ -60,23 +98,26 @@ std::string xlsx_column_letters(size_t number) {
   return out;
 }
 
-void append_xlsx_cell(std::string& out, const Value& value, XlsxStyle style) {
+void append_xlsx_cell(std::string& out, const Value& value, XlsxStyle style, Print print) {
+  if (print != Print::native) return append_python_cell(out, value, style, print);
   if (const auto* text = std::get_if<std::string>(&value)) {
     append_text_cell(out, *text, style);
   } else if (const auto* number = std::get_if<double>(&value)) {
     if (std::isfinite(*number))
-      append_number_cell(out, *number);
+      append_number_cell(out, *number, style);
     else
       append_text_cell(out, plain(value), style);
   } else if (const auto* whole = std::get_if<int64_t>(&value)) {
     if (-kExactInteger <= *whole && *whole <= kExactInteger)
-      append_number_cell(out, *whole);
+      append_number_cell(out, *whole, style);
     else
       append_text_cell(out, plain(value), style);
   } else if (const auto* truth = std::get_if<bool>(&value)) {
-    out += *truth ? "<c t=\"b\"><v>1</v></c>" : "<c t=\"b\"><v>0</v></c>";
-  } else {
+    out += fmt::format("<c{} t=\"b\"><v>{}</v></c>", style_attribute(style), *truth ? 1 : 0);
+  } else if (style == XlsxStyle::plain) {
     out += "<c/>";  // keeps the place
+  } else {
+    out += fmt::format("<c{}/>", style_attribute(style));
   }
 }
 
@@ -85,7 +126,13 @@ std::string xlsx_sheet_size(const XlsxSheet& sheet) {
   return fmt::format("{}<worksheet xmlns=\"{}\"><dimension ref={:<20}/>", kXml, kMain, place);
 }
 
-std::string xlsx_rows_start(const std::vector<Column>& columns) {
+std::string xlsx_rows_start(const std::vector<Column>& columns, Print print) {
+  if (print != Print::native) {
+    std::string bare = "<sheetData><row>";
+    const XlsxStyle header = print == Print::python ? XlsxStyle::framed_header : XlsxStyle::plain;
+    for (const Column& column : columns) append_text_cell(bare, column.title, header);
+    return bare + "</row>";
+  }
   std::string out =
       "<sheetViews><sheetView workbookViewId=\"0\"><pane ySplit=\"1\" topLeftCell=\"A2\" "
       "activePane=\"bottomLeft\" "
@@ -98,7 +145,8 @@ std::string xlsx_rows_start(const std::vector<Column>& columns) {
   return out + "</row>";
 }
 
-std::string xlsx_rows_end(const XlsxSheet& sheet) {
+std::string xlsx_rows_end(const XlsxSheet& sheet, Print print) {
+  if (print != Print::native) return "</sheetData></worksheet>";
   return fmt::format("</sheetData><autoFilter ref=\"A1:{}{}\"/></worksheet>", sheet.last_cell_column,
                      sheet.last_row);
 }
@@ -129,18 +177,28 @@ std::string_view xlsx_styles() {
       "{}<styleSheet xmlns=\"{}\">"
       "<fonts count=\"2\"><font><sz val=\"11\"/><name val=\"Calibri\"/></font>"
       "<font><b/><sz val=\"11\"/><name val=\"Calibri\"/></font></fonts>"
-      "<fills count=\"5\"><fill><patternFill patternType=\"none\"/></fill><fill><patternFill "
+      "<fills count=\"7\"><fill><patternFill patternType=\"none\"/></fill><fill><patternFill "
       "patternType=\"gray125\"/></fill>"
       "<fill><patternFill patternType=\"solid\"><fgColor rgb=\"FFFF9999\"/></patternFill></fill>"
       "<fill><patternFill patternType=\"solid\"><fgColor rgb=\"FFFFC266\"/></patternFill></fill>"
-      "<fill><patternFill patternType=\"solid\"><fgColor rgb=\"FFD9D9D9\"/></patternFill></fill></fills>"
-      "<borders count=\"1\"><border><left/><right/><top/><bottom/><diagonal/></border></borders>"
+      "<fill><patternFill patternType=\"solid\"><fgColor rgb=\"FFD9D9D9\"/></patternFill></fill>"
+      "<fill><patternFill patternType=\"solid\"><fgColor rgb=\"FFFF0000\"/><bgColor "
+      "rgb=\"FFFF0000\"/></patternFill></fill>"
+      "<fill><patternFill patternType=\"solid\"><fgColor rgb=\"00FFFF00\"/><bgColor "
+      "rgb=\"00FFFF00\"/></patternFill></fill></fills>"
+      "<borders count=\"2\"><border><left/><right/><top/><bottom/><diagonal/></border>"
+      "<border><left style=\"thin\"/><right style=\"thin\"/><top style=\"thin\"/><bottom "
+      "style=\"thin\"/><diagonal/></border></borders>"
       "<cellStyleXfs count=\"1\"><xf numFmtId=\"0\" fontId=\"0\" fillId=\"0\" borderId=\"0\"/></cellStyleXfs>"
-      "<cellXfs count=\"5\"><xf numFmtId=\"0\" fontId=\"0\" fillId=\"0\" borderId=\"0\" xfId=\"0\"/>"
+      "<cellXfs count=\"8\"><xf numFmtId=\"0\" fontId=\"0\" fillId=\"0\" borderId=\"0\" xfId=\"0\"/>"
       "<xf numFmtId=\"0\" fontId=\"1\" fillId=\"0\" borderId=\"0\" xfId=\"0\" applyFont=\"1\"/>"
       "<xf numFmtId=\"0\" fontId=\"0\" fillId=\"2\" borderId=\"0\" xfId=\"0\" applyFill=\"1\"/>"
       "<xf numFmtId=\"0\" fontId=\"0\" fillId=\"3\" borderId=\"0\" xfId=\"0\" applyFill=\"1\"/>"
-      "<xf numFmtId=\"0\" fontId=\"0\" fillId=\"4\" borderId=\"0\" xfId=\"0\" applyFill=\"1\"/></cellXfs>"
+      "<xf numFmtId=\"0\" fontId=\"0\" fillId=\"4\" borderId=\"0\" xfId=\"0\" applyFill=\"1\"/>"
+      "<xf numFmtId=\"0\" fontId=\"1\" fillId=\"0\" borderId=\"1\" xfId=\"0\" applyFont=\"1\" "
+      "applyBorder=\"1\" applyAlignment=\"1\"><alignment horizontal=\"center\" vertical=\"top\"/></xf>"
+      "<xf numFmtId=\"0\" fontId=\"0\" fillId=\"5\" borderId=\"0\" xfId=\"0\" applyFill=\"1\"/>"
+      "<xf numFmtId=\"0\" fontId=\"0\" fillId=\"6\" borderId=\"0\" xfId=\"0\" applyFill=\"1\"/></cellXfs>"
       "<cellStyles count=\"1\"><cellStyle name=\"Normal\" xfId=\"0\" "
       "builtinId=\"0\"/></cellStyles></styleSheet>",
       kXml, kMain);
@@ -162,6 +220,14 @@ std::string xlsx_workbook(const std::vector<XlsxSheet>& sheets) {
       "activeTab=\"0\"/></bookViews><sheets>{}</sheets>"
       "<definedNames>{}</definedNames></workbook>",
       kXml, kMain, kRelations, list, filters);
+}
+
+std::string xlsx_bare_workbook(const std::vector<XlsxSheet>& sheets) {
+  std::string list;
+  for (size_t i = 0; i < sheets.size(); ++i)
+    list += fmt::format("<sheet name=\"{0}\" sheetId=\"{1}\" r:id=\"rId{1}\"/>", sheets[i].name, i + 1);
+  return fmt::format("{}<workbook xmlns=\"{}\" xmlns:r=\"{}\"><sheets>{}</sheets></workbook>", kXml, kMain,
+                     kRelations, list);
 }
 
 std::string xlsx_workbook_relations(size_t sheets) {

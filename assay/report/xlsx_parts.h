@@ -8,7 +8,8 @@
 
 namespace assay {
 
-enum class XlsxStyle : int { plain, header, fail, error, ignored };  // places in the style sheet
+// Places in the style sheet.
+enum class XlsxStyle : int { plain, header, fail, error, ignored, framed_header, red, yellow };
 
 // A sheet of rows; the summary is not among them.
 struct XlsxSheet {
@@ -20,20 +21,23 @@ struct XlsxSheet {
 std::string xlsx_column_letters(size_t number);  // 1 → "A", 27 → "AA"
 
 // One cell: texts inline, numbers as numbers (NaN, infinities and whole numbers beyond 2^53 as texts).
-void append_xlsx_cell(std::string& out, const Value& value, XlsxStyle style);
+void append_xlsx_cell(std::string& out, const Value& value, XlsxStyle style, Print print = Print::native);
 
 // The very start of a sheet. Its length does not depend on last_row: it is written twice, before and after
 // the rows. Readers that stream (openpyxl) search the whole sheet for its size where it does not stand here.
 std::string xlsx_sheet_size(const XlsxSheet& sheet);
-std::string xlsx_rows_start(const std::vector<Column>& columns);  // up to and with the row of titles
-std::string xlsx_rows_end(const XlsxSheet& sheet);
+// Up to and with the row of titles. Sheets that stand for those of other tools are bare: no widths, no
+// filter.
+std::string xlsx_rows_start(const std::vector<Column>& columns, Print print);
+std::string xlsx_rows_end(const XlsxSheet& sheet, Print print);
 std::string_view xlsx_summary_start();
 std::string_view xlsx_summary_end();
 
 std::string_view xlsx_relations();
 std::string_view xlsx_styles();
-std::string xlsx_workbook(const std::vector<XlsxSheet>& sheets);
-std::string xlsx_workbook_relations(size_t sheets);  // with the summary
+std::string xlsx_workbook(const std::vector<XlsxSheet>& sheets);  // a summary and these
+std::string xlsx_bare_workbook(const std::vector<XlsxSheet>& sheets);
+std::string xlsx_workbook_relations(size_t sheets);  // of all, with the summary
 std::string xlsx_content_types(size_t sheets);
 
 }  // namespace assay

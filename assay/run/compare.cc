@@ -13,7 +13,8 @@
 namespace assay {
 namespace {
 
-Head head_of(const CompareRequest& request, const Dump& mine, const Dump& golden, const Matcher& matcher) {
+Head head_of(const CompareRequest& request, const Dump& mine, const Dump& golden, const Matcher& matcher,
+             const MetricPlan& metrics) {
   Head head;
   head.now = request.now;
   head.version = request.version;
@@ -24,11 +25,39 @@ Head head_of(const CompareRequest& request, const Dump& mine, const Dump& golden
   head.golden_layout = golden.layout->name;
   head.matcher = matcher.name;
   head.rule_set = request.rule_set->name;
-  head.metric_columns = request.metrics.columns;
+  head.metric_columns = metrics.columns;
   head.shown_columns = request.shown_columns;
   head.terminal_width = request.terminal_width;
   head.colour = request.colour;
   return head;
+}
+
+void describe_section(const Matched& matched, Head& head) {
+  head.at = matched.frames.at;
+  head.content = Content::data;
+  head.has_stacks = head.cross_framework = false;
+  for (const Side side : {Side::mine, Side::golden})
+    for (const Frame& frame : matched.frames.frames(side)) {
+      head.content = std::max(head.content, frame.content);
+      if (side == Side::golden) continue;
+      head.has_stacks |= frame.has_stacks;
+      for (const Frame& golden : matched.frames.golden)
+        head.cross_framework |= frame.framework != golden.framework;
+    }
+}
+
+// A dump may have nothing but statistics; then their differences are what there is to show.
+Result<MetricPlan> with_stated_columns(const CompareRequest& request, Head& head) {
+  std::vector<std::string> names;
+  for (const Metric* metric : request.metrics.metrics) names.emplace_back(metric->name);
+  for (const std::string_view name : {"stat_diff", "checksum"}) {
+    names.emplace_back(name);
+    ASSAY_TRY(const MetricPlan alone, plan_metrics(std::span(&names.back(), 1)));
+    head.shown_columns.insert(head.shown_columns.end(), alone.columns.begin(), alone.columns.end());
+  }
+  ASSAY_TRY(MetricPlan plan, plan_metrics(names));
+  head.metric_columns = plan.columns;
+  return plan;
 }
 
 Result<std::vector<Frame>> index_all(const Dump& dump, const std::vector<FrameInfo>& infos,
@@ -68,6 +97,12 @@ void log_matching(const Matched& matched, const Matcher& matcher) {
 
 }  // namespace
 
+Result<bool> admit_unless_empty(const Matched& matched) {
+  if (!matched.pairing.nodes.empty()) return true;
+  return fail(ErrorKind::not_found,
+              "nothing to compare: neither side holds tensors, or --only and --skip leave none");
+}
+
 Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports) {
   const tbb::global_control threads(tbb::global_control::max_allowed_parallelism,
                                     thread_count(request.threads));
@@ -76,45 +111,56 @@ Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports
   ASSAY_TRY(const Matcher* const matcher,
             choose_matcher(mine.layout->name, golden.layout->name, request.matching));
   ASSAY_TRY(const std::vector<Section> sections, matcher->sections(mine, golden, request.matching));
-  const Head head = head_of(request, mine, golden, *matcher);
+  MetricPlan metrics = request.metrics;
+  Head head = head_of(request, mine, golden, *matcher, metrics);
+  if (request.add_stated_columns && (mine.layout->states_statistics || golden.layout->states_statistics)) {
+    ASSAY_TRY(metrics, with_stated_columns(request, head));
+  }
   Findings findings;
   bool begun = false, stopped = false;
   for (const Section& section : sections) {
     const auto matched = index_and_match(section, mine, golden, *matcher, request);
     ASSAY_TRY_DO(check_cancelled());
+    const Result<bool> admitted =
+        matched ? request.admit(*matched) : Result<bool>(tl::unexpected<Error>(matched.error()));
+    if (admitted && !*admitted) continue;
     // One broken rank among many is a finding; a dump that is broken as a whole is an error, and has no
     // report.
-    if (!matched && sections.size() == 1) return tl::unexpected<Error>(matched.error());
+    if (!admitted && sections.size() == 1) return tl::unexpected<Error>(admitted.error());
+    if (admitted) describe_section(*matched, head);
     if (!std::exchange(begun, true)) {
       ASSAY_TRY_DO(reports.begin(head));
     }
-    if (!matched) {
+    if (!admitted) {
       findings.open(section.at.text());
-      findings.broken(matched.error());
-      log::warn("{}", matched.error().message);
+      findings.broken(admitted.error());
+      log::warn("{}{}{}", section.at.text(), section.at.text().empty() ? "" : ": ", admitted.error().message);
       continue;
     }
-    if (matched->pairing.nodes.empty())
-      return fail(ErrorKind::not_found,
-                  "nothing to compare: {} and {} hold no tensors, or --only and --skip leave none",
-                  display(mine.root), display(golden.root));
     log_matching(*matched, *matcher);
     findings.open(section.at.text());
-    ASSAY_TRY_DO(reports.open_section(section.at.text()));
+    Findings of_section(section.at.text());
+    ASSAY_TRY_DO(reports.open_section(head));
     Progress progress("comparing", bytes_to_read(*matched), request.progress);
     RowFlow flow;
+    const Judge judge = request.rule_set->prepare(head, request.rules);
     flow.judge_and_render = [&](std::span<NodeResult> nodes) {
-      for (NodeResult& node : nodes) request.rule_set->judge(node, head, request.rules);
+      for (NodeResult& node : nodes) judge(node);
       return reports.render(nodes);
     };
     flow.write = [&](std::span<const NodeResult> nodes, std::vector<std::string>&& rendered) -> Result<bool> {
-      for (const NodeResult& node : nodes) findings.add(node);
+      for (const NodeResult& node : nodes) {
+        findings.add(node);
+        of_section.add(node);
+      }
       ASSAY_TRY_DO(reports.write(nodes, std::move(rendered)));
       const Summary now = findings.conclude();
       stopped = request.fail_fast && (now.failed > 0 || now.errors > 0);
       return !stopped;
     };
-    ASSAY_TRY_DO(measure(*matched, request.metrics, request.open.format, flow, request.fail_fast, progress));
+    ASSAY_TRY_DO(measure(*matched, metrics, request.open.format, flow, request.fail_fast, progress,
+                         request.side_statistics));
+    ASSAY_TRY_DO(reports.close_section(of_section.conclude()));
     if (stopped) break;
   }
   CompareOutcome outcome;

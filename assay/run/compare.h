@@ -7,7 +7,13 @@
 #include "assay/metric/metric.h"
 #include "assay/report/report.h"
 
+#include <functional>
+
 namespace assay {
+
+// Whether a section that was matched is to be compared; an error makes it a broken section.
+using Admit = std::function<Result<bool>(const Matched& matched)>;
+Result<bool> admit_unless_empty(const Matched& matched);
 
 struct CompareRequest {
   fs::path mine, golden;
@@ -15,8 +21,11 @@ struct CompareRequest {
   MatchOptions matching;
   MetricPlan metrics;
   std::vector<std::string> shown_columns;
+  bool add_stated_columns = true;  // show differences of statistics too where a dump may have nothing else
   const RuleSet* rule_set = &native_rules;
   RuleOptions rules;
+  Admit admit = admit_unless_empty;
+  bool side_statistics = false;  // statistics of each side by itself (SideFacts::measured)
   bool fail_fast = false;
   int threads = 0;  // 0: all cores
   Moment now;

@@ -96,7 +96,7 @@ InspectedTensor inspect_item(const Item& item, const FileEntry& file, const Open
   InspectedTensor out;
   out.item = &item;
   out.file = file.path;
-  out.meta = item.meta;
+  if (item.meta != nullptr) out.meta = *item.meta;
   out.trouble = item.trouble;
   if (!item.data) return out;
   const auto slot = static_cast<size_t>(item.data->slot);

@@ -68,7 +68,7 @@ class TextSink : public InspectSink {
       out += statistics(tensor);
     else
       out += "    no data, only a description\n";
-    if (tensor.item->stats != nullptr) out += stated(*tensor.item->stats);
+    if (tensor.item->stated != nullptr) out += stated(*tensor.item->stated);
     if (!tensor.item->facts.empty()) {
       out += "   ";
       for (const Fact& fact : tensor.item->facts)
@@ -94,9 +94,10 @@ class TextSink : public InspectSink {
     return out + '\n';
   }
 
-  static std::string stated(const Stats& stats) {
+  static std::string stated(const Stated& stats) {
     std::string out = "    stated by the dump:";
-    const auto add = [&](std::string_view word, const Value& value) {
+    const auto add = [&](std::string_view word, const Scalar& scalar) {
+      const Value value = to_value(scalar);
       if (is_set(value)) out += fmt::format(" {} {}", word, value_text(value));
     };
     add("min", stats.min);
@@ -134,7 +135,7 @@ class JsonSink : public InspectSink {
         integer(json, "bytes", tensor.meta->byte_size());
       }
       if (tensor.measured) measured(json, tensor);
-      if (tensor.item->stats != nullptr) stated(json, *tensor.item->stats);
+      if (tensor.item->stated != nullptr) stated(json, *tensor.item->stated);
       if (!tensor.item->facts.empty()) {
         json.Key("facts");
         json.StartObject();
@@ -202,13 +203,13 @@ class JsonSink : public InspectSink {
     json.EndArray();
   }
 
-  static void stated(Writer& json, const Stats& stats) {
+  static void stated(Writer& json, const Stated& stats) {
     json.Key("stated");
     json.StartObject();
-    value(json, "min", stats.min);
-    value(json, "max", stats.max);
-    value(json, "mean", stats.mean);
-    value(json, "norm", stats.norm);
+    value(json, "min", to_value(stats.min));
+    value(json, "max", to_value(stats.max));
+    value(json, "mean", to_value(stats.mean));
+    value(json, "norm", to_value(stats.norm));
     if (!stats.checksum.empty()) member(json, "checksum", printable(stats.checksum));
     json.EndObject();
   }

@@ -1,6 +1,7 @@
 #include "assay/run/measure.h"
 
 #include "assay/base/cancel.h"
+#include "assay/metric/numpy_stats.h"
 #include "assay/run/gather_parallel.h"
 #include "assay/support/log.h"
 
@@ -17,6 +18,11 @@ namespace {
 constexpr size_t kBatchNodes = 64;
 constexpr int64_t kBatchBytes = int64_t{32} << 20;
 
+void add_note(Comparison& row, std::string_view text) {
+  if (!row.note.empty()) row.note += "; ";
+  row.note += text;
+}
+
 struct Batch {
   size_t first = 0, last = 0;  // of Pairing::nodes
   std::vector<NodeResult> nodes;
@@ -27,11 +33,15 @@ using BatchPtr = std::shared_ptr<Batch>;
 class Measurer {
  public:
   Measurer(const Matched& matched, const MetricPlan& metrics, const FormatOptions& options,
-           Progress& progress)
-      : matched_(matched), metrics_(metrics), loader_(matched.frames, options), progress_(progress) {}
+           Progress& progress, bool side_statistics)
+      : matched_(matched),
+        metrics_(metrics),
+        loader_(matched.frames, options),
+        progress_(progress),
+        side_statistics_(side_statistics) {}
 
   NodeResult measure_node(const PairedNode& node, PairScratch& scratch) {
-    NodeResult result{node.name, node.order, {}};
+    NodeResult result{node.name, node.order, node.stack, {}};
     result.rows.reserve(node.pairs.size());
     for (const Pair& pair : node.pairs) result.rows.push_back(measure_pair(pair, scratch));
     return result;
@@ -56,8 +66,24 @@ class Measurer {
       if (row.status != Status::unreadable) row.status = pair.mine ? Status::only_mine : Status::only_golden;
       return row;
     }
-    if (row.status == Status::compared) gather(*mine, *golden, scratch, row);
+    if (row.status == Status::compared)
+      gather(*mine, *golden, scratch, row);
+    else if (row.status == Status::no_data)
+      compare_stated(row);
     return row;
+  }
+
+  // Where one side has no data, what both dumps say of the tensor is compared instead.
+  void compare_stated(Comparison& row) {
+    const Stated* const mine = row.mine.item->stated;
+    const Stated* const golden = row.golden.item->stated;
+    if (mine == nullptr || golden == nullptr) return;
+    row.basis = Basis::stated;
+    row.metrics = metrics_.finish_stated(*mine, *golden);
+    row.note.clear();
+    row.status = row.mine.meta && row.golden.meta && row.mine.meta->shape != row.golden.meta->shape
+                     ? Status::shape_mismatch
+                     : Status::compared;
   }
 
   // Opens one side and notes what it is. A failure sets the status of the row; the first reason stays.
@@ -65,7 +91,8 @@ class Measurer {
     if (!id) return nullptr;
     const Item& item = matched_.item(side, *id);
     facts.name = item.name;
-    facts.meta = item.meta;
+    facts.item = &item;
+    if (item.meta != nullptr) facts.meta = *item.meta;
     if (const fs::path* file = loader_.file_of(side, *id)) facts.file = *file;
     const auto refuse = [&](Status status, std::string why) {
       if (row.status == Status::compared) {
@@ -80,9 +107,18 @@ class Measurer {
                     fmt::format("{} has no data in {}", item.name, side == Side::mine ? "mine" : "golden"));
     auto loaded = loader_.load(side, *id);
     if (!loaded) return refuse(Status::unreadable, loaded.error().message);
-    if (!item.meta)  // else the file was opened while indexing, and has warned already
+    if (item.meta == nullptr || item.stated != nullptr)  // else it was opened, and has warned, while indexing
       for (const std::string& warning : loaded->warnings) log::warn("{}", warning);
-    facts.meta = loaded->data->meta;
+    const TensorMeta& found = loaded->data->meta;
+    if (item.meta != nullptr && item.meta->shape != found.shape)
+      row.note = fmt::format("{} holds shape {} where the dump says {}", display(facts.file),
+                             found.shape.text(), item.meta->shape.text());
+    facts.meta = found;
+    if (side_statistics_) {
+      const auto side_sums = gather_one(*loaded->data);
+      if (!side_sums) return refuse(Status::unreadable, side_sums.error().message);
+      facts.measured = numpy_statistics(*side_sums, found.dtype);
+    }
     return loaded->data;
   }
 
@@ -92,10 +128,10 @@ class Measurer {
     if (a != b) {
       if (!same_but_for_ones(a, b)) {
         row.status = Status::shape_mismatch;
-        row.note = fmt::format("shape {} against {}", a.text(), b.text());
+        add_note(row, fmt::format("shape {} against {}", a.text(), b.text()));
         return;
       }
-      row.note = fmt::format("shapes {} and {} differ in dimensions of size 1 only", a.text(), b.text());
+      add_note(row, fmt::format("shapes {} and {} differ in dimensions of size 1 only", a.text(), b.text()));
     }
     if (is_complex(mine.meta.dtype) != is_complex(golden.meta.dtype)) {
       row.status = Status::unreadable;
@@ -110,6 +146,7 @@ class Measurer {
       row.note = gathered.error().message;
       return;
     }
+    row.basis = Basis::data;
     row.metrics = metrics_.finish(*gathered);
   }
 
@@ -117,13 +154,14 @@ class Measurer {
   const MetricPlan& metrics_;
   Loader loader_;
   Progress& progress_;
+  const bool side_statistics_;
 };
 
 }  // namespace
 
 Result<void> measure(const Matched& matched, const MetricPlan& metrics, const FormatOptions& options,
-                     const RowFlow& flow, bool one_by_one, Progress& progress) {
-  Measurer measurer(matched, metrics, options, progress);
+                     const RowFlow& flow, bool one_by_one, Progress& progress, bool side_statistics) {
+  Measurer measurer(matched, metrics, options, progress, side_statistics);
   const std::vector<PairedNode>& nodes = matched.pairing.nodes;
   tbb::enumerable_thread_specific<PairScratch> scratches;
   const size_t most = one_by_one ? 1 : kBatchNodes;

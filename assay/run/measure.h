@@ -19,8 +19,9 @@ struct RowFlow {
 };
 
 // one_by_one: every node is written by itself, so that an early end leaves nothing behind it.
+// side_statistics: fills SideFacts::measured of every side that has data, with a partner or without.
 Result<void> measure(const Matched& matched, const MetricPlan& metrics, const FormatOptions& options,
-                     const RowFlow& flow, bool one_by_one, Progress& progress);
+                     const RowFlow& flow, bool one_by_one, Progress& progress, bool side_statistics = false);
 
 // Bytes that measuring the section will read, for the progress bar.
 int64_t bytes_to_read(const Matched& matched);

@@ -106,6 +106,14 @@ def pairs(rng: numpy.random.Generator) -> dict[str, tuple[numpy.ndarray, numpy.n
     out["specials_turned"] = (specials, numpy.roll(specials, 1))
     out["zeros"] = (numpy.zeros(5, numpy.float32), numpy.zeros(5, numpy.float32))
     out["zero_golden"] = (numpy.arange(5, dtype=numpy.float32), numpy.zeros(5, numpy.float32))
+    for dtype in ("float16", "float32", "float64"):  # NaN and Inf in the same places, zeros in golden
+        golden = random_array(rng, dtype, (41, 53))
+        mine = golden * (1 + 2e-3 * rng.standard_normal(golden.shape)).astype(dtype)
+        golden[3], mine[4, :5], golden[4, :5] = 0, 0, 0
+        out[f"zeros_{dtype}"] = (mine, golden)
+        mine, golden = mine.copy(), golden.copy()
+        mine[7, :3], golden[7, :3] = (numpy.nan, numpy.inf, numpy.inf), (numpy.nan, -numpy.inf, numpy.inf)
+        out[f"same_kinds_{dtype}"] = (mine, golden)
     out["mixed_types"] = (golden_like(rng).astype(numpy.float16), golden_like(rng).astype(numpy.float64))
     return out
 
@@ -146,6 +154,7 @@ def metrics_of(mine: numpy.ndarray, golden: numpy.ndarray) -> dict[str, object]:
         "mine_crc32": f"{zlib.crc32(mine.tobytes()):08x}", "golden_crc32": f"{zlib.crc32(golden.tobytes()):08x}",
         "mine_md5": hashlib.md5(mine.tobytes()).hexdigest(), "golden_md5": hashlib.md5(golden.tobytes()).hexdigest(),
     }
+    expected |= msprobe_generations(m, g)
     a, b, d = wide_m[both], wide_g[both], exact_difference(m[both], g[both])
     measured = ["max_abs", "mean_abs", "bias", "rel_l2", "cosine", "max_rel", "mean_rel", "sqnr", "l2", "kl", "golden_rms",
                 "rel_l2_squared", "worst_mine", "worst_golden"]
@@ -196,6 +205,40 @@ def msprobe_errors(mine: numpy.ndarray, golden: numpy.ndarray, distance: numpy.n
     relative = numpy.where(golden == 0, numpy.abs(mine) / 2.0**-52, distance / numpy.abs(golden))
     return {"max_rel_msprobe": float(relative.max()), "ratio_1e3": float((relative < 0.001).mean()),
             "ratio_5e3": float((relative < 0.005).mean())}
+
+
+def msprobe_generations(mine: numpy.ndarray, golden: numpy.ndarray) -> dict[str, float | int | None]:
+    """In NumPy's own arithmetic. Pairs that are not finite, but of the same kind, count as 0 against 0."""
+    def held(x: numpy.ndarray) -> numpy.ndarray:
+        return x if x.dtype.kind == "f" else x.astype(float)
+    mine, golden = held(mine), held(golden)
+    kinds = (numpy.isnan(mine) != numpy.isnan(golden)) | (numpy.isinf(mine) != numpy.isinf(golden))
+    out: dict[str, float | int | None] = {"nonfinite_kind_mismatch": int(kinds.sum())}
+    m, g = (numpy.where(numpy.isfinite(x), x, x.dtype.type(0)) for x in (mine, golden))
+    known = m.size > 0 and not kinds.any()
+    for generation in (1, 2, 3):
+        r = msprobe_relative(m, g, generation) if known else None
+        out |= {f"max_rel_g{generation}": float(r.max()) if known else None,
+                f"ratio_1e3_g{generation}": float((r < 0.001).mean()) if known else None,
+                f"ratio_5e3_g{generation}": float((r < 0.005).mean()) if known else None}
+    if m.size == 1:  # G3 drops dimensions of size 1, and leaves NaN and Inf as they are where none remain
+        out["max_rel_g3"] = float(msprobe_relative(mine.reshape(()), golden.reshape(()), 3))
+    norms = [math.sqrt(math.fsum(x.astype(float) ** 2)) for x in (m, g)]
+    small = sum(norm <= 2.0**-52 for norm in norms)
+    cosine = (1.0, math.nan)[small % 2] if small else math.fsum(m.astype(float) * g) / math.prod(norms)
+    return out | {"cosine_msprobe": cosine if known else None}
+
+
+def msprobe_relative(mine: numpy.ndarray, golden: numpy.ndarray, generation: int) -> numpy.ndarray:
+    held_as = [mine.dtype, golden.dtype]
+    if generation == 3:
+        held_as = [numpy.result_type(mine, golden, numpy.float32)] * 2
+    m, g = mine.astype(held_as[0]), golden.astype(held_as[1])
+    epsilon = numpy.finfo(float if generation == 2 else g.dtype).eps
+    zeros = g == 0
+    m[zeros] += epsilon
+    g[zeros] += epsilon
+    return numpy.abs((m - g) / g)
 
 
 def ulp_distance(mine: numpy.ndarray, golden: numpy.ndarray) -> numpy.ndarray:

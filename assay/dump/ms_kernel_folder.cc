@@ -1,0 +1,273 @@
+// What one folder of a kernel dump holds.
+#include "assay/base/text.h"
+#include "assay/dump/items.h"
+#include "assay/dump/ms_kernel_parts.h"
+#include "assay/support/csv.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+
+namespace assay {
+namespace {
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// A time stamp only puts calls in order, so one that is too large for us may stand last.
+int64_t timestamp_of(std::string_view digits) { return parse_int(digits).value_or(INT64_MAX); }
+
+// ----- mapping.csv: names that were too long for the file system
+
+using LongNames = std::unordered_map<std::string, std::string>;  // by the name in the folder, without .npy
+
+std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+std::string_view without_npy(std::string_view name) {
+  if (name.ends_with(".npy")) name.remove_suffix(4);
+  return name;
+}
+
+LongNames read_long_names(const fs::path& path, std::vector<std::string>& warnings) {
+  LongNames names;
+  auto file = File::open(path);
+  if (!file) {
+    warnings.push_back(file.error().message);
+    return names;
+  }
+  CsvReader reader(std::move(*file));
+  std::vector<std::string> cells;
+  for (bool is_title = true;; is_title = false) {
+    const auto more = reader.next(cells);
+    if (!more) warnings.push_back(more.error().message + "; what stands behind it is not read");
+    if (!more || !*more) return names;
+    if (is_title) continue;
+    if (cells.size() < 2) {
+      warnings.push_back(fmt::format("{}:{}: 1 cell where 2 are expected, a name and the name it stands for",
+                                     display(path), reader.line()));
+      continue;
+    }
+    names.insert_or_assign(std::string(without_npy(base_name(cells[0]))),
+                           std::string(without_npy(base_name(cells[1]))) + ".npy");
+  }
+}
+
+// ----- statistic.csv
+
+enum Cell { kType, kOpName, kTask, kTime, kIo, kSlot, kDtype, kShape, kMax, kMin, kMean, kNorm };
+struct Title {
+  std::string_view text;
+  int place;  // where it stands if the header does not say; -1: then there is none
+};
+constexpr std::array<Title, 12> kTitles = {{{"Op Type", 0},
+                                            {"Op Name", 1},
+                                            {"Task ID", 2},
+                                            {"Timestamp", 4},
+                                            {"IO", 5},
+                                            {"Slot", 6},
+                                            {"Data Type", -1},
+                                            {"Shape", -1},
+                                            {"Max Value", -1},
+                                            {"Min Value", -1},
+                                            {"Avg Value", -1},
+                                            {"L2Norm Value", -1}}};
+
+bool has_titles(const std::vector<std::string>& cells) {
+  const auto has = [&](Cell cell) {
+    return std::any_of(cells.begin(), cells.end(),
+                       [&](const std::string& text) { return trim(text) == kTitles[cell].text; });
+  };
+  return has(kOpName) && has(kTask);
+}
+
+class StatisticsReader {
+ public:
+  StatisticsReader(std::shared_ptr<const File> file, KernelFolder& out)
+      : path_(file->name()), reader_(std::move(file)), out_(out) {}
+
+  void read() {
+    std::vector<std::string> cells;
+    const auto titles = reader_.next(cells);
+    if (!titles) return warn(titles.error().message);
+    if (!*titles) return warn(fmt::format("{}: is empty", path_));
+    if (!has_titles(cells))
+      return warn(fmt::format("{}: the first row does not have the titles 'Op Name' and 'Task ID'", path_));
+    find_places(cells);
+    for (;;) {
+      const auto more = reader_.next(cells);
+      if (!more) warn(more.error().message + "; what stands behind it is not read");
+      if (!more || !*more) break;
+      add_row(cells);
+    }
+    if (short_rows_ > 0)
+      warn(fmt::format("{}: {} rows do not say which tensor they describe, the first at line {}; skipped",
+                       path_, short_rows_, first_short_));
+    if (odd_times_ > 0)
+      warn(
+          fmt::format("{}: {} rows have a time stamp that is no number, the first at line {}; "
+                      "they count as first calls",
+                      path_, odd_times_, first_odd_));
+  }
+
+ private:
+  void warn(std::string text) { out_.warnings.push_back(std::move(text)); }
+
+  void find_places(const std::vector<std::string>& titles) {
+    expected_ = titles.size();
+    for (size_t i = 0; i < kTitles.size(); ++i) {
+      places_[i] = kTitles[i].place;
+      for (size_t at = 0; at < titles.size(); ++at)
+        if (trim(titles[at]) == kTitles[i].text) places_[i] = static_cast<int>(at);
+      if (places_[i] < 0) warn(fmt::format("{}: has no column '{}'", path_, kTitles[i].text));
+    }
+  }
+
+  // Empty where the row or the header ends before it.
+  static std::string_view cell(const std::vector<std::string>& cells, int place) {
+    return place >= 0 && place < std::ssize(cells) ? trim(cells[static_cast<size_t>(place)])
+                                                   : std::string_view();
+  }
+
+  void add_row(const std::vector<std::string>& cells) {
+    const auto at = [&](Cell which) { return cell(cells, places_[which]); };
+    if (at(kOpName).empty() || at(kIo).empty() || at(kSlot).empty()) {
+      if (short_rows_++ == 0) first_short_ = reader_.line();
+      return;
+    }
+    KernelEntry entry;
+    entry.name = {std::string(at(kType)), fmt::format("{}.{}", at(kOpName), at(kTask)), std::string(at(kIo)),
+                  std::string(at(kSlot)), 0};
+    if (const auto number = parse_int(at(kTime))) {
+      entry.name.timestamp = *number;
+    } else if (is_number(at(kTime))) {
+      entry.name.timestamp = INT64_MAX;
+    } else if (odd_times_++ == 0) {
+      first_odd_ = reader_.line();
+    }
+    entry.dtype = at(kDtype);
+    entry.shape = at(kShape);
+    if (cells.size() < expected_)
+      entry.trouble = fmt::format("{}:{}: the row has {} cells where its header has {}", path_,
+                                  reader_.line(), cells.size(), expected_);
+    entry.max = statistic(entry, cells, kMax);
+    entry.min = statistic(entry, cells, kMin);
+    entry.mean = statistic(entry, cells, kMean);
+    entry.norm = statistic(entry, cells, kNorm);
+    out_.entries.push_back(std::move(entry));
+  }
+
+  Scalar statistic(KernelEntry& entry, const std::vector<std::string>& cells, Cell which) const {
+    const std::string_view text = cell(cells, places_[which]);
+    if (text.empty()) return {};
+    if (text == "null" || text == "False") return 0.0;
+    if (text == "True") return 1.0;
+    const auto number = parse_double(text);
+    if (number) return double{static_cast<float>(*number)};
+    if (entry.trouble.empty())
+      entry.trouble = fmt::format("{}:{}: {} is '{}', not a number", path_, reader_.line(),
+                                  kTitles[which].text, printable(text.substr(0, 40)));
+    return {};
+  }
+
+  const std::string path_;
+  CsvReader reader_;
+  KernelFolder& out_;
+  std::array<int, kTitles.size()> places_{};
+  size_t expected_ = 0;
+  int64_t short_rows_ = 0, first_short_ = 0, odd_times_ = 0, first_odd_ = 0;
+};
+
+struct Listed {
+  std::vector<std::pair<std::string, int64_t>> tensors;  // name and size
+  bool has_mapping = false, has_statistics = false;
+};
+
+Listed list_folder(const fs::path& folder, std::vector<std::string>& warnings) {
+  Listed listed;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    std::error_code ignored;
+    if (it->is_directory(ignored)) continue;
+    std::string name = it->path().filename().native();
+    listed.has_mapping |= name == "mapping.csv";
+    listed.has_statistics |= name == kKernelStatistics;
+    if (!name.ends_with(".npy") || name.starts_with('.')) continue;
+    const auto size = it->file_size(ignored);  // of a link to nowhere there is none: reading it says so
+    listed.tensors.emplace_back(std::move(name), ignored ? 0 : static_cast<int64_t>(size));
+  }
+  if (error)
+    warnings.push_back(fmt::format("{}: folder cannot be read: {}", display(folder), error.message()));
+  std::sort(listed.tensors.begin(), listed.tensors.end(),
+            [](const auto& a, const auto& b) { return natural_less(a.first, b.first); });
+  return listed;
+}
+
+}  // namespace
+
+// Four fields, a time stamp of one or more numbers, "input" or "output" with numbers behind it, and exactly
+// two more fields: of "output.0.ND.npy" the slot is 0, of "output.0.ND.FLOAT.npy" it is ND.
+std::optional<KernelName> parse_kernel_name(std::string_view file_name) {
+  const std::vector<std::string_view> fields = split(file_name, '.');
+  const size_t count = fields.size();
+  if (count < 9 || fields.back() != "npy") return std::nullopt;
+  for (const std::string_view field : fields)
+    if (field.empty()) return std::nullopt;
+  size_t io = 4;
+  while (io < count && is_number(fields[io])) ++io;
+  if (io == 4 || io + 4 > count || (fields[io] != "input" && fields[io] != "output")) return std::nullopt;
+  KernelName name;
+  name.io = fields[io];
+  for (size_t i = io + 1; i + 3 < count; ++i) {
+    if (!is_number(fields[i])) return std::nullopt;
+    name.io += '.';
+    name.io += fields[i];
+  }
+  name.type = fields[0];
+  name.operation = fmt::format("{}.{}", fields[1], fields[2]);
+  name.slot = fields[count - 3];
+  name.timestamp = timestamp_of(fields[4]);
+  return name;
+}
+
+bool is_kernel_statistics(const fs::path& csv) {
+  auto file = File::open(csv);
+  if (!file) return false;
+  CsvReader reader(std::move(*file));
+  std::vector<std::string> cells;
+  const auto row = reader.next(cells);
+  return row && *row && has_titles(cells);
+}
+
+KernelFolder read_kernel_folder(const fs::path& folder) {
+  KernelFolder out;
+  const Listed listed = list_folder(folder, out.warnings);
+  LongNames long_names;
+  if (listed.has_mapping) long_names = read_long_names(folder / "mapping.csv", out.warnings);
+  std::vector<std::string> skipped;
+  for (const auto& [file, size] : listed.tensors) {
+    const auto found = long_names.find(std::string(without_npy(file)));
+    auto name = parse_kernel_name(found == long_names.end() ? file : found->second);
+    if (!name) {
+      skipped.push_back(file);
+      continue;
+    }
+    KernelEntry& entry = out.entries.emplace_back();
+    entry.name = std::move(*name);
+    entry.file = folder / file;
+    entry.size = size;
+  }
+  if (!skipped.empty())
+    out.warnings.push_back(fmt::format("{}: {} .npy files are not named as kernels are; skipped: {}",
+                                       display(folder), skipped.size(), some_names(skipped)));
+  if (!out.entries.empty() || !listed.has_statistics) return out;
+  out.statistics = folder / kKernelStatistics;
+  auto file = File::open(out.statistics);
+  if (file)
+    StatisticsReader(std::move(*file), out).read();
+  else
+    out.warnings.push_back(file.error().message);
+  return out;
+}
+
+}  // namespace assay

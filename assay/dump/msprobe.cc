@@ -1,0 +1,199 @@
+#include "assay/dump/msprobe.h"
+
+#include "assay/base/text.h"
+#include "assay/dump/msprobe_parts.h"
+
+#include <algorithm>
+
+namespace assay {
+namespace {
+
+// "rank3" is 3, "rank" is -1; nothing for other names. A leading zero is not how msprobe numbers.
+std::optional<int> numbered(const std::string& name, std::string_view word) {
+  if (!name.starts_with(word)) return std::nullopt;
+  const std::string_view digits = std::string_view(name).substr(word.size());
+  if (digits.empty()) return -1;
+  if (digits.size() > 9 || (digits[0] == '0' && digits.size() > 1)) return std::nullopt;
+  if (digits.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
+  return static_cast<int>(*parse_int(digits));
+}
+
+bool is_file(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+struct Numbered {
+  int number;
+  fs::path path;
+};
+
+std::vector<Numbered> numbered_folders(const fs::path& root, std::string_view word) {
+  std::vector<Numbered> found;
+  std::error_code error;
+  for (fs::directory_iterator it(root, error), end; !error && it != end; it.increment(error)) {
+    std::error_code ignored;
+    const auto number = numbered(it->path().filename().native(), word);
+    if (number && it->is_directory(ignored)) found.push_back({*number, it->path()});
+  }
+  std::sort(found.begin(), found.end(),
+            [](const Numbered& a, const Numbered& b) { return a.number < b.number; });
+  return found;
+}
+
+void add_files(std::vector<FrameInfo>& frames, const fs::path& folder, const At& at) {
+  for (const auto& [name, part] : {std::pair{"dump.json", ""}, std::pair{"debug.json", "debug"}}) {
+    if (!is_file(folder / name)) continue;
+    At here = at;
+    if (*part != '\0') here.part += (here.part.empty() ? "" : " ") + std::string(part);
+    frames.push_back(FrameInfo{here, {folder / name}});
+  }
+}
+
+void add_ranks(std::vector<FrameInfo>& frames, const fs::path& step, const At& at) {
+  for (const Numbered& rank : numbered_folders(step, "rank")) {
+    At here = at;
+    here.rank = rank.number;
+    const size_t before = frames.size();
+    add_files(frames, rank.path, here);
+    // A rank that wrote nothing is a section that says so, not a rank that was never there.
+    if (frames.size() == before) frames.push_back(FrameInfo{here, {rank.path / "dump.json"}});
+  }
+}
+
+void add_steps(std::vector<FrameInfo>& frames, const fs::path& root, const At& at) {
+  for (const Numbered& step : numbered_folders(root, "step")) {
+    At here = at;
+    here.step = step.number;
+    add_ranks(frames, step.path, here);
+  }
+}
+
+std::vector<FrameInfo> find_frames(const fs::path& root) {
+  std::vector<FrameInfo> frames;
+  if (is_file(root)) {
+    frames.push_back(FrameInfo{At{}, {root}});
+    return frames;
+  }
+  add_files(frames, root, {});
+  if (frames.empty()) add_ranks(frames, root, {});
+  if (frames.empty()) add_steps(frames, root, {});
+  if (frames.empty())
+    for (const std::string_view part : {"graph", "pynative"}) {
+      At at;
+      at.part = part;
+      add_steps(frames, root / part, at);
+    }
+  return frames;
+}
+
+int recognise_msprobe(const fs::path& root) {
+  const std::string name = root.filename().native();
+  if (is_file(root)) {
+    if (name.ends_with("dump.json") || name.ends_with("debug.json")) return 95;
+    if (!name.ends_with(".json")) return 0;
+    const auto head = read_msprobe_head(root);
+    return head && head->has_data && !head->task.empty() ? 90 : 0;
+  }
+  const auto frames = find_frames(root);
+  const bool any = std::any_of(frames.begin(), frames.end(),
+                               [](const FrameInfo& frame) { return is_file(frame.paths[0]); });
+  return any ? 90 : 0;
+}
+
+Result<std::vector<FrameInfo>> survey_msprobe(const fs::path& root, const OpenOptions&) {
+  std::vector<FrameInfo> frames = find_frames(root);
+  if (frames.empty())
+    return fail(ErrorKind::not_found,
+                "{}: has no dump.json, and no rank or step folders with one; point at one of these",
+                display(root));
+  return frames;
+}
+
+// Old dumps do not name their framework; the types of their tensors tell.
+void guess_framework(Frame& frame) {
+  for (const Node& node : frame.nodes)
+    for (const Item& item : node.items)
+      if (item.meta != nullptr && item.stated != nullptr) {
+        frame.framework = item.stated->dtype.starts_with("torch.") ? "pytorch" : "mindspore";
+        return;
+      }
+}
+
+Result<Content> content_of(const MsprobeHead& head, bool saw_checksum, const File& file) {
+  if (head.task == "tensor") return Content::data;
+  if (head.task == "statistics") return saw_checksum ? Content::checksums : Content::statistics;
+  if (head.task.empty())
+    return fail(ErrorKind::bad_format, "{}: does not say its task; 'tensor' or 'statistics' is expected",
+                file.name());
+  return fail(ErrorKind::bad_format,
+              "{}: is of task '{}', which has nothing to compare; dump with tensor or statistics",
+              file.name(), printable(head.task));
+}
+
+void take_head_member(const JsonMember& member, MsprobeHead& head) {
+  const auto text = [&](std::string& into) {
+    if (member.value.is_text(0)) into = member.value.text(0);
+  };
+  if (member.key == "task") text(head.task);
+  if (member.key == "level") text(head.level);
+  if (member.key == "framework") text(head.framework);
+  if (member.key == "data") {
+    head.has_data = true;
+    head.data_is_object = member.value.kind(0) == JsonKind::object;
+  }
+}
+
+Result<Frame> index_msprobe(const FrameInfo& info, const OpenOptions& options) {
+  const fs::path& path = info.paths[0];
+  ASSAY_TRY(const auto file, File::open(path));
+  Frame frame;
+  frame.at = info.at;
+  const fs::path folder = path.parent_path();
+  MsprobeEntries entries(frame, options, folder / "dump_tensor_data");
+  MsprobeHead head;
+  ASSAY_TRY_DO(
+      read_json_members(*file, "data", options.format.memory, [&](const JsonMember& member) -> Result<bool> {
+        if (member.inside)
+          entries.add(member.key, member.value);
+        else
+          take_head_member(member, head);
+        return true;
+      }));
+  if (!head.has_data)
+    return fail(ErrorKind::bad_format, "{}: has no 'data'; is it a dump.json?", file->name());
+  if (!head.data_is_object)
+    return fail(ErrorKind::bad_format, "{}: its 'data' is not an object", file->name());
+  if (frame.nodes.empty()) frame.warnings.push_back(fmt::format("{}: has no entries", file->name()));
+  ASSAY_TRY(frame.content, content_of(head, entries.saw_checksum(), *file));
+  if (!options.data && frame.content == Content::data) frame.content = Content::statistics;
+  frame.framework = head.framework;
+  if (frame.framework.empty()) guess_framework(frame);
+  const fs::path stacks = options.stack_file.empty() ? folder / "stack.json" : options.stack_file;
+  frame.has_stacks = options.stacks && is_file(stacks);
+  if (frame.has_stacks) add_stacks(frame, stacks, options.format.memory);
+  if (options.structure && is_file(folder / "construct.json"))
+    add_parents(frame, folder / "construct.json", options.format.memory);
+  return frame;
+}
+
+}  // namespace
+
+Result<MsprobeHead> read_msprobe_head(const fs::path& json) {
+  ASSAY_TRY(const auto file, File::open(json));
+  MsprobeHead head;
+  constexpr int64_t kMemory = int64_t{64} << 20;
+  ASSAY_TRY_DO(read_json_members(*file, "data", kMemory, [&](const JsonMember& member) -> Result<bool> {
+    if (!member.inside) {
+      take_head_member(member, head);
+      return true;
+    }
+    head.has_data = head.data_is_object = true;
+    return head.task.empty();  // dumpers write the task first; what comes behind is read only if it must be
+  }));
+  return head;
+}
+
+const Layout msprobe_layout = {"msprobe", recognise_msprobe, survey_msprobe, index_msprobe, true};
+
+}  // namespace assay

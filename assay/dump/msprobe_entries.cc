@@ -1,0 +1,400 @@
+#include "assay/base/checked.h"
+#include "assay/base/text.h"
+#include "assay/dump/msprobe_parts.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+
+namespace assay {
+namespace {
+
+constexpr int kMostNested = 400;  // as the original
+
+struct Section {
+  std::string_view key, suffix;
+  Direction state;
+};
+// In the order in which the original walks them.
+constexpr std::array<Section, 5> kSections = {{
+    {"input_args", ".input", Direction::input},
+    {"input_kwargs", ".input", Direction::input},
+    {"input", ".input", Direction::input},
+    {"output", ".output", Direction::output},
+    {"parameters", ".parameters", Direction::parameter},
+}};
+
+// Row order within an entry: parameters stand before outputs, their gradients behind all.
+int rank_of(Direction state) {
+  switch (state) {
+    case Direction::parameter:
+      return 1;
+    case Direction::output:
+      return 2;
+    case Direction::parameter_gradient:
+      return 3;
+    default:
+      return 0;
+  }
+}
+
+std::string_view last_token(std::string_view name) { return name.substr(name.rfind('.') + 1); }
+
+// The last token, or the last but one: "….parameters_grad" and "….parameters_grad.0".
+bool is_parameter_gradient(std::string_view name) {
+  constexpr std::string_view kWord = "parameters_grad";
+  if (last_token(name) == kWord) return true;
+  const size_t dot = name.rfind('.');
+  return dot != std::string_view::npos && last_token(name.substr(0, dot)) == kWord;
+}
+
+bool has_token(std::string_view name, std::string_view token) {
+  const auto tokens = split(name, '.');
+  return std::find(tokens.begin(), tokens.end(), token) != tokens.end();
+}
+
+bool is_falsy(const JsonTape& tape, size_t place) {
+  switch (tape.kind(place)) {
+    case JsonKind::null:
+      return true;
+    case JsonKind::boolean:
+      return !tape.boolean(place);
+    case JsonKind::integer:
+      return tape.integer(place) == 0;
+    case JsonKind::real:
+      return tape.real(place) == 0;
+    case JsonKind::text:
+      return tape.text(place).empty();
+    case JsonKind::object:
+    case JsonKind::array:
+      return tape.is_end(tape.first(place));
+    default:
+      return false;
+  }
+}
+
+std::string_view python_class(const JsonTape& tape, size_t place) {
+  if (place == 0) return "<class 'NoneType'>";
+  switch (tape.kind(place)) {
+    case JsonKind::boolean:
+      return "<class 'bool'>";
+    case JsonKind::integer:
+      return "<class 'int'>";
+    case JsonKind::real:
+      return "<class 'float'>";
+    case JsonKind::text:
+      return "<class 'str'>";
+    case JsonKind::array:
+      return "<class 'list'>";
+    case JsonKind::object:
+      return "<class 'dict'>";
+    default:
+      return "<class 'NoneType'>";
+  }
+}
+
+std::string crc_text(std::string_view text) {
+  const auto crc = ::crc32(0, reinterpret_cast<const Bytef*>(text.data()), static_cast<uInt>(text.size()));
+  return fmt::format("{:08x}", crc);
+}
+
+// The shape NumPy gives a list, as its text: "(3,)", "(2, 2)". A list of unequal lists counts as flat.
+std::string numpy_shape(const JsonTape& tape, size_t place) {
+  std::vector<size_t> dims;
+  for (; place != 0 && tape.kind(place) == JsonKind::array; place = tape.first(place)) {
+    size_t count = 0;
+    for (size_t at = tape.first(place); !tape.is_end(at); at = tape.next(at)) ++count;
+    dims.push_back(count);
+    if (count == 0) break;
+  }
+  std::string out = "(";
+  for (size_t i = 0; i < dims.size(); ++i) out += fmt::format("{}{}", i == 0 ? "" : ", ", dims[i]);
+  return out + (dims.size() == 1 ? ",)" : ")");
+}
+
+bool is_group_member(std::string_view name) {
+  return name == "src" || name == "dst" || name == "group_src" || name == "group_dst";
+}
+
+}  // namespace
+
+MsprobeEntries::MsprobeEntries(Frame& frame, const OpenOptions& options, fs::path data_folder)
+    : frame_(frame), options_(options), data_folder_(std::move(data_folder)) {}
+
+void MsprobeEntries::add(std::string_view name, const JsonTape& entry) {
+  found_.clear();
+  const std::string_view entry_name = kept(name);
+  path_ = entry_name;
+  keeps_index_ = true;
+  if (entry.too_deep()) {
+    state_ = Direction::none;
+    add_trouble(fmt::format("the entry is nested more than {} deep", kMostNested));
+  }
+  if (last_token(entry_name) == "debug") {
+    state_ = Direction::none;
+    walk(entry, 0, 0);
+  } else if (is_parameter_gradient(entry_name)) {
+    state_ = Direction::parameter_gradient;
+    keeps_index_ = !has_token(entry_name, "parameters_grad");
+    walk(entry, 0, 0);
+  } else if (entry.kind(0) != JsonKind::object) {
+    state_ = Direction::none;
+    add_trouble("the entry is not a JSON object");
+  } else {
+    for (const Section& section : kSections) {
+      const size_t place = entry.find(0, section.key);
+      if (place == 0) continue;
+      path_.resize(entry_name.size());
+      path_ += section.suffix;
+      state_ = section.state;
+      walk(entry, place, 0);
+    }
+  }
+  const auto before = [](const Item& a, const Item& b) {
+    return rank_of(a.port.direction) < rank_of(b.port.direction);
+  };
+  if (!std::is_sorted(found_.begin(), found_.end(), before))
+    std::stable_sort(found_.begin(), found_.end(), before);
+  Node node;
+  node.name = entry_name;
+  node.order = std::ssize(frame_.nodes);
+  node.items.assign(found_.begin(), found_.end());
+  const auto [known, is_new] = entries_.try_emplace(entry_name, static_cast<int32_t>(frame_.nodes.size()));
+  if (is_new) {
+    frame_.nodes.push_back(std::move(node));
+    return;
+  }
+  // As in Python: the place of the first, the content of the last.
+  frame_.warnings.push_back(fmt::format("{}: the entry '{}' stands there twice; the later one counts",
+                                        display(data_folder_.parent_path()), entry_name));
+  Node& earlier = frame_.nodes[static_cast<size_t>(known->second)];
+  node.order = earlier.order;
+  earlier = std::move(node);
+}
+
+// Recursion is bounded by kMostNested.
+void MsprobeEntries::walk(const JsonTape& tape, size_t place, int depth) {
+  if (tape.kind(place) == JsonKind::null) return add_none();
+  if (is_falsy(tape, place)) return;
+  if (depth > kMostNested) return add_trouble(fmt::format("nested more than {} deep", kMostNested));
+  const size_t length = path_.size();
+  if (tape.kind(place) == JsonKind::array) {
+    int64_t index = 0;
+    for (size_t at = tape.first(place); !tape.is_end(at); at = tape.next(at), ++index) {
+      if (keeps_index_) fmt::format_to(std::back_inserter(path_), ".{}", index);
+      walk(tape, at, depth + 1);
+      path_.resize(length);
+    }
+  } else if (tape.kind(place) == JsonKind::object) {
+    const size_t kind = tape.find(place, "class_type");
+    if (kind != 0 && tape.is_text(kind, "torch.distributed.P2POp")) return add_peer_operation(tape, place);
+    if (const size_t type = tape.find(place, "type"); type != 0 && tape.is_text(type))
+      return add_leaf(tape, place);
+    for (size_t at = tape.first(place); !tape.is_end(at); at = tape.next(at + 1)) {
+      path_ += '.';
+      path_ += tape.text(at);
+      if (!keeps_index_ || tape.text(at) != "parameters_grad") {
+        walk(tape, at + 1, depth + 1);
+      } else {
+        keeps_index_ = false;
+        walk(tape, at + 1, depth + 1);
+        keeps_index_ = true;
+      }
+      path_.resize(length);
+    }
+  }
+}
+
+void MsprobeEntries::add_none() {
+  Stated stated;
+  stated.dtype = stated.shape = "None";
+  add_item(std::move(stated), nullptr);
+}
+
+void MsprobeEntries::add_trouble(std::string_view why) {
+  add_item(Stated{}, nullptr);
+  if (!found_.empty()) found_.back().trouble = frame_.strings.keep(fmt::format("{}: {}", path_, why));
+}
+
+void MsprobeEntries::add_peer_operation(const JsonTape& tape, size_t place) {
+  const size_t tensor = tape.find(place, "tensor");
+  const size_t before = found_.size();
+  if (tensor != 0 && tape.kind(tensor) == JsonKind::object)
+    add_leaf(tape, tensor);
+  else
+    add_none();
+  if (found_.size() == before) return;
+  std::vector<Fact> facts;
+  for (const std::string_view key : {"op", "peer", "tag", "group_id"})
+    if (const size_t value = tape.find(place, key); value != 0)
+      facts.push_back({std::string(key), python_str(tape, value)});
+  found_.back().facts = frame_.facts.emplace_back(std::move(facts));
+}
+
+void MsprobeEntries::add_leaf(const JsonTape& tape, size_t place) {
+  Stated stated;
+  size_t shape = 0, value = 0;
+  std::string_view type;
+  bool has_dtype = false;
+  for (size_t key = tape.first(place); !tape.is_end(key); key = tape.next(key + 1)) {
+    const std::string_view word = tape.text(key);
+    const size_t at = key + 1;
+    if (word == "type")
+      type = tape.text(at);
+    else if (word == "dtype")
+      stated.dtype = (has_dtype = !is_falsy(tape, at)) ? interned(tape, at) : "";
+    else if (word == "shape")
+      shape = at;
+    else if (word == "Max")
+      stated.max = scalar(tape, at);
+    else if (word == "Min")
+      stated.min = scalar(tape, at);
+    else if (word == "Mean")
+      stated.mean = scalar(tape, at);
+    else if (word == "Norm")
+      stated.norm = scalar(tape, at);
+    else if (word == "requires_grad")
+      stated.requires_grad = tape.kind(at) == JsonKind::null ? "" : interned(tape, at);
+    else if (word == "md5" && tape.is_text(at))
+      stated.checksum = frame_.strings.keep(tape.text(at));
+    else if (word == "data_name" && tape.is_text(at))
+      stated.data_name = kept(tape.text(at));
+    else if (word == "value")
+      value = at;
+  }
+  const TensorMeta* meta = nullptr;
+  if (has_dtype) {
+    if (!stated.checksum.empty()) saw_checksum_ = true;
+    stated.shape = shape == 0 ? std::string_view("None") : interned(tape, shape);
+    if (shape != 0) meta = meta_of(tape, shape, stated.dtype, stated.shape);
+  } else {
+    describe_without_dtype(tape, place, type, stated);
+  }
+  // The original gives everything a checksum, of its text where there is no other; only scalars need it here.
+  if (stated.checksum.empty() && !has_dtype)
+    stated.checksum = interned(crc_text(value == 0 ? std::string() : python_str(tape, value)));
+  add_item(std::move(stated), meta);
+}
+
+// Arguments that are no tensors: their value stands for all four statistics.
+void MsprobeEntries::describe_without_dtype(const JsonTape& tape, size_t place, std::string_view type,
+                                            Stated& stated) {
+  const size_t value = tape.find(place, "value");
+  const auto all_four = [&](const Scalar& scalar) {
+    stated.max = stated.min = stated.mean = stated.norm = scalar;
+  };
+  stated.dtype = interned(type);
+  stated.shape = "[]";
+  if (type == "torch.Size") {
+    stated.shape = value == 0 ? std::string_view("None") : interned(tape, value);
+  } else if (type == "slice") {
+    stated.shape = interned(numpy_shape(tape, value));
+  } else if (type == "ellipsis") {
+    all_four(value == 0 ? Scalar() : scalar(tape, value));
+  } else if (is_group_member(last_token(path_))) {
+    const std::string_view text = value == 0 ? std::string_view("None") : interned(tape, value);
+    all_four(text);
+    stated.checksum = text;
+  } else if (type == "torch.ProcessGroup") {
+    const size_t ranks = tape.find(place, "group_ranks");
+    const std::string_view text = ranks == 0 ? std::string_view("None") : interned(tape, ranks);
+    all_four(text);
+    stated.checksum = text;
+  } else {
+    stated.dtype = python_class(tape, value);
+    all_four(value == 0 ? Scalar() : scalar(tape, value));
+  }
+}
+
+void MsprobeEntries::add_item(Stated stated, const TensorMeta* meta, std::vector<Fact> facts) {
+  Item item;
+  if (stated.data_name.empty())
+    item.name = kept(path_);
+  else
+    item.name = stated.data_name.substr(0, stated.data_name.rfind('.'));
+  if (!selected(item.name, options_)) return;
+  const std::string_view token = last_token(item.name);
+  item.port.direction = state_;
+  if (const auto index = parse_int(token); index && *index >= 0 && *index <= INT32_MAX)
+    item.port.index = static_cast<int>(*index);
+  else
+    item.port.name = token;
+  item.meta = meta;
+  if (options_.data && !stated.data_name.empty()) item.data = data_file(stated.data_name, item.trouble);
+  item.stated = &frame_.stated.emplace_back(stated);
+  if (!facts.empty()) item.facts = frame_.facts.emplace_back(std::move(facts));
+  found_.push_back(item);
+}
+
+// A name that leads out of the folder is refused: a dump says what it says, but it does not choose what we
+// open.
+std::optional<TensorRef> MsprobeEntries::data_file(std::string_view data_name, std::string_view& trouble) {
+  const fs::path relative(data_name);
+  bool escapes = data_name == ".." || data_name == ".";
+  if (data_name.find('/') != std::string_view::npos) {
+    escapes = relative.is_absolute();
+    for (const fs::path& part : relative) escapes |= part == "..";
+  }
+  if (escapes) {
+    trouble = frame_.strings.keep(
+        fmt::format("data_name '{}' leads out of {}; it is not opened", data_name, display(data_folder_)));
+    return std::nullopt;
+  }
+  frame_.files.push_back(FileEntry{data_folder_ / relative, 0});
+  return TensorRef{static_cast<int32_t>(frame_.files.size() - 1), 0};
+}
+
+Scalar MsprobeEntries::scalar(const JsonTape& tape, size_t place) {
+  switch (tape.kind(place)) {
+    case JsonKind::null:
+      return {};
+    case JsonKind::boolean:
+      return tape.boolean(place);
+    case JsonKind::integer:
+      return tape.integer(place);
+    case JsonKind::real:
+      return tape.real(place);
+    default:
+      return interned(tape, place);
+  }
+}
+
+std::string_view MsprobeEntries::kept(std::string_view text) {
+  return frame_.strings.keep(is_plain(text) ? text : std::string_view(scratch_ = printable(text)));
+}
+
+std::string_view MsprobeEntries::interned(std::string_view text) {
+  const auto found = interned_.find(text);
+  if (found != interned_.end()) return found->second;
+  // Under its own bytes too, where they are not what is kept: the next one finds it.
+  const std::string_view same = kept(text);
+  if (same != text) interned_.emplace(frame_.strings.keep(text), same);
+  return interned_.try_emplace(same, same).first->second;
+}
+
+std::string_view MsprobeEntries::interned(const JsonTape& tape, size_t place) {
+  return tape.is_text(place) ? interned(tape.text(place)) : interned(python_str(tape, place));
+}
+
+const TensorMeta* MsprobeEntries::meta_of(const JsonTape& tape, size_t shape, std::string_view dtype,
+                                          std::string_view shape_text) {
+  scratch_.assign(dtype);
+  scratch_ += ' ';
+  scratch_ += shape_text;
+  const std::string_view key = interned(scratch_);
+  const auto [known, is_new] = metas_.try_emplace(key, nullptr);
+  if (!is_new) return known->second;
+  const auto type = find_dtype(dtype);
+  if (!type || tape.kind(shape) != JsonKind::array) return nullptr;
+  TensorMeta meta{*type, {}};
+  for (size_t at = tape.first(shape); !tape.is_end(at); at = tape.next(at)) {
+    if (tape.kind(at) != JsonKind::integer || tape.integer(at) < 0) return nullptr;
+    meta.shape.dims.push_back(tape.integer(at));
+  }
+  const auto count = checked_product(meta.shape.dims);
+  if (!count || *count > INT64_MAX / 16) return nullptr;
+  return known->second = &frame_.metas.emplace_back(std::move(meta));
+}
+
+}  // namespace assay

@@ -1,0 +1,53 @@
+// The files that make one frame of an msprobe dump.
+#pragma once
+
+#include "assay/dump/layout.h"
+#include "assay/support/json_tape.h"
+
+#include <unordered_map>
+
+namespace assay {
+
+// One entry of dump.json (an API call, a module call) becomes one node. Flattening rules:
+// docs/formats/msprobe.md
+class MsprobeEntries {
+ public:
+  MsprobeEntries(Frame& frame, const OpenOptions& options, fs::path data_folder);
+  void add(std::string_view name, const JsonTape& entry);
+  bool saw_checksum() const { return saw_checksum_; }
+
+ private:
+  void walk(const JsonTape& tape, size_t place, int depth);
+  void add_leaf(const JsonTape& tape, size_t place);
+  void add_peer_operation(const JsonTape& tape, size_t place);
+  void add_none();
+  void add_trouble(std::string_view why);
+  void describe_without_dtype(const JsonTape& tape, size_t place, std::string_view type, Stated& stated);
+  void add_item(Stated stated, const TensorMeta* meta, std::vector<Fact> facts = {});
+  std::optional<TensorRef> data_file(std::string_view data_name, std::string_view& trouble);
+  Scalar scalar(const JsonTape& tape, size_t place);
+  std::string_view kept(std::string_view text);                   // in the pool, printable
+  std::string_view interned(std::string_view text);               // the same, once per text
+  std::string_view interned(const JsonTape& tape, size_t place);  // the value as Python prints it
+  const TensorMeta* meta_of(const JsonTape& tape, size_t shape, std::string_view dtype,
+                            std::string_view shape_text);
+
+  Frame& frame_;
+  const OpenOptions& options_;
+  const fs::path data_folder_;
+  std::string path_;  // name of what is being walked: "Functional.linear.0.forward.input.0"
+  Direction state_ = Direction::none;
+  bool keeps_index_ = true;  // false under parameters_grad, whose lists do not number their elements
+  bool saw_checksum_ = false;
+  std::string scratch_;
+  std::vector<Item> found_;  // of the entry
+  std::unordered_map<std::string_view, int32_t> entries_;
+  std::unordered_map<std::string_view, std::string_view> interned_;
+  std::unordered_map<std::string_view, const TensorMeta*> metas_;  // by interned "dtype shape"
+};
+
+// stack.json and construct.json beside the entries; what is missing or odd in them is a warning of the frame.
+void add_stacks(Frame& frame, const fs::path& stack_json, int64_t memory);
+void add_parents(Frame& frame, const fs::path& construct_json, int64_t memory);
+
+}  // namespace assay

@@ -1,0 +1,14 @@
+// The verdicts of msprobe: words, messages and colours of its three generations. Thresholds and texts stand
+// in docs/scenarios/msprobe.md.
+#pragma once
+
+#include "assay/judge/judge.h"
+
+namespace assay {
+
+extern const RuleSet msprobe_g1_rules;      // 1.1
+extern const RuleSet msprobe_g2_rules;      // 8.x
+extern const RuleSet msprobe_g3_rules;      // 26
+extern const RuleSet msprobe_kernel_rules;  // kernel dumps, any generation
+
+}  // namespace assay

@@ -1,0 +1,35 @@
+#include "assay/judge/msprobe_tensor.h"
+
+#include <cmath>
+
+namespace assay {
+namespace {
+
+constexpr double kEpsilon = 2.220446049250313e-16;  // 2^-52: at or below it a norm counts as zero
+
+}  // namespace
+
+std::string remarks(const Comparison& row, const MsprobeColumns& columns, bool is_scalar) {
+  std::string out;
+  if (!is_scalar && row.mine.meta->shape.count() > 1 && std::isnan(metric(row, columns.cosine).value_or(0))) {
+    const bool mine_zero = metric(row, columns.mine_norm).value_or(0) <= kEpsilon;
+    const bool golden_zero = metric(row, columns.golden_norm).value_or(0) <= kEpsilon;
+    out += mine_zero     ? "Cannot compare by Cosine Similarity, All the data is Zero in npu dump data."
+           : golden_zero ? "Cannot compare by Cosine Similarity, All the data is Zero in Bench dump data."
+                         : "Cannot compare by Cosine Similarity, the dump data has NaN.";
+  }
+  const auto lacks = [&](int column) { return std::isnan(metric(row, column).value_or(0)); };
+  if (is_scalar && !metric(row, columns.max_abs))  // a NaN or an infinity that stands alone
+    out += "Cannot compare by MaxAbsError, the data contains nan/inf/-inf in dump data.";
+  if (lacks(columns.max_rel) || (is_scalar && !metric(row, columns.max_abs)))
+    out += "Cannot compare by MaxRelativeError, the data contains nan/inf/-inf in dump data.";
+  return out;
+}
+
+std::string_view accuracy(double cosine, double max_abs) {
+  if (cosine < 0.99 && max_abs > 0.001) return "No";
+  if (cosine < 0.9 || max_abs > 1) return "No";
+  return "Yes";
+}
+
+}  // namespace assay

@@ -1,0 +1,39 @@
+#include "assay/match/mapping_file.h"
+
+#include "assay/match/frames.h"
+#include "assay/match/keyed.h"
+#include "assay/support/log.h"
+
+#include <unordered_map>
+
+namespace assay {
+namespace {
+
+Result<Pairing> match_by_file(const Indexed& frames, const MatchOptions& options) {
+  if (!options.mappings->data)
+    return fail(ErrorKind::bad_argument, "--match data needs a data mapping: a file of 'mine: golden' names");
+  const NameMapping& data = *options.mappings->data;
+  std::unordered_map<std::string_view, std::string_view> golden;
+  golden.reserve(data.size());
+  for (const auto& [mine, other] : data) golden.emplace(mine, other);
+
+  PairingBuilder builder(frames);
+  Keys keys(builder);
+  size_t used = 0;
+  for (size_t m = 0; m < builder.size(Side::mine); ++m) {
+    const auto found = golden.find(builder.name(Side::mine, m));
+    if (found == golden.end()) continue;  // stays itself
+    keys.key[m] = found->second;          // lives as long as the mapping
+    keys.why[m] = Why::data_mapping;
+    ++used;
+  }
+  log::debug("the data mapping names {} pairs; {} of {} items of mine are in it", data.size(), used,
+             builder.size(Side::mine));
+  return match_keys(frames, builder, keys, options, has_data_mapping(*options.mappings));
+}
+
+}  // namespace
+
+const Matcher data_matcher = {"data", sections_by_at, match_by_file};
+
+}  // namespace assay

@@ -1,0 +1,90 @@
+// Frames and pairings as short texts, for the tests of the matchers.
+#pragma once
+
+#include "assay/match/matcher.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace assay {
+
+using Texts = std::vector<std::string>;
+
+struct TestRow {
+  std::string name;  // of an item, whole
+  std::string dtype = "Float32", shape = "[2, 3]";
+};
+
+struct TestEntry {
+  std::string name;
+  std::vector<TestRow> rows = {};
+  std::string parent = {};
+  Texts stack = {};
+};
+
+inline Frame make_frame(const std::vector<TestEntry>& entries, std::string framework = {}) {
+  Frame frame;
+  frame.framework = std::move(framework);
+  for (const TestEntry& entry : entries) {
+    Node& node = frame.nodes.emplace_back();
+    node.name = frame.strings.keep(entry.name);
+    node.parent = frame.strings.keep(entry.parent);
+    std::vector<std::string_view>& stack = frame.stacks.emplace_back();
+    for (const std::string& line : entry.stack) stack.push_back(frame.strings.keep(line));
+    node.stack = stack;
+    for (const TestRow& row : entry.rows) {
+      Stated& stated = frame.stated.emplace_back();
+      stated.dtype = frame.strings.keep(row.dtype);
+      stated.shape = frame.strings.keep(row.shape);
+      Item& item = node.items.emplace_back();
+      item.name = frame.strings.keep(row.name);
+      item.stated = &stated;
+    }
+  }
+  return frame;
+}
+
+// An entry whose items are named by what follows its own name: {"Torch.add.0.forward", {".input.0"}}.
+inline TestEntry entry_of(const std::string& name, const Texts& rests = {".input.0", ".output.0"},
+                          const std::string& shape = "[2, 3]", const std::string& dtype = "Float32") {
+  TestEntry entry{name};
+  for (const std::string& rest : rests) entry.rows.push_back({name + rest, dtype, shape});
+  return entry;
+}
+
+inline Matched match_frames(const Matcher& matcher, Frame mine, Frame golden, const MatchOptions& options) {
+  Matched matched;
+  matched.frames.mine.push_back(std::move(mine));
+  matched.frames.golden.push_back(std::move(golden));
+  auto pairing = matcher.match(matched.frames, options);
+  EXPECT_TRUE(pairing) << pairing.error().message;
+  if (pairing) matched.pairing = std::move(*pairing);
+  return matched;
+}
+
+// "mine|golden" per pair, in report order; "-" for an empty side.
+inline Texts pairs_of(const Matched& matched) {
+  Texts out;
+  for (const PairedNode& node : matched.pairing.nodes)
+    for (const Pair& pair : node.pairs) {
+      std::string text(pair.mine ? matched.item(Side::mine, *pair.mine).name : "-");
+      text += "|";
+      text += pair.golden ? matched.item(Side::golden, *pair.golden).name : "-";
+      EXPECT_EQ(pair.why >= Why::nothing_fits, !pair.mine || !pair.golden) << text;
+      out.push_back(text);
+    }
+  return out;
+}
+
+// The reasons of the pairs that have an item of mine.
+inline std::vector<Why> reasons_of(const Matched& matched) {
+  std::vector<Why> out;
+  for (const PairedNode& node : matched.pairing.nodes)
+    for (const Pair& pair : node.pairs)
+      if (pair.mine) out.push_back(pair.why);
+  return out;
+}
+
+}  // namespace assay

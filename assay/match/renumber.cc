@@ -1,0 +1,63 @@
+#include "assay/match/renumber.h"
+
+#include "assay/match/entry_name.h"
+
+#include <unordered_map>
+
+namespace assay {
+namespace {
+
+void renumber_side(const PairingBuilder& builder, Side side, std::vector<std::string_view>& keys,
+                   StringPool& pool) {
+  std::unordered_map<std::string_view, int64_t> calls;  // by what stands before the call number
+  std::string text;
+  for (size_t begin = 0, end = 0; begin < keys.size(); begin = end) {
+    end = builder.end_of_node(side, begin);
+    const std::string_view own = builder.node(side, begin).name;
+    const auto call = find_call(own);
+    if (!call || !call->is_backward) continue;
+    const size_t tail = own.size() - call->begin;
+    const bool number_first = own[call->begin + 1] != 'b';
+    std::string number;
+    for (size_t i = begin; i < end; ++i) {
+      const auto [entry, rest] = split_key(keys[i], own);
+      if (entry.empty()) continue;
+      const std::string_view stem = entry.substr(0, entry.size() - tail);
+      if (number.empty()) number = std::to_string(calls[stem]++);
+      text.assign(stem)
+          .append(number_first ? "." + number + ".backward" : ".backward." + number)
+          .append(rest);
+      keys[i] = pool.keep(text);
+    }
+  }
+}
+
+}  // namespace
+
+void renumber_backward(const PairingBuilder& builder, Keys& keys,
+                       std::vector<std::string_view>& golden_keys) {
+  // A key that a mapping gives is the name of an item of golden, and follows that item.
+  std::vector<size_t> given;
+  for (size_t m = 0; m < keys.key.size(); ++m)
+    if (!keys.key[m].empty() && (keys.why[m] == Why::data_mapping || keys.why[m] == Why::layer_mapping))
+      given.push_back(m);
+  std::vector<std::string_view> given_keys;
+  for (const size_t m : given) given_keys.push_back(keys.key[m]);
+
+  renumber_side(builder, Side::mine, keys.key, keys.pool);
+  renumber_side(builder, Side::golden, golden_keys, keys.pool);
+
+  if (given.empty()) return;
+  std::unordered_map<std::string_view, std::string_view> renumbered;
+  for (size_t g = 0; g < golden_keys.size(); ++g)
+    renumbered.try_emplace(builder.name(Side::golden, g), golden_keys[g]);
+  for (size_t i = 0; i < given.size(); ++i) {
+    const auto found = renumbered.find(given_keys[i]);
+    if (found == renumbered.end())
+      keys.leave_out(given[i], Why::nothing_fits);  // as it stands it could be the new key of another item
+    else
+      keys.key[given[i]] = found->second;
+  }
+}
+
+}  // namespace assay

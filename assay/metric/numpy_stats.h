@@ -1,0 +1,15 @@
+// Statistics of a tensor as NumPy gives them: max, min, mean and linalg.norm of all elements.
+#pragma once
+
+#include "assay/metric/one_side.h"
+#include "assay/model/value.h"
+
+namespace assay {
+
+// NaN and infinities propagate. Reals of fewer than 64 bits come out rounded to their type, as does the sum
+// of squares before its root is taken: the norm of large f16 values is infinite. max and min of integers are
+// integers, of truth values truth values. All four are absent for an empty tensor, and for a complex one all
+// but the norm.
+Stats numpy_statistics(const OneSide& side, DType dtype);
+
+}  // namespace assay

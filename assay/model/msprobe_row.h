@@ -1,0 +1,41 @@
+// A row of an msprobe comparison as its rules and its reports see it.
+#pragma once
+
+#include "assay/model/outcome.h"
+
+namespace assay {
+
+enum class Generation : uint8_t { g1, g2, g3 };
+
+// Places of the metrics in Comparison::metrics, looked up once per section.
+struct MsprobeColumns {
+  MsprobeColumns(const Head& head, Generation generation);
+  int cosine, l2, max_abs, max_rel, ratio_1e3, ratio_5e3;
+  int mine_norm, golden_norm, kind_mismatch;
+  int max_diff, max_diff_pct, norm_diff_pct;  // the first of four: max, min, mean, norm
+};
+
+std::optional<double> metric(const Comparison& row, int column);  // nothing where it is absent or a word
+
+const Stated& stated_of(const SideFacts& side);         // an empty one where there is none
+std::string_view requires_grad(const SideFacts& side);  // "N/A" where it is not said
+bool grad_consistent(const Comparison& row);
+
+// Why a row of a tensor dump has numbers or not, in the order in which msprobe finds out.
+enum class TensorCase : uint8_t {
+  measured,
+  no_mine_file,
+  no_golden_file,
+  unmatched,
+  unreadable,
+  empty,
+  scalar,  // 0-d: only the two maxima are measured
+  other_shape,
+  other_nonfinite,
+};
+// Cosine as the report prints it, which is what the thresholds look at too.
+double printed_cosine(double cosine, Generation generation);
+
+TensorCase tensor_case(const Comparison& row, const MsprobeColumns& columns, Generation generation);
+
+}  // namespace assay

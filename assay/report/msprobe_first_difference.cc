@@ -1,0 +1,279 @@
+// The walk through collectives, where every rank agrees up to its first communication, is not done here.
+#include "assay/base/file.h"
+#include "assay/report/cells.h"
+#include "assay/report/msprobe_files.h"
+#include "assay/report/profile_msprobe.h"
+#include "assay/support/json_tape.h"
+#include "assay/support/log.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace assay {
+namespace {
+
+constexpr double kLargestPercent = 50;  // of any of the four statistics of an output
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+bool is_ignored(std::string_view op) {
+  return contains(op, "Torch.empty") || contains(op, "Torch.fill") || contains(op, "Tensor.__setitem__") ||
+         contains(op, "parameters_grad") || contains(op, "Tensor.to");
+}
+
+bool is_communication(std::string_view op) {
+  if (!op.starts_with("Distributed") && !op.starts_with("MintDistributed") &&
+      !op.starts_with("mindspore.communication"))
+    return false;
+  constexpr std::array<std::string_view, 7> kWords = {"send",   "recv",    "broadcast", "reduce",
+                                                      "gather", "scatter", "all_to_all"};
+  return std::any_of(kWords.begin(), kWords.end(), [&](std::string_view word) { return contains(op, word); });
+}
+
+// Third token from the end: Tensor.MatMul.0.forward is MatMul. Nothing for shorter names.
+std::string_view api_of(std::string_view op) {
+  for (int i = 0; i < 2; ++i) {
+    const size_t dot = op.rfind('.');
+    if (dot == std::string_view::npos) return {};
+    op = op.substr(0, dot);
+  }
+  const size_t dot = op.rfind('.');
+  return dot == std::string_view::npos ? std::string_view() : op.substr(dot + 1);
+}
+
+std::string_view state_name(Direction direction) {
+  switch (direction) {
+    case Direction::input:
+      return "input";
+    case Direction::output:
+      return "output";
+    case Direction::parameter:
+      return "parameters";
+    case Direction::parameter_gradient:
+      return "parameters_grad";
+    case Direction::none:
+      break;
+  }
+  return "debug";
+}
+
+// JSON as Python writes it: bare NaN and Infinity.
+void append_python_json(std::string& out, const Value& value) {
+  const auto* number = std::get_if<double>(&value);
+  if (number == nullptr) return append_json(out, value);
+  if (std::isfinite(*number))
+    append_python_float(out, *number);
+  else
+    out += std::isnan(*number) ? "NaN" : *number > 0 ? "Infinity" : "-Infinity";
+}
+
+void append_lines(std::string& out, std::span<const std::string_view> lines, std::string_view indent) {
+  out += "[";
+  for (size_t i = 0; i < lines.size(); ++i) {
+    out += fmt::format("{}\n{}    \"", i == 0 ? "" : ",", indent);
+    for (const char c : lines[i]) {
+      if (c == '\n')
+        out += "\\n";
+      else if (c == '"' || c == '\\')
+        (out += '\\') += c;
+      else
+        out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+    }
+    out += '"';
+  }
+  out += fmt::format("\n{}]", indent);
+}
+
+std::string_view fact(const SideFacts& side, std::string_view key) {
+  if (side.item != nullptr)
+    for (const Fact& each : side.item->facts)
+      if (each.key == key)
+        if (const auto* text = std::get_if<std::string>(&each.value)) return *text;
+  return "None";
+}
+
+class FirstDifference : public Sink {
+ public:
+  FirstDifference(const MsprobeFiles& files, const Profile& profile) : files_(files), profile_(profile) {}
+
+  Result<void> begin(const Head& head) override {
+    head_ = head;
+    ASSAY_TRY_DO(make_folder(files_.folder, 0750));
+    return {};
+  }
+
+  Result<void> open_section(const Head& head) override {
+    head_ = head;
+    columns_ = profile_.columns(head);
+    max_pct_ = MsprobeColumns(head, Generation::g2).max_diff_pct;
+    const std::string name =
+        fmt::format("compare_result{}_{}.json", msprobe_suffix(head, true), local_stamp(head.now));
+    ASSAY_TRY(FileWriter file, FileWriter::create(files_.folder / name, IfExists::number, 0640));
+    file_.emplace(std::move(file));
+    is_first_ = true;
+    searching_ = true;
+    return file_->append("{");
+  }
+
+  std::string render(std::string_view, std::span<const NodeResult>) const override { return {}; }
+
+  Result<void> write(std::string_view section, std::span<const NodeResult> nodes, std::string&&) override {
+    for (const NodeResult& node : nodes) {
+      if (std::ranges::none_of(node.rows, [](const Comparison& row) { return row.mine.item != nullptr; }))
+        continue;
+      if (std::ranges::count(node.name, '.') < 3) continue;
+      ASSAY_TRY_DO(file_->append(std::exchange(is_first_, false) ? "\n" : ",\n"));
+      const bool same = is_same(node);
+      ASSAY_TRY_DO(file_->append(render_node(section, node, same)));
+      search(node, same);
+    }
+    return {};
+  }
+
+  Result<void> close_section(const Summary&) override {
+    ASSAY_TRY_DO(file_->append(is_first_ ? "}" : "\n}"));
+    ASSAY_TRY(fs::path path, file_->publish());
+    log::info("Saving json file to disk: {}", display(path));
+    published_.push_back(std::move(path));
+    file_.reset();
+    return {};
+  }
+
+  Result<void> end(const Summary&) override { return {}; }
+
+  Result<std::vector<fs::path>> publish() override {
+    if (found_.empty()) {
+      log::info("Cannot find any diff node, no need to generate analyze file.");
+      if (communicates_)
+        log::warn("only what comes before the first communication of each rank was searched");
+      return published_;
+    }
+    const std::string name = fmt::format("diff_analyze_{}000000000.json", head_.now.seconds);
+    ASSAY_TRY(FileWriter file, FileWriter::create(files_.folder / name, IfExists::number, 0640));
+    ASSAY_TRY_DO(file.append("{\n" + found_ + "\n}"));
+    ASSAY_TRY(fs::path path, file.publish());
+    log::info("The analyze result is saved in: {}", display(path));
+    published_.push_back(std::move(path));
+    return published_;
+  }
+
+ private:
+  bool is_same(const NodeResult& node) const {
+    const bool is_attention =
+        api_of(node.name) == "npu_fusion_attention";  // outputs 4 and 5 are random states
+    int output = -1;
+    for (const Comparison& row : node.rows) {
+      if (row.mine.item == nullptr || direction_of(row) != Direction::output) continue;
+      ++output;
+      if (is_attention && (output == 4 || output == 5)) continue;
+      if (row.verdict.word == "Different") return false;
+      if (head_.content == Content::checksums) continue;
+      for (int i = 0; i < 4; ++i)
+        if (metric(row, max_pct_ + i).value_or(0) > kLargestPercent) return false;
+    }
+    return true;
+  }
+
+  std::string render_node(std::string_view section, const NodeResult& node, bool same) const {
+    std::string out = "    ";
+    append_json_text(out, node.name);
+    out += fmt::format(": {{\n        \"is_same\": {},\n        \"op_items\": [", same);
+    bool first = true;
+    for (const Comparison& row : node.rows) {
+      if (row.mine.item == nullptr) continue;
+      out += std::exchange(first, false) ? "\n            {" : ",\n            {";
+      const RowView view{head_, section, node, row};
+      for (const Column& column : columns_) {
+        out += fmt::format("\n                \"{}\": ", column.title);
+        if (column.title == "NPU_Stack_Info" && row.pair.mine->item == 0 && !node.stack.empty())
+          append_lines(out, node.stack, "                ");
+        else
+          append_python_json(out, column.cell(view));
+        out += ',';
+      }
+      const auto text = [&](std::string_view key, std::string_view value, bool last = false) {
+        out += fmt::format("\n                \"{}\": ", key);
+        append_json_text(out, value);
+        if (!last) out += ',';
+      };
+      text("state", state_name(direction_of(row)));
+      text("api_origin_name", node.name);
+      text("NPU P2POp op", fact(row.mine, "op"));
+      text("Bench P2POp op", fact(row.golden, "op"));
+      text("NPU P2POp peer", fact(row.mine, "peer"));
+      text("Bench P2POp peer", fact(row.golden, "peer"), true);
+      out += "\n            }";
+    }
+    return out + "\n        ]\n    }";
+  }
+
+  void search(const NodeResult& node, bool same) {
+    if (!searching_ || is_ignored(node.name)) return;
+    if (is_communication(node.name)) {
+      communicates_ = true;
+      searching_ = false;
+    } else if (!same) {
+      searching_ = false;
+      if (!found_.empty()) found_ += ",\n";
+      found_ += render_finding(node);
+    }
+  }
+
+  std::string render_finding(const NodeResult& node) const {
+    std::string out =
+        fmt::format("  \"rank_{}\": [\n    {{\n      \"op_name\": ", std::max(head_.at.rank, 0));
+    append_json_text(out, node.name);
+    out += ",\n      \"data_info\": {";
+    bool is_first_side = true;
+    for (const Direction direction : {Direction::input, Direction::output}) {
+      out += fmt::format("{}\n        \"{}\": {{", std::exchange(is_first_side, false) ? "" : ",",
+                         state_name(direction));
+      bool first = true;
+      for (const Comparison& row : node.rows) {
+        if (row.mine.item == nullptr || direction_of(row) != direction) continue;
+        out += std::exchange(first, false) ? "\n          " : ",\n          ";
+        append_json_text(out, row.mine.name);
+        out += ": {";
+        bool first_fact = true;
+        for (const Column& column : columns_)
+          if (column.title == "NPU MD5" || column.title == "NPU max" || column.title == "NPU min" ||
+              column.title == "NPU mean" || column.title == "NPU l2norm") {
+            out += fmt::format("{}\n            \"{}\": ", std::exchange(first_fact, false) ? "" : ",",
+                               column.title);
+            append_python_json(out, column.cell(RowView{head_, {}, node, row}));
+          }
+        out += "\n          }";
+      }
+      out += first ? "}" : "\n        }";
+    }
+    out += "\n      },\n      \"stack_info\": ";
+    if (node.stack.empty())
+      out += "null";
+    else
+      append_lines(out, node.stack, "      ");
+    return out + "\n    }\n  ]";
+  }
+
+  const MsprobeFiles files_;
+  const Profile profile_;
+  Head head_;
+  std::vector<Column> columns_;
+  int max_pct_ = -1;
+  std::optional<FileWriter> file_;
+  bool is_first_ = true, searching_ = true, communicates_ = false;
+  std::string found_;
+  std::vector<fs::path> published_;
+};
+
+}  // namespace
+
+std::unique_ptr<Sink> msprobe_first_difference(const MsprobeFiles& files, const Profile& profile) {
+  return std::make_unique<FirstDifference>(files, profile);
+}
+
+}  // namespace assay

@@ -1,0 +1,256 @@
+#include "assay/report/profile_msprobe.h"
+
+#include "assay/base/text.h"
+#include "assay/support/json_tape.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace assay {
+namespace {
+
+constexpr std::string_view kMissing = "N/A";
+
+Value text(std::string_view words) { return std::string(words); }
+bool matched(const RowView& v) { return v.row.golden.item != nullptr; }
+
+// A statistic as a cell: NaN is a word, None too.
+Value statistic(const Scalar& scalar, Generation generation) {
+  if (std::holds_alternative<std::monostate>(scalar))
+    return text(generation == Generation::g1 ? kMissing : "None");
+  if (const auto* truth = std::get_if<bool>(&scalar)) return text(*truth ? "True" : "False");
+  if (const auto* number = std::get_if<double>(&scalar); number != nullptr && std::isnan(*number))
+    return text("Nan");
+  return to_value(scalar);
+}
+
+// ----- columns, in groups
+
+void add_names(std::vector<Column>& out, Generation generation) {
+  out.push_back({"NPU Name", [](const RowView& v) { return text(v.row.mine.name); }});
+  out.push_back(
+      {"Bench Name", [](const RowView& v) { return text(matched(v) ? v.row.golden.name : kMissing); }});
+  out.push_back({"NPU Dtype", [](const RowView& v) { return text(stated_of(v.row.mine).dtype); }});
+  out.push_back({"Bench Dtype", [](const RowView& v) {
+                   return text(matched(v) ? stated_of(v.row.golden).dtype : kMissing);
+                 }});
+  out.push_back({"NPU Tensor Shape", [](const RowView& v) { return text(stated_of(v.row.mine).shape); }});
+  out.push_back({"Bench Tensor Shape", [](const RowView& v) {
+                   return text(matched(v) ? stated_of(v.row.golden).shape : kMissing);
+                 }});
+  if (generation == Generation::g1) return;
+  out.push_back({"NPU Requires_grad", [](const RowView& v) { return text(requires_grad(v.row.mine)); }});
+  out.push_back({"Bench Requires_grad", [](const RowView& v) { return text(requires_grad(v.row.golden)); }});
+}
+
+// A cell of the six metrics of a tensor dump.
+class TensorCell {
+ public:
+  enum class What : uint8_t { cosine, distance, maximum, ratio };
+  TensorCell(const Head& head, Generation generation, What what, int MsprobeColumns::*column)
+      : columns_(head, generation), generation_(generation), what_(what), column_(columns_.*column) {}
+
+  Value operator()(const RowView& v) const {
+    const Comparison& row = v.row;
+    if (generation_ == Generation::g1 && row.mine.meta && row.mine.meta->shape.count() == 0 &&
+        row.verdict.no_metric == "unsupported" && what_ != What::cosine &&
+        tensor_case(row, columns_, generation_) == TensorCase::empty)
+      return int64_t{0};
+    if (!row.verdict.no_metric.empty()) return text(row.verdict.no_metric);
+    const bool is_scalar = tensor_case(row, columns_, generation_) == TensorCase::scalar;
+    if (is_scalar && what_ != What::maximum)
+      return text(generation_ == Generation::g1 && what_ == What::ratio ? "Nan" : "unsupported");
+    if (what_ == What::cosine && row.mine.meta->shape.count() == 1) return text("unsupported");
+    const auto value = metric(row, column_);
+    // Nothing but NaN and infinities in the same places counts as zeros; one that stands alone does not.
+    if (!value)
+      return is_scalar ? text("Nan") : Value(what_ == What::cosine || what_ == What::ratio ? 1.0 : 0.0);
+    if (std::isnan(*value)) return text("Nan");
+    if (what_ == What::distance) return *value;
+    return what_ == What::cosine ? printed_cosine(*value, generation_) : rounded(*value, 12);
+  }
+
+ private:
+  const MsprobeColumns columns_;
+  const Generation generation_;
+  const What what_;
+  const int column_;
+};
+
+void add_tensor_metrics(std::vector<Column>& out, const Head& head, Generation generation) {
+  using What = TensorCell::What;
+  const auto add = [&](std::string title, What what, int MsprobeColumns::*column) {
+    out.push_back({std::move(title), TensorCell(head, generation, what, column), ColumnKind::number});
+  };
+  add("Cosine", What::cosine, &MsprobeColumns::cosine);
+  if (generation != Generation::g1) add("EucDist", What::distance, &MsprobeColumns::l2);
+  add("MaxAbsErr", What::maximum, &MsprobeColumns::max_abs);
+  add("MaxRelativeErr", What::maximum, &MsprobeColumns::max_rel);
+  add("One Thousandth Err Ratio", What::ratio, &MsprobeColumns::ratio_1e3);
+  add("Five Thousandths Err Ratio", What::ratio, &MsprobeColumns::ratio_5e3);
+}
+
+Value metric_value(const RowView& v, int column) {
+  return column >= 0 && column < std::ssize(v.row.metrics) ? v.row.metrics[static_cast<size_t>(column)]
+                                                           : Value();
+}
+
+std::string percent(double value) {
+  std::string out;
+  append_python_float(out, value);
+  return out + '%';
+}
+
+Value difference_cell(const RowView& v, int column, Generation generation) {
+  Value value = matched(v) ? metric_value(v, column) : Value();
+  if (std::holds_alternative<std::monostate>(value)) return text(kMissing);
+  const auto* number = std::get_if<double>(&value);
+  if (number != nullptr && std::isnan(*number)) return text("Nan");
+  if (generation != Generation::g3) return value;
+  if (number == nullptr) return value;
+  std::string out;
+  append_python_float(out, *number);  // generation 3 has texts in these columns
+  return out;
+}
+
+Value percent_cell(const RowView& v, int column, int difference, Generation generation) {
+  const Value value = matched(v) ? metric_value(v, column) : Value();
+  if (const auto* number = std::get_if<double>(&value)) {
+    if (std::isnan(*number)) return text("Nan");
+    if (generation == Generation::g3 && std::isinf(*number)) return text(*number > 0 ? "inf" : "-inf");
+    return percent(*number);
+  }
+  if (!std::holds_alternative<std::monostate>(value)) return value;
+  // Golden is 0: generation 1 says so with another word for MindSpore.
+  const bool has_difference =
+      matched(v) && !std::holds_alternative<std::monostate>(metric_value(v, difference));
+  const bool is_mindspore = !stated_of(v.row.mine).dtype.starts_with("torch.");
+  return text(generation == Generation::g1 && has_difference && is_mindspore ? "Nan" : kMissing);
+}
+
+void add_differences(std::vector<Column>& out, const Head& head, Generation generation) {
+  const MsprobeColumns columns(head, generation);
+  const std::string_view names[] = {"Max", "Min", "Mean", "L2norm"};
+  const std::string_view errors[] = {"Max", "Min", "Mean", "Norm"};
+  for (int i = 0; i < 4; ++i)
+    out.push_back({fmt::format("{} diff", names[i]),
+                   [column = columns.max_diff + i, generation](const RowView& v) {
+                     return difference_cell(v, column, generation);
+                   },
+                   ColumnKind::number});
+  for (int i = 0; i < 4; ++i)
+    out.push_back({fmt::format("{}RelativeErr", errors[i]),
+                   [column = columns.max_diff_pct + i, difference = columns.max_diff + i, generation](
+                       const RowView& v) { return percent_cell(v, column, difference, generation); }});
+}
+
+void add_statistics(std::vector<Column>& out, Generation generation) {
+  struct Named {
+    std::string_view name;
+    Scalar Stated::*member;
+  };
+  constexpr Named kNames[] = {
+      {"max", &Stated::max}, {"min", &Stated::min}, {"mean", &Stated::mean}, {"l2norm", &Stated::norm}};
+  for (const Named& named : kNames)
+    out.push_back({fmt::format("NPU {}", named.name),
+                   [member = named.member, generation](const RowView& v) {
+                     return statistic(stated_of(v.row.mine).*member, generation);
+                   },
+                   ColumnKind::number});
+  for (const Named& named : kNames)
+    out.push_back({fmt::format("Bench {}", named.name),
+                   [member = named.member, generation](const RowView& v) {
+                     return matched(v) ? statistic(stated_of(v.row.golden).*member, generation)
+                                       : text(kMissing);
+                   },
+                   ColumnKind::number});
+}
+
+Value checksum(const RowView& v, const SideFacts& side, bool is_golden) {
+  if (is_golden && !matched(v)) return text(kMissing);
+  const Stated& stated = stated_of(side);
+  if (!stated.checksum.empty()) return text(stated.checksum);
+  return text(side.meta ? "00000000" : kMissing);  // the CRC-32 of nothing, for a tensor without one
+}
+
+// The lines as Python prints a list of them.
+std::string stack_text(std::span<const std::string_view> lines) {
+  std::string out = "[";
+  for (const std::string_view line : lines) out += (out.size() > 1 ? ", " : "") + python_repr(line);
+  return out + "]";
+}
+
+Value stack_cell(const RowView& v, Generation generation) {
+  const bool is_first = v.row.pair.mine && v.row.pair.mine->item == 0;
+  const bool is_mindspore = !stated_of(v.row.mine).dtype.starts_with("torch.");
+  if (!is_first && !(generation == Generation::g1 && is_mindspore))
+    return text(generation == Generation::g1 ? "None" : kMissing);
+  return v.node.stack.empty() ? text(kMissing) : Value(stack_text(v.node.stack));
+}
+
+std::string file_name(const SideFacts& side) {
+  const std::string_view name = stated_of(side).data_name;
+  return python_repr(name.empty() ? std::string_view("-1") : name);
+}
+
+Value data_name(const RowView& v, Generation generation) {
+  const std::string_view mine = stated_of(v.row.mine).data_name;
+  if (generation == Generation::g1) return text(mine.empty() ? "-1" : mine);
+  return fmt::format("[{}, {}]", file_name(v.row.mine), matched(v) ? file_name(v.row.golden) : "'N/A'");
+}
+
+std::vector<Column> columns(const Head& head, const MsprobeStyle& style) {
+  const Generation generation = style.generation;
+  std::vector<Column> out;
+  add_names(out, generation);
+  const bool is_data = head.content == Content::data;
+  if (head.content == Content::checksums) {
+    out.push_back({"NPU MD5", [](const RowView& v) { return checksum(v, v.row.mine, false); }});
+    out.push_back({"BENCH MD5", [](const RowView& v) { return checksum(v, v.row.golden, true); }});
+  } else {
+    if (is_data)
+      add_tensor_metrics(out, head, generation);
+    else
+      add_differences(out, head, generation);
+    add_statistics(out, generation);
+  }
+  if (generation != Generation::g1)
+    out.push_back({"Requires_grad Consistent", [](const RowView& v) { return grad_consistent(v.row); }});
+  out.push_back({is_data && generation != Generation::g3 ? "Accuracy Reached or Not" : "Result",
+                 [](const RowView& v) { return text(v.row.verdict.word); }});
+  if (head.content != Content::checksums || generation == Generation::g3)
+    out.push_back({"Err_message", [](const RowView& v) { return text(v.row.verdict.reason); }});
+  using Stack = MsprobeStyle::Stack;
+  if (style.stack == Stack::shown || (style.stack == Stack::if_found && head.has_stacks))
+    out.push_back({"NPU_Stack_Info", [generation](const RowView& v) { return stack_cell(v, generation); }});
+  if (is_data)
+    out.push_back({"Data_name", [generation](const RowView& v) { return data_name(v, generation); }});
+  return out;
+}
+
+}  // namespace
+
+std::string msprobe_suffix(const Head& head, bool per_rank) {
+  if (!per_rank) return {};
+  return head.at.rank < 0 ? "_rank" : fmt::format("_rank{}", head.at.rank);
+}
+
+Profile msprobe_profile(const MsprobeStyle& style) {
+  Profile profile;
+  profile.name = "msprobe";
+  profile.columns = [style](const Head& head) { return columns(head, style); };
+  profile.keeps = [](const RowView& v) { return v.row.mine.item != nullptr; };
+  profile.file_stem = [style](const Head& head) {
+    const bool is_debug = head.at.part.find("debug") != std::string::npos;
+    return fmt::format("{}compare_result{}_{}", is_debug ? "debug_" : "",
+                       msprobe_suffix(head, style.per_rank), local_stamp(head.now));
+  };
+  profile.print = style.coloured ? Print::python_as_text : Print::python;
+  profile.sheet = style.coloured ? "Sheet" : "Sheet1";
+  profile.file_mode = 0640;
+  profile.folder_mode = 0750;
+  return profile;
+}
+
+}  // namespace assay

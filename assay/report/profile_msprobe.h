@@ -1,0 +1,22 @@
+// The tables of msprobe, as its three generations write them.
+#pragma once
+
+#include "assay/model/msprobe_row.h"
+#include "assay/report/report.h"
+
+namespace assay {
+
+struct MsprobeStyle {
+  Generation generation = Generation::g2;
+  enum class Stack : uint8_t { hidden, shown, if_found } stack = Stack::hidden;  // the column NPU_Stack_Info
+  bool coloured = false;  // -hl: plain sheets whose rows have colours
+  bool per_rank = false;  // one file per rank: "_rank3"
+};
+Profile msprobe_profile(const MsprobeStyle& style);
+// Of kernel dumps; needs SideFacts::measured.
+Profile msprobe_kernel_profile(Generation generation);
+
+// What files of a section are called beside "compare_result": "", "_rank3".
+std::string msprobe_suffix(const Head& head, bool per_rank);
+
+}  // namespace assay

@@ -1,0 +1,237 @@
+#include "cli/argparse.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace assay::cli {
+namespace {
+
+using Takes = ForeignFlag::Takes;
+constexpr size_t kWidth = 78;  // of a terminal of 80 columns, as argparse has it
+
+std::string metavar(const ForeignFlag& flag) {
+  if (!flag.choices.empty()) {
+    std::string out = "{";
+    for (const std::string_view choice : flag.choices)
+      out += (out.size() > 1 ? "," : "") + std::string(choice);
+    return out + "}";
+  }
+  std::string out(flag.key());
+  out.erase(0, out.find_first_not_of('-'));
+  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::toupper(c); });
+  return out;
+}
+
+std::string with_value(std::string_view name, const ForeignFlag& flag) {
+  switch (flag.takes) {
+    case Takes::nothing:
+      return std::string(name);
+    case Takes::one:
+      return fmt::format("{} {}", name, metavar(flag));
+    case Takes::perhaps_one:
+      return fmt::format("{} [{}]", name, metavar(flag));
+  }
+  return std::string(name);
+}
+
+std::string usage(const ForeignCommand& command) {
+  const std::string start = fmt::format("usage: {} ", command.program);
+  std::vector<std::string> parts = {"[-h]"};
+  for (const ForeignFlag& flag : command.flags) {
+    if (flag.hidden) continue;
+    const std::string part = with_value(flag.names.front(), flag);
+    parts.push_back(flag.required ? part : "[" + part + "]");
+  }
+  std::string out, line = start;
+  for (const std::string& part : parts) {
+    if (line.size() + part.size() > kWidth && line.size() > start.size()) {
+      line.pop_back();
+      out += line + '\n';
+      line.assign(start.size(), ' ');
+    }
+    line += part + ' ';
+  }
+  line.pop_back();
+  return out + line + '\n';
+}
+
+void append_wrapped(std::string& out, std::string_view text, size_t indent) {
+  std::string line;
+  while (!text.empty()) {
+    const size_t space = text.find(' ');
+    const std::string_view word = text.substr(0, space);
+    if (!line.empty() && indent + line.size() + 1 + word.size() > kWidth) {
+      out += line + '\n' + std::string(indent, ' ');
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + std::string(word);
+    text = space == std::string_view::npos ? std::string_view() : text.substr(space + 1);
+  }
+  out += line + '\n';
+}
+
+std::string help(const ForeignCommand& command) {
+  constexpr size_t kHelpColumn = 24;
+  std::string out = usage(command) + "\noptions:\n";
+  const auto add = [&](std::string names, std::string_view text) {
+    names.insert(0, "  ");
+    out += names;
+    if (names.size() + 2 <= kHelpColumn)
+      out.append(kHelpColumn - names.size(), ' ');
+    else
+      out += '\n' + std::string(kHelpColumn, ' ');
+    append_wrapped(out, text, kHelpColumn);
+  };
+  add("-h, --help", "show this help message and exit");
+  for (const ForeignFlag& flag : command.flags) {
+    std::string names;
+    for (const std::string_view name : flag.names)
+      names += (names.empty() ? "" : ", ") + with_value(name, flag);
+    add(std::move(names), flag.help);
+  }
+  return out;
+}
+
+std::string all_names(const ForeignFlag& flag) {
+  std::string out;
+  for (const std::string_view name : flag.names) out += (out.empty() ? "" : "/") + std::string(name);
+  return out;
+}
+
+bool is_negative_number(std::string_view text) {
+  return text.size() > 1 && text[0] == '-' &&
+         text.find_first_not_of("0123456789.", 1) == std::string_view::npos;
+}
+
+bool looks_like_flag(std::string_view text) {
+  return text.size() > 1 && text[0] == '-' && !is_negative_number(text) &&
+         text.find(' ') == std::string_view::npos;
+}
+
+}  // namespace
+
+std::optional<std::string> Parsed::value(std::string_view key) const {
+  const auto found = values_.find(key);
+  return found == values_.end() ? std::nullopt : found->second;
+}
+
+struct ForeignParser {
+  const ForeignCommand& command;
+  std::span<const std::string> arguments;
+  Parsed parsed;
+  std::vector<std::string> unknown;
+  size_t next = 0;
+
+  tl::unexpected<ParseStop> error(std::string_view text) const {
+    return tl::unexpected(
+        ParseStop{fmt::format("{}{}: error: {}\n", usage(command), command.program, text), 2});
+  }
+
+  struct Found {
+    const ForeignFlag* flag = nullptr;
+    std::string name;                  // as the table has it
+    std::optional<std::string> value;  // behind = or glued on
+  };
+
+  const ForeignFlag* exact(std::string_view name) const {
+    for (const ForeignFlag& flag : command.flags)
+      if (std::find(flag.names.begin(), flag.names.end(), name) != flag.names.end()) return &flag;
+    return nullptr;
+  }
+
+  // All the ways to read an argument that is no flag by itself.
+  std::vector<Found> candidates(const std::string& argument) const {
+    std::vector<Found> out;
+    const size_t equals = argument.find('=');
+    const std::string name = argument.substr(0, equals);
+    const std::optional<std::string> value =
+        equals == std::string::npos ? std::nullopt : std::optional(argument.substr(equals + 1));
+    const bool is_long = argument.starts_with("--");
+    for (const ForeignFlag& flag : command.flags)
+      for (const std::string_view each : flag.names) {
+        if (is_long ? each.starts_with(name) : each.starts_with(argument))
+          out.push_back({&flag, std::string(each), is_long ? value : std::nullopt});
+        else if (!is_long && each.size() == 2 && argument.starts_with(each))
+          out.push_back({&flag, std::string(each), argument.substr(2)});
+      }
+    return out;
+  }
+
+  tl::expected<Found, ParseStop> find(const std::string& argument) const {
+    if (const ForeignFlag* flag = exact(argument)) return Found{flag, argument, std::nullopt};
+    if (const size_t equals = argument.find('='); equals != std::string::npos)
+      if (const ForeignFlag* flag = exact(argument.substr(0, equals)))
+        return Found{flag, argument.substr(0, equals), argument.substr(equals + 1)};
+    const std::vector<Found> found = candidates(argument);
+    if (found.size() > 1) {
+      std::string names;
+      for (const Found& each : found) names += (names.empty() ? "" : ", ") + each.name;
+      return error(fmt::format("ambiguous option: {} could match {}", argument, names));
+    }
+    return found.empty() ? Found{} : found.front();
+  }
+
+  tl::expected<void, ParseStop> take(Found found) {
+    const ForeignFlag& flag = *found.flag;
+    if (flag.takes == Takes::nothing) {
+      parsed.values_[flag.key()] = std::nullopt;
+      if (!found.value) return {};
+      // -sc is -s -c
+      const ForeignFlag* const other = exact("-" + found.value->substr(0, 1));
+      if (found.name.size() != 2 || found.value->empty() || other == nullptr)
+        return error(
+            fmt::format("argument {}: ignored explicit argument '{}'", all_names(flag), *found.value));
+      const std::string rest = found.value->substr(1);
+      return take(
+          {other, "-" + found.value->substr(0, 1), rest.empty() ? std::nullopt : std::optional(rest)});
+    }
+    std::optional<std::string> value = std::move(found.value);
+    if (!value && next < arguments.size() && !looks_like_flag(arguments[next])) value = arguments[next++];
+    if (!value && flag.takes == Takes::one)
+      return error(fmt::format("argument {}: expected one argument", all_names(flag)));
+    if (value && !flag.choices.empty() &&
+        std::find(flag.choices.begin(), flag.choices.end(), *value) == flag.choices.end()) {
+      std::string choices;
+      for (const std::string_view choice : flag.choices)
+        choices += fmt::format("{}'{}'", choices.empty() ? "" : ", ", choice);
+      return error(fmt::format("argument {}: invalid choice: '{}' (choose from {})", all_names(flag), *value,
+                               choices));
+    }
+    parsed.values_[flag.key()] = std::move(value);
+    return {};
+  }
+
+  tl::expected<Parsed, ParseStop> run() {
+    while (next < arguments.size()) {
+      const std::string& argument = arguments[next++];
+      if (argument == "-h" || argument == "--help") return tl::unexpected(ParseStop{help(command), 0});
+      if (!looks_like_flag(argument)) {
+        unknown.push_back(argument);
+        continue;
+      }
+      auto found = find(argument);
+      if (!found) return tl::unexpected(found.error());
+      if (found->flag == nullptr) {
+        unknown.push_back(argument);
+        continue;
+      }
+      if (auto taken = take(std::move(*found)); !taken) return tl::unexpected(taken.error());
+    }
+    std::string missing, extra;
+    for (const ForeignFlag& flag : command.flags)
+      if (flag.required && !parsed.has(flag.key()))
+        missing += (missing.empty() ? "" : ", ") + all_names(flag);
+    if (!missing.empty()) return error("the following arguments are required: " + missing);
+    for (const std::string& each : unknown) extra += " " + each;
+    if (!extra.empty()) return error("unrecognized arguments:" + extra);
+    return std::move(parsed);
+  }
+};
+
+tl::expected<Parsed, ParseStop> parse_foreign(const ForeignCommand& command,
+                                              std::span<const std::string> arguments) {
+  return ForeignParser{command, arguments, {}, {}, 0}.run();
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,381 @@
+#include "cli/msprobe_job.h"
+
+#include "assay/dump/msprobe.h"
+#include "assay/judge/msprobe.h"
+#include "assay/report/msprobe_files.h"
+#include "assay/report/profile_msprobe.h"
+#include "assay/run/compare.h"
+#include "assay/run/resources.h"
+#include "assay/support/log.h"
+#include "cli/mapping_flags.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace assay::cli {
+namespace {
+
+constexpr std::string_view kFailed = "Compare failed. Please check the arguments and do it again!";
+constexpr std::string_view kEnds = "msprobe compare ends successfully.";
+
+tl::unexpected<Error> refuse(std::string text) {
+  return tl::unexpected(Error{ErrorKind::bad_argument, std::move(text)});
+}
+
+// ----- checks of the original, with its words
+
+bool is_folder(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
+Result<bool> both_folders(const MsprobeJob& job) {
+  std::error_code ignored;
+  for (const fs::path& path : {job.mine, job.golden})
+    if (!fs::exists(path, ignored))
+      return refuse(fmt::format("path does not exist, please check! {}", display(path)));
+  if (is_folder(job.mine) == is_folder(job.golden)) return is_folder(job.mine);
+  return refuse(job.generation == Generation::g3
+                    ? "The target_path and golden_path need to be of the same type."
+                    : "The npu_path and bench_path need to be of the same type.");
+}
+
+Result<void> check_head(const MsprobeHead& head, std::string_view side) {
+  if (head.task.empty()) return refuse(fmt::format("Task for {} is empty, please check.", side));
+  if (!head.has_data)
+    return refuse(fmt::format("Missing 'data' in dump.json, please check dump.json of {}.", side));
+  if (!head.data_is_object)
+    return refuse(
+        fmt::format("Invalid type for 'data': expected a dict. Please check dump.json of {}.", side));
+  if (head.task != "tensor" && head.task != "statistics")
+    return refuse("Compare applies only to task is tensor or statistics");
+  return {};
+}
+
+Result<void> check_files(const fs::path& mine, const fs::path& golden, const MsprobeHead& m,
+                         const MsprobeHead& g) {
+  const auto named_right = [](const fs::path& path) {
+    const std::string& name = path.native();
+    return name.ends_with("dump.json") || name.ends_with("debug.json");
+  };
+  if (!named_right(mine) || !named_right(golden))
+    return refuse(
+        "Please check the json path is valid and ensure that neither npu_path nor bench_path is None.");
+  ASSAY_TRY_DO(check_head(m, "npu"));
+  ASSAY_TRY_DO(check_head(g, "bench"));
+  if (m.task != g.task) return refuse("Please check the dump task is consistent.");
+  return {};
+}
+
+// The k-th rank of one run is compared with the k-th of the other; folders must hold nothing but ranks.
+Result<void> check_ranks(const MsprobeJob& job) {
+  std::array<size_t, 2> counts = {0, 0};
+  const std::array<fs::path, 2> sides = {job.mine, job.golden};
+  for (size_t i = 0; i < sides.size(); ++i) {
+    std::error_code error;
+    for (fs::directory_iterator it(sides[i], error), end; !error && it != end; it.increment(error)) {
+      const std::string name = it->path().filename().native();
+      const bool is_rank =
+          name.starts_with("rank") && name.find_first_not_of("0123456789", 4) == std::string::npos;
+      if (is_rank) {
+        ++counts[i];
+      } else if (job.generation != Generation::g3) {
+        return refuse(
+            fmt::format("dump_dir contains '{}'. Expected 'rank'. This name is not in the format of dump "
+                        "output. Please check and delete irrelevant files in {} and try again.",
+                        name, display(sides[i])));
+      }
+    }
+  }
+  if (counts[0] != counts[1])
+    return refuse(
+        "The number of ranks in the two runs are different. Unable to match the ranks. Please use another "
+        "folder to compare or use compare() api and manually match the ranks.");
+  return {};
+}
+
+Result<bool> admit(const Matched& matched) {
+  const std::vector<Frame>&mine = matched.frames.mine, &golden = matched.frames.golden;
+  if (mine.empty() || golden.empty()) return false;  // a rank that the other side does not have
+  if ((mine[0].content == Content::checksums) != (golden[0].content == Content::checksums))
+    return refuse(
+        "Please check the dump task is consistent, dump mode of npu and bench should both be statistics or "
+        "md5.");
+  int64_t left_out = 0, rows = 0;
+  for (const PairedNode& node : matched.pairing.nodes)
+    for (const Pair& pair : node.pairs) ++(pair.mine ? rows : left_out);
+  if (rows == 0) {
+    log::warn("Can`t match any op. No compare result file generated.");
+    return false;
+  }
+  if (left_out > 0)
+    log::info("{} items that only the bench has are not in this table; --report lists them.", left_out);
+  return true;
+}
+
+// ----- the request
+
+Result<void> choose_matching(const MsprobeJob& job, CompareRequest& request) {
+  if (job.is_pytorch && (job.api.on || (job.cell.on && job.generation != Generation::g3)))
+    return refuse(job.generation == Generation::g3
+                      ? "Argument -am is not supported in PyTorch framework"
+                      : "Argument -cm or -am is not supported in PyTorch framework");
+  MappingFlags flags;
+  flags.api = job.api;
+  flags.cell = job.cell;
+  flags.data = job.data;
+  if (!job.is_pytorch) flags.layer = job.layer;
+  ASSAY_TRY(Mappings mappings, read_mappings(flags));
+  mappings.cells_by_part = job.generation == Generation::g3;
+  if (mappings.by_layer) mappings.data.reset();
+  request.open.structure = mappings.by_layer;
+  MatchOptions& options = request.matching;
+  options.mappings = std::make_shared<const Mappings>(std::move(mappings));
+  options.fuzzy = job.fuzzy;
+  options.fuzzy_in_turn = true;
+  options.fuzzy_wants_shape = job.generation != Generation::g3;
+  options.join = job.generation == Generation::g3 ? Join::same_dtype : Join::same_shape;
+  options.mapped_join = Join::all;
+  options.dtype_rule = job.generation == Generation::g1 ? DTypeRule::g1 : DTypeRule::g2;
+  options.renumber_backward = job.generation == Generation::g3;
+  options.frames_in_order = true;
+  return {};
+}
+
+std::string_view generation_name(Generation generation) {
+  return generation == Generation::g1 ? "g1" : generation == Generation::g2 ? "g2" : "g3";
+}
+
+Result<void> choose_metrics(const MsprobeJob& job, bool has_data, CompareRequest& request) {
+  const bool g3 = job.generation == Generation::g3;
+  std::vector<std::string> names = {g3 && !job.kernels ? "stat_diff_g3" : "stat_diff"};
+  if (has_data)
+    for (const std::string_view name :
+         {"msprobe_cosine", "l2", "max_abs", "mine", "golden", "nonfinite_kinds"})
+      names.emplace_back(name);
+  if (has_data) names.push_back(fmt::format("msprobe_{}", generation_name(job.generation)));
+  ASSAY_TRY(request.metrics, plan_metrics(names));
+  request.shown_columns = request.metrics.columns;
+  request.add_stated_columns = false;
+  return {};
+}
+
+Result<CompareRequest> base_request(const MsprobeJob& job, const Context& context) {
+  CompareRequest request;
+  request.mine = job.mine;
+  request.golden = job.golden;
+  request.threads = job.threads;
+  request.open.format.memory =
+      memory_budget(job.memory) / static_cast<int64_t>(2 * thread_count(job.threads));
+  request.now = context.now;
+  request.version = kVersion;
+  request.command_line = context.command_line;
+  request.admit = admit;
+  request.rules.highlight = job.highlight;
+  request.rules.fuzzy = job.fuzzy;
+  request.progress = true;
+  ASSAY_TRY_DO(choose_matching(job, request));
+  return request;
+}
+
+void log_banner() {
+  const std::string line(84, '*');
+  log::info("{}", line);
+  log::info("*{:^82}*", kEnds);
+  log::info("{}", line);
+}
+
+// ----- reports
+
+using MakeSink = std::function<std::unique_ptr<Sink>()>;
+
+Result<void> add_native_reports(const MsprobeJob& job, ReportSet& reports) {
+  for (const std::string& name : job.reports) {
+    const Output* const output = find_output(name);
+    if (output == nullptr || !output->to_stdout)
+      if (output == nullptr || name == "terminal")
+        return refuse(fmt::format("--report: there is no report '{}'", name));
+    reports.add(output->open({job.output, &native_profile}));
+  }
+  return {};
+}
+
+// Table, log lines, advice: one set per rank.
+MakeSink table_sinks(const MsprobeJob& job, const Profile& profile, bool per_rank) {
+  return [&job, &profile, per_rank] {
+    const Output& output = *find_output(job.csv ? "csv" : "xlsx");
+    std::vector<std::unique_ptr<Sink>> sinks;
+    sinks.push_back(output.open({job.output, &profile}));
+    sinks.push_back(msprobe_log({job.row_log, job.highlight, &profile, job.output, output.suffix}));
+    if (job.advisor) sinks.push_back(msprobe_advisor({job.output, per_rank}));
+    if (job.layer.on && !job.is_pytorch) sinks.push_back(msprobe_mapping({job.output, per_rank}));
+    return together(std::move(sinks));
+  };
+}
+
+Result<void> run(CompareRequest& request, ReportSet& reports) {
+  ASSAY_TRY(const CompareOutcome outcome, compare(request, reports));
+  if (outcome.summary.first_error) log::warn("{}", *outcome.summary.first_error);
+  return {};
+}
+
+const RuleSet& rules_of(Generation generation) {
+  return generation == Generation::g1   ? msprobe_g1_rules
+         : generation == Generation::g2 ? msprobe_g2_rules
+                                        : msprobe_g3_rules;
+}
+
+void choose_stack(const MsprobeJob& job, bool per_rank, CompareRequest& request, MsprobeStyle& style) {
+  using Stack = MsprobeStyle::Stack;
+  style.stack = Stack::if_found;
+  if (job.generation == Generation::g1 || (job.stack_path && !per_rank))
+    style.stack = job.stack_flag ? Stack::shown : Stack::hidden;
+  request.open.stacks = style.stack != Stack::hidden || request.open.structure;
+  if (style.stack == Stack::shown && job.stack_path && !request.open.structure)
+    request.open.stack_file = *job.stack_path;
+}
+
+Result<void> compare_tables(const MsprobeJob& job, const Context& context, bool per_rank, bool has_data) {
+  log::info("Please check whether the input data belongs to you. If not, there may be security risks.");
+  ASSAY_TRY(CompareRequest request, base_request(job, context));
+  request.rule_set = &rules_of(job.generation);
+  ASSAY_TRY_DO(choose_metrics(job, has_data, request));
+  MsprobeStyle style;
+  style.generation = job.generation;
+  style.coloured = job.highlight;
+  style.per_rank = per_rank;
+  choose_stack(job, per_rank, request, style);
+  const Profile profile = msprobe_profile(style);
+  ReportSet reports;
+  reports.add(per_section(table_sinks(job, profile, per_rank)));
+  ASSAY_TRY_DO(add_native_reports(job, reports));
+  ASSAY_TRY_DO(run(request, reports));
+  log_banner();
+  return {};
+}
+
+Result<void> compare_files(MsprobeJob job, const Context& context) {
+  const auto checked = [&]() -> Result<bool> {
+    ASSAY_TRY(const MsprobeHead mine, read_msprobe_head(job.mine));
+    ASSAY_TRY(const MsprobeHead golden, read_msprobe_head(job.golden));
+    ASSAY_TRY_DO(check_files(job.mine, job.golden, mine, golden));
+    return mine.task == "tensor";
+  }();
+  if (!checked) {
+    log::error("{}", checked.error().message);
+    return refuse(std::string(kFailed));
+  }
+  if (!job.stack_path && job.generation == Generation::g2)
+    log::warn(
+        "Missing stack_path in the configuration file. Automatically detecting stack.json to determine "
+        "whether "
+        "to display NPU_Stack_Info.");
+  return compare_tables(job, context, false, *checked);
+}
+
+Result<void> find_first_difference(const MsprobeJob& job, const Context& context) {
+  log::info("Start finding first diff node......");
+  log::info("Start searching diff node before communication.");
+  ASSAY_TRY_DO(check_ranks(job));
+  ASSAY_TRY(CompareRequest request, base_request(job, context));
+  request.rule_set = &msprobe_g2_rules;
+  request.open.data = false;
+  MsprobeJob statistics = job;
+  statistics.generation = Generation::g2;
+  ASSAY_TRY_DO(choose_metrics(statistics, false, request));
+  MsprobeStyle style;
+  style.stack = MsprobeStyle::Stack::if_found;
+  ReportSet reports;
+  reports.add(msprobe_first_difference({job.output, true}, msprobe_profile(style)));
+  return run(request, reports);
+}
+
+Result<void> compare_ranks(const MsprobeJob& job, const Context& context) {
+  if (job.first_difference) return find_first_difference(job, context);
+  ASSAY_TRY_DO(check_ranks(job));
+  return compare_tables(job, context, true, true);
+}
+
+Result<void> compare_kernels(const MsprobeJob& job, const Context& context) {
+  log::info("Please check whether the input data belongs to you. If not, there may be security risks.");
+  ASSAY_TRY(CompareRequest request, base_request(job, context));
+  request.open.layout = "ms_kernel";
+  request.open.ranks = job.ranks;
+  request.open.steps = job.steps;
+  request.matching = MatchOptions{};
+  request.side_statistics = true;
+  request.rule_set = &msprobe_kernel_rules;
+  ASSAY_TRY_DO(choose_metrics(job, true, request));
+  const Profile profile = msprobe_kernel_profile(job.generation);
+  ReportSet reports;
+  reports.add(per_section([&]() -> std::unique_ptr<Sink> {
+    return find_output(job.csv ? "csv" : "xlsx")->open({job.output, &profile});
+  }));
+  ASSAY_TRY_DO(add_native_reports(job, reports));
+  ASSAY_TRY(const CompareOutcome outcome, compare(request, reports));
+  for (const fs::path& file : outcome.files) log::info("Compare result: {}.", display(file));
+  return {};
+}
+
+// MindSpore from 2.7 writes {graph,pynative}/step{S}/rank{R}; each step gets a folder of its own.
+Result<bool> compare_mixed(const MsprobeJob& job, const Context& context) {
+  bool any = false;
+  for (const std::string_view part : {"graph", "pynative"}) {
+    if (!is_folder(job.mine / part) || !is_folder(job.golden / part)) continue;
+    if (!std::exchange(any, true)) log::info("Start mix compare.");
+    std::vector<std::string> steps;
+    std::error_code error;
+    for (fs::directory_iterator it(job.mine / part, error), end; !error && it != end; it.increment(error))
+      if (is_folder(job.golden / part / it->path().filename()))
+        steps.push_back(it->path().filename().native());
+    std::sort(steps.begin(), steps.end());
+    for (const std::string& step : steps) {
+      log::info("[mix compare] Start comparing {}/{}", part, step);
+      MsprobeJob of_step = job;
+      of_step.mine = job.mine / part / step;
+      of_step.golden = job.golden / part / step;
+      of_step.output = job.output / part / step;
+      ASSAY_TRY_DO(compare_ranks(of_step, context));
+    }
+  }
+  return any;
+}
+
+// Generation 3 reads the framework from the dumps.
+Result<void> recognise_framework(MsprobeJob& job) {
+  const auto framework = [](const fs::path& path) -> Result<std::string> {
+    OpenOptions options;
+    ASSAY_TRY(const Dump dump, open_dump(path, options));
+    if (dump.layout != &msprobe_layout || dump.frames.empty()) return std::string("pytorch");
+    ASSAY_TRY(const MsprobeHead head, read_msprobe_head(dump.frames[0].paths[0]));
+    if (!head.framework.empty()) return head.framework;
+    log::warn("{}: does not name its framework; it is taken for PyTorch", display(path));
+    return std::string("pytorch");
+  };
+  ASSAY_TRY(const std::string mine, framework(job.mine));
+  ASSAY_TRY(const std::string golden, framework(job.golden));
+  job.is_pytorch = mine == "pytorch" && golden == "pytorch";
+  const bool known = job.is_pytorch || ((mine == "mindspore" || mine == "mindtorch") &&
+                                        (golden == "pytorch" || golden == "mindspore"));
+  if (known) return {};
+  return refuse(fmt::format(
+      "Unrecognized framework, target now is {}, golden now is {}, please check dump.json.", mine, golden));
+}
+
+}  // namespace
+
+Result<void> run_job(const MsprobeJob& given, const Context& context) {
+  MsprobeJob job = given;
+  ASSAY_TRY(const bool folders, both_folders(job));
+  if (folders && job.kernels) return compare_kernels(job, context);
+  if (job.generation == Generation::g3) {
+    ASSAY_TRY_DO(recognise_framework(job));
+  }
+  if (!folders) return compare_files(std::move(job), context);
+  ASSAY_TRY(const bool mixed, compare_mixed(job, context));
+  return mixed ? Result<void>() : compare_ranks(job, context);
+}
+
+}  // namespace assay::cli
