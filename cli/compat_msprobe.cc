@@ -201,6 +201,8 @@ Result<std::string> wanted_path(const JsonTape& tape, std::string_view key, cons
 }
 
 Result<void> read_compare_json(const fs::path& path, MsprobeJob& job) {
+  if (std::error_code ignored; !fs::exists(path, ignored))
+    return fail(ErrorKind::not_found, "path does not exist, please check! {}", display(path));
   ASSAY_TRY(const auto file, File::open(path));
   if (file->size() > (int64_t{64} << 20))
     return fail(ErrorKind::limit, "{}: {} is too large for a compare.json", file->name(),

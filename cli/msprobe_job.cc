@@ -50,7 +50,7 @@ Result<void> check_head(const MsprobeHead& head, std::string_view side) {
     return refuse(
         fmt::format("Invalid type for 'data': expected a dict. Please check dump.json of {}.", side));
   if (head.task != "tensor" && head.task != "statistics")
-    return refuse("Compare applies only to task is tensor or statistics");
+    return refuse(fmt::format("Compare applies only to task is tensor or statistics, not '{}'", head.task));
   return {};
 }
 
@@ -209,7 +209,7 @@ MakeSink table_sinks(const MsprobeJob& job, const Profile& profile, bool per_ran
     std::vector<std::unique_ptr<Sink>> sinks;
     sinks.push_back(output.open({job.output, &profile}));
     sinks.push_back(msprobe_log({job.row_log, job.highlight, &profile, job.output, output.suffix}));
-    if (job.advisor) sinks.push_back(msprobe_advisor({job.output, per_rank}));
+    if (job.advisor) sinks.push_back(msprobe_advisor({job.output, per_rank}, profile));
     if (job.layer.on && !job.is_pytorch) sinks.push_back(msprobe_mapping({job.output, per_rank}));
     return together(std::move(sinks));
   };
@@ -246,6 +246,7 @@ Result<void> compare_tables(const MsprobeJob& job, const Context& context, bool 
   style.generation = job.generation;
   style.coloured = job.highlight;
   style.per_rank = per_rank;
+  style.mapped_only = job.generation == Generation::g1 && job.data.has_value();
   choose_stack(job, per_rank, request, style);
   const Profile profile = msprobe_profile(style);
   ReportSet reports;
@@ -305,6 +306,7 @@ Result<void> compare_kernels(const MsprobeJob& job, const Context& context) {
   request.open.ranks = job.ranks;
   request.open.steps = job.steps;
   request.matching = MatchOptions{};
+  request.matching.leftovers_last = true;
   request.side_statistics = true;
   request.rule_set = &msprobe_kernel_rules;
   ASSAY_TRY_DO(choose_metrics(job, true, request));

@@ -68,8 +68,9 @@ class TensorRules {
       case TensorCase::empty:
         return without(Level::ignored, "None", "unsupported", "This is empty data, can not compare.");
       case TensorCase::other_shape:
-        return without(Level::fail, "Unmatched", "shape unmatched",
-                       "Shape of NPU and bench tensor do not match. Skipped.");
+        return without(
+            Level::fail, "Unmatched", "shape unmatched",
+            fmt::format("Shape of NPU and bench {} do not match. Skipped.", g1 ? "Tensor" : "tensor"));
       case TensorCase::other_nonfinite:
         return without(Level::fail, "No", "N/A",
                        "The position of inf or nan in NPU and bench Tensor do not match.");
@@ -112,7 +113,9 @@ class StatisticsRules {
     if (row.golden.item == nullptr) {
       verdict = {Level::fail, std::string(kNoGolden), "N/A"};
     } else if (suspicious(row)) {
-      verdict = {Level::fail, "Need double check api accuracy. ", "Warning"};
+      const bool g1 = generation_ == Generation::g1;
+      verdict = {Level::fail, g1 ? "Need double check api accuracy." : "Need double check api accuracy. ",
+                 "Warning"};
     }
     if (generation_ == Generation::g2 && !grad_consistent(row)) verdict.reason += kGradDiffers;
     return verdict;

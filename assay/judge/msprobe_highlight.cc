@@ -129,7 +129,7 @@ void MsprobeHighlight::paint(NodeResult& node) const {
   std::vector<Row> rows;
   std::vector<Comparison*> results;
   for (Comparison& row : node.rows) {
-    if (row.mine.item == nullptr) continue;  // not in the report
+    if (!is_shown(row, generation_)) continue;
     rows.push_back(look_at(row));
     results.push_back(&row);
   }

@@ -6,6 +6,8 @@
 #include "assay/match/key_groups.h"
 #include "assay/match/renumber.h"
 
+#include <functional>
+
 namespace assay {
 namespace {
 
@@ -57,6 +59,20 @@ void join_all_that_fit(PairingBuilder& builder, const Keys& keys, const KeyGroup
   }
 }
 
+void move_leftovers_last(Pairing& pairing) {
+  std::vector<PairedNode> behind;
+  for (PairedNode& node : pairing.nodes) {
+    PairedNode leftovers = node;
+    const auto is_alone = [](const Pair& pair) { return !pair.mine; };
+    std::erase_if(leftovers.pairs, std::not_fn(is_alone));
+    if (leftovers.pairs.empty()) continue;
+    std::erase_if(node.pairs, is_alone);
+    behind.push_back(std::move(leftovers));
+  }
+  std::erase_if(pairing.nodes, [](const PairedNode& node) { return node.pairs.empty(); });
+  pairing.nodes.insert(pairing.nodes.end(), behind.begin(), behind.end());
+}
+
 }  // namespace
 
 Keys::Keys(const PairingBuilder& builder) : why(builder.size(Side::mine), Why::same_name) {
@@ -100,7 +116,9 @@ Result<Pairing> match_keys(const Indexed& frames, PairingBuilder& builder, Keys&
   }
   for (size_t m = 0; m < keys.key.size(); ++m)
     if (keys.key[m].empty()) builder.explain(m, keys.why[m]);
-  return builder.finish();
+  Pairing pairing = builder.finish();
+  if (options.leftovers_last) move_leftovers_last(pairing);
+  return pairing;
 }
 
 }  // namespace assay

@@ -31,6 +31,7 @@ struct MatchOptions {
   Join join = Join::in_order;         // where no data mapping is in force
   Join mapped_join = Join::in_order;  // where one is
   DTypeRule dtype_rule = DTypeRule::g2;
+  bool leftovers_last = false;     // what only golden has stands behind everything else
   bool renumber_backward = false;  // calls of backward entries count anew in order of appearance
   bool frames_in_order = false;    // the k-th rank of mine with the k-th of golden, whatever their numbers
 };

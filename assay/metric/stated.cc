@@ -66,12 +66,7 @@ void difference_g3(const Scalar& mine, const Scalar& golden, Value& diff, Value&
   if (is_inf(m)) return both(m == Kind::plus_inf ? kInf : -kInf);
   if (is_inf(g)) return both(g == Kind::plus_inf ? -kInf : kInf);
   const double n = *number_of(mine), b = *number_of(golden);
-  const auto *n_whole = std::get_if<int64_t>(&mine), *b_whole = std::get_if<int64_t>(&golden);
-  int64_t whole = 0;
-  if (n_whole != nullptr && b_whole != nullptr && !__builtin_sub_overflow(*n_whole, *b_whole, &whole))
-    diff = whole;
-  else
-    diff = n - b;
+  diff = n - b;
   percent = b == 0 ? Value(kInf) : Value(std::abs((n - b) / b * 100));
 }
 

@@ -62,6 +62,13 @@ std::string_view requires_grad(const SideFacts& side) {
 
 bool grad_consistent(const Comparison& row) { return requires_grad(row.mine) == requires_grad(row.golden); }
 
+bool is_shown(const Comparison& row, Generation generation) {
+  if (row.mine.item == nullptr) return false;
+  const Direction direction = direction_of(row);
+  return generation != Generation::g1 ||
+         (direction != Direction::parameter && direction != Direction::parameter_gradient);
+}
+
 double printed_cosine(double cosine, Generation generation) {
   const double value = rounded(cosine, 12);
   if (generation == Generation::g1 && value > 0.99999) return 1;

@@ -21,6 +21,9 @@ const Stated& stated_of(const SideFacts& side);         // an empty one where th
 std::string_view requires_grad(const SideFacts& side);  // "N/A" where it is not said
 bool grad_consistent(const Comparison& row);
 
+// The rows that the tables have: those of mine; generation 1 knows no parameters.
+bool is_shown(const Comparison& row, Generation generation);
+
 // Why a row of a tensor dump has numbers or not, in the order in which msprobe finds out.
 enum class TensorCase : uint8_t {
   measured,

@@ -76,6 +76,7 @@ size_t hidden_length(std::string_view text) {
 }
 
 bool is_number(std::string_view text) {
+  if (!text.empty() && text.back() == '\t') text.remove_suffix(1);  // how msprobe writes infinities
   if (!text.empty() && (text[0] == '+' || text[0] == '-')) text.remove_prefix(1);
   if (!text.empty() && text.back() == '%') text.remove_suffix(1);
   if (text.empty() || text[0] == '+' || text[0] == '-' || text.back() == ')')

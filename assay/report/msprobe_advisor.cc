@@ -40,7 +40,7 @@ std::string_view advice_for(std::string_view name) {
 
 class Advisor : public Sink {
  public:
-  explicit Advisor(const MsprobeFiles& files) : files_(files) {}
+  Advisor(const MsprobeFiles& files, const Profile& table) : files_(files), table_(table) {}
 
   Result<void> begin(const Head& head) override {
     head_ = head;
@@ -48,10 +48,10 @@ class Advisor : public Sink {
   }
   std::string render(std::string_view, std::span<const NodeResult>) const override { return {}; }
 
-  Result<void> write(std::string_view, std::span<const NodeResult> nodes, std::string&&) override {
+  Result<void> write(std::string_view section, std::span<const NodeResult> nodes, std::string&&) override {
     for (const NodeResult& node : nodes)
       for (const Comparison& row : node.rows) {
-        if (row.mine.item == nullptr) continue;
+        if (!table_.keeps(RowView{head_, section, node, row})) continue;
         if (row.verdict.word == "Unmatched") unmatched_.emplace_back(row.mine.name);
         const bool fails =
             row.verdict.word == "No" || row.verdict.word == "Warning" || row.verdict.word == "Different";
@@ -103,6 +103,7 @@ class Advisor : public Sink {
 
  private:
   const MsprobeFiles files_;
+  const Profile& table_;
   Head head_;
   int64_t line_ = 0, first_line_ = -1;
   std::string first_name_;
@@ -112,6 +113,8 @@ class Advisor : public Sink {
 
 }  // namespace
 
-std::unique_ptr<Sink> msprobe_advisor(const MsprobeFiles& files) { return std::make_unique<Advisor>(files); }
+std::unique_ptr<Sink> msprobe_advisor(const MsprobeFiles& files, const Profile& table) {
+  return std::make_unique<Advisor>(files, table);
+}
 
 }  // namespace assay

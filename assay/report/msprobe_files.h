@@ -10,8 +10,8 @@ struct MsprobeFiles {
   bool per_rank = false;
 };
 
-// advisor_{time}.txt: the first row that does not reach accuracy, and what to do about it.
-std::unique_ptr<Sink> msprobe_advisor(const MsprobeFiles& files);
+// advisor_{time}.txt: the first row of the table that does not reach accuracy, and what to do about it.
+std::unique_ptr<Sink> msprobe_advisor(const MsprobeFiles& files, const Profile& table);
 // The lines msprobe logs for every row of a tensor dump, and those around a table.
 struct MsprobeLog {
   bool rows = true;       // is_print_compare_log

@@ -35,7 +35,7 @@ class RowLog : public Sink {
     if (!options_.rows || head_.content != Content::data) return {};
     for (const NodeResult& node : nodes)
       for (const Comparison& row : node.rows)
-        if (row.mine.item != nullptr) log_row(RowView{head_, section, node, row});
+        if (const RowView view{head_, section, node, row}; options_.profile->keeps(view)) log_row(view);
     return {};
   }
 

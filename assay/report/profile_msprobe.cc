@@ -240,7 +240,9 @@ Profile msprobe_profile(const MsprobeStyle& style) {
   Profile profile;
   profile.name = "msprobe";
   profile.columns = [style](const Head& head) { return columns(head, style); };
-  profile.keeps = [](const RowView& v) { return v.row.mine.item != nullptr; };
+  profile.keeps = [style](const RowView& v) {
+    return is_shown(v.row, style.generation) && (!style.mapped_only || v.row.pair.why == Why::data_mapping);
+  };
   profile.file_stem = [style](const Head& head) {
     const bool is_debug = head.at.part.find("debug") != std::string::npos;
     return fmt::format("{}compare_result{}_{}", is_debug ? "debug_" : "",

@@ -10,7 +10,8 @@ struct MsprobeStyle {
   Generation generation = Generation::g2;
   enum class Stack : uint8_t { hidden, shown, if_found } stack = Stack::hidden;  // the column NPU_Stack_Info
   bool coloured = false;  // -hl: plain sheets whose rows have colours
-  bool per_rank = false;  // one file per rank: "_rank3"
+  bool per_rank = false;     // one file per rank: "_rank3"
+  bool mapped_only = false;  // only rows that a mapping file names and pairs
 };
 Profile msprobe_profile(const MsprobeStyle& style);
 // Of kernel dumps; needs SideFacts::measured.

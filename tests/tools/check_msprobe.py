@@ -100,7 +100,12 @@ ZERO_D = ("This is type of 0-d tensor, can not calculate 'Cosine', 'EucDist', 'O
 RATIO_FELL = "The input's one thousandth err ratio exceeds 0.9, while the output's is below 0.6"
 DRIFT = "the peer's groups slip by one after a kwargs row; ours stay those of the ops, so these outputs are red"
 IN_PLACE = "the peer adds its epsilon to the tensors themselves before the cosine; ours is the cosine of what was dumped"
+DTYPE = '"error: The dtype of NPU and Bench are inconsistent."'
+NAMES = "the peer compares the names of element types, and Float32 is never torch.float32; ours are the same type"
 DELIBERATE = [
+    Deliberate("dm", "g3", "Err_message", lambda _, row: DTYPE in row["Err_message"],
+               lambda text: text.replace(DTYPE + ", ", "").replace(DTYPE, ""), NAMES),
+    Deliberate("dm", "g3", "Result", lambda _, row: row["Err_message"] == f"[{DTYPE}]", lambda _: "pass", NAMES),
     Deliberate("ms_tensor_edge", "g2", "Err_message", lambda _, row: row["Err_message"].count(ZERO_D) == 16,
                lambda text: text.replace(ZERO_D * 16, ZERO_D), "the peer repeats the message of a 0-d tensor 16 times"),
     Deliberate("ms_tensor_edge", "g1", "fill", lambda line, _: line in (38, 43, 45), lambda _: "FFFF0000", DRIFT),
