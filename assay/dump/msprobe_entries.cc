@@ -234,16 +234,15 @@ void MsprobeEntries::add_peer_operation(const JsonTape& tape, size_t place) {
 
 void MsprobeEntries::add_leaf(const JsonTape& tape, size_t place) {
   Stated stated;
-  size_t shape = 0, value = 0;
+  size_t dtype = 0, shape = 0, value = 0;
   std::string_view type;
-  bool has_dtype = false;
   for (size_t key = tape.first(place); !tape.is_end(key); key = tape.next(key + 1)) {
     const std::string_view word = tape.text(key);
     const size_t at = key + 1;
     if (word == "type")
       type = tape.text(at);
     else if (word == "dtype")
-      stated.dtype = (has_dtype = !is_falsy(tape, at)) ? interned(tape, at) : "";
+      dtype = is_falsy(tape, at) ? 0 : at;
     else if (word == "shape")
       shape = at;
     else if (word == "Max")
@@ -264,15 +263,17 @@ void MsprobeEntries::add_leaf(const JsonTape& tape, size_t place) {
       value = at;
   }
   const TensorMeta* meta = nullptr;
-  if (has_dtype) {
+  if (dtype != 0) {
     if (!stated.checksum.empty()) saw_checksum_ = true;
-    stated.shape = shape == 0 ? std::string_view("None") : interned(tape, shape);
-    if (shape != 0) meta = meta_of(tape, shape, stated.dtype, stated.shape);
+    const Described& described = describe(tape, dtype, shape);
+    stated.dtype = described.dtype;
+    stated.shape = described.shape;
+    meta = described.meta;
   } else {
     describe_without_dtype(tape, place, type, stated);
   }
   // The original gives everything a checksum, of its text where there is no other; only scalars need it here.
-  if (stated.checksum.empty() && !has_dtype)
+  if (stated.checksum.empty() && dtype == 0)
     stated.checksum = interned(crc_text(value == 0 ? std::string() : python_str(tape, value)));
   add_item(std::move(stated), meta);
 }
@@ -377,24 +378,29 @@ std::string_view MsprobeEntries::interned(const JsonTape& tape, size_t place) {
   return tape.is_text(place) ? interned(tape.text(place)) : interned(python_str(tape, place));
 }
 
-const TensorMeta* MsprobeEntries::meta_of(const JsonTape& tape, size_t shape, std::string_view dtype,
-                                          std::string_view shape_text) {
-  scratch_.assign(dtype);
-  scratch_ += ' ';
-  scratch_ += shape_text;
-  const std::string_view key = interned(scratch_);
-  const auto [known, is_new] = metas_.try_emplace(key, nullptr);
-  if (!is_new) return known->second;
-  const auto type = find_dtype(dtype);
-  if (!type || tape.kind(shape) != JsonKind::array) return nullptr;
-  TensorMeta meta{*type, {}};
-  for (size_t at = tape.first(shape); !tape.is_end(at); at = tape.next(at)) {
-    if (tape.kind(at) != JsonKind::integer || tape.integer(at) < 0) return nullptr;
-    meta.shape.dims.push_back(tape.integer(at));
-  }
-  const auto count = checked_product(meta.shape.dims);
-  if (!count || *count > INT64_MAX / 16) return nullptr;
-  return known->second = &frame_.metas.emplace_back(std::move(meta));
+const MsprobeEntries::Described& MsprobeEntries::describe(const JsonTape& tape, size_t dtype, size_t shape) {
+  bool is_shape = shape != 0 && tape.kind(shape) == JsonKind::array && tape.is_text(dtype);
+  dims_.clear();
+  if (is_shape)
+    for (size_t at = tape.first(shape); !tape.is_end(at) && is_shape; at = tape.next(at)) {
+      is_shape = tape.kind(at) == JsonKind::integer;
+      dims_.push_back(is_shape ? tape.integer(at) : 0);
+    }
+  uint64_t hash = is_shape ? std::hash<std::string_view>()(tape.text(dtype)) : 0;
+  for (const int64_t dim : dims_) hash = (hash ^ static_cast<uint64_t>(dim)) * 0x9E3779B97F4A7C15u;
+  if (is_shape)
+    for (auto [at, end] = described_.equal_range(hash); at != end; ++at)
+      if (at->second.dims == dims_ && at->second.dtype == tape.text(dtype)) return at->second;
+  Described made;
+  made.dtype = interned(tape, dtype);
+  made.shape = shape == 0 ? std::string_view("None") : interned(tape, shape);
+  made.dims = dims_;
+  const auto type = find_dtype(made.dtype);
+  const auto count = checked_product(dims_);
+  const bool is_valid = is_shape && type && count && *count <= INT64_MAX / 16 &&
+                        std::none_of(dims_.begin(), dims_.end(), [](int64_t dim) { return dim < 0; });
+  if (is_valid) made.meta = &frame_.metas.emplace_back(TensorMeta{*type, Shape{dims_}});
+  return described_.emplace(hash, std::move(made))->second;
 }
 
 }  // namespace assay

@@ -29,8 +29,13 @@ class MsprobeEntries {
   std::string_view kept(std::string_view text);                   // in the pool, printable
   std::string_view interned(std::string_view text);               // the same, once per text
   std::string_view interned(const JsonTape& tape, size_t place);  // the value as Python prints it
-  const TensorMeta* meta_of(const JsonTape& tape, size_t shape, std::string_view dtype,
-                            std::string_view shape_text);
+  // What a dtype and a shape are, once per pair of them.
+  struct Described {
+    std::string_view dtype, shape;  // texts
+    std::vector<int64_t> dims;
+    const TensorMeta* meta = nullptr;
+  };
+  const Described& describe(const JsonTape& tape, size_t dtype, size_t shape);
 
   Frame& frame_;
   const OpenOptions& options_;
@@ -43,7 +48,8 @@ class MsprobeEntries {
   std::vector<Item> found_;  // of the entry
   std::unordered_map<std::string_view, int32_t> entries_;
   std::unordered_map<std::string_view, std::string_view> interned_;
-  std::unordered_map<std::string_view, const TensorMeta*> metas_;  // by interned "dtype shape"
+  std::unordered_multimap<uint64_t, Described> described_;
+  std::vector<int64_t> dims_;  // of the tensor at hand
 };
 
 // stack.json and construct.json beside the entries; what is missing or odd in them is a warning of the frame.

@@ -87,7 +87,8 @@ Result<Dump> open_dump(const fs::path& root, const OpenOptions& options) {
 }
 
 bool selected(std::string_view name, const OpenOptions& options) {
-  return (options.only.empty() || matches_any(options.only, name)) && !matches_any(options.skip, name);
+  return (options.only.empty() || matches_any(options.only, name)) &&
+         (options.skip.empty() || !matches_any(options.skip, name));
 }
 
 }  // namespace assay

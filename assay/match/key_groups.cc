@@ -1,5 +1,9 @@
 #include "assay/match/key_groups.h"
 
+#include <algorithm>
+#include <bit>
+#include <functional>
+
 namespace assay {
 
 uint32_t Interner::number(std::string_view text) {
@@ -11,15 +15,19 @@ uint32_t Interner::number(std::string_view text) {
   return number;
 }
 
-KeyGroups::KeyGroups(std::span<const std::string_view> keys) {
-  constexpr uint32_t kNoGroup = static_cast<uint32_t>(-1);
+KeyGroups::KeyGroups(std::span<const std::string_view> keys)
+    : slots_(std::bit_ceil(2 * std::max<size_t>(keys.size(), 1))) {
   std::vector<uint32_t> group(keys.size(), kNoGroup), sizes;
-  group_of_.reserve(keys.size());
   for (size_t i = 0; i < keys.size(); ++i) {
     if (keys[i].empty()) continue;
-    const auto [found, is_new] = group_of_.try_emplace(keys[i], static_cast<uint32_t>(sizes.size()));
-    if (is_new) sizes.push_back(0);
-    group[i] = found->second;
+    const uint64_t hash = std::hash<std::string_view>()(keys[i]);
+    Slot& slot = slots_[slot_of(keys[i], hash)];
+    if (slot.group == kNoGroup) {
+      slot = {hash, static_cast<uint32_t>(key_of_.size())};
+      key_of_.push_back(keys[i]);
+      sizes.push_back(0);
+    }
+    group[i] = slot.group;
     ++sizes[group[i]];
   }
   begins_.assign(sizes.size() + 1, 0);
@@ -30,11 +38,21 @@ KeyGroups::KeyGroups(std::span<const std::string_view> keys) {
     if (group[i] != kNoGroup) positions_[next[group[i]]++] = static_cast<uint32_t>(i);
 }
 
+// The slot of the key, or the empty one where it would go.
+size_t KeyGroups::slot_of(std::string_view key, uint64_t hash) const {
+  const size_t mask = slots_.size() - 1;
+  size_t at = hash & mask;
+  while (slots_[at].group != kNoGroup && (slots_[at].hash != hash || key_of_[slots_[at].group] != key))
+    at = (at + 1) & mask;
+  return at;
+}
+
 std::span<const uint32_t> KeyGroups::find(std::string_view key) const {
-  const auto found = group_of_.find(key);
-  if (found == group_of_.end()) return {};
-  const size_t begin = begins_[found->second];
-  return std::span(positions_).subspan(begin, begins_[found->second + 1] - begin);
+  if (key.empty()) return {};
+  const Slot& slot = slots_[slot_of(key, std::hash<std::string_view>()(key))];
+  if (slot.group == kNoGroup) return {};
+  const size_t begin = begins_[slot.group];
+  return std::span(positions_).subspan(begin, begins_[slot.group + 1] - begin);
 }
 
 std::vector<uint32_t> count_earlier(std::span<const std::string_view> keys) {

@@ -13,17 +13,22 @@ namespace {
 
 // Repeated names multiply where every one is joined with every one; a dump that repeats one name a million
 // times must not ask for a million million pairs.
-Result<void> limit_pairs(const PairingBuilder& builder, const Keys& keys, const KeyGroups& groups) {
+using Partners = std::vector<std::span<const uint32_t>>;  // by position in mine
+
+Result<Partners> find_partners(const PairingBuilder& builder, const Keys& keys, const KeyGroups& groups) {
   const size_t limit = 1'000'000 + 8 * (builder.size(Side::mine) + builder.size(Side::golden));
   size_t pairs = 0;
+  Partners partners;
+  partners.reserve(keys.key.size());
   for (const std::string_view key : keys.key) {
-    pairs += groups.find(key).size();
+    partners.push_back(groups.find(key));
+    pairs += partners.back().size();
     if (pairs > limit)
       return fail(ErrorKind::limit,
                   "names repeat so often that there would be more than {} pairs; '{}' is {} times in golden",
-                  limit, printable(key), groups.find(key).size());
+                  limit, printable(key), partners.back().size());
   }
-  return {};
+  return partners;
 }
 
 void join_in_order(PairingBuilder& builder, const Keys& keys, const KeyGroups& groups, bool mapped) {
@@ -40,12 +45,12 @@ void join_in_order(PairingBuilder& builder, const Keys& keys, const KeyGroups& g
   }
 }
 
-void join_all_that_fit(PairingBuilder& builder, const Keys& keys, const KeyGroups& groups, Join join,
+void join_all_that_fit(PairingBuilder& builder, const Keys& keys, const Partners& partners, Join join,
                        const CompatibleTypes& compatible) {
   for (size_t m = 0; m < keys.key.size(); ++m) {
     const Item& item = builder.item(Side::mine, m);
     Why reason = Why::nothing_fits;
-    for (const uint32_t g : groups.find(keys.key[m])) {
+    for (const uint32_t g : partners[m]) {
       const Item& other = builder.item(Side::golden, g);
       if (join == Join::same_shape && stated_shape(item) != stated_shape(other)) {
         if (reason == Why::nothing_fits) reason = Why::other_shape;
@@ -111,8 +116,8 @@ Result<Pairing> match_keys(const Indexed& frames, PairingBuilder& builder, Keys&
   if (join == Join::in_order) {
     join_in_order(builder, keys, groups, mapped);
   } else {
-    ASSAY_TRY_DO(limit_pairs(builder, keys, groups));
-    join_all_that_fit(builder, keys, groups, join, CompatibleTypes(frames, options));
+    ASSAY_TRY(const Partners partners, find_partners(builder, keys, groups));
+    join_all_that_fit(builder, keys, partners, join, CompatibleTypes(frames, options));
   }
   for (size_t m = 0; m < keys.key.size(); ++m)
     if (keys.key[m].empty()) builder.explain(m, keys.why[m]);

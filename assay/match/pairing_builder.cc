@@ -9,7 +9,11 @@ namespace {
 constexpr size_t kNone = static_cast<size_t>(-1);
 
 std::vector<ItemId> list_items(const std::vector<Frame>& frames) {
+  size_t count = 0;
+  for (const Frame& frame : frames)
+    for (const Node& node : frame.nodes) count += node.items.size();
   std::vector<ItemId> items;
+  items.reserve(count);
   for (size_t f = 0; f < frames.size(); ++f)
     for (size_t n = 0; n < frames[f].nodes.size(); ++n)
       for (size_t i = 0; i < frames[f].nodes[n].items.size(); ++i)
@@ -92,8 +96,9 @@ PairingBuilder::Leftovers PairingBuilder::place_golden_leftovers() const {
 std::vector<size_t> PairingBuilder::links_by_mine() const {
   std::vector<size_t> order(links_.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return links_[a].mine < links_[b].mine; });
+  const auto by_mine = [&](size_t a, size_t b) { return links_[a].mine < links_[b].mine; };
+  if (!std::is_sorted(order.begin(), order.end(), by_mine))
+    std::stable_sort(order.begin(), order.end(), by_mine);
   return order;
 }
 

@@ -131,23 +131,6 @@ void append_formatted(std::string& out, T number) {
   out.append(text, fmt::format_to(text, FMT_COMPILE("{}"), number));
 }
 
-void append_csv_text(std::string& out, std::string_view text, Breaks breaks = Breaks::shown) {
-  const Shown cell(text, breaks);
-  const bool formula = looks_like_formula(cell.text());
-  const bool has_break = breaks == Breaks::kept && cell.text().find('\n') != std::string_view::npos;
-  if (!cell.has(kCsv) && !has_break) {
-    if (formula) out += '\'';
-    out += cell.text();
-    return;
-  }
-  out += formula ? "\"'" : "\"";
-  for (const char c : cell.text()) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  out += '"';
-}
-
 }  // namespace
 
 std::string shown(std::string_view text) {
@@ -195,6 +178,23 @@ bool looks_like_formula(std::string_view text) {
   for (const std::string_view wide : kWide)
     if (text.starts_with(wide)) return true;
   return false;
+}
+
+void append_csv_text(std::string& out, std::string_view text, Breaks breaks) {
+  const Shown cell(text, breaks);
+  const bool formula = looks_like_formula(cell.text());
+  const bool has_break = cell.has(kOdd) && cell.text().find('\n') != std::string_view::npos;
+  if (!cell.has(kCsv) && !has_break) {
+    if (formula) out += '\'';
+    out += cell.text();
+    return;
+  }
+  out += formula ? "\"'" : "\"";
+  for (const char c : cell.text()) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  out += '"';
 }
 
 void append_csv(std::string& out, const Value& value) {

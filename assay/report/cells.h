@@ -27,6 +27,8 @@ bool looks_like_formula(std::string_view text);
 void append_csv(std::string& out, const Value& value);
 // As pandas writes it: True, 1.0, line breaks kept; NaN and absent are empty.
 void append_python_csv(std::string& out, const Value& value);
+enum class Breaks : uint8_t { shown, kept };  // line breaks and tabs of a text
+void append_csv_text(std::string& out, std::string_view text, Breaks breaks = Breaks::shown);
 
 // JSON. NaN and infinities are not JSON: they become the texts "nan", "inf", "-inf". Absent is null.
 void append_json(std::string& out, const Value& value);
@@ -37,7 +39,6 @@ void append_xml_text(std::string& out, std::string_view text);
 
 // The same for a text cell of a spreadsheet: a ' in front of what looks like a formula, "_x0041_" kept from
 // being read as "A", and cut with an … where Excel would refuse the length. Line breaks and tabs may be kept.
-enum class Breaks : uint8_t { shown, kept };
 void append_sheet_text(std::string& out, std::string_view text, Breaks breaks = Breaks::shown);
 
 }  // namespace assay

@@ -24,12 +24,15 @@ class CsvSink : public Sink {
 
   std::string render(std::string_view section, std::span<const NodeResult> nodes) const override {
     std::string out;
+    const bool is_native = options_.profile->print == Print::native;
     table_.each(section, nodes, [&](const RowView& row) {
       bool first = true;
       for (const Column& column : table_.columns()) {
         if (!first) out += ',';
         first = false;
-        if (options_.profile->print == Print::native)
+        if (column.text != nullptr)
+          append_csv_text(out, column.text(row), is_native ? Breaks::shown : Breaks::kept);
+        else if (is_native)
           append_csv(out, column.cell(row));
         else
           append_python_csv(out, column.cell(row));

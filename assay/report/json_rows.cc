@@ -70,6 +70,24 @@ void append_json_summary(std::string& out, const RowTable& table, const Summary&
   } else {
     out += "null";
   }
+  out += ", ";
+  append_key(out, "first_origin");
+  if (const auto& origin = summary.first_origin) {
+    out += '{';
+    const Fact facts[] = {{"section", origin->section},
+                          {"name", origin->node},
+                          {"mine", origin->mine},
+                          {"golden", origin->golden},
+                          {"called_at", origin->called_at}};
+    for (const Fact& fact : facts) {
+      if (&fact != facts) out += ", ";
+      append_key(out, fact.key);
+      append_json(out, fact.value);
+    }
+    out += '}';
+  } else {
+    out += "null";
+  }
   out += '}';
 }
 

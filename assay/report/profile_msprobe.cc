@@ -28,20 +28,21 @@ Value statistic(const Scalar& scalar, Generation generation) {
 // ----- columns, in groups
 
 void add_names(std::vector<Column>& out, Generation generation) {
-  out.push_back({"NPU Name", [](const RowView& v) { return text(v.row.mine.name); }});
+  out.push_back(text_column("NPU Name", [](const RowView& v) { return v.row.mine.name; }));
   out.push_back(
-      {"Bench Name", [](const RowView& v) { return text(matched(v) ? v.row.golden.name : kMissing); }});
-  out.push_back({"NPU Dtype", [](const RowView& v) { return text(stated_of(v.row.mine).dtype); }});
-  out.push_back({"Bench Dtype", [](const RowView& v) {
-                   return text(matched(v) ? stated_of(v.row.golden).dtype : kMissing);
-                 }});
-  out.push_back({"NPU Tensor Shape", [](const RowView& v) { return text(stated_of(v.row.mine).shape); }});
-  out.push_back({"Bench Tensor Shape", [](const RowView& v) {
-                   return text(matched(v) ? stated_of(v.row.golden).shape : kMissing);
-                 }});
+      text_column("Bench Name", [](const RowView& v) { return matched(v) ? v.row.golden.name : kMissing; }));
+  out.push_back(text_column("NPU Dtype", [](const RowView& v) { return stated_of(v.row.mine).dtype; }));
+  out.push_back(text_column(
+      "Bench Dtype", [](const RowView& v) { return matched(v) ? stated_of(v.row.golden).dtype : kMissing; }));
+  out.push_back(
+      text_column("NPU Tensor Shape", [](const RowView& v) { return stated_of(v.row.mine).shape; }));
+  out.push_back(text_column("Bench Tensor Shape", [](const RowView& v) {
+    return matched(v) ? stated_of(v.row.golden).shape : kMissing;
+  }));
   if (generation == Generation::g1) return;
-  out.push_back({"NPU Requires_grad", [](const RowView& v) { return text(requires_grad(v.row.mine)); }});
-  out.push_back({"Bench Requires_grad", [](const RowView& v) { return text(requires_grad(v.row.golden)); }});
+  out.push_back(text_column("NPU Requires_grad", [](const RowView& v) { return requires_grad(v.row.mine); }));
+  out.push_back(
+      text_column("Bench Requires_grad", [](const RowView& v) { return requires_grad(v.row.golden); }));
 }
 
 // A cell of the six metrics of a tensor dump.
@@ -217,10 +218,11 @@ std::vector<Column> columns(const Head& head, const MsprobeStyle& style) {
   }
   if (generation != Generation::g1)
     out.push_back({"Requires_grad Consistent", [](const RowView& v) { return grad_consistent(v.row); }});
-  out.push_back({is_data && generation != Generation::g3 ? "Accuracy Reached or Not" : "Result",
-                 [](const RowView& v) { return text(v.row.verdict.word); }});
+  out.push_back(text_column(is_data && generation != Generation::g3 ? "Accuracy Reached or Not" : "Result",
+                            [](const RowView& v) { return v.row.verdict.word; }));
   if (head.content != Content::checksums || generation == Generation::g3)
-    out.push_back({"Err_message", [](const RowView& v) { return text(v.row.verdict.reason); }});
+    out.push_back(
+        text_column("Err_message", [](const RowView& v) { return std::string_view(v.row.verdict.reason); }));
   using Stack = MsprobeStyle::Stack;
   if (style.stack == Stack::shown || (style.stack == Stack::if_found && head.has_stacks))
     out.push_back({"NPU_Stack_Info", [generation](const RowView& v) { return stack_cell(v, generation); }});

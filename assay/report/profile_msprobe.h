@@ -9,7 +9,7 @@ namespace assay {
 struct MsprobeStyle {
   Generation generation = Generation::g2;
   enum class Stack : uint8_t { hidden, shown, if_found } stack = Stack::hidden;  // the column NPU_Stack_Info
-  bool coloured = false;  // -hl: plain sheets whose rows have colours
+  bool coloured = false;     // -hl: plain sheets whose rows have colours
   bool per_rank = false;     // one file per rank: "_rank3"
   bool mapped_only = false;  // only rows that a mapping file names and pairs
 };

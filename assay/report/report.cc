@@ -2,6 +2,11 @@
 
 namespace assay {
 
+Column text_column(std::string title, std::string_view (*text)(const RowView&)) {
+  return {std::move(title), [text](const RowView& v) -> Value { return std::string(text(v)); },
+          ColumnKind::text, text};
+}
+
 Result<void> ReportSet::begin(const Head& head) {
   for (const auto& sink : sinks_) ASSAY_TRY_DO(sink->begin(head));
   return {};

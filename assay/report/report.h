@@ -28,7 +28,10 @@ struct Column {
   std::string title;
   std::function<Value(const RowView&)> cell;  // called from several threads at once
   ColumnKind kind = ColumnKind::text;
+  // The same for a column that never holds anything but texts: no copy is made of them.
+  std::string_view (*text)(const RowView&) = nullptr;
 };
+Column text_column(std::string title, std::string_view (*text)(const RowView&));
 
 // How values become cells.
 enum class Print : uint8_t {

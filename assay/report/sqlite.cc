@@ -184,6 +184,11 @@ class SqliteSink : public Sink {
       facts.push_back({"first_divergence_golden", place->golden});
       facts.push_back({"first_divergence_reason", std::string(explanation(place->row))});
     }
+    if (const auto& origin = summary.first_origin) {
+      facts.push_back({"first_origin_section", origin->section});
+      facts.push_back({"first_origin_name", origin->node});
+      facts.push_back({"first_origin_called_at", origin->called_at});
+    }
     for (const Fact& fact : facts) {
       ASSAY_TRY_DO(database_.bind(statement.get(), 1, fact.key));
       ASSAY_TRY_DO(database_.bind(statement.get(), 2, fact.value));

@@ -1,5 +1,6 @@
 #include "assay/report/terminal.h"
 
+#include "assay/base/text.h"
 #include "assay/report/cells.h"
 #include "assay/report/destination.h"
 #include "assay/report/outputs.h"
@@ -214,6 +215,14 @@ std::string TerminalReport::metric_list(const std::vector<Value>& metrics) const
   return out;
 }
 
+// "File x.py, line 3, in forward, \n y = f(x)" without its break.
+std::string TerminalReport::one_line(std::string_view text) {
+  std::string out;
+  for (const std::string_view part : split(text, '\n'))
+    if (!trim(part).empty()) out += (out.empty() ? "" : " ") + std::string(trim(part));
+  return out;
+}
+
 std::string TerminalReport::divergence(const Place& place) const {
   const Comparison& row = place.row;  // its names are gone; those of the place are not
   std::string out = "First divergence: ";
@@ -238,6 +247,15 @@ std::string TerminalReport::divergence(const Place& place) const {
                        element_value(metric_of(row.metrics, find_column(head_, "worst_mine"))),
                        element_value(metric_of(row.metrics, find_column(head_, "worst_golden"))));
   return out + fmt::format("  {}\n", shown(explanation(row)));
+}
+
+std::string TerminalReport::origin(const Place& place) const {
+  std::string out = "First origin: ";
+  if (!place.section.empty()) out += fmt::format("[{}] ", shown(place.section));
+  out += fmt::format("{}: its inputs pass, its output {} does not\n", shown(place.node),
+                     shown(place.mine.empty() ? place.golden : place.mine));
+  if (!place.called_at.empty()) out += fmt::format("  called at {}\n", shown(one_line(place.called_at)));
+  return out;
 }
 
 std::string TerminalReport::worst_table() const {
@@ -268,6 +286,7 @@ std::string TerminalReport::text(const Summary& summary, std::span<const fs::pat
   if (summary.first_error && summary.errors > 0)
     out += fmt::format("First error: {}\n", shown(*summary.first_error));
   if (summary.first_divergence) out += '\n' + divergence(*summary.first_divergence);
+  if (summary.first_origin) out += '\n' + origin(*summary.first_origin);
   if (!worst_.empty()) {
     if (bad_rows_ > std::ssize(worst_))
       out += fmt::format("\nWorst {} of {} rows that did not pass:\n", worst_.size(), bad_rows_);

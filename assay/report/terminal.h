@@ -32,6 +32,8 @@ class TerminalReport {
   std::string coloured(std::string_view text, std::string_view colour) const;
   std::string verdict_sentence(const Summary& summary) const;
   std::string divergence(const Place& place) const;
+  std::string origin(const Place& place) const;
+  static std::string one_line(std::string_view text);
   std::string worst_table() const;
   std::string metric_list(const std::vector<Value>& metrics) const;
 

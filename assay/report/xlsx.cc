@@ -69,9 +69,13 @@ void append_row(std::string& out, const RowTable& table, const RowView& row) {
   const Print print = table.profile().print;
   const XlsxStyle of_row = style_of(row.row.verdict.paint);
   out += "<row>";
-  for (const Column& column : table.columns())
-    append_xlsx_cell(out, column.cell(row),
-                     column.kind == ColumnKind::verdict ? style_of(row.row.verdict.level) : of_row, print);
+  for (const Column& column : table.columns()) {
+    if (column.text != nullptr)
+      append_xlsx_text(out, column.text(row), of_row, print);
+    else
+      append_xlsx_cell(out, column.cell(row),
+                       column.kind == ColumnKind::verdict ? style_of(row.row.verdict.level) : of_row, print);
+  }
   out += "</row>";
 }
 
@@ -200,6 +204,11 @@ class XlsxSink : public Sink {
       const PlacedRow place(*summary.first_divergence);
       for (const Column& column : table_.columns())
         line(column.title, column.cell(place.view(table_.head())));
+    }
+    if (summary.first_origin) {
+      out += "<row/>";
+      line("first origin", summary.first_origin->node);
+      line("called at", summary.first_origin->called_at);
     }
     out += xlsx_summary_end();
     return out;

@@ -2,6 +2,7 @@
 
 #include "assay/report/cells.h"
 
+#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -49,7 +50,9 @@ void append_number_cell(std::string& out, T number, XlsxStyle style) {
 
 // openpyxl stores 16 significant digits.
 void append_sixteen_digits(std::string& out, double number, XlsxStyle style) {
-  fmt::format_to(std::back_inserter(out), "<c{}><v>{:.16g}</v></c>", style_attribute(style), number);
+  out += style == XlsxStyle::plain ? "<c" : "<c" + style_attribute(style);
+  char text[40];
+  out.append("><v>").append(text, fmt::format_to(text, FMT_COMPILE("{:.16g}"), number)) += "</v></c>";
 }
 
 void append_python_cell(std::string& out, const Value& value, XlsxStyle style, Print print) {
@@ -119,6 +122,10 @@ void append_xlsx_cell(std::string& out, const Value& value, XlsxStyle style, Pri
   } else {
     out += fmt::format("<c{}/>", style_attribute(style));
   }
+}
+
+void append_xlsx_text(std::string& out, std::string_view text, XlsxStyle style, Print print) {
+  append_text_cell(out, text, style, print == Print::native ? Breaks::shown : Breaks::kept);
 }
 
 std::string xlsx_sheet_size(const XlsxSheet& sheet) {

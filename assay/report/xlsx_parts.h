@@ -23,6 +23,8 @@ std::string xlsx_column_letters(size_t number);  // 1 → "A", 27 → "AA"
 // One cell: texts inline, numbers as numbers (NaN, infinities and whole numbers beyond 2^53 as texts).
 void append_xlsx_cell(std::string& out, const Value& value, XlsxStyle style, Print print = Print::native);
 
+void append_xlsx_text(std::string& out, std::string_view text, XlsxStyle style, Print print);
+
 // The very start of a sheet. Its length does not depend on last_row: it is written twice, before and after
 // the rows. Readers that stream (openpyxl) search the whole sheet for its size where it does not stand here.
 std::string xlsx_sheet_size(const XlsxSheet& sheet);

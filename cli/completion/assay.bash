@@ -11,22 +11,24 @@ _assay() {
     compare,--report) words='terminal csv xlsx json jsonl junit sqlite' ;;
     compare,--unmatched) words='fail ignore' ;;
     convert,--layout) words='nd' ;;
-    *,--layout) words='single folder' ;;
+    *,--layout) words='single folder msprobe ms_kernel' ;;
+    *,--match) words='name position entry api cell data layer fuzzy' ;;
     *,--to) words='npy npz pt safetensors bin' ;;
     *,--dtype|*,--raw-dtype) words='f64 f32 f16 bf16 f8e4m3fn f8e5m2 i64 i32 i16 i8 u64 u32 u16 u8 bool c64 c128' ;;
-    *,--rules) COMPREPLY=($(compgen -f -- "$current")) && return ;;
+    *,--rules|*,--data-mapping) COMPREPLY=($(compgen -f -- "$current")) && return ;;
     *,--output) COMPREPLY=($(compgen -d -- "$current")) && return ;;
-    *,--metrics|*,--rule|*,--only|*,--skip|*,--memory|*,--threads|*,--shape|*,--raw-shape|*,--match) return ;;
+    *,--metrics|*,--rule|*,--only|*,--skip|*,--memory|*,--threads|*,--shape|*,--raw-shape) return ;;
     *)
       case $verb,$current in
         compare,-*) words='--metrics --rule --rules --fail-fast --only --skip --memory --threads --output --report
-                           --unmatched --layout --match --dtype --shape --quiet --help' ;;
+                           --unmatched --layout --match --fuzzy --api-mapping --cell-mapping --layer-mapping --data-mapping
+                           --dtype --shape --quiet --help' ;;
         inspect,-*) words='--json --values --only --skip --layout --dtype --shape --threads --help' ;;
         convert,-*) words='--to --dtype --layout --force --only --skip --raw-dtype --raw-shape --help' ;;
         demo,-*) words='--output --help' ;;
         doctor,-*) words='--help' ;;
         ,-*) words='--version --verbose --help' ;;
-        ,*) words='compare inspect convert doctor demo' ;;
+        ,*) words='compare inspect convert doctor demo msprobe' ;;
       esac ;;
   esac
   if [[ $words ]]; then

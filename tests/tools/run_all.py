@@ -109,7 +109,7 @@ def check_install(preset: str) -> tuple[int, int, int]:
             print(done.stdout)
             return 0, 1, 0
         first.rename(moved)
-        wanted = ["bin/assay", "share/bash-completion/completions/assay", "share/zsh/site-functions/_assay"]
+        wanted = ["bin/assay", "lib/assay/compat/msprobe", "share/bash-completion/completions/assay", "share/zsh/site-functions/_assay"]
         missing = [name for name in wanted if not (moved / name).is_file()]
         if missing:
             print("not installed:", *missing)
@@ -154,6 +154,7 @@ def main() -> int:
         totals.stage(f"{preset}: unit tests", check_units, preset)
         totals.stage(f"{preset}: cases", check_script, "run_cases.py", "--bin", bin_folder)
         totals.stage(f"{preset}: numpy and torch", check_script, "check_python.py", "--bin", bin_folder)
+        totals.stage(f"{preset}: msprobe", check_script, "check_msprobe.py", "--bin", bin_folder)
         if preset == "release":
             totals.stage("release: install", check_install, preset)
             totals.stage("release: completion", check_completion, preset)
