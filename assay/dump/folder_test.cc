@@ -78,7 +78,7 @@ TEST_F(FolderTest, ListsFilesInNaturalOrderWithoutOpeningThem) {
   const auto frame = index();
   ASSERT_TRUE(frame) << frame.error().message;
   EXPECT_THAT(names(*frame), ElementsAre("layer2/broken.npy", "layer2/out.npy", "layer10/out.npy"));
-  EXPECT_FALSE(frame->nodes[0].items[0].meta.has_value());
+  EXPECT_EQ(frame->nodes[0].items[0].meta, nullptr);
   EXPECT_TRUE(frame->nodes[0].items[0].data.has_value());
   EXPECT_EQ(frame->files[1].path, root_ / "layer2/out.npy");
   EXPECT_EQ(frame->files[1].size, 132);

@@ -50,7 +50,7 @@ TEST_F(SingleTest, EveryTensorIsANode) {
   for (const Node& node : frame->nodes) {
     ASSERT_EQ(node.items.size(), 1);
     EXPECT_EQ(node.name, node.items[0].name);
-    EXPECT_TRUE(node.items[0].meta.has_value());
+    EXPECT_NE(node.items[0].meta, nullptr);
     EXPECT_EQ(node.items[0].data->file, 0);
   }
   EXPECT_EQ(frame->files.size(), 1);

@@ -17,9 +17,9 @@ Comparison row(std::string_view name, Level level, Status status = Status::compa
 TEST(Findings, CountsByLevelAndStatus) {
   Findings findings;
   findings.add(
-      {"n", 0, {row("a", Level::pass), row("b", Level::fail), row("c", Level::error, Status::unreadable)}});
+      {"n", 0, {}, {row("a", Level::pass), row("b", Level::fail), row("c", Level::error, Status::unreadable)}});
   findings.add(
-      {"m", 1, {row("d", Level::fail, Status::only_mine), row("e", Level::ignored, Status::only_golden)}});
+      {"m", 1, {}, {row("d", Level::fail, Status::only_mine), row("e", Level::ignored, Status::only_golden)}});
   const Summary summary = findings.conclude();
   EXPECT_EQ(summary.rows, 5);
   EXPECT_EQ(summary.compared, 2);
@@ -33,11 +33,11 @@ TEST(Findings, CountsByLevelAndStatus) {
 
 TEST(Findings, FirstDivergenceFollowsExecutionOrderNotReportOrder) {
   Findings findings("rank 0");
-  findings.add({"late", 7, {row("a", Level::fail)}});
-  findings.add({"early", 2, {row("b", Level::pass), row("c", Level::fail), row("d", Level::fail)}});
+  findings.add({"late", 7, {}, {row("a", Level::fail)}});
+  findings.add({"early", 2, {}, {row("b", Level::pass), row("c", Level::fail), row("d", Level::fail)}});
   findings.open("rank 1");
-  findings.add({"early too", 2, {row("e", Level::fail)}});
-  findings.add({"broken", 0, {row("f", Level::error)}});
+  findings.add({"early too", 2, {}, {row("e", Level::fail)}});
+  findings.add({"broken", 0, {}, {row("f", Level::error)}});
   const Summary summary = findings.conclude();
   ASSERT_TRUE(summary.first_divergence);
   EXPECT_EQ(summary.first_divergence->section, "rank 0");
@@ -49,7 +49,7 @@ TEST(Findings, FirstDivergenceFollowsExecutionOrderNotReportOrder) {
 
 TEST(Findings, NoDivergenceWhereNothingFails) {
   Findings findings;
-  findings.add({"n", 0, {row("a", Level::pass), row("b", Level::error)}});
+  findings.add({"n", 0, {}, {row("a", Level::pass), row("b", Level::error)}});
   EXPECT_FALSE(findings.conclude().first_divergence);
 }
 
@@ -68,7 +68,7 @@ TEST(Findings, KeepsNoViewOfNamesThatDie) {
   Findings findings;
   {
     const std::string name = "a name that is longer than any small string buffer";
-    findings.add({name, 0, {row(name, Level::fail)}});
+    findings.add({name, 0, {}, {row(name, Level::fail)}});
   }
   const Summary summary = findings.conclude();
   EXPECT_EQ(summary.first_divergence->mine, "a name that is longer than any small string buffer");

@@ -19,7 +19,7 @@ Summary summary_of(const std::vector<NodeResult>& nodes) {
       summary.unmatched += row.status == Status::only_mine ? 1 : 0;
       if (row.verdict.level != Level::fail || summary.first_divergence) continue;
       summary.first_divergence =
-          Place{"", std::string(node.name), std::string(row.mine.name), std::string(row.golden.name), row};
+          Place{"", std::string(node.name), std::string(row.mine.name), std::string(row.golden.name), "", row};
     }
   return summary;
 }

@@ -1,0 +1,128 @@
+#include "assay/support/json_tape.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <limits>
+
+namespace assay {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class JsonMembers : public testing::Test {
+ protected:
+  JsonMembers() {
+    std::string pattern = (fs::temp_directory_path() / "assay_json_XXXXXX").string();
+    folder_ = ::mkdtemp(pattern.data());
+    path_ = folder_ / "dump.json";
+  }
+  ~JsonMembers() override { fs::remove_all(folder_); }
+
+  // Members as "key=value", those of "data" with a / in front; an error as its message.
+  std::vector<std::string> read(const std::string& text, int64_t memory = int64_t{1} << 20) {
+    std::ofstream(path_, std::ios::binary) << text;
+    std::vector<std::string> out;
+    const auto file = File::open(path_);
+    const auto done =
+        read_json_members(**file, "data", memory, [&](const JsonMember& member) -> Result<bool> {
+          out.push_back(fmt::format("{}{}={}{}", member.inside ? "/" : "", member.key,
+                                    python_str(member.value, 0), member.value.too_deep() ? " too deep" : ""));
+          return member.key != "stop";
+        });
+    if (!done) out.push_back(done.error().message);
+    return out;
+  }
+
+  fs::path folder_, path_;
+};
+
+TEST_F(JsonMembers, ComeOneByOneAndThoseOfDataToo) {
+  EXPECT_THAT(read(R"({"task": "tensor", "data": {"a": [1, 2.5, null], "b": {"k": true}}, "level": "L1"})"),
+              ElementsAre("task=tensor", "/a=[1, 2.5, None]", "/b={'k': True}", "data={}", "level=L1"));
+  EXPECT_THAT(read(R"({"data": {}})"), ElementsAre("data={}"));
+  EXPECT_THAT(read(R"({"data": [1]})"), ElementsAre("data=[1]"));
+  EXPECT_THAT(read("{}"), ElementsAre());
+}
+
+TEST_F(JsonMembers, BareNanAndInfinityAreNumbers) {
+  EXPECT_THAT(read(R"({"a": [NaN, Infinity, -Infinity]})"), ElementsAre("a=[nan, inf, -inf]"));
+}
+
+TEST_F(JsonMembers, IntegersStayIntegersWhereTheyFit) {
+  EXPECT_THAT(read(R"({"a": [9223372036854775807, -9223372036854775808, 18446744073709551615]})"),
+              ElementsAre("a=[9223372036854775807, -9223372036854775808, 1.8446744073709552e+19]"));
+}
+
+TEST_F(JsonMembers, StopWhenTheReaderHasEnough) {
+  EXPECT_THAT(read(R"({"stop": 1, "more": 2, broken)"), ElementsAre("stop=1"));
+}
+
+TEST_F(JsonMembers, SayWhatIsWrong) {
+  EXPECT_THAT(read("[1, 2]").back(), HasSubstr("is not a JSON object"));
+  EXPECT_THAT(read("17").back(), HasSubstr("is not a JSON object"));
+  EXPECT_THAT(read("").back(), HasSubstr("ends in the middle"));
+  EXPECT_THAT(read(R"({"data": {"a": [1, 2)").back(), HasSubstr("ends in the middle"));
+  EXPECT_THAT(read(R"({"a": 1 "b": 2})").back(), HasSubstr("is not JSON at byte 8"));
+  EXPECT_THAT(read(R"({"a": [")" + std::string(5000, 'x') + R"("]})", 1000).back(),
+              HasSubstr("the entry 'a' takes more than"));
+}
+
+TEST_F(JsonMembers, DeepNestingCostsNoStackAndOnlyItsOwnMember) {
+  const int depth = 200'000;
+  const std::string deep = std::string(depth, '[') + std::string(depth, ']');
+  const auto members = read(R"({"deep": )" + deep + R"(, "after": 1})", int64_t{64} << 20);
+  ASSERT_EQ(members.size(), 2u);
+  EXPECT_THAT(members[0], testing::EndsWith("too deep"));
+  EXPECT_EQ(members[1], "after=1");
+}
+
+TEST_F(JsonMembers, LongerThanTheBufferOfTheReader) {
+  std::string text = "{";
+  for (int i = 0; i < 50'000; ++i) text += fmt::format("{}\"key{}\": \"value {}\"", i == 0 ? "" : ", ", i, i);
+  const auto members = read(text + "}");
+  ASSERT_EQ(members.size(), 50'000u);
+  EXPECT_EQ(members[49'999], "key49999=value 49999");
+}
+
+TEST(JsonText, AllowsCommentsAndTrailingCommas) {
+  const auto tape =
+      parse_json_text("{\"a\": \"x # y\", # why\n \"b\": [1, 2,], // this too\n}", "compare.json");
+  ASSERT_TRUE(tape) << tape.error().message;
+  EXPECT_EQ(python_str(*tape, 0), "{'a': 'x # y', 'b': [1, 2]}");
+  EXPECT_EQ(tape->find(0, "absent"), 0u);
+  const auto broken = parse_json_text("{\n\n\"a\" 1}", "compare.json");
+  ASSERT_FALSE(broken);
+  EXPECT_THAT(broken.error().message, HasSubstr("compare.json:3: is not JSON"));
+}
+
+TEST(JsonTapeFind, TakesTheLastOfARepeatedKey) {
+  const auto tape = parse_json_text(R"({"a": 1, "b": {"a": 2}, "a": 3})", "x");
+  EXPECT_EQ(tape->integer(tape->find(0, "a")), 3);
+}
+
+TEST(PythonText, IsWhatPythonPrints) {
+  const auto text = [](double value) {
+    std::string out;
+    append_python_float(out, value);
+    return out;
+  };
+  EXPECT_EQ(text(1), "1.0");
+  EXPECT_EQ(text(-0.0), "-0.0");
+  EXPECT_EQ(text(0.1), "0.1");
+  EXPECT_EQ(text(1e-5), "1e-05");
+  EXPECT_EQ(text(1e16), "1e+16");
+  EXPECT_EQ(text(1e15), "1000000000000000.0");
+  EXPECT_EQ(text(123456789.25), "123456789.25");
+  EXPECT_EQ(text(std::numeric_limits<double>::infinity()), "inf");
+  EXPECT_EQ(text(std::nan("")), "nan");
+  EXPECT_EQ(python_repr("it"), "'it'");
+  EXPECT_EQ(python_repr("it's"), "\"it's\"");
+  EXPECT_EQ(python_repr("a\n\"'\\"), "'a\\n\"\\'\\\\'");
+}
+
+}  // namespace
+}  // namespace assay
