@@ -20,17 +20,16 @@ namespace {
 struct CompareFlags {
   std::string mine, golden;
   std::vector<std::string> metrics, rule, only, skip, report;
-  std::string rules, output, memory, unmatched = "fail", layout, match, dtype, shape;
+  std::string rules, output, memory, unmatched, layout, match, dtype, shape;
   bool fail_fast = false, quiet = false, fuzzy = false;
   int threads = 0;
-  CLI::Option *api_mapping = nullptr, *cell_mapping = nullptr, *layer_mapping = nullptr;
-  std::string data_mapping;
+  std::string api_mapping, cell_mapping, layer_mapping, data_mapping;
 };
 
-// A flag that may stand alone: without a value its text is empty.
-MappingFlag mapping_flag(const CLI::Option* option) {
-  const std::string text = option->count() == 0 ? "" : option->as<std::string>();
-  return {option->count() > 0, text.empty() ? std::nullopt : std::optional(text)};
+constexpr std::string_view kAlone = "-";  // the value of a mapping flag that stands alone
+
+MappingFlag mapping_flag(const std::string& text) {
+  return {!text.empty(), text.empty() || text == kAlone ? std::nullopt : std::optional(text)};
 }
 
 Result<void> choose_matching(const CompareFlags& flags, CompareRequest& request) {
@@ -53,7 +52,7 @@ Result<void> choose_rules(const CompareFlags& flags, CompareRequest& request) {
     ASSAY_TRY(Rule rule, parse_rule(text));
     request.rules.rules.push_back(std::move(rule));
   }
-  request.rules.unmatched_fails = flags.unmatched == "fail";
+  if (!flags.unmatched.empty()) request.rules.unmatched_fails = flags.unmatched == "fail";
   return {};
 }
 
@@ -88,6 +87,8 @@ Result<void> add_sinks(const CompareFlags& flags, ReportSet& reports) {
   if (flags.quiet) std::erase(names, "terminal");
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
+  const fs::path folder = flags.output.empty() ? "." : flags.output;
+  bool writes_files = false;
   if (to_stdout && names.size() > 1)
     return fail(ErrorKind::bad_argument, "--output - takes one report, not {}", fmt::join(names, ", "));
   for (const std::string& name : names) {
@@ -101,9 +102,10 @@ Result<void> add_sinks(const CompareFlags& flags, ReportSet& reports) {
     if (to_stdout && !output->to_stdout)
       return fail(ErrorKind::bad_argument,
                   "--report {}: cannot be written to standard output; give --output a folder", name);
-    reports.add(
-        output->open({flags.output.empty() ? fs::path(".") : fs::path(flags.output), &native_profile}));
+    reports.add(output->open({folder, &native_profile}));
+    writes_files |= !to_stdout && name != "terminal";
   }
+  if (writes_files) reports.add(section_summary(folder, native_profile));
   return {};
 }
 
@@ -141,6 +143,14 @@ Result<int> run_compare(const CompareFlags& flags, const Context& context) {
 
 }  // namespace
 
+void settle_bare_flags(std::vector<std::string>& arguments) {
+  for (std::string& argument : arguments) {
+    if (argument == "--") return;
+    if (argument == "--api-mapping" || argument == "--cell-mapping" || argument == "--layer-mapping")
+      argument += fmt::format("={}", kAlone);
+  }
+}
+
 void add_compare(CLI::App& app, const Context& context, Action& action) {
   const auto flags = std::make_shared<CompareFlags>();
   CLI::App* const command = app.add_subcommand("compare", "Compare two tensor files or two folders of them");
@@ -153,7 +163,7 @@ void add_compare(CLI::App& app, const Context& context, Action& action) {
       ->type_name("RULE")
       ->allow_extra_args(false);
   command->add_option("--rules", flags->rules, "The same from a file")->type_name("FILE");
-  command->add_option("--unmatched", flags->unmatched, "Tensors of one side only: fail (default), ignore")
+  command->add_option("--unmatched", flags->unmatched, "Tensors of one side only: fail, or ignore")
       ->check(CLI::IsMember({"fail", "ignore"}).description(""))
       ->type_name("WHAT");
   command->add_flag("--fail-fast", flags->fail_fast, "Stop at the first failure");
@@ -171,12 +181,12 @@ void add_compare(CLI::App& app, const Context& context, Action& action) {
   command->add_option("--match", flags->match, "name position entry api cell data layer fuzzy")
       ->type_name("HOW");
   command->add_flag("--fuzzy", flags->fuzzy, "Names may differ in their call numbers");
-  const auto add_mapping = [&](const std::string& name, const std::string& help) {
-    return command->add_option(name, help)->expected(0, 1)->type_name("[=FILE]")->default_str("");
+  const auto add_mapping = [&](const std::string& name, std::string& file, const std::string& help) {
+    command->add_option(name, file, help)->type_name("[=FILE]");
   };
-  flags->api_mapping = add_mapping("--api-mapping", "MindSpore APIs by their PyTorch names");
-  flags->cell_mapping = add_mapping("--cell-mapping", "MindSpore cells by their PyTorch modules");
-  flags->layer_mapping = add_mapping("--layer-mapping", "By their place in the model");
+  add_mapping("--api-mapping", flags->api_mapping, "MindSpore APIs by their PyTorch names");
+  add_mapping("--cell-mapping", flags->cell_mapping, "MindSpore cells by their PyTorch modules");
+  add_mapping("--layer-mapping", flags->layer_mapping, "By their place in the model");
   command->add_option("--data-mapping", flags->data_mapping, "By a list of pairs")->type_name("FILE");
   command->add_option("--layout", flags->layout, "single folder msprobe ms_kernel (recognised)")
       ->type_name("NAME");

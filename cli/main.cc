@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <new>
@@ -73,7 +74,10 @@ int run(int argc, char** argv) {
   app.footer(
       "Examples:\n  assay compare mine.pt golden.npy\n  assay demo\n'assay COMMAND --help' tells more.");
   try {
-    app.parse(argc, argv);
+    std::vector<std::string> arguments(argv + 1, argv + argc);
+    settle_bare_flags(arguments);
+    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+    app.parse(std::move(arguments));
   } catch (const CLI::Success& done) {  // --help, --version
     return finish(app.exit(done));
   } catch (const CLI::ParseError& error) {

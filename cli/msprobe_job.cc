@@ -251,6 +251,7 @@ Result<void> compare_tables(const MsprobeJob& job, const Context& context, bool 
   const Profile profile = msprobe_profile(style);
   ReportSet reports;
   reports.add(per_section(table_sinks(job, profile, per_rank)));
+  if (per_rank) reports.add(section_summary(job.output, profile));
   ASSAY_TRY_DO(add_native_reports(job, reports));
   ASSAY_TRY_DO(run(request, reports));
   log_banner();

@@ -19,6 +19,11 @@ foreach(folder base support tensor model format dump match metric judge report r
   assay_unit_tests(assay_${folder} assay/${folder} ZLIB::ZLIB SQLite::SQLite3)
 endforeach()
 
+# Of the program, what needs no main(); the rest is tested by the cases.
+add_library(assay_cli STATIC ${PROJECT_SOURCE_DIR}/cli/argparse.cc)
+target_link_libraries(assay_cli PUBLIC assay_base)
+assay_unit_tests(assay_cli cli)
+
 # Makes the tensor files that the case tests name.
 add_executable(mkdump ${PROJECT_SOURCE_DIR}/tests/tools/mkdump.cc)
 target_link_libraries(mkdump PRIVATE assay_format)

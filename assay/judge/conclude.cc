@@ -43,6 +43,26 @@ void Findings::add(const NodeResult& node) {
   note_origin(node);
 }
 
+void Findings::add(const Findings& section) {
+  const Summary& s = section.summary_;
+  summary_.rows += s.rows;
+  summary_.compared += s.compared;
+  summary_.passed += s.passed;
+  summary_.failed += s.failed;
+  summary_.unmatched += s.unmatched;
+  summary_.ignored += s.ignored;
+  summary_.errors += s.errors;
+  if (!summary_.first_error) summary_.first_error = s.first_error;
+  const auto take_earlier = [](std::optional<Place>& mine, int64_t& order, const std::optional<Place>& other,
+                               int64_t other_order) {
+    if (!other || (mine && order <= other_order)) return;
+    mine = other;
+    order = other_order;
+  };
+  take_earlier(summary_.first_divergence, first_order_, s.first_divergence, section.first_order_);
+  take_earlier(summary_.first_origin, first_origin_, s.first_origin, section.first_origin_);
+}
+
 void Findings::note_failure(const NodeResult& node, const Comparison& row) {
   ++summary_.failed;
   if (summary_.first_divergence && node.order >= first_order_) return;

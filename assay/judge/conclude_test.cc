@@ -16,10 +16,14 @@ Comparison row(std::string_view name, Level level, Status status = Status::compa
 
 TEST(Findings, CountsByLevelAndStatus) {
   Findings findings;
-  findings.add(
-      {"n", 0, {}, {row("a", Level::pass), row("b", Level::fail), row("c", Level::error, Status::unreadable)}});
-  findings.add(
-      {"m", 1, {}, {row("d", Level::fail, Status::only_mine), row("e", Level::ignored, Status::only_golden)}});
+  findings.add({"n",
+                0,
+                {},
+                {row("a", Level::pass), row("b", Level::fail), row("c", Level::error, Status::unreadable)}});
+  findings.add({"m",
+                1,
+                {},
+                {row("d", Level::fail, Status::only_mine), row("e", Level::ignored, Status::only_golden)}});
   const Summary summary = findings.conclude();
   EXPECT_EQ(summary.rows, 5);
   EXPECT_EQ(summary.compared, 2);

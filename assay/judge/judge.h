@@ -45,7 +45,8 @@ struct Rule {
 
 struct RuleOptions {
   std::vector<Rule> rules;  // empty: the default rules, by dtype
-  bool unmatched_fails = true;
+  // Not said: it fails, but for two frameworks, where it is a matter of what each of them dumps.
+  std::optional<bool> unmatched_fails;
   bool highlight = false;  // rule sets of other tools: colour rows, and say why
   bool fuzzy = false;      // … remark on pairs whose names differ
 };
@@ -81,8 +82,10 @@ class Findings {
  public:
   explicit Findings(std::string section = {}) : section_(std::move(section)) {}
   void open(std::string section) { section_ = std::move(section); }
-  void broken(const Error& error);   // a section that could not be indexed
-  void add(const NodeResult& node);  // in report order
+  void broken(const Error& error);    // a section that could not be indexed
+  void add(const NodeResult& node);   // in report order
+  void add(const Findings& section);  // all that was found in one
+  bool any_trouble() const { return summary_.failed > 0 || summary_.errors > 0; }
   Summary conclude() const { return summary_; }
 
  private:

@@ -194,7 +194,8 @@ Verdict judge_row(const Comparison& row, std::string_view node, const Head& head
   const auto note_or = [&](std::string_view otherwise) {
     return row.note.empty() ? std::string(otherwise) : row.note;
   };
-  const Level unmatched = options.unmatched_fails ? Level::fail : Level::ignored;
+  const bool unmatched_fails = options.unmatched_fails.value_or(!head.cross_framework);
+  const Level unmatched = unmatched_fails ? Level::fail : Level::ignored;
   switch (row.status) {
     case Status::compared:
       return judge_compared(row, node, head, options);

@@ -55,6 +55,9 @@ class Together : public Sink {
   Result<void> begin(const Head& head) override { return set_.begin(head); }
   Result<void> open_section(const Head& head) override { return set_.open_section(head); }
   Result<void> close_section(const Summary& of_section) override { return set_.close_section(of_section); }
+  Result<void> skip_section(const Head& head, const Error& why) override {
+    return set_.skip_section(head, why);
+  }
 
   // The texts of all, each behind its length.
   std::string render(std::string_view, std::span<const NodeResult> nodes) const override {

@@ -201,6 +201,17 @@ Value data_name(const RowView& v, Generation generation) {
   return fmt::format("[{}, {}]", file_name(v.row.mine), matched(v) ? file_name(v.row.golden) : "'N/A'");
 }
 
+// Generation 3 leaves out entries whose last two words are neither a direction nor parameters_grad.
+bool has_direction(std::string_view name) {
+  for (int i = 0; i < 2 && !name.empty(); ++i) {
+    const size_t dot = name.rfind('.');
+    const std::string_view word = name.substr(dot + 1);
+    if (word == "forward" || word == "backward" || word == "parameters_grad" || word == "debug") return true;
+    name = dot == std::string_view::npos ? std::string_view() : name.substr(0, dot);
+  }
+  return false;
+}
+
 std::vector<Column> columns(const Head& head, const MsprobeStyle& style) {
   const Generation generation = style.generation;
   std::vector<Column> out;
@@ -243,6 +254,7 @@ Profile msprobe_profile(const MsprobeStyle& style) {
   profile.name = "msprobe";
   profile.columns = [style](const Head& head) { return columns(head, style); };
   profile.keeps = [style](const RowView& v) {
+    if (style.generation == Generation::g3 && !has_direction(v.node.name)) return false;
     return is_shown(v.row, style.generation) && (!style.mapped_only || v.row.pair.why == Why::data_mapping);
   };
   profile.file_stem = [style](const Head& head) {

@@ -23,6 +23,11 @@ Result<void> ReportSet::close_section(const Summary& of_section) {
   return {};
 }
 
+Result<void> ReportSet::skip_section(const Head& head, const Error& why) {
+  for (const auto& sink : sinks_) ASSAY_TRY_DO(sink->skip_section(head, why));
+  return {};
+}
+
 std::vector<std::string> ReportSet::render(std::span<const NodeResult> nodes) const {
   std::vector<std::string> texts;
   texts.reserve(sinks_.size());

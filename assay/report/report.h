@@ -61,6 +61,8 @@ class Sink {
   virtual Result<void> begin(const Head& head) = 0;
   virtual Result<void> open_section(const Head& /*head*/) { return {}; }
   virtual Result<void> close_section(const Summary& /*of_section*/) { return {}; }
+  // Instead of both: a section that could not be compared. head.at says which.
+  virtual Result<void> skip_section(const Head& /*head*/, const Error& /*why*/) { return {}; }
   // Any thread: turns nodes into bytes of this output. Must not change the sink.
   virtual std::string render(std::string_view section, std::span<const NodeResult> nodes) const = 0;
   // One thread, in order.
@@ -93,6 +95,10 @@ const Output* find_output(std::string_view name);  // null if there is none of t
 // Several sinks as one.
 std::unique_ptr<Sink> together(std::vector<std::unique_ptr<Sink>> sinks);
 
+// One line per rank, step and part, in a file of its own: summary_{time}.csv. Nothing for a run of one
+// section.
+std::unique_ptr<Sink> section_summary(const fs::path& folder, const Profile& profile);
+
 // Makes a sink anew for every section and publishes it with the section: one file per rank, say.
 std::unique_ptr<Sink> per_section(std::function<std::unique_ptr<Sink>()> make);
 
@@ -104,6 +110,7 @@ class ReportSet {
   Result<void> begin(const Head& head);
   Result<void> open_section(const Head& head);
   Result<void> close_section(const Summary& of_section);
+  Result<void> skip_section(const Head& head, const Error& why);
   std::vector<std::string> render(std::span<const NodeResult> nodes) const;  // one text per sink
   Result<void> write(std::span<const NodeResult> nodes, std::vector<std::string>&& rendered);
   // Completes every output before the first one gets its name; answers the files that were written.

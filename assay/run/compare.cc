@@ -92,7 +92,9 @@ void log_matching(const Matched& matched, const Matcher& matcher) {
   log::info("paired {} tensors by {}; {} only in mine, {} only in golden", joined, matcher.name, mine_alone,
             golden_alone);
   if (joined == 0 && mine_alone > 0 && golden_alone > 0)
-    log::warn("no tensor of mine has the name of one of golden; --match position pairs them in order");
+    log::warn(
+        "nothing of mine fits anything of golden by {}; docs/scenarios tells of other ways to pair them",
+        matcher.name);
 }
 
 }  // namespace
@@ -132,13 +134,14 @@ Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports
       ASSAY_TRY_DO(reports.begin(head));
     }
     if (!admitted) {
+      head.at = section.at;
       findings.open(section.at.text());
       findings.broken(admitted.error());
+      ASSAY_TRY_DO(reports.skip_section(head, admitted.error()));
       log::warn("{}{}{}", section.at.text(), section.at.text().empty() ? "" : ": ", admitted.error().message);
       continue;
     }
     log_matching(*matched, *matcher);
-    findings.open(section.at.text());
     Findings of_section(section.at.text());
     ASSAY_TRY_DO(reports.open_section(head));
     Progress progress("comparing", bytes_to_read(*matched), request.progress);
@@ -149,19 +152,19 @@ Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports
       return reports.render(nodes);
     };
     flow.write = [&](std::span<const NodeResult> nodes, std::vector<std::string>&& rendered) -> Result<bool> {
-      for (const NodeResult& node : nodes) {
-        findings.add(node);
-        of_section.add(node);
-      }
+      for (const NodeResult& node : nodes) of_section.add(node);
       ASSAY_TRY_DO(reports.write(nodes, std::move(rendered)));
-      const Summary now = findings.conclude();
-      stopped = request.fail_fast && (now.failed > 0 || now.errors > 0);
+      stopped = request.fail_fast && of_section.any_trouble();
       return !stopped;
     };
     ASSAY_TRY_DO(measure(*matched, metrics, request.open.format, flow, request.fail_fast, progress,
                          request.side_statistics));
+    findings.add(of_section);
     ASSAY_TRY_DO(reports.close_section(of_section.conclude()));
     if (stopped) break;
+  }
+  if (!begun) {
+    ASSAY_TRY_DO(reports.begin(head));  // every section was left out: the reports are there, and empty
   }
   CompareOutcome outcome;
   outcome.summary = findings.conclude();

@@ -1,0 +1,71 @@
+// Mapping files of msprobe, and the matchers that turn names by them.
+#include "tests/fuzz/target.h"
+
+#include "assay/match/api.h"
+#include "assay/match/cell.h"
+#include "assay/match/layer.h"
+#include "assay/match/mapping_file.h"
+
+namespace assay {
+namespace {
+
+Frame make_frame(std::initializer_list<std::string_view> entries, std::string_view parent) {
+  Frame frame;
+  for (const std::string_view name : entries) {
+    Node& node = frame.nodes.emplace_back();
+    node.name = name;
+    node.parent = name == parent ? std::string_view() : parent;
+    node.order = std::ssize(frame.nodes);
+    for (const std::string_view rest : {".input.0", ".input.1", ".parameters.weight", ".output.0"}) {
+      Item& item = node.items.emplace_back();
+      item.name = frame.strings.keep(std::string(name) + std::string(rest));
+      item.stated = &frame.stated.emplace_back();
+    }
+  }
+  return frame;
+}
+
+Indexed make_section() {
+  Indexed section;
+  section.mine.push_back(make_frame({"Cell.layers.0.Block.forward.0", "Cell.fc.Dense.forward.0",
+                                     "Functional.abs.0.forward", "Mint.add.0.forward"},
+                                    "Cell.layers.0.Block.forward.0"));
+  section.golden.push_back(make_frame({"Module.layers.0.Block.forward.0", "Module.fc.Linear.forward.0",
+                                       "Torch.abs.0.forward", "Torch.add.0.forward"},
+                                      "Module.layers.0.Block.forward.0"));
+  section.mine[0].framework = "mindspore";
+  section.golden[0].framework = "pytorch";
+  return section;
+}
+
+void match(const Matcher& matcher, Mappings mappings) {
+  static const Indexed section = make_section();
+  MatchOptions options;
+  options.mappings = std::make_shared<const Mappings>(std::move(mappings));
+  for (const Join join : {Join::in_order, Join::all}) {
+    options.join = options.mapped_join = join;
+    check_error(matcher.match(section, options));
+  }
+}
+
+}  // namespace
+}  // namespace assay
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace assay;
+  static const TemporaryFile input("mapping.yaml");
+  input.fill(data, size);
+  const auto apis = read_api_mapping(input.path());
+  check_error(apis);
+  if (apis) match(api_matcher, {.use_api_table = true, .apis = *apis});
+  const auto names = read_name_mapping(input.path());
+  check_error(names);
+  if (names) {
+    match(cell_matcher, {.rename_cells = true, .cells = *names, .cells_by_part = true});
+    match(data_matcher, {.data = *names});
+  }
+  const auto layers = read_layer_mapping(input.path());
+  check_error(layers);
+  if (layers) match(layer_matcher, {.by_layer = true, .layers = *layers});
+  return 0;
+}
