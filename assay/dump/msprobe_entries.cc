@@ -2,6 +2,7 @@
 #include "assay/base/text.h"
 #include "assay/dump/msprobe_parts.h"
 
+#include <fmt/format.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -182,7 +183,10 @@ void MsprobeEntries::walk(const JsonTape& tape, size_t place, int depth) {
   if (tape.kind(place) == JsonKind::array) {
     int64_t index = 0;
     for (size_t at = tape.first(place); !tape.is_end(at); at = tape.next(at), ++index) {
-      if (keeps_index_) fmt::format_to(std::back_inserter(path_), ".{}", index);
+      if (keeps_index_) {
+        const fmt::format_int digits(index);
+        path_.append(1, '.').append(digits.data(), digits.size());
+      }
       walk(tape, at, depth + 1);
       path_.resize(length);
     }

@@ -102,6 +102,7 @@ Place Findings::place_of(const NodeResult& node, const Comparison& row) const {
   for (SideFacts* const side : {&place.row.mine, &place.row.golden}) {
     side->name = {};
     side->item = nullptr;
+    side->meta.own();
   }
   return place;
 }

@@ -52,7 +52,7 @@ class TensorRules {
 
  private:
   static bool is_array(const SideFacts& side) {
-    return side.item != nullptr && side.item->data.has_value() && side.meta.has_value();
+    return side.item != nullptr && side.item->data.has_value() && side.meta;
   }
 
   // Tensors of nothing but NaN and infinities, in the same places, count as equal.

@@ -33,10 +33,32 @@ struct Verdict {
 // What the metrics of a row were computed from.
 enum class Basis : uint8_t { nothing, data, stated };
 
+// Type and shape of one side, if they are known. Those that the index has are borrowed from it: a copy per
+// row would cost as much as all the rest of a row of statistics.
+class RowMeta {
+ public:
+  RowMeta() = default;
+  RowMeta(TensorMeta meta) : owned_(std::make_shared<const TensorMeta>(std::move(meta))) {}
+  explicit RowMeta(const TensorMeta* borrowed) : borrowed_(borrowed) {}
+
+  explicit operator bool() const { return get() != nullptr; }
+  const TensorMeta& operator*() const { return *get(); }
+  const TensorMeta* operator->() const { return get(); }
+  // Call before the frame goes.
+  void own() {
+    if (borrowed_ != nullptr) *this = RowMeta(*borrowed_);
+  }
+
+ private:
+  const TensorMeta* get() const { return borrowed_ != nullptr ? borrowed_ : owned_.get(); }
+  const TensorMeta* borrowed_ = nullptr;
+  std::shared_ptr<const TensorMeta> owned_;
+};
+
 // One side of a row as it was found.
 struct SideFacts {
   std::string_view name;  // empty if this side is missing
-  std::optional<TensorMeta> meta;
+  RowMeta meta = {};
   fs::path file;
   const Item* item = nullptr;          // null in a row that outlives its frame
   std::optional<Stats> measured = {};  // of all its elements, where the request asks for them

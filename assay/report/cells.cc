@@ -222,6 +222,13 @@ void append_python_csv(std::string& out, const Value& value) {
   }
 }
 
+void append_written_csv(std::string& out, const Value& value, std::string_view unit) {
+  const auto* number = std::get_if<double>(&value);
+  if (number == nullptr) return append_python_csv(out, value);
+  append_python_float(out, *number);
+  out += unit;
+}
+
 void append_json(std::string& out, const Value& value) {
   if (const auto* text = std::get_if<std::string>(&value)) {
     append_json_text(out, *text);

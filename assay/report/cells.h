@@ -27,6 +27,8 @@ bool looks_like_formula(std::string_view text);
 void append_csv(std::string& out, const Value& value);
 // As pandas writes it: True, 1.0, line breaks kept; NaN and absent are empty.
 void append_python_csv(std::string& out, const Value& value);
+// The same, but a number is a text with its unit: nan, inf and 12.5%.
+void append_written_csv(std::string& out, const Value& value, std::string_view unit);
 enum class Breaks : uint8_t { shown, kept };  // line breaks and tabs of a text
 void append_csv_text(std::string& out, std::string_view text, Breaks breaks = Breaks::shown);
 

@@ -34,8 +34,10 @@ class CsvSink : public Sink {
           append_csv_text(out, column.text(row), is_native ? Breaks::shown : Breaks::kept);
         else if (is_native)
           append_csv(out, column.cell(row));
+        else if (const Value value = column.cell(row); column.kind == ColumnKind::written)
+          append_written_csv(out, value, column.unit);
         else
-          append_python_csv(out, column.cell(row));
+          append_python_csv(out, value);
       }
       out += '\n';
     });

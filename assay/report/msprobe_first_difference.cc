@@ -193,7 +193,7 @@ class FirstDifference : public Sink {
         if (column.title == "NPU_Stack_Info" && row.pair.mine->item == 0 && !node.stack.empty())
           append_lines(out, node.stack, "                ");
         else
-          append_python_json(out, column.cell(view));
+          append_python_json(out, cell_value(column, view));
         out += ',';
       }
       const auto text = [&](std::string_view key, std::string_view value, bool last = false) {
@@ -245,7 +245,7 @@ class FirstDifference : public Sink {
               column.title == "NPU mean" || column.title == "NPU l2norm") {
             out += fmt::format("{}\n            \"{}\": ", std::exchange(first_fact, false) ? "" : ",",
                                column.title);
-            append_python_json(out, column.cell(RowView{head_, {}, node, row}));
+            append_python_json(out, cell_value(column, RowView{head_, {}, node, row}));
           }
         out += "\n          }";
       }

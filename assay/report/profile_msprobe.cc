@@ -97,30 +97,20 @@ Value metric_value(const RowView& v, int column) {
                                                            : Value();
 }
 
-std::string percent(double value) {
-  std::string out;
-  append_python_float(out, value);
-  return out + '%';
-}
-
-Value difference_cell(const RowView& v, int column, Generation generation) {
+Value difference_cell(const RowView& v, int column) {
   Value value = matched(v) ? metric_value(v, column) : Value();
   if (std::holds_alternative<std::monostate>(value)) return text(kMissing);
   const auto* number = std::get_if<double>(&value);
   if (number != nullptr && std::isnan(*number)) return text("Nan");
-  if (generation != Generation::g3) return value;
-  if (number == nullptr) return value;
-  std::string out;
-  append_python_float(out, *number);  // generation 3 has texts in these columns
-  return out;
+  return value;
 }
 
 Value percent_cell(const RowView& v, int column, int difference, Generation generation) {
-  const Value value = matched(v) ? metric_value(v, column) : Value();
+  Value value = matched(v) ? metric_value(v, column) : Value();
   if (const auto* number = std::get_if<double>(&value)) {
     if (std::isnan(*number)) return text("Nan");
     if (generation == Generation::g3 && std::isinf(*number)) return text(*number > 0 ? "inf" : "-inf");
-    return percent(*number);
+    return value;
   }
   if (!std::holds_alternative<std::monostate>(value)) return value;
   // Golden is 0: generation 1 says so with another word for MindSpore.
@@ -134,16 +124,17 @@ void add_differences(std::vector<Column>& out, const Head& head, Generation gene
   const MsprobeColumns columns(head, generation);
   const std::string_view names[] = {"Max", "Min", "Mean", "L2norm"};
   const std::string_view errors[] = {"Max", "Min", "Mean", "Norm"};
+  // Generation 3 has texts where the others have numbers.
+  const ColumnKind kind = generation == Generation::g3 ? ColumnKind::written : ColumnKind::number;
   for (int i = 0; i < 4; ++i)
     out.push_back({fmt::format("{} diff", names[i]),
-                   [column = columns.max_diff + i, generation](const RowView& v) {
-                     return difference_cell(v, column, generation);
-                   },
-                   ColumnKind::number});
+                   [column = columns.max_diff + i](const RowView& v) { return difference_cell(v, column); },
+                   kind});
   for (int i = 0; i < 4; ++i)
     out.push_back({fmt::format("{}RelativeErr", errors[i]),
-                   [column = columns.max_diff_pct + i, difference = columns.max_diff + i, generation](
-                       const RowView& v) { return percent_cell(v, column, difference, generation); }});
+                   [column = columns.max_diff_pct + i, difference = columns.max_diff + i,
+                    generation](const RowView& v) { return percent_cell(v, column, difference, generation); },
+                   ColumnKind::written, "%"});
 }
 
 void add_statistics(std::vector<Column>& out, Generation generation) {

@@ -1,10 +1,26 @@
 #include "assay/report/report.h"
 
+#include "assay/support/json_tape.h"
+
 namespace assay {
 
 Column text_column(std::string title, std::string_view (*text)(const RowView&)) {
-  return {std::move(title), [text](const RowView& v) -> Value { return std::string(text(v)); },
-          ColumnKind::text, text};
+  return {std::move(title),
+          [text](const RowView& v) -> Value { return std::string(text(v)); },
+          ColumnKind::text,
+          {},
+          text};
+}
+
+Value cell_value(const Column& column, const RowView& row) {
+  Value value = column.cell(row);
+  if (const auto* number = std::get_if<double>(&value);
+      number != nullptr && column.kind == ColumnKind::written) {
+    std::string text;
+    append_python_float(text, *number);
+    return text.append(column.unit);
+  }
+  return value;
 }
 
 Result<void> ReportSet::begin(const Head& head) {

@@ -22,16 +22,20 @@ enum class ColumnKind : uint8_t {
   number,   // mostly; a checksum or a word may stand there too
   shape,    // "[2, 3]": an array in JSON
   verdict,  // text, coloured where the output has colours
+  written,  // a number that stands there as its text, with a unit: "12.5%"
 };
 
 struct Column {
   std::string title;
   std::function<Value(const RowView&)> cell;  // called from several threads at once
   ColumnKind kind = ColumnKind::text;
+  std::string_view unit = {};  // of a written column
   // The same for a column that never holds anything but texts: no copy is made of them.
   std::string_view (*text)(const RowView&) = nullptr;
 };
 Column text_column(std::string title, std::string_view (*text)(const RowView&));
+// The cell of a column as other outputs than csv and xlsx want it: written numbers are texts.
+Value cell_value(const Column& column, const RowView& row);
 
 // How values become cells.
 enum class Print : uint8_t {

@@ -73,7 +73,7 @@ void append_row(std::string& out, const RowTable& table, const RowView& row) {
     if (column.text != nullptr)
       append_xlsx_text(out, column.text(row), of_row, print);
     else
-      append_xlsx_cell(out, column.cell(row),
+      append_xlsx_cell(out, cell_value(column, row),
                        column.kind == ColumnKind::verdict ? style_of(row.row.verdict.level) : of_row, print);
   }
   out += "</row>";

@@ -86,6 +86,7 @@ int width_of(const Column& column) {
     case ColumnKind::verdict:
       return 9;
     case ColumnKind::text:
+    case ColumnKind::written:
       break;
   }
   static constexpr std::string_view kWide[] = {"name", "mine", "golden", "reason", "note"};

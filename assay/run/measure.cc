@@ -92,7 +92,7 @@ class Measurer {
     const Item& item = matched_.item(side, *id);
     facts.name = item.name;
     facts.item = &item;
-    if (item.meta != nullptr) facts.meta = *item.meta;
+    facts.meta = RowMeta(item.meta);
     if (const fs::path* file = loader_.file_of(side, *id)) facts.file = *file;
     const auto refuse = [&](Status status, std::string why) {
       if (row.status == Status::compared) {

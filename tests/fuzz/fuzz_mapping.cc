@@ -38,14 +38,37 @@ Indexed make_section() {
   return section;
 }
 
-void match(const Matcher& matcher, Mappings mappings) {
+void match(const Matcher& matcher, const Mappings& mappings) {
   static const Indexed section = make_section();
   MatchOptions options;
-  options.mappings = std::make_shared<const Mappings>(std::move(mappings));
+  options.mappings = std::make_shared<const Mappings>(mappings);
   for (const Join join : {Join::in_order, Join::all}) {
     options.join = options.mapped_join = join;
     check_error(matcher.match(section, options));
   }
+}
+
+void match_apis(const std::vector<ApiMapping>& apis) {
+  Mappings mappings;
+  mappings.use_api_table = true;
+  mappings.apis = apis;
+  match(api_matcher, mappings);
+}
+
+void match_names(const NameMapping& names) {
+  Mappings of_cells, of_data;
+  of_cells.rename_cells = of_cells.cells_by_part = true;
+  of_cells.cells = names;
+  match(cell_matcher, of_cells);
+  of_data.data = names;
+  match(data_matcher, of_data);
+}
+
+void match_layers(const LayerMapping& layers) {
+  Mappings mappings;
+  mappings.by_layer = true;
+  mappings.layers = layers;
+  match(layer_matcher, mappings);
 }
 
 }  // namespace
@@ -57,15 +80,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   input.fill(data, size);
   const auto apis = read_api_mapping(input.path());
   check_error(apis);
-  if (apis) match(api_matcher, {.use_api_table = true, .apis = *apis});
+  if (apis) match_apis(*apis);
   const auto names = read_name_mapping(input.path());
   check_error(names);
-  if (names) {
-    match(cell_matcher, {.rename_cells = true, .cells = *names, .cells_by_part = true});
-    match(data_matcher, {.data = *names});
-  }
+  if (names) match_names(*names);
   const auto layers = read_layer_mapping(input.path());
   check_error(layers);
-  if (layers) match(layer_matcher, {.by_layer = true, .layers = *layers});
+  if (layers) match_layers(*layers);
   return 0;
 }

@@ -1,0 +1,132 @@
+#include "assay/judge/judge.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+namespace assay {
+namespace {
+
+// Nodes whose rows have items, and so directions.
+class FirstOrigin : public ::testing::Test {
+ protected:
+  struct Row {
+    Direction direction;
+    Level level;
+  };
+
+  void add(std::string_view name, int64_t order, const std::vector<Row>& rows,
+           std::span<const std::string_view> stack = {}) {
+    NodeResult node;
+    node.name = name;
+    node.order = order;
+    node.stack = stack;
+    for (const Row& row : rows) {
+      Item& item = items_.emplace_back();
+      item.name = names_.emplace_back(std::string(name) + "." + std::to_string(node.rows.size()));
+      item.port.direction = row.direction;
+      Comparison& made = node.rows.emplace_back();
+      made.mine = {item.name, std::nullopt, {}, &item};
+      made.golden = made.mine;
+      made.verdict.level = row.level;
+      made.verdict.reason = "because";
+    }
+    findings.add(node);
+  }
+
+  std::string origin() const {
+    const Summary summary = findings.conclude();
+    return summary.first_origin ? summary.first_origin->node : "none";
+  }
+
+  Findings findings{"rank 0"};
+
+ private:
+  std::deque<Item> items_;
+  std::deque<std::string> names_;
+};
+
+constexpr Direction kIn = Direction::input, kOut = Direction::output, kWeight = Direction::parameter;
+constexpr Level kGood = Level::pass, kBad = Level::fail;
+
+TEST_F(FirstOrigin, IsANodeWithGoodInputsAndABadOutput) {
+  add("good", 0, {{kIn, kGood}, {kOut, kGood}});
+  add("origin", 1, {{kIn, kGood}, {kIn, kGood}, {kOut, kGood}, {kOut, kBad}});
+  add("inherits", 2, {{kIn, kBad}, {kOut, kBad}});
+  const Summary summary = findings.conclude();
+  ASSERT_TRUE(summary.first_origin);
+  EXPECT_EQ(summary.first_origin->node, "origin");
+  EXPECT_EQ(summary.first_origin->section, "rank 0");
+  EXPECT_EQ(summary.first_origin->mine, "origin.3");
+  EXPECT_EQ(summary.first_origin->golden, "origin.3");
+  EXPECT_EQ(summary.first_origin->called_at, "");
+  EXPECT_EQ(summary.first_origin->row.verdict.reason, "because");
+  EXPECT_EQ(summary.first_origin->row.mine.item, nullptr);
+}
+
+TEST_F(FirstOrigin, NeedNotBeTheFirstDivergence) {
+  add("given bad inputs", 0, {{kIn, kBad}, {kOut, kBad}});
+  add("origin", 1, {{kIn, kGood}, {kOut, kBad}});
+  EXPECT_EQ(origin(), "origin");
+  EXPECT_EQ(findings.conclude().first_divergence->node, "given bad inputs");
+}
+
+TEST_F(FirstOrigin, FollowsExecutionOrderNotReportOrder) {
+  add("late", 7, {{kIn, kGood}, {kOut, kBad}});
+  add("early", 2, {{kIn, kGood}, {kOut, kBad}});
+  add("between", 5, {{kIn, kGood}, {kOut, kBad}});
+  EXPECT_EQ(origin(), "early");
+}
+
+TEST_F(FirstOrigin, IsTheFirstOfItsOrderOverAllSections) {
+  add("of rank 0", 3, {{kIn, kGood}, {kOut, kBad}});
+  findings.open("rank 1");
+  add("no earlier", 3, {{kIn, kGood}, {kOut, kBad}});
+  EXPECT_EQ(origin(), "of rank 0");
+  findings.open("rank 2");
+  add("earlier", 1, {{kIn, kGood}, {kOut, kBad}});
+  const Summary summary = findings.conclude();
+  EXPECT_EQ(summary.first_origin->node, "earlier");
+  EXPECT_EQ(summary.first_origin->section, "rank 2");
+}
+
+TEST_F(FirstOrigin, SaysWhereItWasCalled) {
+  const std::string_view stack[] = {"File net.py, line 7, in forward", "File train.py, line 1, in main"};
+  add("origin", 0, {{kIn, kGood}, {kOut, kBad}}, stack);
+  EXPECT_EQ(findings.conclude().first_origin->called_at, "File net.py, line 7, in forward");
+}
+
+TEST_F(FirstOrigin, CountsParametersAsInputs) {
+  add("bad weight", 0, {{kIn, kGood}, {kWeight, kBad}, {kOut, kBad}});
+  EXPECT_EQ(origin(), "none");
+  add("only weights", 1, {{kWeight, kGood}, {kOut, kBad}});
+  EXPECT_EQ(origin(), "only weights");
+}
+
+TEST_F(FirstOrigin, IsNoNodeWithoutInputs) {
+  add("made from nothing", 0, {{kOut, kBad}});
+  add("file", 1, {{Direction::none, kBad}});
+  add("gradients", 2, {{Direction::parameter_gradient, kBad}});
+  EXPECT_EQ(origin(), "none");
+}
+
+TEST_F(FirstOrigin, IsNoNodeWhoseOutputsDoNotFail) {
+  add("ignored", 0, {{kIn, kGood}, {kOut, Level::ignored}});
+  add("broken", 1, {{kIn, kGood}, {kOut, Level::error}});
+  add("no outputs", 2, {{kIn, kGood}});
+  add("bad gradient", 3, {{kIn, kGood}, {kOut, kGood}, {Direction::parameter_gradient, kBad}});
+  EXPECT_EQ(origin(), "none");
+}
+
+TEST_F(FirstOrigin, IsNoNodeWhoseInputsCouldNotBeCompared) {
+  add("broken input", 0, {{kIn, kGood}, {kIn, Level::error}, {kOut, kBad}});
+  EXPECT_EQ(origin(), "none");
+}
+
+TEST_F(FirstOrigin, LooksAtInputsBehindTheOutputsToo) {
+  add("bad input last", 0, {{kIn, kGood}, {kOut, kBad}, {kIn, kBad}});
+  EXPECT_EQ(origin(), "none");
+}
+
+}  // namespace
+}  // namespace assay
