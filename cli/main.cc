@@ -21,7 +21,7 @@ namespace {
 constexpr int kTrouble = 2;
 
 std::string command_line(int argc, char** argv) {
-  std::string line = "assay";
+  std::string line = std::string_view(argv[0]).ends_with("msprobe") ? "msprobe" : "assay";
   for (int i = 1; i < argc; ++i) line += " " + printable(argv[i]);
   return line;
 }

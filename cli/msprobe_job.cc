@@ -13,6 +13,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <functional>
 
 namespace assay::cli {
 namespace {
@@ -96,6 +98,13 @@ Result<void> check_ranks(const MsprobeJob& job) {
   return {};
 }
 
+bool has_bf16(const Frame& frame) {
+  for (const Node& node : frame.nodes)
+    for (const Item& item : node.items)
+      if (item.meta != nullptr && item.meta->dtype == DType::bf16) return true;
+  return false;
+}
+
 Result<bool> admit(const Matched& matched) {
   const std::vector<Frame>&mine = matched.frames.mine, &golden = matched.frames.golden;
   if (mine.empty() || golden.empty()) return false;  // a rank that the other side does not have
@@ -110,9 +119,58 @@ Result<bool> admit(const Matched& matched) {
     log::warn("Can`t match any op. No compare result file generated.");
     return false;
   }
+  if (mine[0].content == Content::checksums && mine[0].framework != golden[0].framework && has_bf16(mine[0]))
+    log::warn(
+        "CRC-32 of bfloat16 tensors differ between frameworks by nature: PyTorch takes that of the 16 bits, "
+        "MindSpore of the 32 it widens them to.");
   if (left_out > 0)
     log::info("{} items that only the bench has are not in this table; --report lists them.", left_out);
   return true;
+}
+
+// Only what both sides have, and have in the same way, is compared.
+Result<bool> admit_kernels(const Matched& matched) {
+  const std::vector<Frame>&mine = matched.frames.mine, &golden = matched.frames.golden;
+  if (mine.empty() || golden.empty()) return false;
+  if (mine[0].content == golden[0].content) return !matched.pairing.nodes.empty();
+  return refuse("one side has data files and the other statistics only");
+}
+
+// Python's table library widens a column of numbers to reals as soon as one of them is real, and all four
+// columns of a side where they hold nothing else.
+RealColumns find_real_columns(const Matched& matched) {
+  RealColumns has_real = {}, has_other = {};
+  const auto look = [&](size_t column, const Scalar& scalar) {
+    const bool is_nan = scalar.real() && std::isnan(*scalar.real());
+    has_real[column] |= scalar.real() && !is_nan;
+    has_other[column] |= is_nan || (!scalar.real() && !scalar.integer());
+  };
+  const auto look_at = [&](size_t first, const Item& item) {
+    static const Stated kNothing;
+    const Stated& stated = item.stated != nullptr ? *item.stated : kNothing;
+    look(first, stated.max);
+    look(first + 1, stated.min);
+    look(first + 2, stated.mean);
+    look(first + 3, stated.norm);
+  };
+  for (const PairedNode& node : matched.pairing.nodes)
+    for (const Pair& pair : node.pairs) {
+      if (!pair.mine) continue;
+      look_at(0, matched.item(Side::mine, *pair.mine));
+      if (pair.golden)
+        look_at(4, matched.item(Side::golden, *pair.golden));
+      else
+        std::fill(has_other.begin() + 4, has_other.end(), true);  // N/A
+    }
+  for (size_t side = 0; side < 8; side += 4) {
+    const auto first = has_real.begin() + static_cast<std::ptrdiff_t>(side);
+    const auto others = has_other.begin() + static_cast<std::ptrdiff_t>(side);
+    const bool none_other = std::none_of(others, others + 4, std::identity());
+    const bool any_real = std::any_of(first, first + 4, std::identity());
+    for (size_t i = side; i < side + 4; ++i)
+      has_real[i] = none_other ? any_real : has_real[i] && !has_other[i];
+  }
+  return has_real;
 }
 
 // ----- the request
@@ -153,7 +211,7 @@ Result<void> choose_metrics(const MsprobeJob& job, bool has_data, CompareRequest
   std::vector<std::string> names = {g3 && !job.kernels ? "stat_diff_g3" : "stat_diff"};
   if (has_data)
     for (const std::string_view name :
-         {"msprobe_cosine", "l2", "max_abs", "mine", "golden", "nonfinite_kinds"})
+         {"msprobe_cosine", "l2", "max_abs", "mine", "golden", "nonfinite_kinds", "worst"})
       names.emplace_back(name);
   if (has_data) names.push_back(fmt::format("msprobe_{}", generation_name(job.generation)));
   ASSAY_TRY(request.metrics, plan_metrics(names));
@@ -216,8 +274,7 @@ MakeSink table_sinks(const MsprobeJob& job, const Profile& profile, bool per_ran
 }
 
 Result<void> run(CompareRequest& request, ReportSet& reports) {
-  ASSAY_TRY(const CompareOutcome outcome, compare(request, reports));
-  if (outcome.summary.first_error) log::warn("{}", *outcome.summary.first_error);
+  ASSAY_TRY_DO(compare(request, reports));
   return {};
 }
 
@@ -237,6 +294,14 @@ void choose_stack(const MsprobeJob& job, bool per_rank, CompareRequest& request,
     request.open.stack_file = *job.stack_path;
 }
 
+// Generation 3 compares one file per rank: debug.json only where there is no dump.json.
+bool is_beside_dump(const MsprobeJob& job, const At& at) {
+  if (at.part != "debug" || !is_folder(job.mine)) return false;
+  const std::string rank = at.rank < 0 ? "rank" : fmt::format("rank{}", at.rank);
+  std::error_code ignored;
+  return fs::exists(job.mine / rank / "dump.json", ignored);
+}
+
 Result<void> compare_tables(const MsprobeJob& job, const Context& context, bool per_rank, bool has_data) {
   log::info("Please check whether the input data belongs to you. If not, there may be security risks.");
   ASSAY_TRY(CompareRequest request, base_request(job, context));
@@ -248,6 +313,15 @@ Result<void> compare_tables(const MsprobeJob& job, const Context& context, bool 
   style.per_rank = per_rank;
   style.mapped_only = job.generation == Generation::g1 && job.data.has_value();
   choose_stack(job, per_rank, request, style);
+  if (job.generation == Generation::g3) {
+    const auto reals = std::make_shared<RealColumns>();
+    style.real_columns = reals;
+    request.admit = [reals, &job](const Matched& matched) -> Result<bool> {
+      if (is_beside_dump(job, matched.frames.at)) return false;
+      *reals = find_real_columns(matched);
+      return admit(matched);
+    };
+  }
   const Profile profile = msprobe_profile(style);
   ReportSet reports;
   reports.add(per_section(table_sinks(job, profile, per_rank)));
@@ -308,18 +382,21 @@ Result<void> compare_kernels(const MsprobeJob& job, const Context& context) {
   request.open.steps = job.steps;
   request.matching = MatchOptions{};
   request.matching.leftovers_last = true;
+  request.admit = admit_kernels;
   request.side_statistics = true;
   request.rule_set = &msprobe_kernel_rules;
   ASSAY_TRY_DO(choose_metrics(job, true, request));
   const Profile profile = msprobe_kernel_profile(job.generation);
   ReportSet reports;
-  reports.add(per_section([&]() -> std::unique_ptr<Sink> {
-    return find_output(job.csv ? "csv" : "xlsx")->open({job.output, &profile});
+  reports.add(per_section([&] {
+    std::vector<std::unique_ptr<Sink>> sinks;
+    sinks.push_back(find_output(job.csv ? "csv" : "xlsx")->open({job.output, &profile}));
+    sinks.push_back(msprobe_kernel_log());
+    return together(std::move(sinks));
   }));
+  reports.add(section_summary(job.output, profile));
   ASSAY_TRY_DO(add_native_reports(job, reports));
-  ASSAY_TRY(const CompareOutcome outcome, compare(request, reports));
-  for (const fs::path& file : outcome.files) log::info("Compare result: {}.", display(file));
-  return {};
+  return run(request, reports);
 }
 
 // MindSpore from 2.7 writes {graph,pynative}/step{S}/rank{R}; each step gets a folder of its own.

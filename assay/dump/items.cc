@@ -29,14 +29,11 @@ std::vector<TensorDraft> draft_tensors(TensorSet set) {
 namespace {
 
 Scalar keep(Frame& frame, const Value& value) {
-  return std::visit(
-      [&](const auto& held) -> Scalar {
-        if constexpr (std::is_same_v<std::decay_t<decltype(held)>, std::string>)
-          return frame.strings.keep(held);
-        else
-          return held;
-      },
-      value);
+  if (const auto* truth = std::get_if<bool>(&value)) return *truth;
+  if (const auto* whole = std::get_if<int64_t>(&value)) return *whole;
+  if (const auto* real = std::get_if<double>(&value)) return *real;
+  if (const auto* text = std::get_if<std::string>(&value)) return frame.strings.keep(*text);
+  return {};
 }
 
 Stated keep(Frame& frame, const Stats& stats) {
@@ -58,7 +55,7 @@ Item make_item(Frame& frame, std::string name, int32_t file, int32_t slot, Tenso
   if (draft.meta) item.meta = &frame.metas.emplace_back(std::move(*draft.meta));
   if (draft.has_data) item.data = TensorRef{file, slot};
   if (draft.stats) item.stated = &frame.stated.emplace_back(keep(frame, *draft.stats));
-  if (!draft.facts.empty()) item.facts = frame.facts.emplace_back(std::move(draft.facts));
+  if (!draft.facts.empty()) item.facts = &frame.facts.emplace_back(std::move(draft.facts));
   if (!draft.trouble.empty()) item.trouble = frame.strings.keep(std::move(draft.trouble));
   return item;
 }

@@ -50,7 +50,7 @@ TEST(MakeItem, MovesIntoTheFrame) {
   EXPECT_EQ(item.data->file, 3);
   EXPECT_EQ(item.data->slot, 4);
   EXPECT_EQ(item.stated, &frame.stated[0]);
-  EXPECT_EQ(item.facts[0].key, "format");
+  EXPECT_EQ(item.facts->at(0).key, "format");
 }
 
 TEST(SomeNames, ShowsAFew) {

@@ -226,7 +226,7 @@ class FrameBuilder {
 
   // Of all rows of one statistic.csv.
   void add_statistics_file(size_t folder, const fs::path& csv) {
-    csv_facts_[folder] = frame_.facts.emplace_back(std::vector<Fact>{{"csv_file", csv.native()}});
+    csv_facts_[folder] = &frame_.facts.emplace_back(std::vector<Fact>{{"csv_file", csv.native()}});
   }
 
   void add(const Numbered& numbered) {
@@ -237,10 +237,7 @@ class FrameBuilder {
     if (!selected(item.name, options_)) return;
     if (entry.name.io.starts_with("input")) item.port.direction = Direction::input;
     if (entry.name.io.starts_with("output")) item.port.direction = Direction::output;
-    if (const auto index = number_in(entry.name.slot))
-      item.port.index = *index;
-    else
-      item.port.name = kept(entry.name.slot);
+    if (const auto index = number_in(entry.name.slot)) item.port.index = *index;
     if (entry.file.empty())
       describe(entry, numbered.folder, item);
     else
@@ -291,7 +288,7 @@ class FrameBuilder {
 
   Frame& frame_;
   const OpenOptions& options_;
-  std::unordered_map<size_t, std::span<const Fact>> csv_facts_;
+  std::unordered_map<size_t, const std::vector<Fact>*> csv_facts_;
   std::unordered_map<std::string, std::string_view> texts_;
   std::unordered_map<std::string, const TensorMeta*> metas_;
 };

@@ -72,7 +72,9 @@ void add_steps(std::vector<FrameInfo>& frames, const fs::path& root, const At& a
 std::vector<FrameInfo> find_frames(const fs::path& root) {
   std::vector<FrameInfo> frames;
   if (is_file(root)) {
-    frames.push_back(FrameInfo{At{}, {root}});
+    At at;
+    if (root.native().ends_with("debug.json")) at.part = "debug";
+    frames.push_back(FrameInfo{at, {root}});
     return frames;
   }
   add_files(frames, root, {});

@@ -233,7 +233,7 @@ void MsprobeEntries::add_peer_operation(const JsonTape& tape, size_t place) {
   for (const std::string_view key : {"op", "peer", "tag", "group_id"})
     if (const size_t value = tape.find(place, key); value != 0)
       facts.push_back({std::string(key), python_str(tape, value)});
-  found_.back().facts = frame_.facts.emplace_back(std::move(facts));
+  found_.back().facts = &frame_.facts.emplace_back(std::move(facts));
 }
 
 void MsprobeEntries::add_leaf(const JsonTape& tape, size_t place) {
@@ -319,16 +319,13 @@ void MsprobeEntries::add_item(Stated stated, const TensorMeta* meta, std::vector
   else
     item.name = stated.data_name.substr(0, stated.data_name.rfind('.'));
   if (!selected(item.name, options_)) return;
-  const std::string_view token = last_token(item.name);
   item.port.direction = state_;
-  if (const auto index = parse_int(token); index && *index >= 0 && *index <= INT32_MAX)
+  if (const auto index = parse_int(last_token(item.name)); index && *index >= 0 && *index <= INT32_MAX)
     item.port.index = static_cast<int>(*index);
-  else
-    item.port.name = token;
   item.meta = meta;
   if (options_.data && !stated.data_name.empty()) item.data = data_file(stated.data_name, item.trouble);
   item.stated = &frame_.stated.emplace_back(stated);
-  if (!facts.empty()) item.facts = frame_.facts.emplace_back(std::move(facts));
+  if (!facts.empty()) item.facts = &frame_.facts.emplace_back(std::move(facts));
   found_.push_back(item);
 }
 
@@ -360,9 +357,16 @@ Scalar MsprobeEntries::scalar(const JsonTape& tape, size_t place) {
       return tape.integer(place);
     case JsonKind::real:
       return tape.real(place);
+    case JsonKind::text:
+      return raw(tape.text(place));
     default:
-      return interned(tape, place);
+      return raw(python_str(tape, place));
   }
+}
+
+// A value is repeated as it stands; every output makes of it what it can show.
+std::string_view MsprobeEntries::raw(std::string_view text) {
+  return is_plain(text) ? interned(text) : frame_.strings.keep(text);
 }
 
 std::string_view MsprobeEntries::kept(std::string_view text) {

@@ -26,6 +26,7 @@ class MsprobeEntries {
   void add_item(Stated stated, const TensorMeta* meta, std::vector<Fact> facts = {});
   std::optional<TensorRef> data_file(std::string_view data_name, std::string_view& trouble);
   Scalar scalar(const JsonTape& tape, size_t place);
+  std::string_view raw(std::string_view text);
   std::string_view kept(std::string_view text);                   // in the pool, printable
   std::string_view interned(std::string_view text);               // the same, once per text
   std::string_view interned(const JsonTape& tape, size_t place);  // the value as Python prints it

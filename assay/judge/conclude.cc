@@ -1,13 +1,33 @@
 // Findings over all nodes.
+#include "assay/base/text.h"
 #include "assay/judge/judge.h"
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace assay {
 namespace {
 
 std::string one_of(const Comparison& row) {
   return std::string(row.mine.name.empty() ? row.golden.name : row.mine.name);
+}
+
+// The innermost line that is the user's own and not a framework's, without its breaks.
+std::string calling_line(std::span<const std::string_view> stack) {
+  constexpr std::string_view kFrameworks[] = {"site-packages/", "dist-packages/", "/torch/", "/mindspore/",
+                                              "/msprobe/"};
+  const auto is_own = [&](std::string_view line) {
+    const std::string_view file = line.substr(0, line.find(','));
+    return std::none_of(std::begin(kFrameworks), std::end(kFrameworks),
+                        [&](std::string_view part) { return file.find(part) != std::string_view::npos; });
+  };
+  const auto own = std::find_if(stack.begin(), stack.end(), is_own);
+  if (stack.empty()) return {};
+  std::string out;
+  for (const std::string_view part : split(own == stack.end() ? stack.front() : *own, '\n'))
+    if (!trim(part).empty()) out += (out.empty() ? "" : " ") + std::string(trim(part));
+  return out;
 }
 
 }  // namespace
@@ -79,9 +99,10 @@ void Findings::note_origin(const NodeResult& node) {
   for (const Comparison& row : node.rows) {
     const Direction direction = direction_of(row);
     if (direction == Direction::input || direction == Direction::parameter) {
-      if (row.verdict.level != Level::pass) return;
-      has_input = true;
-    } else if (direction == Direction::output && row.verdict.level == Level::fail && bad_output == nullptr) {
+      if (row.verdict.level == Level::fail || row.verdict.level == Level::error) return;
+      has_input |= row.verdict.level == Level::pass;
+    } else if (direction == Direction::output && row.verdict.level == Level::fail && bad_output == nullptr &&
+               row.mine.item != nullptr && row.golden.item != nullptr) {
       bad_output = &row;
     }
   }
@@ -96,7 +117,7 @@ Place Findings::place_of(const NodeResult& node, const Comparison& row) const {
   place.node = std::string(node.name);
   place.mine = std::string(row.mine.name);
   place.golden = std::string(row.golden.name);
-  if (!node.stack.empty()) place.called_at = std::string(node.stack.front());
+  place.called_at = calling_line(node.stack);
   place.row = row;
   // What belongs to a frame is gone when the run concludes.
   for (SideFacts* const side : {&place.row.mine, &place.row.golden}) {

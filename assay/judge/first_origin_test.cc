@@ -17,6 +17,11 @@ class FirstOrigin : public ::testing::Test {
 
   void add(std::string_view name, int64_t order, const std::vector<Row>& rows,
            std::span<const std::string_view> stack = {}) {
+    add_to(findings, name, order, rows, stack);
+  }
+
+  void add_to(Findings& target, std::string_view name, int64_t order, const std::vector<Row>& rows,
+              std::span<const std::string_view> stack = {}) {
     NodeResult node;
     node.name = name;
     node.order = order;
@@ -26,12 +31,12 @@ class FirstOrigin : public ::testing::Test {
       item.name = names_.emplace_back(std::string(name) + "." + std::to_string(node.rows.size()));
       item.port.direction = row.direction;
       Comparison& made = node.rows.emplace_back();
-      made.mine = {item.name, std::nullopt, {}, &item};
+      made.mine = {item.name, {}, {}, &item};
       made.golden = made.mine;
       made.verdict.level = row.level;
       made.verdict.reason = "because";
     }
-    findings.add(node);
+    target.add(node);
   }
 
   std::string origin() const {
@@ -96,6 +101,14 @@ TEST_F(FirstOrigin, SaysWhereItWasCalled) {
   EXPECT_EQ(findings.conclude().first_origin->called_at, "File net.py, line 7, in forward");
 }
 
+TEST_F(FirstOrigin, SaysTheLineOfTheUserRatherThanOfAFramework) {
+  const std::string_view stack[] = {
+      "File /usr/lib/python3/dist-packages/torch/nn/functional.py, line 9, in relu",
+      "File net.py, line 7, in forward, \n y = relu(x)"};
+  add("origin", 0, {{kIn, kGood}, {kOut, kBad}}, stack);
+  EXPECT_EQ(findings.conclude().first_origin->called_at, "File net.py, line 7, in forward, y = relu(x)");
+}
+
 TEST_F(FirstOrigin, CountsParametersAsInputs) {
   add("bad weight", 0, {{kIn, kGood}, {kWeight, kBad}, {kOut, kBad}});
   EXPECT_EQ(origin(), "none");
@@ -123,9 +136,37 @@ TEST_F(FirstOrigin, IsNoNodeWhoseInputsCouldNotBeCompared) {
   EXPECT_EQ(origin(), "none");
 }
 
+// Scalars and None have nothing to say for or against.
+TEST_F(FirstOrigin, PassesOverInputsThatAreIgnored) {
+  add("nothing compared", 0, {{kIn, Level::ignored}, {kOut, kBad}});
+  EXPECT_EQ(origin(), "none");
+  add("origin", 1, {{kIn, kGood}, {kIn, Level::ignored}, {kOut, kBad}});
+  EXPECT_EQ(origin(), "origin");
+}
+
 TEST_F(FirstOrigin, LooksAtInputsBehindTheOutputsToo) {
   add("bad input last", 0, {{kIn, kGood}, {kOut, kBad}, {kIn, kBad}});
   EXPECT_EQ(origin(), "none");
+}
+
+TEST_F(FirstOrigin, IsTheEarliestWhereFindingsOfSectionsAreJoined) {
+  const std::string_view stack[] = {"File net.py, line 7, in forward"};
+  Findings first("rank 0"), second("rank 1"), third("rank 2"), empty("rank 3");
+  add_to(first, "late", 5, {{kIn, kGood}, {kOut, kBad}});
+  add_to(second, "early", 2, {{kIn, kGood}, {kOut, kBad}}, stack);
+  add_to(third, "no earlier", 2, {{kIn, kGood}, {kOut, kBad}});
+  add_to(third, "given bad inputs", 0, {{kIn, kBad}, {kOut, kBad}});
+  Findings all;
+  for (const Findings* const each : {&empty, &first, &second, &third}) all.add(*each);
+  const Summary summary = all.conclude();
+  ASSERT_TRUE(summary.first_origin);
+  EXPECT_EQ(summary.first_origin->node, "early");
+  EXPECT_EQ(summary.first_origin->section, "rank 1");
+  EXPECT_EQ(summary.first_origin->called_at, "File net.py, line 7, in forward");
+  EXPECT_EQ(summary.first_divergence->node, "given bad inputs");
+  EXPECT_EQ(summary.first_divergence->section, "rank 2");
+  EXPECT_EQ(summary.rows, 8);
+  EXPECT_EQ(summary.failed, 5);
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ class TensorRules {
             (g1 ? "This is type of scalar data, can not compare."
                 : "This is type of 0-d tensor, can not calculate 'Cosine', 'EucDist', 'One Thousandth Err "
                   "Ratio' and 'Five Thousandths Err Ratio'. ") +
-                remarks(row, columns_, true));
+                remarks(row, columns_, generation_, true));
       case TensorCase::measured:
         break;
     }
@@ -95,7 +95,7 @@ class TensorRules {
                               rounded(metric(row, columns_.max_abs).value_or(0), 12));
       verdict.level = verdict.word == "No" ? Level::fail : Level::pass;
     }
-    verdict.reason += remarks(row, columns_, false);
+    verdict.reason += remarks(row, columns_, generation_, false);
     return verdict;
   }
 
@@ -144,9 +144,16 @@ class StatisticsRules {
 };
 
 Verdict judge_checksums(const Comparison& row) {
+  // None has no checksum on either side, and nothing to compare it with counts as none too.
+  if (printed_checksum(row.mine) == printed_checksum(row.golden)) return {Level::pass, {}, "pass"};
   if (row.golden.item == nullptr) return {Level::fail, std::string(kNoGolden), "N/A"};
-  if (stated_of(row.mine).checksum == stated_of(row.golden).checksum) return {Level::pass, {}, "pass"};
   return {Level::fail, {}, "Different"};
+}
+
+// The words are the original's; what other reports make of the row is not.
+void mark_unmatched(NodeResult& node, Level level) {
+  for (Comparison& row : node.rows)
+    if (row.mine.item == nullptr || row.golden.item == nullptr) row.verdict.level = level;
 }
 
 template <Generation kGeneration>
@@ -154,16 +161,21 @@ Judge prepare(const Head& head, const RuleOptions& options) {
   const MsprobeHighlight highlight(head, kGeneration);
   const bool paints = options.highlight && head.at.part.find("debug") == std::string::npos;
   if (head.content == Content::checksums)
-    return [](NodeResult& node) {
+    return [level = unmatched_level(head)](NodeResult& node) {
       for (Comparison& row : node.rows) row.verdict = judge_checksums(row);
+      mark_unmatched(node, level);
     };
   if (head.content == Content::statistics)
-    return [rules = StatisticsRules(kGeneration), highlight, paints](NodeResult& node) {
+    return [rules = StatisticsRules(kGeneration), highlight, paints,
+            level = unmatched_level(head)](NodeResult& node) {
       for (Comparison& row : node.rows) row.verdict = rules.judge(row);
+      mark_unmatched(node, level);
       if (paints) highlight.paint(node);
     };
-  return [rules = TensorRules(head, options, kGeneration), highlight, paints](NodeResult& node) {
+  return [rules = TensorRules(head, options, kGeneration), highlight, paints,
+          level = unmatched_level(head)](NodeResult& node) {
     for (Comparison& row : node.rows) row.verdict = rules.judge(row);
+    mark_unmatched(node, level);
     if (paints) highlight.paint(node);
   };
 }

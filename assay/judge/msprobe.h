@@ -6,6 +6,10 @@
 
 namespace assay {
 
+// Of a row that one side lacks: a failure, but for two frameworks, where it is a matter of what each of them
+// dumps.
+inline Level unmatched_level(const Head& head) { return head.cross_framework ? Level::ignored : Level::fail; }
+
 extern const RuleSet msprobe_g1_rules;      // 1.1
 extern const RuleSet msprobe_g2_rules;      // 8.x
 extern const RuleSet msprobe_g3_rules;      // 26

@@ -41,12 +41,13 @@ bool is_nonfinite(const Scalar& scalar) {
 // Python's ==: 3 and 3.0 are equal.
 bool same_value(const Scalar& a, const Scalar& b) {
   const auto number = [](const Scalar& s) -> std::optional<double> {
-    if (std::holds_alternative<std::string_view>(s)) return std::nullopt;
-    if (const auto* truth = std::get_if<bool>(&s)) return *truth ? 1 : 0;
+    if (s.text()) return std::nullopt;
+    if (const auto truth = s.boolean()) return *truth ? 1 : 0;
     return number_of(s);
   };
   const auto x = number(a), y = number(b);
-  return x && y ? *x == *y : a == b;
+  if (x && y) return *x == *y || (std::isnan(*x) && std::isnan(*y));  // NaN is the text Nan by now
+  return a == b;
 }
 
 // Float32 and torch.float32 are the same type, written by two frameworks.
@@ -83,7 +84,10 @@ struct Result3 {
 class Rules {
  public:
   explicit Rules(const Head& head)
-      : columns_(head, Generation::g3), content_(head.content), cross_framework_(head.cross_framework) {}
+      : columns_(head, Generation::g3),
+        content_(head.content),
+        cross_framework_(head.cross_framework),
+        unmatched_(unmatched_level(head)) {}
 
   void judge(NodeResult& node) const {
     std::vector<Comparison*> rows;
@@ -94,9 +98,10 @@ class Rules {
     for (size_t i = 0; i < rows.size(); ++i) {
       rows[i]->verdict = results[i].verdict();
       rows[i]->verdict.no_metric = metric_word(*rows[i]);
+      if (!is_matched(*rows[i])) rows[i]->verdict.level = unmatched_;
     }
     for (Comparison& row : node.rows)
-      if (row.mine.item == nullptr) row.verdict = {Level::fail, "[]", "pass"};
+      if (row.mine.item == nullptr) row.verdict = {unmatched_, "[]", "pass"};
   }
 
  private:
@@ -182,13 +187,12 @@ class Rules {
   }
 
   static void check_checksum(const Comparison& row, Result3& result) {
-    const std::string_view mine = stated_of(row.mine).checksum, golden = stated_of(row.golden).checksum;
-    if (mine == golden && is_matched(row)) return;
-    if (mine.empty() || golden.empty() || !is_matched(row)) {
-      if (mine != golden) result.warning("warning: The parameter of NPU does not match the bench.");
-    } else {
+    const std::string_view mine = printed_checksum(row.mine), golden = printed_checksum(row.golden);
+    if (mine == golden) return;
+    if (mine == "N/A" || golden == "N/A")
+      result.warning("warning: The parameter of NPU does not match the bench.");
+    else
       result.error("error: The CRC-32 value of NPU differs from that of the bench.");
-    }
   }
 
   // The smallest (or largest) number of a column over inputs or outputs; words do not count.
@@ -207,11 +211,18 @@ class Rules {
     return metric(row, column);
   }
 
-  // "inf" stands there without a percent sign and is no number to the original, but for the single output
-  // below.
+  // The word "inf" has no percent sign and is no number here, but it is one to the check of a single output.
   std::optional<double> norm_error(const Comparison& row) const {
     const auto percent = metric(row, columns_.norm_diff_pct);
-    return percent && std::isfinite(*percent) ? std::optional(*percent / 100) : std::nullopt;
+    return percent ? std::optional(*percent / 100) : std::nullopt;
+  }
+
+  bool is_far_off(const Comparison& row) const {
+    const auto column = static_cast<size_t>(columns_.norm_diff_pct);
+    const auto* const word =
+        column < row.metrics.size() ? std::get_if<std::string>(&row.metrics[column]) : nullptr;
+    if (word != nullptr) return *word == "inf" || *word == "-inf";
+    return norm_error(row).value_or(0) > 0.5;
   }
 
   static size_t first_output(const Rows& rows) {
@@ -234,7 +245,7 @@ class Rules {
     const auto error = [this](const Comparison& row) { return norm_error(row); };
     if (extreme(rows, false, 0, error, false) >= 0.1) return;
     for (size_t i = 0; i < rows.size(); ++i)
-      if (is_output(*rows[i]) && metric(*rows[i], columns_.norm_diff_pct).value_or(0) / 100 > 0.5)
+      if (is_output(*rows[i]) && is_far_off(*rows[i]))
         results[i].error("error: The NormRelativeErr of output is greater than 0.5.");
   }
 
@@ -263,6 +274,7 @@ class Rules {
   const MsprobeColumns columns_;
   const Content content_;
   const bool cross_framework_;
+  const Level unmatched_;
 };
 
 Judge prepare(const Head& head, const RuleOptions&) {

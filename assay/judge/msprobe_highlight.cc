@@ -23,14 +23,15 @@ struct MsprobeHighlight::Texts {
 namespace {
 
 bool is_infinite(const Scalar& scalar) {
-  const auto* real = std::get_if<double>(&scalar);
-  return real != nullptr && std::isinf(*real);
+  if (const auto text = scalar.text()) return *text == "inf" || *text == "-inf";
+  const auto real = scalar.real();
+  return real && std::isinf(*real);
 }
 
 // A statistic whose cell is a number; NaN is printed as a word.
 bool is_number(const Scalar& scalar) {
-  if (const auto* real = std::get_if<double>(&scalar)) return !std::isnan(*real);
-  return std::holds_alternative<int64_t>(scalar);
+  if (const auto real = scalar.real()) return !std::isnan(*real);
+  return scalar.integer().has_value();
 }
 
 std::optional<double> unless_nan(std::optional<double> value) {

@@ -103,11 +103,10 @@ TEST(MsprobeHighlight, OutputsThatTurnAway) {
 }
 
 TEST(MsprobeHighlight, ErrorsThatGrowByAnOrderOfMagnitude) {
-  const auto errors = [](double input, double output, Generation generation = g2) {
-    const Verdict of_tensors = tensor_pair({.max_abs = input}, {.max_abs = output}, generation);
-    const Verdict of_statistics = statistics_pair({.max_diff = input, .max_pct = Value()},
-                                                  {.max_diff = output, .max_pct = Value()}, generation);
-    if (generation == g2) EXPECT_EQ(of_tensors.reason, of_statistics.reason);
+  const auto errors = [](double input, double output) {
+    const Verdict of_tensors = tensor_pair({.max_abs = input}, {.max_abs = output});
+    const Verdict of_statistics = statistics_pair({.max_diff = input}, {.max_diff = output});
+    EXPECT_EQ(of_tensors.reason, of_statistics.reason);
     return of_tensors;
   };
   expect(errors(2, 20), Paint::yellow, kMagnitude);

@@ -67,7 +67,7 @@ class TensorRules {
                               rounded(metric(row, columns_.max_abs).value_or(0), 12));
       verdict.level = verdict.word == "No" ? Level::fail : Level::pass;
     }
-    verdict.reason += remarks(row, columns_, false);
+    verdict.reason += remarks(row, columns_, generation_, false);
     return verdict;
   }
 

@@ -9,7 +9,8 @@ constexpr double kEpsilon = 2.220446049250313e-16;  // 2^-52: at or below it a n
 
 }  // namespace
 
-std::string remarks(const Comparison& row, const MsprobeColumns& columns, bool is_scalar) {
+std::string remarks(const Comparison& row, const MsprobeColumns& columns, Generation generation,
+                    bool is_scalar) {
   std::string out;
   if (!is_scalar && row.mine.meta->shape.count() > 1 && std::isnan(metric(row, columns.cosine).value_or(0))) {
     const bool mine_zero = metric(row, columns.mine_norm).value_or(0) <= kEpsilon;
@@ -18,10 +19,10 @@ std::string remarks(const Comparison& row, const MsprobeColumns& columns, bool i
            : golden_zero ? "Cannot compare by Cosine Similarity, All the data is Zero in Bench dump data."
                          : "Cannot compare by Cosine Similarity, the dump data has NaN.";
   }
-  const auto lacks = [&](int column) { return std::isnan(metric(row, column).value_or(0)); };
-  if (is_scalar && !metric(row, columns.max_abs))  // a NaN or an infinity that stands alone
+  if (is_scalar && std::isnan(scalar_max_abs(row, columns)))
     out += "Cannot compare by MaxAbsError, the data contains nan/inf/-inf in dump data.";
-  if (lacks(columns.max_rel) || (is_scalar && !metric(row, columns.max_abs)))
+  if (std::isnan(is_scalar ? scalar_max_rel(row, columns, generation)
+                           : metric(row, columns.max_rel).value_or(0)))
     out += "Cannot compare by MaxRelativeError, the data contains nan/inf/-inf in dump data.";
   return out;
 }

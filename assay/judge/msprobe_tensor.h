@@ -9,6 +9,7 @@ namespace assay {
 std::string_view accuracy(double cosine, double max_abs);
 
 // What the metrics themselves have to say, in the order of their columns. Precondition: row.mine.meta.
-std::string remarks(const Comparison& row, const MsprobeColumns& columns, bool is_scalar);
+std::string remarks(const Comparison& row, const MsprobeColumns& columns, Generation generation,
+                    bool is_scalar);
 
 }  // namespace assay

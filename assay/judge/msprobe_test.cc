@@ -208,6 +208,21 @@ TEST(MsprobeTensors, PairedByOtherNames) {
   EXPECT_EQ(tensor({}, g2, fuzzy()).reason, "");
 }
 
+// The words stay; a second framework has APIs of its own.
+TEST(MsprobeTensors, WithoutCounterpartAreNoFailureAcrossFrameworks) {
+  for (const Content content : {Content::data, Content::statistics, Content::checksums}) {
+    Head head = test_head(content, g2);
+    const TestRow row = {.matched = false, .status = Status::only_mine};
+    const Verdict same = judge_rows(g2, content, {row}, {}, &head)[0];
+    head.cross_framework = true;
+    const Verdict other = judge_rows(g2, content, {row}, {}, &head)[0];
+    EXPECT_EQ(same.level, Level::fail);
+    EXPECT_EQ(other.level, Level::ignored);
+    EXPECT_EQ(same.word, other.word);
+    EXPECT_EQ(same.reason, other.reason);
+  }
+}
+
 // ----- statistics
 
 Verdict statistics(TestRow row, Generation generation = g2) {

@@ -23,7 +23,7 @@ KeyGroups::KeyGroups(std::span<const std::string_view> keys)
     const uint64_t hash = std::hash<std::string_view>()(keys[i]);
     Slot& slot = slots_[slot_of(keys[i], hash)];
     if (slot.group == kNoGroup) {
-      slot = {hash, static_cast<uint32_t>(key_of_.size())};
+      slot = {static_cast<uint32_t>(hash >> 32), static_cast<uint32_t>(key_of_.size())};
       key_of_.push_back(keys[i]);
       sizes.push_back(0);
     }
@@ -41,8 +41,9 @@ KeyGroups::KeyGroups(std::span<const std::string_view> keys)
 // The slot of the key, or the empty one where it would go.
 size_t KeyGroups::slot_of(std::string_view key, uint64_t hash) const {
   const size_t mask = slots_.size() - 1;
+  const auto upper = static_cast<uint32_t>(hash >> 32);
   size_t at = hash & mask;
-  while (slots_[at].group != kNoGroup && (slots_[at].hash != hash || key_of_[slots_[at].group] != key))
+  while (slots_[at].group != kNoGroup && (slots_[at].hash != upper || key_of_[slots_[at].group] != key))
     at = (at + 1) & mask;
   return at;
 }

@@ -34,7 +34,7 @@ class KeyGroups {
   // A table of our own: dumps have millions of keys, and a node per key costs a cache miss more at every
   // look.
   struct Slot {
-    uint64_t hash = 0;
+    uint32_t hash = 0;  // the upper half; the lower one is the place
     uint32_t group = kNoGroup;
   };
   static constexpr uint32_t kNoGroup = static_cast<uint32_t>(-1);

@@ -13,23 +13,23 @@ namespace {
 
 // Repeated names multiply where every one is joined with every one; a dump that repeats one name a million
 // times must not ask for a million million pairs.
-using Partners = std::vector<std::span<const uint32_t>>;  // by position in mine
+class PairLimit {
+ public:
+  explicit PairLimit(const PairingBuilder& builder)
+      : limit_(1'000'000 + 8 * (builder.size(Side::mine) + builder.size(Side::golden))) {}
 
-Result<Partners> find_partners(const PairingBuilder& builder, const Keys& keys, const KeyGroups& groups) {
-  const size_t limit = 1'000'000 + 8 * (builder.size(Side::mine) + builder.size(Side::golden));
-  size_t pairs = 0;
-  Partners partners;
-  partners.reserve(keys.key.size());
-  for (const std::string_view key : keys.key) {
-    partners.push_back(groups.find(key));
-    pairs += partners.back().size();
-    if (pairs > limit)
-      return fail(ErrorKind::limit,
-                  "names repeat so often that there would be more than {} pairs; '{}' is {} times in golden",
-                  limit, printable(key), partners.back().size());
+  Result<void> add(std::string_view key, size_t partners) {
+    pairs_ += partners;
+    if (pairs_ <= limit_) return {};
+    return fail(ErrorKind::limit,
+                "names repeat so often that there would be more than {} pairs; '{}' is {} times in golden",
+                limit_, printable(key), partners);
   }
-  return partners;
-}
+
+ private:
+  const size_t limit_;
+  size_t pairs_ = 0;
+};
 
 void join_in_order(PairingBuilder& builder, const Keys& keys, const KeyGroups& groups, bool mapped) {
   // Two names that are mapped to one are meant to share it; the same name twice is not.
@@ -45,12 +45,15 @@ void join_in_order(PairingBuilder& builder, const Keys& keys, const KeyGroups& g
   }
 }
 
-void join_all_that_fit(PairingBuilder& builder, const Keys& keys, const Partners& partners, Join join,
-                       const CompatibleTypes& compatible) {
+Result<void> join_all_that_fit(PairingBuilder& builder, const Keys& keys, const KeyGroups& groups, Join join,
+                               const CompatibleTypes& compatible) {
+  PairLimit limit(builder);
   for (size_t m = 0; m < keys.key.size(); ++m) {
     const Item& item = builder.item(Side::mine, m);
     Why reason = Why::nothing_fits;
-    for (const uint32_t g : partners[m]) {
+    const auto partners = groups.find(keys.key[m]);
+    ASSAY_TRY_DO(limit.add(keys.key[m], partners.size()));
+    for (const uint32_t g : partners) {
       const Item& other = builder.item(Side::golden, g);
       if (join == Join::same_shape && stated_shape(item) != stated_shape(other)) {
         if (reason == Why::nothing_fits) reason = Why::other_shape;
@@ -62,6 +65,7 @@ void join_all_that_fit(PairingBuilder& builder, const Keys& keys, const Partners
     }
     builder.explain(m, reason);
   }
+  return {};
 }
 
 void move_leftovers_last(Pairing& pairing) {
@@ -111,16 +115,19 @@ Result<Pairing> match_keys(const Indexed& frames, PairingBuilder& builder, Keys&
     golden_keys.push_back(builder.name(Side::golden, g));
   if (options.renumber_backward) renumber_backward(builder, keys, golden_keys);
 
-  const KeyGroups groups(golden_keys);
   const Join join = mapped ? options.mapped_join : options.join;
+  builder.expect(keys.key.size());
+  auto groups = std::make_optional<const KeyGroups>(golden_keys);
   if (join == Join::in_order) {
-    join_in_order(builder, keys, groups, mapped);
+    join_in_order(builder, keys, *groups, mapped);
   } else {
-    ASSAY_TRY(const Partners partners, find_partners(builder, keys, groups));
-    join_all_that_fit(builder, keys, partners, join, CompatibleTypes(frames, options));
+    ASSAY_TRY_DO(join_all_that_fit(builder, keys, *groups, join, CompatibleTypes(frames, options)));
   }
   for (size_t m = 0; m < keys.key.size(); ++m)
     if (keys.key[m].empty()) builder.explain(m, keys.why[m]);
+  // Both are as large as the pairing that is made next, and are not needed any more.
+  groups.reset();
+  golden_keys = {};
   Pairing pairing = builder.finish();
   if (options.leftovers_last) move_leftovers_last(pairing);
   return pairing;

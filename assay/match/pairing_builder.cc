@@ -1,12 +1,17 @@
 #include "assay/match/pairing_builder.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace assay {
 namespace {
 
-constexpr size_t kNone = static_cast<size_t>(-1);
+constexpr uint32_t kNone = static_cast<uint32_t>(-1);
+
+size_t count_nodes(const std::vector<Frame>& frames) {
+  size_t count = 0;
+  for (const Frame& frame : frames) count += frame.nodes.size();
+  return count;
+}
 
 std::vector<ItemId> list_items(const std::vector<Frame>& frames) {
   size_t count = 0;
@@ -56,9 +61,9 @@ size_t PairingBuilder::end_of_node(Side side, size_t begin) const {
 }
 
 void PairingBuilder::join(size_t mine, size_t golden, Why why) {
-  links_.push_back(Link{mine, golden, why});
+  links_.push_back(Link{static_cast<uint32_t>(mine), static_cast<uint32_t>(golden), why});
   mine_is_joined_[mine] = true;
-  if (first_partner_[golden] == kNone) first_partner_[golden] = mine;
+  if (first_partner_[golden] == kNone) first_partner_[golden] = static_cast<uint32_t>(mine);
 }
 
 bool PairingBuilder::is_joined(Side side, size_t position) const {
@@ -76,10 +81,10 @@ PairingBuilder::Leftovers PairingBuilder::place_golden_leftovers() const {
       left.nodes.push_back({behind, begin});
     } else {
       for (size_t g = begin; g < first_joined; ++g)
-        left.items.push_back({2 * first_partner_[first_joined], g});
+        left.items.push_back({2 * size_t{first_partner_[first_joined]}, g});
       for (size_t g = first_joined; g < end; ++g) {
         if (first_partner_[g] != kNone)
-          behind = first_partner_[g] + 1;
+          behind = size_t{first_partner_[g]} + 1;
         else
           left.items.push_back({2 * (behind - 1) + 1, g});
       }
@@ -92,24 +97,22 @@ PairingBuilder::Leftovers PairingBuilder::place_golden_leftovers() const {
   return left;
 }
 
-// Indices into links_, sorted by mine; links of one item keep their order.
-std::vector<size_t> PairingBuilder::links_by_mine() const {
-  std::vector<size_t> order(links_.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  const auto by_mine = [&](size_t a, size_t b) { return links_[a].mine < links_[b].mine; };
-  if (!std::is_sorted(order.begin(), order.end(), by_mine))
-    std::stable_sort(order.begin(), order.end(), by_mine);
-  return order;
+// By mine; links of one item keep their order.
+void PairingBuilder::sort_links() {
+  const auto by_mine = [](const Link& a, const Link& b) { return a.mine < b.mine; };
+  if (!std::is_sorted(links_.begin(), links_.end(), by_mine))
+    std::stable_sort(links_.begin(), links_.end(), by_mine);
 }
 
-Pairing PairingBuilder::finish() const {
+Pairing PairingBuilder::finish() {
   const Leftovers left = place_golden_leftovers();
-  const std::vector<size_t> order = links_by_mine();
+  sort_links();
   auto next_item = left.items.begin();
   auto next_node = left.nodes.begin();
-  auto next_link = order.begin();
+  auto next_link = links_.begin();
 
   Pairing pairing;
+  pairing.nodes.reserve(count_nodes(frames_.mine) + left.nodes.size());
   const auto open_node = [&](const Node& node) -> PairedNode& {
     return pairing.nodes.emplace_back(PairedNode{node.name, std::ssize(pairing.nodes), node.stack});
   };
@@ -130,11 +133,12 @@ Pairing PairingBuilder::finish() const {
   for (size_t begin = 0; begin < mine_.size();) {
     const size_t end = end_of_node(Side::mine, begin);
     PairedNode& paired = open_node(node(Side::mine, begin));
+    paired.pairs.reserve(end - begin);
     for (size_t m = begin; m < end; ++m) {
       add_golden_items(paired, 2 * m);
       if (!mine_is_joined_[m]) paired.pairs.push_back(Pair{mine_[m], std::nullopt, why_alone_[m]});
-      for (; next_link != order.end() && links_[*next_link].mine == m; ++next_link)
-        paired.pairs.push_back(Pair{mine_[m], golden_[links_[*next_link].golden], links_[*next_link].why});
+      for (; next_link != links_.end() && next_link->mine == m; ++next_link)
+        paired.pairs.push_back(Pair{mine_[m], golden_[next_link->golden], next_link->why});
       add_golden_items(paired, 2 * m + 1);
     }
     add_golden_nodes(end);

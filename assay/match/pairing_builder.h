@@ -14,6 +14,7 @@ class PairingBuilder {
   // All items of a side in execution order; everything below takes positions in these lists.
   const std::vector<ItemId>& items(Side side) const { return side == Side::mine ? mine_ : golden_; }
   size_t size(Side side) const { return items(side).size(); }
+  const std::vector<Frame>& frames(Side side) const { return frames_.frames(side); }
   const Node& node(Side side, size_t position) const;
   const Item& item(Side side, size_t position) const;
   std::string_view name(Side side, size_t position) const { return item(side, position).name; }
@@ -22,6 +23,7 @@ class PairingBuilder {
 
   // An item may be joined several times; the pairs of an item of mine keep the order of the calls.
   void join(size_t mine, size_t golden, Why why);
+  void expect(size_t joins) { links_.reserve(joins); }
   bool is_joined(Side side, size_t position) const;
   size_t joined() const { return links_.size(); }
   // Why an item of mine stands alone, where "nothing fits" would not say enough.
@@ -30,23 +32,23 @@ class PairingBuilder {
   // What is left over becomes pairs with an empty side. An item that only golden has stands after the (first)
   // partner of the item before it; it belongs to the node of mine that the rest of its own node was joined
   // to, or to a node of its own.
-  Pairing finish() const;
+  Pairing finish();
 
  private:
-  struct Link {
-    size_t mine, golden;
+  struct Link {  // narrow: a dump of millions of items has millions of links
+    uint32_t mine, golden;
     Why why;
   };
   struct Leftovers;
   Leftovers place_golden_leftovers() const;
-  std::vector<size_t> links_by_mine() const;
+  void sort_links();
 
   const Indexed& frames_;
   std::vector<ItemId> mine_, golden_;
   std::vector<Link> links_;
   std::vector<Why> why_alone_;
   std::vector<bool> mine_is_joined_;
-  std::vector<size_t> first_partner_;  // of an item of golden; kNone: not joined
+  std::vector<uint32_t> first_partner_;  // of an item of golden; kNone: not joined
 };
 
 }  // namespace assay

@@ -7,29 +7,40 @@
 namespace assay {
 namespace {
 
+using Calls = std::unordered_map<std::string_view, int64_t>;  // by what stands before the call number
+
+void renumber_node(const Node& node, std::span<std::string_view> keys, Calls& calls, std::string& text,
+                   StringPool& pool) {
+  const auto call = find_call(node.name);
+  if (!call || !call->is_backward) return;
+  const size_t tail = node.name.size() - call->begin;
+  const bool number_first = node.name[call->begin + 1] != 'b';
+  if (keys.empty()) {  // an entry without rows is a call all the same
+    ++calls[node.name.substr(0, call->begin)];
+    return;
+  }
+  std::string number;
+  for (std::string_view& key : keys) {
+    const auto [entry, rest] = split_key(key, node.name);
+    if (entry.empty()) continue;
+    const std::string_view stem = entry.substr(0, entry.size() - tail);
+    if (number.empty()) number = std::to_string(calls[stem]++);
+    text.assign(stem).append(number_first ? "." + number + ".backward" : ".backward." + number).append(rest);
+    key = pool.keep(text);
+  }
+}
+
 void renumber_side(const PairingBuilder& builder, Side side, std::vector<std::string_view>& keys,
                    StringPool& pool) {
-  std::unordered_map<std::string_view, int64_t> calls;  // by what stands before the call number
+  Calls calls;
   std::string text;
-  for (size_t begin = 0, end = 0; begin < keys.size(); begin = end) {
-    end = builder.end_of_node(side, begin);
-    const std::string_view own = builder.node(side, begin).name;
-    const auto call = find_call(own);
-    if (!call || !call->is_backward) continue;
-    const size_t tail = own.size() - call->begin;
-    const bool number_first = own[call->begin + 1] != 'b';
-    std::string number;
-    for (size_t i = begin; i < end; ++i) {
-      const auto [entry, rest] = split_key(keys[i], own);
-      if (entry.empty()) continue;
-      const std::string_view stem = entry.substr(0, entry.size() - tail);
-      if (number.empty()) number = std::to_string(calls[stem]++);
-      text.assign(stem)
-          .append(number_first ? "." + number + ".backward" : ".backward." + number)
-          .append(rest);
-      keys[i] = pool.keep(text);
+  size_t begin = 0;
+  for (const Frame& frame : builder.frames(side))
+    for (const Node& node : frame.nodes) {
+      const size_t end = begin + node.items.size();
+      renumber_node(node, std::span(keys).subspan(begin, node.items.size()), calls, text, pool);
+      begin = end;
     }
-  }
 }
 
 }  // namespace

@@ -22,14 +22,14 @@ void difference(const Scalar& mine, const Scalar& golden, Value& diff, Value& pe
   if (std::isnan(d))
     percent = kNan;
   else if (*b != 0)
-    percent = std::abs(d / *b * 100);
+    percent = std::abs(d / *b * 100);  // of two infinities: NaN, though the difference is none
 }
 
 // ----- generation 3 of msprobe: classes of values, and words where there is no difference to compute
 enum class Kind : uint8_t { nan, plus_inf, minus_inf, number, device, other };
 
 Kind kind_of(const Scalar& scalar) {
-  if (const auto* text = std::get_if<std::string_view>(&scalar)) {
+  if (const auto text = scalar.text()) {
     for (const std::string_view device : {"npu", "cpu", "cuda"})
       if (text->find(device) != std::string_view::npos) return Kind::device;
   }
@@ -41,14 +41,14 @@ Kind kind_of(const Scalar& scalar) {
 }
 
 bool same_text(const Scalar& a, const Scalar& b) {
-  if (a.index() != b.index()) return false;
-  const auto *x = std::get_if<double>(&a), *y = std::get_if<double>(&b);
-  if (x != nullptr && std::isnan(*x) && std::isnan(*y)) return true;
+  const auto x = a.real(), y = b.real();
+  if (x && y) return std::isnan(*x) ? std::isnan(*y) : *x == *y && std::signbit(*x) == std::signbit(*y);
   return a == b;
 }
 
+bool is_missing(const Scalar& scalar) { return scalar.text() == "N/A"; }
+
 void difference_g3(const Scalar& mine, const Scalar& golden, Value& diff, Value& percent) {
-  constexpr double kInf = std::numeric_limits<double>::infinity();
   if (same_text(mine, golden)) {
     diff = percent = int64_t{0};
     return;
@@ -59,15 +59,17 @@ void difference_g3(const Scalar& mine, const Scalar& golden, Value& diff, Value&
     percent = std::move(value);
   };
   const auto is_inf = [](Kind kind) { return kind == Kind::plus_inf || kind == Kind::minus_inf; };
-  if (m == Kind::device && g == Kind::device) return;
+  if ((m == Kind::device && g == Kind::device) || is_missing(mine) || is_missing(golden)) return;
   if (m == Kind::device || g == Kind::device || m == Kind::other || g == Kind::other)
     return both(std::string("Diff"));
   if (m == Kind::nan || g == Kind::nan) return both(kNan);
-  if (is_inf(m)) return both(m == Kind::plus_inf ? kInf : -kInf);
-  if (is_inf(g)) return both(g == Kind::plus_inf ? -kInf : kInf);
+  // Words: a percentage that overflows is a number to the rules, an infinity that stands for itself is not.
+  const auto infinity = [](bool positive) { return Value(std::string(positive ? "inf" : "-inf")); };
+  if (is_inf(m)) return both(infinity(m == Kind::plus_inf));
+  if (is_inf(g)) return both(infinity(g == Kind::minus_inf));
   const double n = *number_of(mine), b = *number_of(golden);
   diff = n - b;
-  percent = b == 0 ? Value(kInf) : Value(std::abs((n - b) / b * 100));
+  percent = b == 0 ? infinity(true) : Value(std::abs((n - b) / b * 100));
 }
 
 Stated measured(const Gathered& g, const SideSums& side) {

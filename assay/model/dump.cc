@@ -23,10 +23,35 @@ std::string_view StringPool::keep(std::string_view text) {
   return {place, text.size()};
 }
 
+bool operator==(const Scalar& a, const Scalar& b) {
+  if (a.kind_ != b.kind_) return false;
+  switch (a.kind_) {
+    case Scalar::Kind::absent:
+      return true;
+    case Scalar::Kind::boolean:
+      return a.held_.boolean == b.held_.boolean;
+    case Scalar::Kind::integer:
+      return a.held_.integer == b.held_.integer;
+    case Scalar::Kind::real:
+      return a.held_.real == b.held_.real;
+    case Scalar::Kind::text:
+      return *a.text() == *b.text();
+  }
+  return false;
+}
+
+Value to_value(const Scalar& scalar) {
+  if (const auto truth = scalar.boolean()) return *truth;
+  if (const auto whole = scalar.integer()) return *whole;
+  if (const auto real = scalar.real()) return *real;
+  if (const auto text = scalar.text()) return std::string(*text);
+  return {};
+}
+
 std::optional<double> number_of(const Scalar& scalar) {
-  if (const auto* real = std::get_if<double>(&scalar)) return *real;
-  if (const auto* whole = std::get_if<int64_t>(&scalar)) return static_cast<double>(*whole);
-  if (const auto* text = std::get_if<std::string_view>(&scalar)) return parse_double(*text);
+  if (const auto real = scalar.real()) return *real;
+  if (const auto whole = scalar.integer()) return static_cast<double>(*whole);
+  if (const auto text = scalar.text()) return parse_double(trim(*text));
   return std::nullopt;
 }
 

@@ -33,7 +33,6 @@ enum class Direction : uint8_t { none, input, output, parameter, parameter_gradi
 struct Port {
   Direction direction = Direction::none;
   int index = 0;
-  std::string_view name;  // parameter "weight"
 };
 
 struct TensorRef {
@@ -57,7 +56,7 @@ struct Item {
   const TensorMeta* meta = nullptr;  // null where it is not known before the file is opened
   std::optional<TensorRef> data;
   const Stated* stated = nullptr;
-  std::span<const Fact> facts;
+  const std::vector<Fact>* facts = nullptr;
   std::string_view trouble;  // why there is no data, when indexing already found out
 };
 

@@ -4,8 +4,13 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+#include <limits>
+
 namespace assay {
 namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 bool same_shape(const Comparison& row, Generation generation) {
   if (!row.mine.meta || !row.golden.meta) return true;
@@ -36,6 +41,8 @@ MsprobeColumns::MsprobeColumns(const Head& head, Generation generation) {
   mine_norm = find("mine_norm");
   golden_norm = find("golden_norm");
   kind_mismatch = find("nonfinite_kind_mismatch");
+  worst_mine = find("worst_mine");
+  worst_golden = find("worst_golden");
   const bool g3 = generation == Generation::g3;
   max_diff = find(g3 ? "max_diff_g3" : "max_diff");
   max_diff_pct = find(g3 ? "max_diff_pct_g3" : "max_diff_pct");
@@ -61,6 +68,28 @@ std::string_view requires_grad(const SideFacts& side) {
 }
 
 bool grad_consistent(const Comparison& row) { return requires_grad(row.mine) == requires_grad(row.golden); }
+
+std::string_view printed_checksum(const SideFacts& side) {
+  const Stated& stated = stated_of(side);
+  if (!stated.checksum.empty()) return stated.checksum;
+  // A tensor without one has the CRC-32 of nothing.
+  return side.item != nullptr && stated.dtype != "None" ? "00000000" : "N/A";
+}
+
+double scalar_max_abs(const Comparison& row, const MsprobeColumns& columns) {
+  if (const auto measured = metric(row, columns.max_abs)) return *measured;
+  const auto mine = metric(row, columns.worst_mine), golden = metric(row, columns.worst_golden);
+  return mine && golden ? std::abs(*mine - *golden) : kNan;
+}
+
+double scalar_max_rel(const Comparison& row, const MsprobeColumns& columns, Generation generation) {
+  // Generation 3 measures a single element like this itself.
+  if (metric(row, columns.max_abs) || generation == Generation::g3)
+    return metric(row, columns.max_rel).value_or(kNan);
+  const auto mine = metric(row, columns.worst_mine), golden = metric(row, columns.worst_golden);
+  if (!mine || !golden) return kNan;
+  return *golden == 0 ? std::abs(*mine) : std::abs((*mine - *golden) / *golden);
+}
 
 bool is_shown(const Comparison& row, Generation generation) {
   if (row.mine.item == nullptr) return false;

@@ -11,7 +11,7 @@ enum class Generation : uint8_t { g1, g2, g3 };
 struct MsprobeColumns {
   MsprobeColumns(const Head& head, Generation generation);
   int cosine, l2, max_abs, max_rel, ratio_1e3, ratio_5e3;
-  int mine_norm, golden_norm, kind_mismatch;
+  int mine_norm, golden_norm, kind_mismatch, worst_mine, worst_golden;
   int max_diff, max_diff_pct, norm_diff_pct;  // the first of four: max, min, mean, norm
 };
 
@@ -20,6 +20,7 @@ std::optional<double> metric(const Comparison& row, int column);  // nothing whe
 const Stated& stated_of(const SideFacts& side);         // an empty one where there is none
 std::string_view requires_grad(const SideFacts& side);  // "N/A" where it is not said
 bool grad_consistent(const Comparison& row);
+std::string_view printed_checksum(const SideFacts& side);  // "N/A" where there is nothing to have one
 
 // The rows that the tables have: those of mine; generation 1 knows no parameters.
 bool is_shown(const Comparison& row, Generation generation);
@@ -36,6 +37,11 @@ enum class TensorCase : uint8_t {
   other_shape,
   other_nonfinite,
 };
+// The two maxima that a 0-d tensor has, of which one side may be NaN or infinite: NaN where there is no
+// error.
+double scalar_max_abs(const Comparison& row, const MsprobeColumns& columns);
+double scalar_max_rel(const Comparison& row, const MsprobeColumns& columns, Generation generation);
+
 // Cosine as the report prints it, which is what the thresholds look at too.
 double printed_cosine(double cosine, Generation generation);
 

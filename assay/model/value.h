@@ -1,6 +1,7 @@
 // What stands in a cell of a dump or of a report.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,19 +13,48 @@ namespace assay {
 using Value =
     std::variant<std::monostate, bool, int64_t, double, std::string>;  // absent, True, 3, 0.1, "N/A"
 
-// The same for the index of a dump, which has millions of them: the text lies in the pool of a frame.
-using Scalar = std::variant<std::monostate, bool, int64_t, double, std::string_view>;
+// The same for the index of a dump, which has millions of them: 16 bytes, the text in the pool of a frame.
+class Scalar {
+ public:
+  Scalar() = default;
+  Scalar(bool value) : kind_(Kind::boolean) { held_.boolean = value; }
+  Scalar(double value) : kind_(Kind::real) { held_.real = value; }
+  Scalar(std::string_view text) : kind_(Kind::text), size_(static_cast<uint32_t>(text.size())) {
+    held_.text = text.data();
+  }
+  Scalar(const char* text) : Scalar(std::string_view(text)) {}
+  template <std::signed_integral T>
+  Scalar(T value) : kind_(Kind::integer) {
+    held_.integer = value;
+  }
 
-inline Value to_value(const Scalar& scalar) {
-  return std::visit(
-      [](const auto& held) -> Value {
-        if constexpr (std::is_same_v<std::decay_t<decltype(held)>, std::string_view>)
-          return std::string(held);
-        else
-          return held;
-      },
-      scalar);
-}
+  bool is_absent() const { return kind_ == Kind::absent; }
+  std::optional<bool> boolean() const { return get(Kind::boolean, held_.boolean); }
+  std::optional<int64_t> integer() const { return get(Kind::integer, held_.integer); }
+  std::optional<double> real() const { return get(Kind::real, held_.real); }
+  std::optional<std::string_view> text() const {
+    return get(Kind::text, std::string_view(held_.text, size_));
+  }
+  bool same_kind(const Scalar& other) const { return kind_ == other.kind_; }
+  friend bool operator==(const Scalar& a, const Scalar& b);  // of the same kind and value
+
+ private:
+  enum class Kind : uint8_t { absent, boolean, integer, real, text };
+  template <class T>
+  std::optional<T> get(Kind kind, T value) const {
+    return kind_ == kind ? std::optional<T>(value) : std::nullopt;
+  }
+  Kind kind_ = Kind::absent;
+  uint32_t size_ = 0;
+  union {
+    bool boolean;
+    int64_t integer;
+    double real;
+    const char* text;
+  } held_ = {.integer = 0};
+};
+
+Value to_value(const Scalar& scalar);
 
 // A number, or the text of one; True, None and other texts are none.
 std::optional<double> number_of(const Scalar& scalar);

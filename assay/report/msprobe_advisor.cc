@@ -64,7 +64,7 @@ class Advisor : public Sink {
     return {};
   }
 
-  Result<void> end(const Summary&) override {
+  Result<void> end(const Summary& summary) override {
     log::info("Start analyzing the comparison result: {}", head_.content == Content::data         ? "all"
                                                            : head_.content == Content::statistics ? "summary"
                                                                                                   : "md5");
@@ -86,10 +86,13 @@ class Advisor : public Sink {
       log::info("{}", line);
       text += line + '\n';
     }
+    if (const auto& origin = summary.first_origin)
+      log::info("First node whose inputs reach accuracy and whose output does not: {}{}{}", origin->node,
+                origin->called_at.empty() ? "" : ", called at ", origin->called_at);
     const std::string name =
         fmt::format("advisor{}_{}.txt", msprobe_suffix(head_, files_.per_rank), local_stamp(head_.now));
     ASSAY_TRY_DO(make_folder(files_.folder, 0750));
-    ASSAY_TRY(FileWriter file, FileWriter::create(files_.folder / name, IfExists::replace, 0640));
+    ASSAY_TRY(FileWriter file, FileWriter::create(files_.folder / name, IfExists::number, 0640));
     ASSAY_TRY_DO(file.append(text));
     file_.emplace(std::move(file));
     return {};

@@ -21,6 +21,8 @@ struct MsprobeLog {
   std::string_view suffix = ".xlsx";
 };
 std::unique_ptr<Sink> msprobe_log(const MsprobeLog& options);
+// "Compare rank: 0 step: 3 finish." with the table of the section.
+std::unique_ptr<Sink> msprobe_kernel_log();
 // data_mapping_{time}.yaml: which item of mine was paired with which of golden.
 std::unique_ptr<Sink> msprobe_mapping(const MsprobeFiles& files);
 // -da: compare_result_rank{N}_{time}.json per rank, and diff_analyze_{time}.json with the first operator per

@@ -90,8 +90,8 @@ void append_lines(std::string& out, std::span<const std::string_view> lines, std
 }
 
 std::string_view fact(const SideFacts& side, std::string_view key) {
-  if (side.item != nullptr)
-    for (const Fact& each : side.item->facts)
+  if (side.item != nullptr && side.item->facts != nullptr)
+    for (const Fact& each : *side.item->facts)
       if (each.key == key)
         if (const auto* text = std::get_if<std::string>(&each.value)) return *text;
   return "None";

@@ -47,8 +47,6 @@ class RowLog : public Sink {
     return {};
   }
 
-  Result<void> announce(const Summary&, std::span<const fs::path>) override { return {}; }
-
  private:
   static constexpr std::string_view kMetrics[] = {"Cosine",
                                                   "EucDist",
@@ -84,7 +82,28 @@ class RowLog : public Sink {
   std::vector<Column> metrics_;
 };
 
+class KernelLog : public Sink {
+ public:
+  Result<void> begin(const Head& head) override {
+    at_ = head.at;
+    return {};
+  }
+  std::string render(std::string_view, std::span<const NodeResult>) const override { return {}; }
+  Result<void> write(std::string_view, std::span<const NodeResult>, std::string&&) override { return {}; }
+  Result<void> end(const Summary&) override { return {}; }
+  Result<void> announce(const Summary&, std::span<const fs::path> files) override {
+    for (const fs::path& file : files)
+      log::info("Compare rank: {} step: {} finish. Compare result: {}.", at_.rank, at_.step, display(file));
+    return {};
+  }
+
+ private:
+  At at_;
+};
+
 }  // namespace
+
+std::unique_ptr<Sink> msprobe_kernel_log() { return std::make_unique<KernelLog>(); }
 
 std::unique_ptr<Sink> msprobe_log(const MsprobeLog& options) { return std::make_unique<RowLog>(options); }
 

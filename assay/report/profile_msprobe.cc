@@ -16,12 +16,12 @@ Value text(std::string_view words) { return std::string(words); }
 bool matched(const RowView& v) { return v.row.golden.item != nullptr; }
 
 // A statistic as a cell: NaN is a word, None too.
-Value statistic(const Scalar& scalar, Generation generation) {
-  if (std::holds_alternative<std::monostate>(scalar))
-    return text(generation == Generation::g1 ? kMissing : "None");
-  if (const auto* truth = std::get_if<bool>(&scalar)) return text(*truth ? "True" : "False");
-  if (const auto* number = std::get_if<double>(&scalar); number != nullptr && std::isnan(*number))
-    return text("Nan");
+Value statistic(const Scalar& scalar, Generation generation, bool as_real) {
+  if (scalar.is_absent()) return text(generation == Generation::g1 ? kMissing : "None");
+  if (const auto truth = scalar.boolean()) return text(*truth ? "True" : "False");
+  if (const auto number = scalar.real(); number && std::isnan(*number)) return text("Nan");
+  if (const auto words = scalar.text(); words && to_lower(*words) == "nan") return text("Nan");
+  if (const auto whole = scalar.integer(); whole && as_real) return static_cast<double>(*whole);
   return to_value(scalar);
 }
 
@@ -63,10 +63,15 @@ class TensorCell {
     if (is_scalar && what_ != What::maximum)
       return text(generation_ == Generation::g1 && what_ == What::ratio ? "Nan" : "unsupported");
     if (what_ == What::cosine && row.mine.meta->shape.count() == 1) return text("unsupported");
+    if (is_scalar) {
+      const bool is_relative = column_ == columns_.max_rel;
+      const double largest =
+          is_relative ? scalar_max_rel(row, columns_, generation_) : scalar_max_abs(row, columns_);
+      return std::isnan(largest) ? text("Nan") : Value(rounded(largest, 12));
+    }
     const auto value = metric(row, column_);
     // Nothing but NaN and infinities in the same places counts as zeros; one that stands alone does not.
-    if (!value)
-      return is_scalar ? text("Nan") : Value(what_ == What::cosine || what_ == What::ratio ? 1.0 : 0.0);
+    if (!value) return what_ == What::cosine || what_ == What::ratio ? 1.0 : 0.0;
     if (std::isnan(*value)) return text("Nan");
     if (what_ == What::distance) return *value;
     return what_ == What::cosine ? printed_cosine(*value, generation_) : rounded(*value, 12);
@@ -108,8 +113,9 @@ Value difference_cell(const RowView& v, int column) {
 Value percent_cell(const RowView& v, int column, int difference, Generation generation) {
   Value value = matched(v) ? metric_value(v, column) : Value();
   if (const auto* number = std::get_if<double>(&value)) {
-    if (std::isnan(*number)) return text("Nan");
-    if (generation == Generation::g3 && std::isinf(*number)) return text(*number > 0 ? "inf" : "-inf");
+    const Value apart = metric_value(v, difference);
+    const auto* const distance = std::get_if<double>(&apart);
+    if (std::isnan(*number) && (distance == nullptr || std::isnan(*distance))) return text("Nan");
     return value;
   }
   if (!std::holds_alternative<std::monostate>(value)) return value;
@@ -137,33 +143,26 @@ void add_differences(std::vector<Column>& out, const Head& head, Generation gene
                    ColumnKind::written, "%"});
 }
 
-void add_statistics(std::vector<Column>& out, Generation generation) {
+void add_statistics(std::vector<Column>& out, Generation generation, const RealColumns& reals) {
   struct Named {
     std::string_view name;
     Scalar Stated::*member;
   };
   constexpr Named kNames[] = {
       {"max", &Stated::max}, {"min", &Stated::min}, {"mean", &Stated::mean}, {"l2norm", &Stated::norm}};
-  for (const Named& named : kNames)
-    out.push_back({fmt::format("NPU {}", named.name),
-                   [member = named.member, generation](const RowView& v) {
-                     return statistic(stated_of(v.row.mine).*member, generation);
+  for (size_t i = 0; i < 4; ++i)
+    out.push_back({fmt::format("NPU {}", kNames[i].name),
+                   [member = kNames[i].member, generation, as_real = reals[i]](const RowView& v) {
+                     return statistic(stated_of(v.row.mine).*member, generation, as_real);
                    },
                    ColumnKind::number});
-  for (const Named& named : kNames)
-    out.push_back({fmt::format("Bench {}", named.name),
-                   [member = named.member, generation](const RowView& v) {
-                     return matched(v) ? statistic(stated_of(v.row.golden).*member, generation)
+  for (size_t i = 0; i < 4; ++i)
+    out.push_back({fmt::format("Bench {}", kNames[i].name),
+                   [member = kNames[i].member, generation, as_real = reals[4 + i]](const RowView& v) {
+                     return matched(v) ? statistic(stated_of(v.row.golden).*member, generation, as_real)
                                        : text(kMissing);
                    },
                    ColumnKind::number});
-}
-
-Value checksum(const RowView& v, const SideFacts& side, bool is_golden) {
-  if (is_golden && !matched(v)) return text(kMissing);
-  const Stated& stated = stated_of(side);
-  if (!stated.checksum.empty()) return text(stated.checksum);
-  return text(side.meta ? "00000000" : kMissing);  // the CRC-32 of nothing, for a tensor without one
 }
 
 // The lines as Python prints a list of them.
@@ -209,14 +208,14 @@ std::vector<Column> columns(const Head& head, const MsprobeStyle& style) {
   add_names(out, generation);
   const bool is_data = head.content == Content::data;
   if (head.content == Content::checksums) {
-    out.push_back({"NPU MD5", [](const RowView& v) { return checksum(v, v.row.mine, false); }});
-    out.push_back({"BENCH MD5", [](const RowView& v) { return checksum(v, v.row.golden, true); }});
+    out.push_back(text_column("NPU MD5", [](const RowView& v) { return printed_checksum(v.row.mine); }));
+    out.push_back(text_column("BENCH MD5", [](const RowView& v) { return printed_checksum(v.row.golden); }));
   } else {
     if (is_data)
       add_tensor_metrics(out, head, generation);
     else
       add_differences(out, head, generation);
-    add_statistics(out, generation);
+    add_statistics(out, generation, style.real_columns ? *style.real_columns : RealColumns{});
   }
   if (generation != Generation::g1)
     out.push_back({"Requires_grad Consistent", [](const RowView& v) { return grad_consistent(v.row); }});

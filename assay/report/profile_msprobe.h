@@ -4,14 +4,22 @@
 #include "assay/model/msprobe_row.h"
 #include "assay/report/report.h"
 
+#include <array>
+#include <memory>
+
 namespace assay {
+
+// Which of the eight columns of statistics (max, min, mean, l2norm of mine, then of golden) hold nothing but
+// numbers and at least one that is not whole: generation 3 then writes all of them with a point.
+using RealColumns = std::array<bool, 8>;
 
 struct MsprobeStyle {
   Generation generation = Generation::g2;
   enum class Stack : uint8_t { hidden, shown, if_found } stack = Stack::hidden;  // the column NPU_Stack_Info
-  bool coloured = false;     // -hl: plain sheets whose rows have colours
-  bool per_rank = false;     // one file per rank: "_rank3"
-  bool mapped_only = false;  // only rows that a mapping file names and pairs
+  bool coloured = false;                                 // -hl: plain sheets whose rows have colours
+  bool per_rank = false;                                 // one file per rank: "_rank3"
+  std::shared_ptr<const RealColumns> real_columns = {};  // of the section that comes next
+  bool mapped_only = false;                              // only rows that a mapping file names and pairs
 };
 Profile msprobe_profile(const MsprobeStyle& style);
 // Of kernel dumps; needs SideFacts::measured.

@@ -156,7 +156,8 @@ std::string percentage(const Comparison& row, Scalar Stated::*which) {
 
 Value csv_file(const SideFacts& side) {
   if (side.item == nullptr) return {};
-  for (const Fact& fact : side.item->facts)
+  if (side.item->facts == nullptr) return {};
+  for (const Fact& fact : *side.item->facts)
     if (const auto* path = std::get_if<std::string>(&fact.value); path != nullptr && fact.key == "csv_file")
       return whole_path(*path);
   return {};

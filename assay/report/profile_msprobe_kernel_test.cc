@@ -117,7 +117,7 @@ struct StatedSide {
     facts.push_back({"csv_file", std::move(csv)});
     item.name = "op.1.output.0#1";
     item.stated = &stated;
-    item.facts = facts;
+    item.facts = &facts;
   }
   SideFacts side() const { return {item.name, std::nullopt, {}, &item}; }
   Stated stated;

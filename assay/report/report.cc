@@ -2,6 +2,8 @@
 
 #include "assay/support/json_tape.h"
 
+#include <fmt/format.h>
+
 namespace assay {
 
 Column text_column(std::string title, std::string_view (*text)(const RowView&)) {
@@ -14,13 +16,13 @@ Column text_column(std::string title, std::string_view (*text)(const RowView&)) 
 
 Value cell_value(const Column& column, const RowView& row) {
   Value value = column.cell(row);
-  if (const auto* number = std::get_if<double>(&value);
-      number != nullptr && column.kind == ColumnKind::written) {
-    std::string text;
-    append_python_float(text, *number);
-    return text.append(column.unit);
-  }
-  return value;
+  if (column.kind != ColumnKind::written) return value;
+  if (const auto* whole = std::get_if<int64_t>(&value)) return fmt::format("{}", *whole);
+  const auto* const number = std::get_if<double>(&value);
+  if (number == nullptr) return value;
+  std::string text;
+  append_python_float(text, *number);
+  return text.append(column.unit);
 }
 
 Result<void> ReportSet::begin(const Head& head) {

@@ -89,6 +89,7 @@ void TerminalReport::begin(const Head& head) {
   head_ = head;
   rel_l2_ = find_column(head, "rel_l2");
   max_abs_ = find_column(head, "max_abs");
+  norm_pct_ = find_column(head, "norm_diff_pct");
   mismatch_ = find_column(head, "nonfinite_mismatch");
   const auto add = [&](const std::string& column) {
     if (find_column(head, column) >= 0 &&
@@ -112,7 +113,7 @@ void TerminalReport::begin(const Head& head) {
 // NaN against a number is as far apart as can be.
 double TerminalReport::distance_of(const Comparison& row) const {
   if (number_of(metric_of(row.metrics, mismatch_)).value_or(0) > 0) return kInfinity;
-  for (const int column : {rel_l2_, max_abs_})
+  for (const int column : {rel_l2_, max_abs_, norm_pct_})
     if (const auto number = number_of(metric_of(row.metrics, column)))
       return std::isnan(*number) ? kInfinity : *number;
   return 0;
@@ -215,14 +216,6 @@ std::string TerminalReport::metric_list(const std::vector<Value>& metrics) const
   return out;
 }
 
-// "File x.py, line 3, in forward, \n y = f(x)" without its break.
-std::string TerminalReport::one_line(std::string_view text) {
-  std::string out;
-  for (const std::string_view part : split(text, '\n'))
-    if (!trim(part).empty()) out += (out.empty() ? "" : " ") + std::string(trim(part));
-  return out;
-}
-
 std::string TerminalReport::divergence(const Place& place) const {
   const Comparison& row = place.row;  // its names are gone; those of the place are not
   std::string out = "First divergence: ";
@@ -254,7 +247,7 @@ std::string TerminalReport::origin(const Place& place) const {
   if (!place.section.empty()) out += fmt::format("[{}] ", shown(place.section));
   out += fmt::format("{}: its inputs pass, its output {} does not\n", shown(place.node),
                      shown(place.mine.empty() ? place.golden : place.mine));
-  if (!place.called_at.empty()) out += fmt::format("  called at {}\n", shown(one_line(place.called_at)));
+  if (!place.called_at.empty()) out += fmt::format("  called at {}\n", shown(place.called_at));
   return out;
 }
 

@@ -33,13 +33,12 @@ class TerminalReport {
   std::string verdict_sentence(const Summary& summary) const;
   std::string divergence(const Place& place) const;
   std::string origin(const Place& place) const;
-  static std::string one_line(std::string_view text);
   std::string worst_table() const;
   std::string metric_list(const std::vector<Value>& metrics) const;
 
   Head head_;
   std::vector<std::string> columns_;  // metrics worth showing, the most telling first
-  int rel_l2_ = -1, max_abs_ = -1, mismatch_ = -1;
+  int rel_l2_ = -1, max_abs_ = -1, norm_pct_ = -1, mismatch_ = -1;
   int64_t bad_rows_ = 0;  // those that did not pass, ignored ones apart
   int64_t differ_ = 0, lonely_ = 0, misshapen_ = 0, other_failed_ = 0, errors_ = 0;
   std::vector<Kept> worst_;  // sorted; at most kShownRows

@@ -58,7 +58,8 @@ void append_sixteen_digits(std::string& out, double number, XlsxStyle style) {
 void append_python_cell(std::string& out, const Value& value, XlsxStyle style, Print print) {
   const bool as_text = print == Print::python_as_text;
   if (const auto* text = std::get_if<std::string>(&value)) {
-    append_text_cell(out, *text, style, Breaks::kept);
+    const bool is_infinity = as_text && (*text == "inf" || *text == "-inf" || *text == "nan");
+    append_text_cell(out, is_infinity ? *text + '\t' : *text, style, Breaks::kept);
   } else if (const auto* number = std::get_if<double>(&value)) {
     if (std::isfinite(*number))
       append_sixteen_digits(out, *number, style);

@@ -209,7 +209,12 @@ Result<void> inspect_path(const fs::path& path, const InspectRequest& request, I
     for (const std::string& warning : frame->warnings) log::warn("{}", warning);
     found.files += std::ssize(frame->files);
     for (const FileEntry& file : frame->files) found.bytes += file.size;
-    for (const Node& node : frame->nodes) found.tensors += std::ssize(node.items);
+    for (const Node& node : frame->nodes) {
+      found.tensors += std::ssize(node.items);
+      for (const Item& item : node.items)  // files that were not looked at yet have no size
+        if (item.data && item.meta != nullptr && frame->files[static_cast<size_t>(item.data->file)].size == 0)
+          found.bytes += item.meta->byte_size();
+    }
     frames.push_back(std::move(*frame));
   }
   ASSAY_TRY_DO(sink.open(found));

@@ -69,9 +69,9 @@ class TextSink : public InspectSink {
     else
       out += "    no data, only a description\n";
     if (tensor.item->stated != nullptr) out += stated(*tensor.item->stated);
-    if (!tensor.item->facts.empty()) {
+    if (tensor.item->facts != nullptr) {
       out += "   ";
-      for (const Fact& fact : tensor.item->facts)
+      for (const Fact& fact : *tensor.item->facts)
         out += fmt::format(" {}={}", printable(fact.key), value_text(fact.value));
       out += '\n';
     }
@@ -136,10 +136,10 @@ class JsonSink : public InspectSink {
       }
       if (tensor.measured) measured(json, tensor);
       if (tensor.item->stated != nullptr) stated(json, *tensor.item->stated);
-      if (!tensor.item->facts.empty()) {
+      if (tensor.item->facts != nullptr) {
         json.Key("facts");
         json.StartObject();
-        for (const Fact& fact : tensor.item->facts) value(json, printable(fact.key), fact.value);
+        for (const Fact& fact : *tensor.item->facts) value(json, printable(fact.key), fact.value);
         json.EndObject();
       }
       if (!tensor.values.empty()) member(json, "values", tensor.values);

@@ -337,7 +337,8 @@ Result<void> read_json_members(const File& file, std::string_view descend, int64
     return fail(ErrorKind::limit, "{}: the entry '{}' takes more than {}", file.name(),
                 printable(handler.key()), format_size(memory));
   const auto where = static_cast<int64_t>(reader.GetErrorOffset());
-  if (where >= file.size())
+  const bool is_open = reader.GetParseErrorCode() == rapidjson::kParseErrorStringMissQuotationMark;
+  if (where + 2 >= file.size() || is_open)
     return fail(ErrorKind::bad_format,
                 "{}: ends in the middle of its JSON text; was it cut off, or is it still being written?",
                 file.name());
