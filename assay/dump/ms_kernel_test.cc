@@ -229,7 +229,8 @@ TEST_F(MsKernel, ReadsStatistics) {
   EXPECT_EQ(first.stated->data_name, "x.1.input.0");
   ASSERT_NE(first.meta, nullptr);
   EXPECT_EQ(first.meta->shape.text(), "[2, 3]");
-  ASSERT_THAT(first.facts, SizeIs(1));
+  ASSERT_NE(first.facts, nullptr);
+  ASSERT_THAT(*first.facts, SizeIs(1));
   EXPECT_EQ(first.facts->at(0).key, "csv_file");
   EXPECT_EQ(std::get<std::string>(first.facts->at(0).value),
             (root_ / "rank_0/Net/0/3/statistic.csv").native());

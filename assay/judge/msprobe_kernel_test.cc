@@ -99,7 +99,7 @@ TEST(MsprobeKernelTensors, ThatAreMissingOrBroken) {
   row = pair_of({}, tensor(DType::f32, {3}));
   row.status = Status::only_golden;
   expect_silent(judged(row), Level::fail, "Dump file is not ndarray.\n");
-  row = pair_of(tensor(DType::f32, {3}), {"x", std::nullopt, "b.npy", &kTensorItem});
+  row = pair_of(tensor(DType::f32, {3}), {"x", {}, "b.npy", &kTensorItem});
   row.status = Status::unreadable;
   expect_silent(judged(row), Level::error, "Dump file is not ndarray.\n");
   row = pair_of(tensor(DType::f32, {3}), tensor(DType::f32, {3}));
@@ -116,7 +116,7 @@ struct StatedSide {
     stated.shape = shape;
     item.stated = &stated;
   }
-  SideFacts facts() const { return {"op.1.output.0", std::nullopt, {}, &item}; }
+  SideFacts facts() const { return {"op.1.output.0", {}, {}, &item}; }
   Stated stated;
   Item item;
 };

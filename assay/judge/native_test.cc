@@ -179,7 +179,7 @@ TEST(NativeRules, OtherStatusesHaveTheirLevels) {
   EXPECT_THAT(judged(row, lenient).reason, StartsWith("only in golden"));
 
   row.status = Status::shape_mismatch;
-  row.golden.meta->shape.dims = {2, 2};
+  row.golden.meta = TensorMeta{DType::f32, Shape{{2, 2}}};
   EXPECT_EQ(judged(row, lenient).level, Level::fail);
   EXPECT_EQ(judged(row).reason, "shape [4] of mine, [2, 2] of golden");
 

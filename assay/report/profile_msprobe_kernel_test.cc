@@ -92,7 +92,7 @@ TEST(MsprobeKernelProfile, LeavesCellsWithoutNumbersEmpty) {
 
 TEST(MsprobeKernelProfile, HasWordsWhereAMetricIsNotDefined) {
   Comparison row = measured_row();
-  row.mine.meta->shape = row.golden.meta->shape = Shape{{1}};
+  row.mine.meta = row.golden.meta = TensorMeta{DType::f32, Shape{{1}}};
   row.metrics[3] = std::nan("");
   row.verdict.word = "None";
   const std::string text = table_of(Generation::g2, Content::data, row);
@@ -119,7 +119,7 @@ struct StatedSide {
     item.stated = &stated;
     item.facts = &facts;
   }
-  SideFacts side() const { return {item.name, std::nullopt, {}, &item}; }
+  SideFacts side() const { return {item.name, {}, {}, &item}; }
   Stated stated;
   std::vector<Fact> facts;
   Item item;

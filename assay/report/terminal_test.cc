@@ -154,7 +154,7 @@ TEST(TerminalReport, ToleratesAWorstIndexOutsideTheShape) {
   Comparison row = sample_row("x", Level::fail, 1, 1);
   row.metrics[2] = int64_t{6};
   EXPECT_NE(report_of({node_of("n", {row})}).find("worst element 6: mine 6"), std::string::npos);
-  row.mine.meta->shape.dims = {0, 3};
+  row.mine.meta = TensorMeta{DType::f32, Shape{{0, 3}}};
   EXPECT_NE(report_of({node_of("n", {row})}).find("worst element 6: mine 6"), std::string::npos);
 }
 

@@ -93,7 +93,9 @@ void log_matching(const Matched& matched, const Matcher& matcher) {
             golden_alone);
   if (joined == 0 && mine_alone > 0 && golden_alone > 0)
     log::warn(
-        "nothing of mine fits anything of golden by {}; docs/scenarios tells of other ways to pair them",
+        "nothing of mine fits anything of golden by {}; --match position pairs them in order, docs/scenarios "
+        "tells of "
+        "mappings",
         matcher.name);
 }
 
