@@ -72,7 +72,8 @@ int run(int argc, char** argv) {
   add_doctor(app, context, action);
   add_demo(app, context, action);
   app.footer(
-      "Examples:\n  assay compare mine.pt golden.npy\n  assay demo\n'assay COMMAND --help' tells more.");
+      "Examples:\n  assay compare mine.pt golden.npy\n  assay demo\n'assay COMMAND --help' tells more.\n"
+      "'assay msprobe ...' takes the command lines of msprobe (docs/scenarios/msprobe.md).");
   try {
     std::vector<std::string> arguments(argv + 1, argv + argc);
     settle_bare_flags(arguments);

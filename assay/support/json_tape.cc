@@ -8,6 +8,7 @@
 #include <rapidjson/memorystream.h>
 #include <rapidjson/reader.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -403,8 +404,9 @@ void append_python_float(std::string& out, double value) {
   char text[40];
   char* const end = fmt::format_to(text, FMT_COMPILE("{}"), value);
   out.append(text, end);
-  const std::string_view written(text, static_cast<size_t>(end - text));
-  if (written.find_first_of(".en") == std::string_view::npos) out += ".0";  // n: inf
+  const bool has_point =
+      std::any_of(text, end, [](char c) { return c == '.' || c == 'e' || c == 'n'; });  // n: inf
+  if (!has_point) out += ".0";
 }
 
 }  // namespace assay
