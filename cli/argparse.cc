@@ -10,6 +10,8 @@ namespace {
 using Takes = ForeignFlag::Takes;
 constexpr size_t kWidth = 78;  // of a terminal of 80 columns, as argparse has it
 
+const ForeignFlag kHelp = {{"-h", "--help"}, Takes::nothing, "show this help message and exit"};
+
 std::string metavar(const ForeignFlag& flag) {
   if (!flag.choices.empty()) {
     std::string out = "{";
@@ -83,7 +85,7 @@ std::string help(const ForeignCommand& command) {
       out += '\n' + std::string(kHelpColumn, ' ');
     append_wrapped(out, text, kHelpColumn);
   };
-  add("-h, --help", "show this help message and exit");
+  add("-h, --help", kHelp.help);
   for (const ForeignFlag& flag : command.flags) {
     std::string names;
     for (const std::string_view name : flag.names)
@@ -99,14 +101,13 @@ std::string all_names(const ForeignFlag& flag) {
   return out;
 }
 
+// As argparse decides it: digits, at most one point.
 bool is_negative_number(std::string_view text) {
-  return text.size() > 1 && text[0] == '-' &&
-         text.find_first_not_of("0123456789.", 1) == std::string_view::npos;
-}
-
-bool looks_like_flag(std::string_view text) {
-  return text.size() > 1 && text[0] == '-' && !is_negative_number(text) &&
-         text.find(' ') == std::string_view::npos;
+  if (text.size() < 2 || text[0] != '-') return false;
+  const std::string_view digits = text.substr(1);
+  const size_t point = digits.find('.');
+  return digits.find_first_not_of("0123456789.") == std::string_view::npos && digits.back() != '.' &&
+         (point == std::string_view::npos || digits.find('.', point + 1) == std::string_view::npos);
 }
 
 }  // namespace
@@ -134,9 +135,15 @@ struct ForeignParser {
     std::optional<std::string> value;  // behind = or glued on
   };
 
+  std::vector<const ForeignFlag*> flags() const {
+    std::vector<const ForeignFlag*> out = {&kHelp};
+    for (const ForeignFlag& flag : command.flags) out.push_back(&flag);
+    return out;
+  }
+
   const ForeignFlag* exact(std::string_view name) const {
-    for (const ForeignFlag& flag : command.flags)
-      if (std::find(flag.names.begin(), flag.names.end(), name) != flag.names.end()) return &flag;
+    for (const ForeignFlag* flag : flags())
+      if (std::find(flag->names.begin(), flag->names.end(), name) != flag->names.end()) return flag;
     return nullptr;
   }
 
@@ -148,33 +155,50 @@ struct ForeignParser {
     const std::optional<std::string> value =
         equals == std::string::npos ? std::nullopt : std::optional(argument.substr(equals + 1));
     const bool is_long = argument.starts_with("--");
-    for (const ForeignFlag& flag : command.flags)
-      for (const std::string_view each : flag.names) {
+    for (const ForeignFlag* flag : flags())
+      for (const std::string_view each : flag->names) {
         if (is_long ? each.starts_with(name) : each.starts_with(argument))
-          out.push_back({&flag, std::string(each), is_long ? value : std::nullopt});
+          out.push_back({flag, std::string(each), is_long ? value : std::nullopt});
         else if (!is_long && each.size() == 2 && argument.starts_with(each))
-          out.push_back({&flag, std::string(each), argument.substr(2)});
+          out.push_back({flag, std::string(each), argument.substr(2)});
       }
     return out;
   }
 
-  tl::expected<Found, ParseStop> find(const std::string& argument) const {
-    if (const ForeignFlag* flag = exact(argument)) return Found{flag, argument, std::nullopt};
+  enum class Word : uint8_t { value, flag, unknown };
+  struct Read {
+    Word word = Word::value;
+    Found found = {};
+  };
+
+  // What argparse takes a word for, whatever stands before it.
+  tl::expected<Read, ParseStop> read(const std::string& argument) const {
+    if (argument.size() < 2 || argument[0] != '-') return Read{};
+    if (const ForeignFlag* flag = exact(argument)) return Read{Word::flag, {flag, argument, std::nullopt}};
     if (const size_t equals = argument.find('='); equals != std::string::npos)
       if (const ForeignFlag* flag = exact(argument.substr(0, equals)))
-        return Found{flag, argument.substr(0, equals), argument.substr(equals + 1)};
+        return Read{Word::flag, {flag, argument.substr(0, equals), argument.substr(equals + 1)}};
     const std::vector<Found> found = candidates(argument);
     if (found.size() > 1) {
       std::string names;
       for (const Found& each : found) names += (names.empty() ? "" : ", ") + each.name;
       return error(fmt::format("ambiguous option: {} could match {}", argument, names));
     }
-    return found.empty() ? Found{} : found.front();
+    if (found.size() == 1) return Read{Word::flag, found.front()};
+    if (is_negative_number(argument) || argument.find(' ') != std::string::npos) return Read{};
+    return Read{Word::unknown, {}};
+  }
+
+  bool next_is_value() const {
+    if (next >= arguments.size()) return false;
+    const auto word = read(arguments[next]);
+    return word && word->word == Word::value;
   }
 
   tl::expected<void, ParseStop> take(Found found) {
     const ForeignFlag& flag = *found.flag;
     if (flag.takes == Takes::nothing) {
+      if (found.flag == &kHelp && !found.value) return tl::unexpected(ParseStop{help(command), 0});
       parsed.values_[flag.key()] = std::nullopt;
       if (!found.value) return {};
       // -sc is -s -c
@@ -187,7 +211,7 @@ struct ForeignParser {
           {other, "-" + found.value->substr(0, 1), rest.empty() ? std::nullopt : std::optional(rest)});
     }
     std::optional<std::string> value = std::move(found.value);
-    if (!value && next < arguments.size() && !looks_like_flag(arguments[next])) value = arguments[next++];
+    if (!value && next_is_value()) value = arguments[next++];
     if (!value && flag.takes == Takes::one)
       return error(fmt::format("argument {}: expected one argument", all_names(flag)));
     if (value && !flag.choices.empty() &&
@@ -205,18 +229,17 @@ struct ForeignParser {
   tl::expected<Parsed, ParseStop> run() {
     while (next < arguments.size()) {
       const std::string& argument = arguments[next++];
-      if (argument == "-h" || argument == "--help") return tl::unexpected(ParseStop{help(command), 0});
-      if (!looks_like_flag(argument)) {
+      if (argument == "--") {  // what follows is no flag, and nothing takes it
+        for (; next < arguments.size(); ++next) unknown.push_back(arguments[next]);
+        break;
+      }
+      auto word = read(argument);
+      if (!word) return tl::unexpected(word.error());
+      if (word->word != Word::flag) {
         unknown.push_back(argument);
         continue;
       }
-      auto found = find(argument);
-      if (!found) return tl::unexpected(found.error());
-      if (found->flag == nullptr) {
-        unknown.push_back(argument);
-        continue;
-      }
-      if (auto taken = take(std::move(*found)); !taken) return tl::unexpected(taken.error());
+      if (auto taken = take(std::move(word->found)); !taken) return tl::unexpected(taken.error());
     }
     std::string missing, extra;
     for (const ForeignFlag& flag : command.flags)

@@ -81,6 +81,7 @@ std::string_view python_class(const JsonTape& tape, size_t place) {
     case JsonKind::boolean:
       return "<class 'bool'>";
     case JsonKind::integer:
+    case JsonKind::big:
       return "<class 'int'>";
     case JsonKind::real:
       return "<class 'float'>";
@@ -143,8 +144,13 @@ void MsprobeEntries::add(std::string_view name, const JsonTape& entry) {
     state_ = Direction::none;
     add_trouble("the entry is not a JSON object");
   } else {
-    for (const Section& section : kSections) {
-      const size_t place = entry.find(0, section.key);
+    std::array<size_t, kSections.size()> places = {};
+    for (size_t at = entry.first(0); !entry.is_end(at); at = entry.next(at + 1))
+      for (size_t i = 0; i < kSections.size(); ++i)
+        if (entry.text(at) == kSections[i].key) places[i] = at + 1;
+    for (size_t i = 0; i < kSections.size(); ++i) {
+      const Section& section = kSections[i];
+      const size_t place = places[i];
       if (place == 0) continue;
       path_.resize(entry_name.size());
       path_ += section.suffix;

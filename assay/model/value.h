@@ -29,21 +29,22 @@ class Scalar {
   }
 
   bool is_absent() const { return kind_ == Kind::absent; }
-  std::optional<bool> boolean() const { return get(Kind::boolean, held_.boolean); }
-  std::optional<int64_t> integer() const { return get(Kind::integer, held_.integer); }
-  std::optional<double> real() const { return get(Kind::real, held_.real); }
-  std::optional<std::string_view> text() const {
-    return get(Kind::text, std::string_view(held_.text, size_));
+  std::optional<bool> boolean() const {
+    return kind_ == Kind::boolean ? std::optional(held_.boolean) : std::nullopt;
   }
-  bool same_kind(const Scalar& other) const { return kind_ == other.kind_; }
+  std::optional<int64_t> integer() const {
+    return kind_ == Kind::integer ? std::optional(held_.integer) : std::nullopt;
+  }
+  std::optional<double> real() const {
+    return kind_ == Kind::real ? std::optional(held_.real) : std::nullopt;
+  }
+  std::optional<std::string_view> text() const {
+    return kind_ == Kind::text ? std::optional(std::string_view(held_.text, size_)) : std::nullopt;
+  }
   friend bool operator==(const Scalar& a, const Scalar& b);  // of the same kind and value
 
  private:
   enum class Kind : uint8_t { absent, boolean, integer, real, text };
-  template <class T>
-  std::optional<T> get(Kind kind, T value) const {
-    return kind_ == kind ? std::optional<T>(value) : std::nullopt;
-  }
   Kind kind_ = Kind::absent;
   uint32_t size_ = 0;
   union {

@@ -1,5 +1,6 @@
 // The walk through collectives, where every rank agrees up to its first communication, is not done here.
 #include "assay/base/file.h"
+#include "assay/base/text.h"
 #include "assay/report/cells.h"
 #include "assay/report/msprobe_files.h"
 #include "assay/report/profile_msprobe.h"
@@ -76,13 +77,12 @@ void append_lines(std::string& out, std::span<const std::string_view> lines, std
   out += "[";
   for (size_t i = 0; i < lines.size(); ++i) {
     out += fmt::format("{}\n{}    \"", i == 0 ? "" : ",", indent);
-    for (const char c : lines[i]) {
-      if (c == '\n')
-        out += "\\n";
-      else if (c == '"' || c == '\\')
-        (out += '\\') += c;
-      else
-        out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+    bool is_first_part = true;
+    for (const std::string_view part : split(lines[i], '\n')) {
+      std::string quoted;
+      append_json_text(quoted, part);
+      out += std::exchange(is_first_part, false) ? "" : "\\n";
+      out.append(quoted, 1, quoted.size() - 2);
     }
     out += '"';
   }

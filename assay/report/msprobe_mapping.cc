@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
+
 namespace assay {
 namespace {
 
@@ -10,7 +12,8 @@ namespace {
 std::string yaml_text(std::string_view text) {
   constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-";
   const bool plain = !text.empty() && text.find_first_not_of(kPlain) == std::string_view::npos &&
-                     text[0] != '-' && text.find_first_not_of("0123456789._-") != std::string_view::npos;
+                     text.find('.') != std::string_view::npos &&
+                     std::isalpha(static_cast<unsigned char>(text[0])) != 0;
   if (plain) return std::string(text);
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? "''" : std::string(1, c);

@@ -9,6 +9,7 @@
 #include <rapidjson/reader.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <limits>
 
@@ -21,6 +22,18 @@ size_t JsonTape::find(size_t object, std::string_view key) const {
     if (text(place) == key) found = place + 1;
   return found;
 }
+
+namespace {
+
+// NaN and infinities as Python writes them; RapidJSON lets more through.
+std::optional<double> nonfinite(std::string_view text) {
+  if (text == "NaN") return std::numeric_limits<double>::quiet_NaN();
+  if (text == "Infinity") return std::numeric_limits<double>::infinity();
+  if (text == "-Infinity") return -std::numeric_limits<double>::infinity();
+  return std::nullopt;
+}
+
+}  // namespace
 
 // Fills a tape from SAX events.
 struct TapeHandler {
@@ -68,6 +81,21 @@ struct TapeHandler {
     token.integer = value;
     return add(token);
   }
+  // The text of a number, whose grammar RapidJSON has checked.
+  bool add_number(std::string_view text) {
+    if (text.find_first_of(".eEIN") == std::string_view::npos) {
+      int64_t whole = 0;
+      const auto read = std::from_chars(text.data(), text.data() + text.size(), whole);
+      return read.ec == std::errc() ? add_integer(whole) : add_text(JsonKind::big, text);
+    }
+    if (const auto value = nonfinite(text)) return add_real(*value);
+    double real = 0;
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), real);
+    if (read.ec ==
+        std::errc::result_out_of_range)  // as Python: too small is 0, too large is refused by RapidJSON
+      return add_real(text[0] == '-' ? -0.0 : 0.0);
+    return read.ec == std::errc() && read.ptr == text.data() + text.size() && add_real(real);
+  }
   bool add_real(double value) {
     JsonToken token;
     token.kind = JsonKind::real;
@@ -107,8 +135,9 @@ struct TapeHandler {
 
 namespace {
 
+// Numbers come as text: RapidJSON's own full precision misreads integers of more than 20 digits.
 constexpr unsigned kFlags =
-    rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag | rapidjson::kParseNanAndInfFlag;
+    rapidjson::kParseIterativeFlag | rapidjson::kParseNumbersAsStringsFlag | rapidjson::kParseNanAndInfFlag;
 
 // Reads the file through one buffer. RapidJSON's own stream wants a FILE*.
 class FileStream {
@@ -167,15 +196,9 @@ class MemberHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Mem
 
   bool Null() { return in_value() && tape_.add_null() && finish(); }
   bool Bool(bool b) { return in_value() && tape_.add_boolean(b) && finish(); }
-  bool Int(int i) { return in_value() && tape_.add_integer(i) && finish(); }
-  bool Uint(unsigned u) { return in_value() && tape_.add_integer(u) && finish(); }
-  bool Int64(int64_t i) { return in_value() && tape_.add_integer(i) && finish(); }
-  bool Uint64(uint64_t u) {
-    if (u <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
-      return Int64(static_cast<int64_t>(u));
-    return Double(static_cast<double>(u));
+  bool RawNumber(const char* text, rapidjson::SizeType size, bool) {
+    return in_value() && tape_.add_number({text, size}) && finish();
   }
-  bool Double(double d) { return in_value() && tape_.add_real(d) && finish(); }
   bool String(const char* text, rapidjson::SizeType size, bool) {
     return in_value() && tape_.add_text(JsonKind::text, {text, size}) && finish();
   }
@@ -237,11 +260,7 @@ class ValueHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Valu
   TapeHandler tape{int64_t{64} << 20};
   bool Null() { return tape.add_null(); }
   bool Bool(bool b) { return tape.add_boolean(b); }
-  bool Int(int i) { return tape.add_integer(i); }
-  bool Uint(unsigned u) { return tape.add_integer(u); }
-  bool Int64(int64_t i) { return tape.add_integer(i); }
-  bool Uint64(uint64_t u) { return tape.add_real(static_cast<double>(u)); }
-  bool Double(double d) { return tape.add_real(d); }
+  bool RawNumber(const char* text, rapidjson::SizeType size, bool) { return tape.add_number({text, size}); }
   bool String(const char* text, rapidjson::SizeType size, bool) {
     return tape.add_text(JsonKind::text, {text, size});
   }
@@ -304,6 +323,9 @@ void append_str(std::string& out, const JsonTape& tape, size_t place, bool quote
       break;
     case JsonKind::real:
       append_python_float(out, tape.real(place));
+      break;
+    case JsonKind::big:
+      out += tape.text(place);
       break;
     case JsonKind::text:
     case JsonKind::key:

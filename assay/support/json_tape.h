@@ -12,7 +12,8 @@
 
 namespace assay {
 
-enum class JsonKind : uint8_t { null, boolean, integer, real, text, key, object, array, end };
+// big: an integer that 64 bits do not hold, as its text.
+enum class JsonKind : uint8_t { null, boolean, integer, real, big, text, key, object, array, end };
 
 struct JsonToken {
   JsonKind kind = JsonKind::null;

@@ -52,9 +52,18 @@ TEST_F(JsonMembers, BareNanAndInfinityAreNumbers) {
   EXPECT_THAT(read(R"({"a": [NaN, Infinity, -Infinity]})"), ElementsAre("a=[nan, inf, -inf]"));
 }
 
-TEST_F(JsonMembers, IntegersStayIntegersWhereTheyFit) {
+TEST_F(JsonMembers, IntegersStayIntegersHoweverLong) {
   EXPECT_THAT(read(R"({"a": [9223372036854775807, -9223372036854775808, 18446744073709551615]})"),
-              ElementsAre("a=[9223372036854775807, -9223372036854775808, 1.8446744073709552e+19]"));
+              ElementsAre("a=[9223372036854775807, -9223372036854775808, 18446744073709551615]"));
+}
+
+TEST_F(JsonMembers, NumbersAreReadToTheLastBit) {
+  EXPECT_THAT(
+      read(
+          R"({"a": [0.30000000000000004, 2.2250738585072014e-308, 1e-400, -0.0, 18446744073709551615551615]})"),
+      ElementsAre("a=[0.30000000000000004, 2.2250738585072014e-308, 0.0, -0.0, 18446744073709551615551615]"));
+  EXPECT_THAT(read(R"({"a": [Infinitye0]})").back(), HasSubstr("is not JSON"));
+  EXPECT_THAT(read(R"({"a": [NaNe1]})").back(), HasSubstr("is not JSON"));
 }
 
 TEST_F(JsonMembers, StopWhenTheReaderHasEnough) {
