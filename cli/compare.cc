@@ -138,6 +138,9 @@ Result<int> run_compare(const CompareFlags& flags, const Context& context) {
   ASSAY_TRY_DO(add_sinks(flags, reports));
   ASSAY_TRY(const CompareOutcome outcome, compare(request, reports));
   if (outcome.summary.errors > 0) return 2;
+  if (outcome.summary.compared == 0 && outcome.summary.failed == 0 && outcome.summary.rows > 0)
+    return fail(ErrorKind::not_found, "nothing was compared: none of {} items has a counterpart",
+                outcome.summary.rows);
   return outcome.summary.failed > 0 ? 1 : 0;
 }
 

@@ -366,9 +366,22 @@ int run_new(std::span<const std::string> arguments, const Context& context) {
 
 }  // namespace
 
-int run_msprobe(std::span<const std::string> arguments, const Context& context) {
+int run_msprobe(std::span<const std::string> given, const Context& context) {
   open_log();
-  if (!arguments.empty() && arguments[0] == "compare") return run_new(arguments.subspan(1), context);
+  // -fpytorch and --framework=pytorch are -f pytorch.
+  std::vector<std::string> arguments(given.begin(), given.end());
+  if (!arguments.empty()) {
+    std::string& first = arguments[0];
+    const size_t flag = first.starts_with("--framework=")             ? 12
+                        : first.starts_with("-f") && first.size() > 2 ? 2
+                                                                      : 0;
+    if (flag != 0) {
+      arguments.insert(arguments.begin() + 1, first.substr(flag));
+      arguments[0] = "-f";
+    }
+  }
+  if (!arguments.empty() && arguments[0] == "compare")
+    return run_new(std::span(arguments).subspan(1), context);
   if (arguments.size() < 3 || (arguments[0] != "-f" && arguments[0] != "--framework")) {
     std::fputs(old_help().c_str(), stdout);
     return 0;

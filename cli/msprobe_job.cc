@@ -33,6 +33,11 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, ignored);
 }
 
+bool is_file(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
 Result<bool> both_folders(const MsprobeJob& job) {
   std::error_code ignored;
   for (const fs::path& path : {job.mine, job.golden})
@@ -105,9 +110,17 @@ bool has_bf16(const Frame& frame) {
   return false;
 }
 
+void warn_alone(const Matched& matched) {
+  log::warn("{} is only in the {}; it is not compared.", matched.frames.at.text(),
+            matched.frames.mine.empty() ? "bench" : "run under test");
+}
+
 Result<bool> admit(const Matched& matched) {
   const std::vector<Frame>&mine = matched.frames.mine, &golden = matched.frames.golden;
-  if (mine.empty() || golden.empty()) return false;  // a rank that the other side does not have
+  if (mine.empty() || golden.empty()) {
+    warn_alone(matched);
+    return false;
+  }
   if ((mine[0].content == Content::checksums) != (golden[0].content == Content::checksums))
     return refuse(
         "Please check the dump task is consistent, dump mode of npu and bench should both be statistics or "
@@ -131,7 +144,10 @@ Result<bool> admit(const Matched& matched) {
 // Only what both sides have, and have in the same way, is compared.
 Result<bool> admit_kernels(const Matched& matched) {
   const std::vector<Frame>&mine = matched.frames.mine, &golden = matched.frames.golden;
-  if (mine.empty() || golden.empty()) return false;
+  if (mine.empty() || golden.empty()) {
+    warn_alone(matched);
+    return false;
+  }
   if (mine[0].content == golden[0].content) return !matched.pairing.nodes.empty();
   return refuse("one side has data files and the other statistics only");
 }
@@ -313,6 +329,10 @@ Result<void> compare_tables(const MsprobeJob& job, const Context& context, bool 
   style.per_rank = per_rank;
   style.mapped_only = job.generation == Generation::g1 && job.data.has_value();
   choose_stack(job, per_rank, request, style);
+  if (const fs::path& stack = request.open.stack_file; !stack.empty() && !is_file(stack)) {
+    log::error("path does not exist, please check! {}", display(stack));
+    return refuse(std::string(kFailed));
+  }
   if (job.generation == Generation::g3) {
     const auto reals = std::make_shared<RealColumns>();
     style.real_columns = reals;
@@ -410,6 +430,8 @@ Result<bool> compare_mixed(const MsprobeJob& job, const Context& context) {
     for (fs::directory_iterator it(job.mine / part, error), end; !error && it != end; it.increment(error))
       if (is_folder(job.golden / part / it->path().filename()))
         steps.push_back(it->path().filename().native());
+      else
+        log::warn("{} is only in the run under test; it is not compared.", display(it->path()));
     std::sort(steps.begin(), steps.end());
     for (const std::string& step : steps) {
       log::info("[mix compare] Start comparing {}/{}", part, step);

@@ -2,6 +2,7 @@
 
 #include "assay/base/text.h"
 #include "assay/dump/msprobe_parts.h"
+#include "assay/support/log.h"
 
 #include <algorithm>
 
@@ -23,18 +24,28 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, ignored);
 }
 
+bool holds_dump(const fs::path& folder) {
+  return is_file(folder / "dump.json") || is_file(folder / "rank0" / "dump.json") ||
+         is_file(folder / "rank" / "dump.json");
+}
+
 struct Numbered {
   int number;
   fs::path path;
 };
 
-std::vector<Numbered> numbered_folders(const fs::path& root, std::string_view word) {
+std::vector<Numbered> numbered_folders(const fs::path& root, std::string_view word,
+                                       std::vector<fs::path>& left_out) {
   std::vector<Numbered> found;
   std::error_code error;
   for (fs::directory_iterator it(root, error), end; !error && it != end; it.increment(error)) {
     std::error_code ignored;
-    const auto number = numbered(it->path().filename().native(), word);
-    if (number && it->is_directory(ignored)) found.push_back({*number, it->path()});
+    const std::string name = it->path().filename().native();
+    if (!it->is_directory(ignored)) continue;
+    if (const auto number = numbered(name, word))
+      found.push_back({*number, it->path()});
+    else if (to_lower(name).starts_with(word) && holds_dump(it->path()))
+      left_out.push_back(it->path());
   }
   std::sort(found.begin(), found.end(),
             [](const Numbered& a, const Numbered& b) { return a.number < b.number; });
@@ -50,8 +61,9 @@ void add_files(std::vector<FrameInfo>& frames, const fs::path& folder, const At&
   }
 }
 
-void add_ranks(std::vector<FrameInfo>& frames, const fs::path& step, const At& at) {
-  for (const Numbered& rank : numbered_folders(step, "rank")) {
+void add_ranks(std::vector<FrameInfo>& frames, const fs::path& step, const At& at,
+               std::vector<fs::path>& left_out) {
+  for (const Numbered& rank : numbered_folders(step, "rank", left_out)) {
     At here = at;
     here.rank = rank.number;
     const size_t before = frames.size();
@@ -61,15 +73,17 @@ void add_ranks(std::vector<FrameInfo>& frames, const fs::path& step, const At& a
   }
 }
 
-void add_steps(std::vector<FrameInfo>& frames, const fs::path& root, const At& at) {
-  for (const Numbered& step : numbered_folders(root, "step")) {
+void add_steps(std::vector<FrameInfo>& frames, const fs::path& root, const At& at,
+               std::vector<fs::path>& left_out) {
+  for (const Numbered& step : numbered_folders(root, "step", left_out)) {
     At here = at;
     here.step = step.number;
-    add_ranks(frames, step.path, here);
+    add_ranks(frames, step.path, here, left_out);
   }
 }
 
-std::vector<FrameInfo> find_frames(const fs::path& root) {
+// The first level that has something is the dump; what lies on the others is left out, and said.
+std::vector<FrameInfo> find_frames(const fs::path& root, std::vector<fs::path>& left_out) {
   std::vector<FrameInfo> frames;
   if (is_file(root)) {
     At at;
@@ -77,15 +91,24 @@ std::vector<FrameInfo> find_frames(const fs::path& root) {
     frames.push_back(FrameInfo{at, {root}});
     return frames;
   }
-  add_files(frames, root, {});
-  if (frames.empty()) add_ranks(frames, root, {});
-  if (frames.empty()) add_steps(frames, root, {});
-  if (frames.empty())
+  const auto add_level = [&](auto&& find) {
+    std::vector<FrameInfo> found;
+    find(found);
+    if (frames.empty())
+      frames = std::move(found);
+    else
+      for (const FrameInfo& frame : found) left_out.push_back(frame.paths[0]);
+  };
+  add_level([&](auto& found) { add_files(found, root, {}); });
+  add_level([&](auto& found) { add_ranks(found, root, {}, left_out); });
+  add_level([&](auto& found) { add_steps(found, root, {}, left_out); });
+  add_level([&](auto& found) {
     for (const std::string_view part : {"graph", "pynative"}) {
       At at;
       at.part = part;
-      add_steps(frames, root / part, at);
+      add_steps(found, root / part, at, left_out);
     }
+  });
   return frames;
 }
 
@@ -97,14 +120,20 @@ int recognise_msprobe(const fs::path& root) {
     const auto head = read_msprobe_head(root);
     return head && head->has_data && !head->task.empty() ? 90 : 0;
   }
-  const auto frames = find_frames(root);
+  std::vector<fs::path> left_out;
+  const auto frames = find_frames(root, left_out);
   const bool any = std::any_of(frames.begin(), frames.end(),
                                [](const FrameInfo& frame) { return is_file(frame.paths[0]); });
   return any ? 90 : 0;
 }
 
 Result<std::vector<FrameInfo>> survey_msprobe(const fs::path& root, const OpenOptions&) {
-  std::vector<FrameInfo> frames = find_frames(root);
+  std::vector<fs::path> left_out;
+  std::vector<FrameInfo> frames = find_frames(root, left_out);
+  for (const fs::path& path : left_out)
+    log::warn(
+        "{}: is not part of what is compared; point at its folder, or give the folder a name such as rank0",
+        display(path));
   if (frames.empty())
     return fail(ErrorKind::not_found,
                 "{}: has no dump.json, and no rank or step folders with one; point at one of these",
@@ -162,6 +191,7 @@ Result<Frame> index_msprobe(const FrameInfo& info, const OpenOptions& options) {
           take_head_member(member, head);
         return true;
       }));
+  entries.finish();
   if (!head.has_data)
     return fail(ErrorKind::bad_format, "{}: has no 'data'; is it a dump.json?", file->name());
   if (!head.data_is_object)

@@ -1,5 +1,6 @@
 #include "assay/base/checked.h"
 #include "assay/base/text.h"
+#include "assay/dump/items.h"
 #include "assay/dump/msprobe_parts.h"
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@ namespace assay {
 namespace {
 
 constexpr int kMostNested = 400;  // as the original
+constexpr size_t kMostItems = 100'000;
 
 struct Section {
   std::string_view key, suffix;
@@ -173,11 +175,17 @@ void MsprobeEntries::add(std::string_view name, const JsonTape& entry) {
     return;
   }
   // As in Python: the place of the first, the content of the last.
-  frame_.warnings.push_back(fmt::format("{}: the entry '{}' stands there twice; the later one counts",
-                                        display(data_folder_.parent_path()), entry_name));
+  repeated_.emplace_back(entry_name);
   Node& earlier = frame_.nodes[static_cast<size_t>(known->second)];
   node.order = earlier.order;
   earlier = std::move(node);
+}
+
+void MsprobeEntries::finish() {
+  if (repeated_.empty()) return;
+  frame_.warnings.push_back(fmt::format("{}: {} entries stand there twice; the later one counts: {}",
+                                        display(data_folder_.parent_path()), repeated_.size(),
+                                        some_names(repeated_)));
 }
 
 // Recursion is bounded by kMostNested.
@@ -285,7 +293,10 @@ void MsprobeEntries::add_leaf(const JsonTape& tape, size_t place) {
   // The original gives everything a checksum, of its text where there is no other; only scalars need it here.
   if (stated.checksum.empty() && dtype == 0)
     stated.checksum = interned(crc_text(value == 0 ? std::string() : python_str(tape, value)));
-  add_item(std::move(stated), meta);
+  std::vector<Fact> facts;
+  if (const size_t format = dtype == 0 ? tape.find(place, "format") : 0; format != 0 && tape.is_text(format))
+    facts.push_back({"format", std::string(tape.text(format))});
+  add_item(std::move(stated), meta, std::move(facts));
 }
 
 // Arguments that are no tensors: their value stands for all four statistics.
@@ -319,6 +330,9 @@ void MsprobeEntries::describe_without_dtype(const JsonTape& tape, size_t place, 
 }
 
 void MsprobeEntries::add_item(Stated stated, const TensorMeta* meta, std::vector<Fact> facts) {
+  if (found_.size() > kMostItems) return;
+  const bool is_last =
+      found_.size() == kMostItems;  // the rows of an entry are judged together, so held together
   Item item;
   if (stated.data_name.empty())
     item.name = kept(path_);
@@ -332,6 +346,9 @@ void MsprobeEntries::add_item(Stated stated, const TensorMeta* meta, std::vector
   if (options_.data && !stated.data_name.empty()) item.data = data_file(stated.data_name, item.trouble);
   item.stated = &frame_.stated.emplace_back(stated);
   if (!facts.empty()) item.facts = &frame_.facts.emplace_back(std::move(facts));
+  if (is_last)
+    item.trouble = frame_.strings.keep(
+        fmt::format("{}: the entry has more than {} values; the rest is left out", path_, kMostItems));
   found_.push_back(item);
 }
 

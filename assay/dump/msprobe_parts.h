@@ -14,6 +14,7 @@ class MsprobeEntries {
  public:
   MsprobeEntries(Frame& frame, const OpenOptions& options, fs::path data_folder);
   void add(std::string_view name, const JsonTape& entry);
+  void finish();  // behind the last entry
   bool saw_checksum() const { return saw_checksum_; }
 
  private:
@@ -46,7 +47,8 @@ class MsprobeEntries {
   bool keeps_index_ = true;  // false under parameters_grad, whose lists do not number their elements
   bool saw_checksum_ = false;
   std::string scratch_;
-  std::vector<Item> found_;  // of the entry
+  std::vector<std::string> repeated_;  // names of entries
+  std::vector<Item> found_;            // of the entry
   std::unordered_map<std::string_view, int32_t> entries_;
   std::unordered_map<std::string_view, std::string_view> interned_;
   std::unordered_multimap<uint64_t, Described> described_;

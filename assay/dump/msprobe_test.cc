@@ -145,7 +145,7 @@ TEST_F(Msprobe, TheLaterOfTwoEntriesOfOneNameCountsAtThePlaceOfTheFirst) {
   EXPECT_EQ(frame.nodes[0].name, "a.b.0.forward");
   EXPECT_EQ(frame.nodes[0].items[0].stated->max.integer(), 2);
   ASSERT_EQ(frame.warnings.size(), 1u);
-  EXPECT_THAT(frame.warnings[0], HasSubstr("stands there twice"));
+  EXPECT_THAT(frame.warnings[0], HasSubstr("1 entries stand there twice"));
 }
 
 TEST_F(Msprobe, SaysWhatKindOfDumpItIs) {

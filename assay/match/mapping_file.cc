@@ -27,8 +27,9 @@ Result<Pairing> match_by_file(const Indexed& frames, const MatchOptions& options
     keys.why[m] = Why::data_mapping;
     ++used;
   }
-  log::debug("the data mapping names {} pairs; {} of {} items of mine are in it", data.size(), used,
-             builder.size(Side::mine));
+  if (used < golden.size())
+    log::warn("{} of the {} names that the data mapping has for mine are not in the dump",
+              golden.size() - used, golden.size());
   return match_keys(frames, builder, keys, options, has_data_mapping(*options.mappings));
 }
 

@@ -80,7 +80,9 @@ void append_lines(std::string& out, std::span<const std::string_view> lines, std
     bool is_first_part = true;
     for (const std::string_view part : split(lines[i], '\n')) {
       std::string quoted;
-      append_json_text(quoted, part);
+      std::string words(part);
+      std::replace(words.begin(), words.end(), '\t', ' ');
+      append_json_text(quoted, words);
       out += std::exchange(is_first_part, false) ? "" : "\\n";
       out.append(quoted, 1, quoted.size() - 2);
     }

@@ -32,6 +32,10 @@ class RowLog : public Sink {
   std::string render(std::string_view, std::span<const NodeResult>) const override { return {}; }
 
   Result<void> write(std::string_view section, std::span<const NodeResult> nodes, std::string&&) override {
+    for (const NodeResult& node : nodes)
+      for (const Comparison& row : node.rows)
+        if (row.status == Status::unreadable)
+          log::warn("{}", row.note);  // the table has no room for the reason
     if (!options_.rows || head_.content != Content::data) return {};
     for (const NodeResult& node : nodes)
       for (const Comparison& row : node.rows)

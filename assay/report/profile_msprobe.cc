@@ -236,7 +236,8 @@ std::vector<Column> columns(const Head& head, const MsprobeStyle& style) {
 
 std::string msprobe_suffix(const Head& head, bool per_rank) {
   if (!per_rank) return {};
-  return head.at.rank < 0 ? "_rank" : fmt::format("_rank{}", head.at.rank);
+  const std::string step = head.at.step < 0 ? "" : fmt::format("_step{}", head.at.step);
+  return head.at.rank < 0 ? step + "_rank" : fmt::format("{}_rank{}", step, head.at.rank);
 }
 
 Profile msprobe_profile(const MsprobeStyle& style) {

@@ -82,7 +82,7 @@ Result<Loaded> Loader::load(Side side, const ItemId& id) {
                 display(path), set->tensors.size(), slot + 1);
   const StoredTensor& tensor = set->tensors[slot];
   if (!tensor.data) return tl::unexpected<Error>(tensor.data.error());
-  return Loaded{*tensor.data, shared ? std::vector<std::string>{} : set->warnings};
+  return Loaded{*tensor.data, shared ? std::vector<std::string>{} : set->warnings, set->tensors.size()};
 }
 
 }  // namespace assay

@@ -14,6 +14,7 @@ namespace assay {
 struct Loaded {
   OperandPtr data;
   std::vector<std::string> warnings;
+  size_t tensors = 1;  // of the file
 };
 
 // Opens the tensors of one section. Files that hold several tensors stay open while they are in use, at most

@@ -38,7 +38,11 @@ class Measurer {
         metrics_(metrics),
         loader_(matched.frames, options),
         progress_(progress),
-        side_statistics_(side_statistics) {}
+        side_statistics_(side_statistics) {
+    for (const Side side : {Side::mine, Side::golden})
+      for (const Frame& frame : matched.frames.frames(side))
+        dumped_with_data_ |= frame.content == Content::data;
+  }
 
   NodeResult measure_node(const PairedNode& node, PairScratch& scratch) {
     NodeResult result{node.name, node.order, node.stack, {}};
@@ -78,9 +82,21 @@ class Measurer {
     const Stated* const mine = row.mine.item->stated;
     const Stated* const golden = row.golden.item->stated;
     if (mine == nullptr || golden == nullptr) return;
+    const bool is_tensor = row.mine.meta && row.golden.meta && row.golden.meta->shape.count() > 0;
+    const auto says_nothing = [](const Stated& s) {
+      return s.max.is_absent() && s.min.is_absent() && s.norm.is_absent() && s.checksum.empty();
+    };
     row.basis = Basis::stated;
     row.metrics = metrics_.finish_stated(*mine, *golden);
-    row.note.clear();
+    if (is_tensor && (says_nothing(*mine) || says_nothing(*golden))) {
+      row.note = "neither data nor statistics to compare";
+      return;
+    }
+    // Where one side was dumped with data, its absence deserves a word.
+    if (is_tensor && dumped_with_data_)
+      row.note += "; compared by statistics";
+    else
+      row.note.clear();
     row.status = row.mine.meta && row.golden.meta && row.mine.meta->shape != row.golden.meta->shape
                      ? Status::shape_mismatch
                      : Status::compared;
@@ -107,8 +123,16 @@ class Measurer {
                     fmt::format("{} has no data in {}", item.name, side == Side::mine ? "mine" : "golden"));
     auto loaded = loader_.load(side, *id);
     if (!loaded) return refuse(Status::unreadable, loaded.error().message);
-    if (item.meta == nullptr || item.stated != nullptr)  // else it was opened, and has warned, while indexing
+    // A dump that describes its tensors names a file for each: what else is in it is not what was dumped.
+    if (item.stated != nullptr && !item.stated->data_name.empty()) {
+      if (loaded->tensors != 1)
+        return refuse(Status::unreadable, fmt::format("{}: holds {} tensors where the dump has one",
+                                                      display(facts.file), loaded->tensors));
+      for (const std::string& warning : loaded->warnings)
+        if (warning.find("refused") != std::string::npos) return refuse(Status::unreadable, warning);
+    } else if (item.meta == nullptr) {  // else the file was opened, and has warned, while indexing
       for (const std::string& warning : loaded->warnings) log::warn("{}", warning);
+    }
     const TensorMeta& found = loaded->data->meta;
     if (item.meta != nullptr && item.meta->shape != found.shape)
       row.note = fmt::format("{} holds shape {} where the dump says {}", display(facts.file),
@@ -155,6 +179,7 @@ class Measurer {
   Loader loader_;
   Progress& progress_;
   const bool side_statistics_;
+  bool dumped_with_data_ = false;
 };
 
 }  // namespace

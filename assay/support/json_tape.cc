@@ -54,7 +54,8 @@ struct TapeHandler {
   bool add(JsonToken token) {
     if (skipped > 0) return true;
     tape.tokens_.push_back(token);
-    return true;
+    too_large = static_cast<int64_t>(tape.tokens_.size() * sizeof(JsonToken)) > memory;
+    return !too_large;
   }
   bool add_text(JsonKind kind, std::string_view text) {
     if (skipped > 0) return true;
