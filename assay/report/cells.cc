@@ -170,11 +170,23 @@ std::string plain(const Value& value) {
 
 bool looks_like_formula(std::string_view text) {
   if (text.empty()) return false;
-  static constexpr std::string_view kStarts = "=+-@%\t\r";
   // U+FF1D ＝, U+FF0B ＋, U+FF0D －, U+FF20 ＠, U+FF05 ％: some spreadsheets fold them to the narrow ones.
   static constexpr std::string_view kWide[] = {"\xEF\xBC\x9D", "\xEF\xBC\x8B", "\xEF\xBC\x8D", "\xEF\xBC\xA0",
                                                "\xEF\xBC\x85"};
-  if (kStarts.find(text[0]) != std::string_view::npos) return !is_number(text);
+  switch (text[0]) {
+    case '=':
+    case '+':
+    case '-':
+    case '@':
+    case '%':
+    case '\t':
+    case '\r':
+      return !is_number(text);
+    case '\xEF':
+      break;
+    default:
+      return false;
+  }
   for (const std::string_view wide : kWide)
     if (text.starts_with(wide)) return true;
   return false;

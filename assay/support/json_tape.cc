@@ -84,7 +84,10 @@ struct TapeHandler {
   }
   // The text of a number, whose grammar RapidJSON has checked.
   bool add_number(std::string_view text) {
-    if (text.find_first_of(".eEIN") == std::string_view::npos) {
+    const auto is_part_of_real = [](char c) {
+      return c == '.' || c == 'e' || c == 'E' || c == 'I' || c == 'N';
+    };
+    if (std::none_of(text.begin(), text.end(), is_part_of_real)) {
       int64_t whole = 0;
       const auto read = std::from_chars(text.data(), text.data() + text.size(), whole);
       return read.ec == std::errc() ? add_integer(whole) : add_text(JsonKind::big, text);
@@ -152,6 +155,10 @@ class FileStream {
     if (++at_ == last_) fill();
     return c;
   }
+  void skip_space() {
+    while (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t')
+      if (++at_ == last_) fill();
+  }
   size_t Tell() const { return static_cast<size_t>(offset_) - static_cast<size_t>(last_ - at_); }
   // Only for in-place parsing, which is not used.
   Ch* PutBegin() { return nullptr; }
@@ -188,6 +195,18 @@ class FileStream {
   const char* last_ = nullptr;
   std::optional<Error> error_;
 };
+
+}  // namespace
+}  // namespace assay
+
+// The indent of a dump.json is a fifth of its text; the general way takes it character by character.
+template <>
+inline void rapidjson::SkipWhitespace(assay::FileStream& stream) {
+  stream.skip_space();
+}
+
+namespace assay {
+namespace {
 
 // Hands the members on as they become whole.
 class MemberHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, MemberHandler> {
@@ -425,11 +444,9 @@ void append_python_float(std::string& out, double value) {
     return;
   }
   char text[40];
-  char* const end = fmt::format_to(text, FMT_COMPILE("{}"), value);
-  out.append(text, end);
-  const bool has_point =
-      std::any_of(text, end, [](char c) { return c == '.' || c == 'e' || c == 'n'; });  // n: inf
-  if (!has_point) out += ".0";
+  out.append(text, fmt::format_to(text, FMT_COMPILE("{}"), value));
+  if (std::trunc(value) == value && std::abs(value) < 1e16)
+    out += ".0";  // else it has a point or an exponent
 }
 
 }  // namespace assay
