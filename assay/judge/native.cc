@@ -149,10 +149,13 @@ bool same_argument(const Stated& mine, const Stated& golden) {
 }
 
 // What a dump says of an argument beside its value: the partner of a message, a memory format.
-std::optional<std::string> other_fact(const Item& mine, const Item& golden) {
-  if (mine.facts == nullptr || golden.facts == nullptr) return std::nullopt;
-  for (const Fact& m : *mine.facts)
-    for (const Fact& g : *golden.facts) {
+std::optional<std::string> other_fact(const Comparison& row) {
+  const Item *const mine = row.mine.item, *const golden = row.golden.item;
+  if (mine == nullptr || golden == nullptr || mine->stated == nullptr || golden->stated == nullptr)
+    return std::nullopt;
+  if (mine->facts == nullptr || golden->facts == nullptr) return std::nullopt;
+  for (const Fact& m : *mine->facts)
+    for (const Fact& g : *golden->facts) {
       const auto *a = std::get_if<std::string>(&m.value), *b = std::get_if<std::string>(&g.value);
       if (m.key == g.key && m.key != "csv_file" && a != nullptr && b != nullptr && *a != *b)
         return fmt::format("{} {} of mine, {} of golden", m.key, *a, *b);
@@ -162,7 +165,6 @@ std::optional<std::string> other_fact(const Item& mine, const Item& golden) {
 
 Verdict judge_stated(const Comparison& row, const Head& head) {
   const Stated &m = *row.mine.item->stated, &g = *row.golden.item->stated;
-  if (const auto other = other_fact(*row.mine.item, *row.golden.item)) return {Level::fail, *other};
   if (!m.checksum.empty() && m.checksum == g.checksum) return {};
   const bool is_tensor = row.mine.meta && row.golden.meta;
   const bool is_bf16 = row.golden.meta && row.golden.meta->dtype == DType::bf16;
@@ -188,8 +190,11 @@ Verdict judge_stated(const Comparison& row, const Head& head) {
                              Check{"min", m.min, g.min, kElementsApart * t * largest},
                              Check{"mean", m.mean, g.mean, kElementsApart * t * std::max(rms, size(g.mean))}})
     if (!stated_equal(check.mine, check.golden, check.bound))
-      return {Level::fail, fmt::format("{} {} of mine, {} of golden; {:.3g} apart is allowed", check.what,
-                                       stated_text(check.mine), stated_text(check.golden), check.bound)};
+      return {
+          Level::fail,
+          fmt::format(
+              "{} {} of mine, {} of golden{}", check.what, stated_text(check.mine), stated_text(check.golden),
+              std::isfinite(check.bound) ? fmt::format("; {:.3g} apart is allowed", check.bound) : "")};
   if (!is_tensor && !m.checksum.empty() && !g.checksum.empty())  // a slice, say: only its checksum tells
     return {Level::fail, fmt::format("another {}: checksums {} and {}", m.dtype, m.checksum, g.checksum)};
   return {};
@@ -198,6 +203,7 @@ Verdict judge_stated(const Comparison& row, const Head& head) {
 Verdict judge_compared(const Comparison& row, std::string_view node, const Head& head,
                        const RuleOptions& options) {
   const Expression* user = find_user_rule(row, node, options.rules);
+  if (const auto other = user == nullptr ? other_fact(row) : std::nullopt) return {Level::fail, *other};
   if (row.basis == Basis::stated && (user == nullptr || !row.mine.meta || !row.golden.meta))
     return judge_stated(row, head);
   if (!row.mine.meta || !row.golden.meta) return {Level::error, "the element type of one side is not known"};

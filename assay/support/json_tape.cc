@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 namespace assay {
@@ -95,9 +96,9 @@ struct TapeHandler {
     if (const auto value = nonfinite(text)) return add_real(*value);
     double real = 0;
     const auto read = std::from_chars(text.data(), text.data() + text.size(), real);
-    if (read.ec ==
-        std::errc::result_out_of_range)  // as Python: too small is 0, too large is refused by RapidJSON
-      return add_real(text[0] == '-' ? -0.0 : 0.0);
+    // As Python: too small is 0, too large is infinite.
+    if (read.ec == std::errc::result_out_of_range)
+      return add_real(std::strtod(std::string(text).c_str(), nullptr));
     return read.ec == std::errc() && read.ptr == text.data() + text.size() && add_real(real);
   }
   bool add_real(double value) {
