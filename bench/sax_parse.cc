@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kBuffer = 1 << 16;
 constexpr unsigned kFlags =
-    rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag | rapidjson::kParseNanAndInfFlag;
+    rapidjson::kParseIterativeFlag | rapidjson::kParseNumbersAsStringsFlag | rapidjson::kParseNanAndInfFlag;
 
 struct Counter : rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Counter> {
   int64_t events = 0;
