@@ -334,11 +334,10 @@ void MsprobeEntries::add_item(Stated stated, const TensorMeta* meta, std::vector
   const bool is_last =
       found_.size() == kMostItems;  // the rows of an entry are judged together, so held together
   Item item;
-  if (stated.data_name.empty())
-    item.name = kept(path_);
-  else
-    item.name = stated.data_name.substr(0, stated.data_name.rfind('.'));
+  item.name = path_;
+  if (!stated.data_name.empty()) item.name = stated.data_name.substr(0, stated.data_name.rfind('.'));
   if (!selected(item.name, options_)) return;
+  if (stated.data_name.empty()) item.name = kept(path_);
   item.port.direction = state_;
   if (const auto index = parse_int(last_token(item.name)); index && *index >= 0 && *index <= INT32_MAX)
     item.port.index = static_cast<int>(*index);

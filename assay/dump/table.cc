@@ -13,9 +13,10 @@ namespace {
 constexpr int kSureEnough = 50;
 
 bool matches_any(const std::vector<std::string>& globs, std::string_view name) {
-  const std::string_view base = name.substr(name.rfind('/') + 1);  // npos + 1 is 0: no slash, the whole name
+  const size_t slash = name.rfind('/');
   return std::any_of(globs.begin(), globs.end(), [&](const std::string& glob) {
-    return glob_match(glob, name) || glob_match(glob, base);
+    return glob_match(glob, name) ||
+           (slash != std::string_view::npos && glob_match(glob, name.substr(slash + 1)));
   });
 }
 

@@ -55,6 +55,7 @@ struct TapeHandler {
   bool add(JsonToken token) {
     if (skipped > 0) return true;
     tape.tokens_.push_back(token);
+    if (tape.tokens_.size() % 1024 != 0) return true;
     too_large = static_cast<int64_t>(tape.tokens_.size() * sizeof(JsonToken)) > memory;
     return !too_large;
   }
