@@ -117,6 +117,9 @@ class Bench:
         ratio = usage.seconds / plain.seconds
         self.report.line("csv against a plain program that reads the same files and takes the same sums",
                          f"{usage.seconds:.2f} s / {plain.seconds:.2f} s = {ratio:.2f}", "1.30", ratio <= 1.3)
+        reading = Usage(self.tools / "bench_plain_sum", threads, data_offset(files[0]), *files)
+        self.report.line("csv against reading them and adding up their bytes as f32, fewer sums than ours",
+                         f"{usage.seconds:.2f} s / {reading.seconds:.2f} s = {usage.seconds / reading.seconds:.2f}", "none", True)
         self.report.line("resident", f"{usage.megabytes:.0f} MB", "1000 MB", usage.megabytes < 1000)
         shutil.rmtree(self.work / "big")
 
@@ -177,7 +180,7 @@ def main() -> int:
     parser.add_argument("--million", action="store_true", help="measure growth up to 1,000,000 entries (2.4 GiB of JSON)")
     parser.add_argument("--write", action="store_true", help="write bench/results_msprobe.md")
     options = parser.parse_args()
-    for program in ("assay", "bench/bench_plain_f16", "bench/bench_sax_parse"):
+    for program in ("assay", "bench/bench_plain_f16", "bench/bench_plain_sum", "bench/bench_sax_parse"):
         if not (options.bin / program).is_file():
             sys.exit(f"{options.bin / program}: no such program; build the release preset, or name its folder with --bin")
     report = Report()
