@@ -18,6 +18,7 @@ class MsprobeEntries {
   bool saw_checksum() const { return saw_checksum_; }
 
  private:
+  std::vector<std::string> merge_repeated();  // their names
   void walk(const JsonTape& tape, size_t place, int depth);
   void add_leaf(const JsonTape& tape, size_t place);
   void add_peer_operation(const JsonTape& tape, size_t place);
@@ -47,9 +48,7 @@ class MsprobeEntries {
   bool keeps_index_ = true;  // false under parameters_grad, whose lists do not number their elements
   bool saw_checksum_ = false;
   std::string scratch_;
-  std::vector<std::string> repeated_;  // names of entries
-  std::vector<Item> found_;            // of the entry
-  std::unordered_map<std::string_view, int32_t> entries_;
+  std::vector<Item> found_;  // of the entry
   std::unordered_map<std::string_view, std::string_view> interned_;
   std::unordered_multimap<uint64_t, Described> described_;
   std::vector<int64_t> dims_;  // of the tensor at hand

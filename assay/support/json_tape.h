@@ -1,5 +1,5 @@
-// Large JSON files, member by member. RapidJSON's SAX reader turns one member at a time into a flat list of
-// tokens, so that memory follows the largest member and not the file, and deep nesting costs no stack.
+// Large JSON files, member by member. One member at a time becomes a flat list of tokens, so that memory
+// follows the largest member and not the file, and deep nesting costs no stack.
 #pragma once
 
 #include "assay/base/file.h"
@@ -16,7 +16,8 @@ namespace assay {
 enum class JsonKind : uint8_t { null, boolean, integer, real, big, text, key, object, array, end };
 
 struct JsonToken {
-  JsonKind kind = JsonKind::null;
+  explicit JsonToken(JsonKind what) : kind(what) {}
+  JsonKind kind;
   uint32_t size = 0;  // of a text or key: bytes; of an object or array: tokens up to and with its end
   union {
     bool boolean;
@@ -53,7 +54,7 @@ class JsonTape {
   bool too_deep() const { return too_deep_; }  // what lay deeper than the limit is missing
 
  private:
-  friend struct TapeHandler;
+  friend class JsonReader;
   std::vector<JsonToken> tokens_;
   std::string texts_;
   bool too_deep_ = false;
@@ -70,7 +71,8 @@ using UseMember = std::function<Result<bool>(const JsonMember&)>;  // false: eno
 
 // Calls `use` for every member of the object in the file. The member named `descend` (if any), where it is an
 // object, is not given as a whole: its own members are, and behind them an empty object in its name. `memory`
-// bounds a single member. Bare NaN and Infinity are numbers, as Python writes them.
+// bounds a single member. Bare NaN and Infinity are numbers, and texts may hold half a surrogate pair, as
+// Python writes them.
 Result<void> read_json_members(const File& file, std::string_view descend, int64_t memory,
                                const UseMember& use);
 

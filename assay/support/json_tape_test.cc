@@ -66,6 +66,65 @@ TEST_F(JsonMembers, NumbersAreReadToTheLastBit) {
   EXPECT_THAT(read(R"({"a": [NaNe1]})").back(), HasSubstr("is not JSON"));
 }
 
+TEST_F(JsonMembers, NumbersBeyondTheRangeOfADoubleAreInfiniteOrExactAsInPython) {
+  const std::string long_integer(400, '7');
+  EXPECT_THAT(read(R"({"a": [1e309, -1e400, 1.5E+999, )" + long_integer + "]}"),
+              ElementsAre("a=[inf, -inf, inf, " + long_integer + "]"));
+}
+
+TEST_F(JsonMembers, EscapesAreWhatTheyStandFor) {
+  EXPECT_THAT(read(R"({"a\u00e9": "\"\\\/\u4e2d\ud83d\ude00"})"),
+              ElementsAre("a\xC3\xA9=\"\\/\xE4\xB8\xAD\xF0\x9F\x98\x80"));
+  EXPECT_THAT(read(R"({"a": "\b\f\n\r\t"})"), ElementsAre("a=\b\f\n\r\t"));
+}
+
+TEST_F(JsonMembers, HalfASurrogatePairDoesNotEndTheRun) {
+  EXPECT_THAT(read(R"({"a": "\ud800", "b": "\ud83dx", "c": "\udfffz", "d": "\ud83d\ud83d\ude00"})"),
+              ElementsAre("a=\\ud800", "b=\\ud83dx", "c=\\udfffz", "d=\\ud83d\xF0\x9F\x98\x80"));
+  // How Python writes the byte 0xE9 of a file name that is not UTF-8.
+  EXPECT_THAT(read(R"({"a": "\udce9.pt"})"), ElementsAre("a=\xE9.pt"));
+}
+
+TEST_F(JsonMembers, WhatPythonRefusesIsRefused) {
+  for (const std::string_view value :
+       {"01",    "+1",      ".5",          "1.",       "1e",   "1e+",        "-",
+        "--1",   "1.2.3",   "0x1",         "tru",      "nul",  "True",       "-Infinit",
+        "'a'",   "\"\\x\"", "\"\\u12g4\"", "\"a\nb\"", "[1,]", "{\"a\":1,}", "{\"a\"}",
+        "{1:2}", "[1 2]",   "[1}",         "# x\n1",   "]"})
+    EXPECT_THAT(read(fmt::format("{{\"k\": {}}}", value)).back(), HasSubstr("is not JSON at byte")) << value;
+  EXPECT_THAT(read(R"({"a": 1} x)").back(), HasSubstr("is not JSON at byte 9"));
+  EXPECT_THAT(read(std::string("{\"a\": \"\0\"}", 11)).back(), HasSubstr("is not JSON at byte 7"));
+  EXPECT_THAT(read(std::string("{\"a\": 1}\0", 10)).back(), HasSubstr("is not JSON at byte 8"));
+  EXPECT_THAT(read(R"({"a": nullx})").back(), HasSubstr("is not JSON at byte 10"));
+}
+
+TEST_F(JsonMembers, EveryShorterTextEndsInTheMiddle) {
+  const std::string text = R"({"a": [1.5e-3, true, "x\u4e2d\ud83d\ude00", -Infinity, {"k": null}]})";
+  for (size_t size = 0; size < text.size(); ++size)
+    EXPECT_THAT(read(text.substr(0, size)).back(), HasSubstr("ends in the middle")) << text.substr(0, size);
+  EXPECT_THAT(read(text),
+              ElementsAre("a=[0.0015, True, 'x\xE4\xB8\xAD\xF0\x9F\x98\x80', -inf, {'k': None}]"));
+}
+
+TEST_F(JsonMembers, TheEndOfTheBufferMayFallAnywhere) {
+  const std::string value =
+      R"([12345678901234567890, -1.25e-3, "plain text", "\u4e2d\ud83d\ude00\n", true, null, NaN, -Infinity, {"k": [0]}])";
+  const auto expected = read("{\"a\": " + value + "}");
+  ASSERT_EQ(expected.size(), 1u);
+  const size_t window = size_t{1} << 16;  // of the scanner
+  for (size_t behind = 0; behind <= value.size() + 8; ++behind)
+    EXPECT_EQ(read(std::string(window - behind, ' ') + "{\"a\": " + value + "}"), expected) << behind;
+}
+
+TEST_F(JsonMembers, OneHugeTextOrNumberIsBoundToo) {
+  const std::string megabyte(size_t{1} << 20, '7');
+  EXPECT_THAT(read(R"({"a": ")" + megabyte + R"("})", 300'000).back(),
+              HasSubstr("the entry 'a' takes more than"));
+  EXPECT_THAT(read(R"({"a": )" + megabyte + "}", 300'000).back(), HasSubstr("the entry 'a' takes more than"));
+  EXPECT_THAT(read(R"({")" + megabyte + R"(": 1})", 300'000).back(), HasSubstr("takes more than"));
+  EXPECT_THAT(read(R"({"a": ")" + megabyte + R"("})", 3'000'000), ElementsAre("a=" + megabyte));
+}
+
 TEST_F(JsonMembers, StopWhenTheReaderHasEnough) {
   EXPECT_THAT(read(R"({"stop": 1, "more": 2, broken)"), ElementsAre("stop=1"));
 }
@@ -105,7 +164,11 @@ TEST(JsonText, AllowsCommentsAndTrailingCommas) {
   EXPECT_EQ(tape->find(0, "absent"), 0u);
   const auto broken = parse_json_text("{\n\n\"a\" 1}", "compare.json");
   ASSERT_FALSE(broken);
-  EXPECT_THAT(broken.error().message, HasSubstr("compare.json:3: is not JSON"));
+  EXPECT_THAT(broken.error().message, HasSubstr("compare.json:3: is not JSON: expected ':' behind a key"));
+  EXPECT_TRUE(parse_json_text("\xEF\xBB\xBF{}", "x"));
+  EXPECT_FALSE(parse_json_text("{} {}", "x"));
+  EXPECT_FALSE(parse_json_text("", "x"));
+  EXPECT_FALSE(parse_json_text("# only\n", "x"));
 }
 
 TEST(JsonTapeFind, TakesTheLastOfARepeatedKey) {
