@@ -15,7 +15,7 @@ function(assay_unit_tests target folder)
   gtest_discover_tests(${target}_test TEST_PREFIX ${folder}/ DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
 endfunction()
 
-foreach(folder base support tensor model format dump match metric judge report run)
+foreach(folder base support tensor model format dump graph match metric judge report run)
   assay_unit_tests(assay_${folder} assay/${folder} ZLIB::ZLIB SQLite::SQLite3)
 endforeach()
 
