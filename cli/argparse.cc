@@ -19,8 +19,10 @@ std::string metavar(const ForeignFlag& flag) {
       out += (out.size() > 1 ? "," : "") + std::string(choice);
     return out + "}";
   }
+  if (!flag.metavar.empty()) return std::string(flag.metavar);
   std::string out(flag.key());
   out.erase(0, out.find_first_not_of('-'));
+  std::replace(out.begin(), out.end(), '-', '_');
   std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::toupper(c); });
   return out;
 }
@@ -33,6 +35,8 @@ std::string with_value(std::string_view name, const ForeignFlag& flag) {
       return fmt::format("{} {}", name, metavar(flag));
     case Takes::perhaps_one:
       return fmt::format("{} [{}]", name, metavar(flag));
+    case Takes::several:
+      return fmt::format("{0} {1} [{1} ...]", name, metavar(flag));
   }
   return std::string(name);
 }
@@ -112,9 +116,20 @@ bool is_negative_number(std::string_view text) {
 
 }  // namespace
 
+std::string_view ForeignFlag::key() const {
+  for (const std::string_view name : names)
+    if (name.starts_with("--")) return name;
+  return names.back();
+}
+
 std::optional<std::string> Parsed::value(std::string_view key) const {
   const auto found = values_.find(key);
-  return found == values_.end() ? std::nullopt : found->second;
+  return found == values_.end() || found->second.empty() ? std::nullopt : std::optional(found->second.back());
+}
+
+std::vector<std::string> Parsed::values(std::string_view key) const {
+  const auto found = values_.find(key);
+  return found == values_.end() ? std::vector<std::string>() : found->second;
 }
 
 struct ForeignParser {
@@ -199,7 +214,7 @@ struct ForeignParser {
     const ForeignFlag& flag = *found.flag;
     if (flag.takes == Takes::nothing) {
       if (found.flag == &kHelp && !found.value) return tl::unexpected(ParseStop{help(command), 0});
-      parsed.values_[flag.key()] = std::nullopt;
+      parsed.values_[flag.key()] = {};
       if (!found.value) return {};
       // -sc is -s -c
       const ForeignFlag* const other = exact("-" + found.value->substr(0, 1));
@@ -210,20 +225,33 @@ struct ForeignParser {
       return take(
           {other, "-" + found.value->substr(0, 1), rest.empty() ? std::nullopt : std::optional(rest)});
     }
-    std::optional<std::string> value = std::move(found.value);
-    if (!value && next_is_value()) value = arguments[next++];
-    if (!value && flag.takes == Takes::one)
+    std::vector<std::string> values;
+    if (found.value)
+      values.push_back(*std::move(found.value));
+    else
+      while (next_is_value() && (values.empty() || flag.takes == Takes::several))
+        values.push_back(arguments[next++]);
+    if (values.empty() && flag.takes == Takes::one)
       return error(fmt::format("argument {}: expected one argument", all_names(flag)));
-    if (value && !flag.choices.empty() &&
-        std::find(flag.choices.begin(), flag.choices.end(), *value) == flag.choices.end()) {
-      std::string choices;
-      for (const std::string_view choice : flag.choices)
-        choices += fmt::format("{}'{}'", choices.empty() ? "" : ", ", choice);
-      return error(fmt::format("argument {}: invalid choice: '{}' (choose from {})", all_names(flag), *value,
-                               choices));
-    }
-    parsed.values_[flag.key()] = std::move(value);
+    if (values.empty() && flag.takes == Takes::several)
+      return error(fmt::format("argument {}: expected at least one argument", all_names(flag)));
+    for (const std::string& value : values)
+      if (const auto wrong = trouble_with(flag, value))
+        return error(fmt::format("argument {}: {}", all_names(flag), *wrong));
+    parsed.values_[flag.key()] = std::move(values);
     return {};
+  }
+
+  static std::optional<std::string> trouble_with(const ForeignFlag& flag, const std::string& value) {
+    if (flag.check != nullptr)
+      if (auto wrong = flag.check(value)) return wrong;
+    if (flag.choices.empty() ||
+        std::find(flag.choices.begin(), flag.choices.end(), value) != flag.choices.end())
+      return std::nullopt;
+    std::string choices;
+    for (const std::string_view choice : flag.choices)
+      choices += fmt::format("{}'{}'", choices.empty() ? "" : ", ", choice);
+    return fmt::format("invalid choice: '{}' (choose from {})", value, choices);
   }
 
   tl::expected<Parsed, ParseStop> run() {

@@ -15,13 +15,15 @@ namespace assay::cli {
 
 struct ForeignFlag {
   std::vector<std::string_view> names;  // "-o", "--output_path"
-  enum class Takes : uint8_t { nothing, one, perhaps_one } takes = Takes::nothing;
+  enum class Takes : uint8_t { nothing, one, perhaps_one, several } takes = Takes::nothing;
   std::string_view help = {};
   bool required = false;
   std::vector<std::string_view> choices = {};
-  bool hidden = false;  // ours, not in the usage of the original
+  bool hidden = false;            // ours, not in the usage of the original
+  std::string_view metavar = {};  // what the usage calls the value; empty: made of the key
+  std::optional<std::string> (*check)(const std::string& value) = nullptr;  // what is wrong with a value
 
-  std::string_view key() const { return names.back(); }  // what Parsed knows it by
+  std::string_view key() const;  // what Parsed knows it by: the first long name, or else the last
 };
 
 struct ForeignCommand {
@@ -34,10 +36,12 @@ class Parsed {
   bool has(std::string_view key) const { return values_.contains(key); }
   // Nothing where the flag was not given, or given without a value.
   std::optional<std::string> value(std::string_view key) const;
+  // For flags that take several values.
+  std::vector<std::string> values(std::string_view key) const;
 
  private:
   friend struct ForeignParser;
-  std::map<std::string_view, std::optional<std::string>> values_;
+  std::map<std::string_view, std::vector<std::string>> values_;
 };
 
 // A text to print and the code to exit with: help (0, on stdout) or an error (2, on stderr).

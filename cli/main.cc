@@ -3,6 +3,7 @@
 #include "assay/base/text.h"
 #include "assay/support/log.h"
 #include "cli/commands.h"
+#include "cli/compat_msit.h"
 #include "cli/compat_msprobe.h"
 
 #include <CLI/CLI.hpp>
@@ -10,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstdio>
 #include <new>
@@ -20,8 +22,25 @@ namespace {
 
 constexpr int kTrouble = 2;
 
+// The tool that is stood for: assay was called by its name (a link), or with it as the first word. Empty:
+// none. first: the place of the first argument that is the tool's own.
+std::string_view tool_stood_for(int argc, char** argv, int& first) {
+  const std::string_view path = argv[0];
+  const std::array<std::string_view, 2> words = {path.substr(path.rfind('/') + 1),
+                                                 argc > 1 ? std::string_view(argv[1]) : std::string_view()};
+  for (size_t i = 0; i < words.size(); ++i)
+    for (const std::string_view tool : {"msprobe", "msit", "ait"})
+      if (words[i] == tool) {
+        first = static_cast<int>(i) + 1;
+        return tool;
+      }
+  return {};
+}
+
 std::string command_line(int argc, char** argv) {
-  std::string line = std::string_view(argv[0]).ends_with("msprobe") ? "msprobe" : "assay";
+  int first = 0;
+  const std::string_view tool = tool_stood_for(argc, argv, first);
+  std::string line(first == 1 ? tool : "assay");
   for (int i = 1; i < argc; ++i) line += " " + printable(argv[i]);
   return line;
 }
@@ -43,20 +62,16 @@ int finish(int code) {
   return complain("standard output cannot be written");
 }
 
-// Called as msprobe (a link of that name), or as `assay msprobe`.
-bool stands_for_msprobe(int argc, char** argv, int& first) {
-  first = 1;
-  if (std::string_view(argv[0]).substr(std::string_view(argv[0]).rfind('/') + 1) == "msprobe") return true;
-  first = 2;
-  return argc > 1 && std::string_view(argv[1]) == "msprobe";
-}
-
 int run(int argc, char** argv) {
   const auto now = read_clock();
   if (!now) return complain(now.error().message);
   const Context context{*now, command_line(argc, argv)};
-  if (int first = 0; stands_for_msprobe(argc, argv, first))
-    return finish(run_msprobe(std::vector<std::string>(argv + first, argv + argc), context));
+  int first = 0;
+  if (const std::string_view tool = tool_stood_for(argc, argv, first); !tool.empty()) {
+    const std::vector<std::string> arguments(argv + first, argv + argc);
+    if (tool == "msprobe") return finish(run_msprobe(arguments, context));
+    return finish(run_msit(arguments, tool == "msit" ? Tool::msit : Tool::ait, context));
+  }
   Action action;
   CLI::App app{"Assay says where two runs of a model part: which tensor diverged first, and by how much.",
                "assay"};
@@ -73,7 +88,7 @@ int run(int argc, char** argv) {
   add_demo(app, context, action);
   app.footer(
       "Examples:\n  assay compare mine.pt golden.npy\n  assay demo\n'assay COMMAND --help' tells more.\n"
-      "'assay msprobe ...' takes the command lines of msprobe (docs/scenarios/msprobe.md).");
+      "'assay msprobe ...', 'assay msit llm ...' take the command lines of those tools (docs/scenarios).");
   try {
     std::vector<std::string> arguments(argv + 1, argv + argc);
     settle_bare_flags(arguments);

@@ -3,8 +3,10 @@ include(GNUInstallDirs)
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # a package needs no tests
 install(TARGETS assay RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 # Old scripts run unchanged with this folder first on PATH: the program goes by the name it was called by.
-file(CREATE_LINK ../../../bin/assay ${PROJECT_BINARY_DIR}/msprobe SYMBOLIC)
-install(FILES ${PROJECT_BINARY_DIR}/msprobe DESTINATION lib/assay/compat)
+foreach(tool msprobe msit ait)
+  file(CREATE_LINK ../../../bin/assay ${PROJECT_BINARY_DIR}/${tool} SYMBOLIC)
+  install(FILES ${PROJECT_BINARY_DIR}/${tool} DESTINATION lib/assay/compat)
+endforeach()
 install(FILES cli/completion/assay.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME assay)
 install(FILES cli/completion/_assay DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")

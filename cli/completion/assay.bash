@@ -28,7 +28,7 @@ _assay() {
         demo,-*) words='--output --help' ;;
         doctor,-*) words='--help' ;;
         ,-*) words='--version --verbose --help' ;;
-        ,*) words='compare inspect convert doctor demo msprobe' ;;
+        ,*) words='compare inspect convert doctor demo msprobe msit ait' ;;
       esac ;;
   esac
   if [[ $words ]]; then

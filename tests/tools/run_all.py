@@ -109,7 +109,8 @@ def check_install(preset: str) -> tuple[int, int, int]:
             print(done.stdout)
             return 0, 1, 0
         first.rename(moved)
-        wanted = ["bin/assay", "lib/assay/compat/msprobe", "share/bash-completion/completions/assay", "share/zsh/site-functions/_assay"]
+        wanted = ["bin/assay", "lib/assay/compat/msprobe", "lib/assay/compat/msit", "lib/assay/compat/ait",
+                  "share/bash-completion/completions/assay", "share/zsh/site-functions/_assay"]
         missing = [name for name in wanted if not (moved / name).is_file()]
         if missing:
             print("not installed:", *missing)

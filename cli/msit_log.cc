@@ -1,0 +1,82 @@
+#include "cli/msit_log.h"
+
+#include "assay/base/clock.h"
+#include "assay/support/log.h"
+
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+
+namespace assay::cli {
+namespace {
+
+std::string_view level_name(log::Level level) {
+  switch (level) {
+    case log::Level::debug:
+      return "DEBUG";
+    case log::Level::info:
+      return "INFO";
+    case log::Level::warn:
+      return "WARNING";
+    case log::Level::error:
+      return "ERROR";
+  }
+  return "INFO";
+}
+
+// With milliseconds; a fixed clock (ASSAY_NOW) has none.
+std::string time_of_line() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const int64_t milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+  if (std::getenv("ASSAY_NOW") == nullptr)
+    return fmt::format("{},{:03}", local_time({milliseconds / 1000}), milliseconds % 1000);
+  const auto fixed = read_clock();
+  return fixed ? local_time(*fixed) + ",000" : "";
+}
+
+// The original also replaces the escapes that a URL would have for the same characters.
+std::string without_control_characters(std::string_view text) {
+  constexpr std::array<std::string_view, 6> kEscapes = {"%08", "%0a", "%0b", "%0c", "%0d", "%7f"};
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    bool is_escape = false;
+    for (const std::string_view escape : kEscapes) is_escape |= text.substr(i).starts_with(escape);
+    const bool is_control = static_cast<unsigned char>(text[i]) < 0x20 || text[i] == 0x7F;
+    out += is_escape || is_control ? '_' : text[i];
+    if (is_escape) i += 2;
+  }
+  return out;
+}
+
+void write_line(Tool tool, log::Level level, std::string_view text) {
+  const std::string process = tool == Tool::msit ? fmt::format(" - {}", ::getpid()) : "";
+  const std::string line = fmt::format("{}{} - {}_llm_logger - {} - {}\n", time_of_line(), process,
+                                       cli::text(tool), level_name(level), without_control_characters(text));
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+}  // namespace
+
+std::string_view text(Tool tool) { return tool == Tool::msit ? "msit" : "ait"; }
+
+void open_msit_log(Tool tool, std::string_view level) {
+  log::set_writer([tool](log::Level of_line, std::string_view text) { write_line(tool, of_line, text); });
+  log::set_level(level == "debug" || level == "notset"   ? log::Level::debug
+                 : level == "info"                       ? log::Level::info
+                 : level == "warning" || level == "warn" ? log::Level::warn
+                                                         : log::Level::error);
+  if (level == "fatal" || level == "critical") log::set_writer([](log::Level, std::string_view) {});
+}
+
+int end_msit(Tool tool, std::string_view why) {
+  std::fflush(stdout);
+  write_line(tool, log::Level::error, why);
+  return 1;
+}
+
+}  // namespace assay::cli
