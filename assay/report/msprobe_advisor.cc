@@ -76,19 +76,22 @@ class Advisor : public Sink {
       log::warn("Find {} accuracy not reached, the line is {}", first_name_, first_line_);
     else
       log::info("All data from api input/output accuracy reached");
-    const std::array<std::string, 3> lines = {
+    std::vector<std::string> lines = {
         fmt::format("Line: {}", found ? fmt::format("{}", first_line_) : "NA"),
         fmt::format("Suspect Nodes: {}", found ? first_name_ : "NA"),
         fmt::format("Expert Advice: {}", found ? advice_for(first_name_) : kAllWell)};
+    // Assay's own, and last: scripts count on the lines above. The suspect row may have been handed its
+    // difference; this node was not.
+    if (const auto& origin = summary.first_origin)
+      lines.push_back(fmt::format("First node whose inputs reach accuracy and whose output does not: {}{}{}",
+                                  origin->node, origin->called_at.empty() ? "" : ", called at ",
+                                  origin->called_at));
     log::info("The summary of the expert advice is as follows: ");
     std::string text;
     for (const std::string& line : lines) {
       log::info("{}", line);
       text += line + '\n';
     }
-    if (const auto& origin = summary.first_origin)
-      log::info("First node whose inputs reach accuracy and whose output does not: {}{}{}", origin->node,
-                origin->called_at.empty() ? "" : ", called at ", origin->called_at);
     const std::string name =
         fmt::format("advisor{}_{}.txt", msprobe_suffix(head_, files_.per_rank), local_stamp(head_.now));
     ASSAY_TRY_DO(make_folder(files_.folder, 0750));

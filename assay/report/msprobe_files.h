@@ -10,7 +10,8 @@ struct MsprobeFiles {
   bool per_rank = false;
 };
 
-// advisor_{time}.txt: the first row of the table that does not reach accuracy, and what to do about it.
+// advisor_{time}.txt: the first row of the table that does not reach accuracy, and what to do about it; then
+// the first node that does not although its inputs do.
 std::unique_ptr<Sink> msprobe_advisor(const MsprobeFiles& files, const Profile& table);
 // The lines msprobe logs for every row of a tensor dump, and those around a table.
 struct MsprobeLog {

@@ -140,15 +140,22 @@ TEST(MsprobeAdvisor, NamesTensorsThatDoNotFit) {
   EXPECT_THAT(advise({node_of("a", {pair.row})}, Content::statistics).log, Not(Contains(line)));
 }
 
-TEST(MsprobeAdvisor, LogsTheNodeThatMadeTheDifference) {
+TEST(MsprobeAdvisor, EndsWithTheNodeThatMadeTheDifference) {
+  const std::string advice =
+      "Line: NA\nSuspect Nodes: NA\n"
+      "Expert Advice: All data in comparison result meets the accuracy requirements.\n";
+  const std::string origin =
+      "First node whose inputs reach accuracy and whose output does not: Torch.a.0.forward";
   Summary summary;
+  EXPECT_EQ(advise({}, Content::data, -1, summary).text, advice);
   summary.first_origin.emplace().node = "Torch.a.0.forward";
-  EXPECT_THAT(
-      advise({}, Content::data, -1, summary).log,
-      Contains("First node whose inputs reach accuracy and whose output does not: Torch.a.0.forward"));
+  const Advice without_stack = advise({}, Content::data, -1, summary);
+  EXPECT_EQ(without_stack.text, advice + origin + "\n");
+  EXPECT_THAT(without_stack.log, Contains(origin));
   summary.first_origin->called_at = "File net.py, line 7";
-  EXPECT_THAT(advise({}, Content::data, -1, summary).log,
-              Contains(EndsWith(", called at File net.py, line 7")));
+  const Advice with_stack = advise({}, Content::data, -1, summary);
+  EXPECT_EQ(with_stack.text, advice + origin + ", called at File net.py, line 7\n");
+  EXPECT_THAT(with_stack.log, Contains(origin + ", called at File net.py, line 7"));
 }
 
 // ----- log lines

@@ -172,6 +172,8 @@ def check_planted(checker, plan: Planted) -> list[str]:
     advice = "".join(path.read_text() for path in (folder / "out").glob("advisor_*.txt"))
     if not quiet and f"Suspect Nodes: {wanted}\n" not in advice:
         failures.append(f"advisor: got {advice!r}, expected {wanted}")
+    if not quiet and f"whose output does not: {spoiled}, called at File " not in advice:
+        failures.append(f"advisor: got {advice!r}, expected {spoiled} and where it was called")
     if not quiet:
         failures += check_native(checker, folder, 1, spoiled)
     if plan.task == "tensor":
