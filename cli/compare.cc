@@ -4,6 +4,7 @@
 #include "assay/support/log.h"
 #include "assay/support/progress.h"
 #include "cli/commands.h"
+#include "cli/grouped_help.h"
 #include "cli/mapping_flags.h"
 
 #include <CLI/CLI.hpp>
@@ -144,6 +145,19 @@ Result<int> run_compare(const CompareFlags& flags, const Context& context) {
   return outcome.summary.failed > 0 ? 1 : 0;
 }
 
+void add_pairing_flags(CLI::App& command, CompareFlags& flags) {
+  const auto add = [&](const std::string& name, std::string& text, const std::string& help,
+                       const std::string& value) {
+    command.add_option(name, text, help)->type_name(value)->group("Pairing");
+  };
+  add("--match", flags.match, "name position entry api cell data layer fuzzy", "HOW");
+  command.add_flag("--fuzzy", flags.fuzzy, "Names may differ in their call numbers")->group("Pairing");
+  add("--api-mapping", flags.api_mapping, "MindSpore APIs by their PyTorch names", "[=FILE]");
+  add("--cell-mapping", flags.cell_mapping, "MindSpore cells by their PyTorch modules", "[=FILE]");
+  add("--layer-mapping", flags.layer_mapping, "By their place in the model", "[=FILE]");
+  add("--data-mapping", flags.data_mapping, "By a list of pairs", "FILE");
+}
+
 }  // namespace
 
 void settle_bare_flags(std::vector<std::string>& arguments) {
@@ -181,26 +195,25 @@ void add_compare(CLI::App& app, const Context& context, Action& action) {
       ->allow_extra_args(false);
   command->add_option("--output", flags->output, "Folder for reports (default: .); - is stdout")
       ->type_name("DIR");
-  command->add_option("--match", flags->match, "name position entry api cell data layer fuzzy")
-      ->type_name("HOW");
-  command->add_flag("--fuzzy", flags->fuzzy, "Names may differ in their call numbers");
-  const auto add_mapping = [&](const std::string& name, std::string& file, const std::string& help) {
-    command->add_option(name, file, help)->type_name("[=FILE]");
-  };
-  add_mapping("--api-mapping", flags->api_mapping, "MindSpore APIs by their PyTorch names");
-  add_mapping("--cell-mapping", flags->cell_mapping, "MindSpore cells by their PyTorch modules");
-  add_mapping("--layer-mapping", flags->layer_mapping, "By their place in the model");
-  command->add_option("--data-mapping", flags->data_mapping, "By a list of pairs")->type_name("FILE");
+  command->add_flag("-q,--quiet", flags->quiet, "No terminal report, no progress");
+  add_pairing_flags(*command, *flags);
   command->add_option("--layout", flags->layout, "single folder msprobe ms_kernel (recognised)")
-      ->type_name("NAME");
-  command->add_option("--dtype", flags->dtype, "Element type of raw files, e.g. bf16")->type_name("D");
-  command->add_option("--shape", flags->shape, "Shape of raw files (default: flat)")->type_name("2,3");
+      ->type_name("NAME")
+      ->group("Reading");
+  command->add_option("--dtype", flags->dtype, "Element type of raw files, e.g. bf16")
+      ->type_name("D")
+      ->group("Reading");
+  command->add_option("--shape", flags->shape, "Shape of raw files (default: flat)")
+      ->type_name("2,3")
+      ->group("Reading");
   command->add_option("--memory", flags->memory, "For what must be held (default: RAM/4, max 8GiB)")
-      ->type_name("SIZE");
+      ->type_name("SIZE")
+      ->group("Resources");
   command->add_option("--threads", flags->threads, "Threads (default 0: all cores)")
       ->type_name("N")
-      ->check(CLI::Range(0, 4096).description(""));
-  command->add_flag("-q,--quiet", flags->quiet, "No terminal report, no progress");
+      ->check(CLI::Range(0, 4096).description(""))
+      ->group("Resources");
+  use_grouped_help(*command);
   command->footer(
       "Exit code: 0 within the rules, 1 different, 2 trouble.\n"
       "Examples:\n"

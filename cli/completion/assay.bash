@@ -22,7 +22,7 @@ _assay() {
       case $verb,$current in
         compare,-*) words='--metrics --rule --rules --fail-fast --only --skip --memory --threads --output --report
                            --unmatched --layout --match --fuzzy --api-mapping --cell-mapping --layer-mapping --data-mapping
-                           --dtype --shape --quiet --help' ;;
+                           --dtype --shape --quiet --help --help-all' ;;
         inspect,-*) words='--json --values --only --skip --layout --dtype --shape --threads --help' ;;
         convert,-*) words='--to --dtype --layout --force --only --skip --raw-dtype --raw-shape --help' ;;
         demo,-*) words='--output --help' ;;
