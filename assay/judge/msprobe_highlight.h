@@ -12,12 +12,16 @@ class MsprobeHighlight {
   void paint(NodeResult& node) const;
 
  private:
+  struct Numbers;
   struct Row;
   struct Texts;
+  class Inputs;
   Row look_at(const Comparison& row) const;
   void check_alone(const Row& row, Texts& texts) const;
-  void check_pair(const Row& in, const Row& out, Texts& texts) const;
-  void check_relative(const Row& in, const Row& out, Texts& texts) const;
+  std::optional<double> order_of(std::optional<double> error) const;
+  void check_pair(const Numbers& in, const Numbers& out, Texts& texts) const;
+  void check_relative(const Numbers& in, const Numbers& out, Texts& texts) const;
+  void append_pairs(Verdict& verdict, const Row& output, const Inputs& inputs) const;
 
   const MsprobeColumns columns_;
   const Generation generation_;

@@ -220,6 +220,98 @@ TEST(MsprobeHighlight, BenchRowsAreNotInTheTable) {
   expect(node.result.rows[1].verdict, Paint::none, "");
 }
 
+// ----- many rows
+
+// The obvious way, with the thresholds of the original: every output is held against every input.
+std::vector<Verdict> paint_every_pair(Content content, const std::vector<TestRow>& rows) {
+  std::vector<Verdict> verdicts;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const auto number = [](const Value& value) { return std::get<double>(value); };
+    const TestMetrics& o = rows[i].metrics;
+    const bool tensors = content == Content::data;
+    std::vector<std::string_view> red, yellow;
+    if (std::abs(number(tensors ? o.max_abs : o.max_diff)) > 1e10) red.push_back(kHuge);
+    for (size_t j = 0; j < rows.size() && i > 0 && rows[i].direction == Direction::output; ++j) {
+      if (j > 0 &&
+          (rows[j].direction == Direction::output || rows[j].direction == Direction::parameter_gradient))
+        continue;
+      const TestMetrics& m = rows[j].metrics;
+      const double in_error = std::abs(number(tensors ? m.max_abs : m.max_diff)),
+                   out_error = std::abs(number(tensors ? o.max_abs : o.max_diff));
+      if (in_error > 1 && out_error > 1 && in_error <= out_error &&
+          std::log10(out_error) - std::log10(in_error) >= 1)
+        yellow.push_back(kMagnitude);
+      if (!tensors) {
+        const double in_relative = number(m.max_pct) / 100, out_relative = number(o.max_pct) / 100;
+        if (out_relative > 0.5) red.push_back(kRelative);
+        if (out_relative > 0.1 && in_relative < 0.01) yellow.push_back(kRelativeGrows);
+        continue;
+      }
+      if (number(m.ratio_1e3) > 0.9 && number(o.ratio_1e3) < 0.6)
+        red.push_back(kRatioFalls);
+      else if (number(m.ratio_1e3) - number(o.ratio_1e3) > 0.1)
+        yellow.push_back(kRatioDecreases);
+      if (number(m.cosine) - number(o.cosine) > 0.1) yellow.push_back(kCosine);
+    }
+    Verdict& verdict = verdicts.emplace_back();
+    if (red.empty() && yellow.empty()) continue;
+    verdict.paint = red.empty() ? Paint::yellow : Paint::red;
+    for (const std::string_view text : red.empty() ? yellow : red)
+      verdict.reason += (verdict.reason.empty() ? "" : "\n") + std::string(text);
+  }
+  return verdicts;
+}
+
+TEST(MsprobeHighlight, SaysWhatEveryPairWouldSay) {
+  uint32_t state = 7;
+  const auto below = [&](uint32_t limit) { return (state = state * 1664525u + 1013904223u) / 65536 % limit; };
+  const auto one_of = [&](const std::vector<double>& values) {
+    return values[below(uint32_t(values.size()))];
+  };
+  for (int round = 0; round < 400; ++round) {
+    const Content content = round % 2 == 0 ? Content::data : Content::statistics;
+    // Few alarming numbers in some rounds, many in others.
+    const bool calm = round % 3 == 0;
+    std::vector<TestRow> rows(1 + below(40));
+    for (TestRow& row : rows) {
+      row.direction = std::vector{Direction::input, Direction::parameter, Direction::output,
+                                  Direction::parameter_gradient}[below(4)];
+      row.metrics.cosine = one_of({1.0, 0.99, 0.9, 0.89, calm ? 1.0 : 0.5});
+      row.metrics.ratio_1e3 = one_of({1.0, 0.91, 0.9, 0.85, 0.8, calm ? 0.8 : 0.59});
+      row.metrics.max_abs = row.metrics.max_diff =
+          one_of({0.0, 1.0, 1.5, 2.0, 15.0, 20.0, kInf, calm ? 3.0 : 2e10});
+      row.metrics.max_pct = one_of({0.0, 0.5, 1.0, 10.0, 11.0, calm ? 12.0 : 51.0});
+    }
+    const auto verdicts = painted(content, rows), expected = paint_every_pair(content, rows);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      EXPECT_EQ(verdicts[i].paint, expected[i].paint) << round << ' ' << i;
+      EXPECT_EQ(verdicts[i].reason, expected[i].reason) << round << ' ' << i;
+    }
+  }
+}
+
+TEST(MsprobeHighlight, HasNoMoreTextThanACellHolds) {
+  std::vector<TestRow> rows(1000, in());
+  rows.push_back(out({.cosine = 0.5, .ratio_1e3 = 0.7}));
+  rows.push_back(out({.ratio_1e3 = 0.5}));
+  const auto verdicts = painted(Content::data, rows), whole = paint_every_pair(Content::data, rows);
+  for (const size_t i : {1000, 1001}) {
+    ASSERT_GT(whole[i].reason.size(), 40'000u);
+    EXPECT_EQ(verdicts[i].paint, whole[i].paint);
+    EXPECT_EQ(verdicts[i].reason.substr(0, 32'767), whole[i].reason.substr(0, 32'767));
+    EXPECT_LT(verdicts[i].reason.size(), 33'000u);
+  }
+}
+
+// A hundred million pairs; the file of such an operator has a few megabytes.
+TEST(MsprobeHighlight, DoesNotLookAtEveryPair) {
+  std::vector<TestRow> rows(10'000, in({.cosine = 0.85}));
+  rows[7'000].metrics.cosine = 0.95;
+  rows.resize(20'000, out({.cosine = 0.8}));
+  const auto verdicts = painted(Content::data, std::move(rows));
+  for (const size_t i : {10'000, 19'999}) expect(verdicts[i], Paint::yellow, kCosine);
+}
+
 // ----- through the rule sets
 
 RuleOptions highlighted() {
