@@ -178,26 +178,41 @@ void take_head_member(const JsonMember& member, MsprobeHead& head) {
 Result<Frame> index_msprobe(const FrameInfo& info, const OpenOptions& options) {
   const fs::path& path = info.paths[0];
   ASSAY_TRY(const auto file, File::open(path));
-  Frame frame;
-  frame.at = info.at;
   const fs::path folder = path.parent_path();
-  MsprobeEntries entries(frame, options, folder / "dump_tensor_data");
+  Frame frame;
+  std::optional<MsprobeEntries> entries;
+  const auto start = [&] {
+    Frame empty;
+    empty.at = info.at;
+    frame = std::move(empty);
+    entries.emplace(frame, options, folder / "dump_tensor_data");
+  };
+  start();
   MsprobeHead head;
+  bool is_over = false, is_repeated = false;  // of 'data': its end was seen; there was another one before
   ASSAY_TRY_DO(
       read_json_members(*file, "data", options.format.memory, [&](const JsonMember& member) -> Result<bool> {
+        if (is_over && (member.inside || member.key == "data")) {
+          start();
+          is_over = false;
+          is_repeated = true;
+        }
+        is_over |= !member.inside && member.key == "data";
         if (member.inside)
-          entries.add(member.key, member.value);
+          entries->add(member.key, member.value);
         else
           take_head_member(member, head);
         return true;
       }));
-  entries.finish();
+  entries->finish();
+  if (is_repeated)
+    frame.warnings.push_back(fmt::format("{}: has 'data' twice; the later one counts", file->name()));
   if (!head.has_data)
     return fail(ErrorKind::bad_format, "{}: has no 'data'; is it a dump.json?", file->name());
   if (!head.data_is_object)
     return fail(ErrorKind::bad_format, "{}: its 'data' is not an object", file->name());
   if (frame.nodes.empty()) frame.warnings.push_back(fmt::format("{}: has no entries", file->name()));
-  ASSAY_TRY(frame.content, content_of(head, entries.saw_checksum(), *file));
+  ASSAY_TRY(frame.content, content_of(head, entries->saw_checksum(), *file));
   if (!options.data && frame.content == Content::data) frame.content = Content::statistics;
   frame.framework = head.framework;
   if (frame.framework.empty()) guess_framework(frame);

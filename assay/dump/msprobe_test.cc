@@ -148,6 +148,35 @@ TEST_F(Msprobe, TheLaterOfTwoEntriesOfOneNameCountsAtThePlaceOfTheFirst) {
   EXPECT_THAT(frame.warnings[0], HasSubstr("1 entries stand there twice"));
 }
 
+// As Python reads it. What the earlier one held, checksums too, is gone.
+TEST_F(Msprobe, TheLaterOfTwoDataCounts) {
+  const std::string first =
+      R"({"task": "statistics", "data": {"a.b.0.forward": {"output": [{"type": "torch.Tensor",
+          "dtype": "torch.int8", "shape": [1], "md5": "00000001"}]}, "a.b.0.forward": {}},)";
+  const auto later = [&](const std::string& data) {
+    put("dump.json", first + R"("level": "L1", "data": )" + data + "}");
+    return index();
+  };
+  const auto frame = later(R"({"c.d.0.forward": {"output": [{"type": "int", "value": 2}]}})");
+  ASSERT_TRUE(frame);
+  EXPECT_THAT(names(*frame), ElementsAre("c.d.0.forward.output.0"));
+  EXPECT_EQ(frame->nodes[0].order, 0);
+  EXPECT_EQ(frame->content, Content::statistics);
+  EXPECT_THAT(frame->warnings, ElementsAre(HasSubstr("dump.json: has 'data' twice; the later one counts")));
+  const auto empty = later("{}");
+  ASSERT_TRUE(empty);
+  EXPECT_TRUE(empty->nodes.empty());
+  EXPECT_THAT(empty->warnings, ElementsAre(HasSubstr("has 'data' twice"), HasSubstr("has no entries")));
+  const auto number = later("3");
+  ASSERT_FALSE(number);
+  EXPECT_THAT(number.error().message, HasSubstr("'data' is not an object"));
+  const auto third =
+      later(R"(3, "data": {}, "data": {"e.f.0.forward": {"output": [{"type": "int", "value": 1}]}})");
+  ASSERT_TRUE(third);
+  EXPECT_THAT(names(*third), ElementsAre("e.f.0.forward.output.0"));
+  EXPECT_EQ(third->warnings.size(), 1u);
+}
+
 TEST_F(Msprobe, SaysWhatKindOfDumpItIs) {
   EXPECT_EQ(index_data("{}", "tensor").content, Content::data);
   EXPECT_EQ(
