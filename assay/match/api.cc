@@ -4,6 +4,7 @@
 #include "assay/match/entry_name.h"
 #include "assay/match/frames.h"
 #include "assay/match/keyed.h"
+#include "assay/match/unused_names.h"
 
 #include <algorithm>
 #include <array>
@@ -53,9 +54,16 @@ class UserApis {
     for (const Side side : {Side::mine, Side::golden})
       for (size_t i = 0; i < builder.size(side); ++i)
         present[static_cast<size_t>(side)].insert(first_words(builder.name(side, i), 2));
-    for (const ApiMapping& api : apis)
-      if (present[0].count(api.mine) > 0 && present[1].count(api.golden) > 0)
+    UnusedNames unused("api");
+    for (const ApiMapping& api : apis) {
+      const bool mine_has_it = present[0].count(api.mine) > 0,
+                 golden_has_it = present[1].count(api.golden) > 0;
+      unused.add(Side::mine, api.mine, mine_has_it);
+      unused.add(Side::golden, api.golden, golden_has_it);
+      if (mine_has_it && golden_has_it)
         in_use_[api.mine] = use(api);  // of two that both apply, the later one
+    }
+    unused.warn();
   }
 
   const ApiInUse* find(std::string_view api) const {

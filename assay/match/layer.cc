@@ -4,9 +4,14 @@
 #include "assay/match/frames.h"
 #include "assay/match/keyed.h"
 #include "assay/match/layer_scope.h"
+#include "assay/match/unused_names.h"
 #include "assay/support/log.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <deque>
 
 namespace assay {
 namespace {
@@ -62,6 +67,8 @@ class Renames {
  public:
   struct Rename {
     std::vector<uint32_t> path, target;
+    std::string name;  // for messages: "ParallelAttention: qkv_proj"
+    bool is_used = false;
   };
 
   Renames(const LayerMapping& layers, Interner& tokens) {
@@ -73,36 +80,48 @@ class Renames {
     for (const auto& [type, renames] : layers) {
       const uint32_t type_token = tokens.number(type);
       for (const LayerRename& rename : renames) {
-        Rename added{number_all(rename.path), number_all(split(rename.target, '.'))};
-        by_start_[start(type_token, added.path[0])].push_back(std::move(added));
+        Rename& added =
+            renames_.emplace_back(Rename{number_all(rename.path), number_all(split(rename.target, '.')),
+                                         fmt::format("{}: {}", type, fmt::join(rename.path, "."))});
+        by_start_[start(type_token, added.path[0])].push_back(&added);
       }
     }
     for (auto& [key, list] : by_start_)
       std::stable_sort(list.begin(), list.end(),
-                       [](const Rename& a, const Rename& b) { return a.path.size() > b.path.size(); });
+                       [](const Rename* a, const Rename* b) { return a->path.size() > b->path.size(); });
   }
 
   // The longest path that `scope` goes on with, below a layer of this type; null: none.
-  const Rename* find(uint32_t type, std::span<const uint32_t> scope) const {
+  const Rename* find(uint32_t type, std::span<const uint32_t> scope) {
     const auto found = by_start_.find(start(type, scope[0]));
     if (found == by_start_.end()) return nullptr;
-    for (const Rename& rename : found->second)
-      if (rename.path.size() <= scope.size() &&
-          std::equal(rename.path.begin(), rename.path.end(), scope.begin()))
-        return &rename;
+    for (Rename* const rename : found->second)
+      if (rename->path.size() <= scope.size() &&
+          std::equal(rename->path.begin(), rename->path.end(), scope.begin())) {
+        rename->is_used = true;
+        return rename;
+      }
     return nullptr;
+  }
+
+  void warn_of_unused() const {
+    UnusedNames unused("layer");
+    for (const Rename& rename : renames_) unused.add(Side::mine, rename.name, rename.is_used);
+    unused.warn();
   }
 
  private:
   static uint64_t start(uint32_t type, uint32_t token) { return uint64_t{type} << 32 | token; }
-  std::unordered_map<uint64_t, std::vector<Rename>> by_start_;
+  std::deque<Rename> renames_;
+  std::unordered_map<uint64_t, std::vector<Rename*>> by_start_;
 };
 
-// Walks down both trees at once: a layer of mine, and what it is called in golden.
+// Walks down both trees at once: a layer of mine, and what it is called in golden. To the end of the scope
+// also where golden is lost, so that what stands there counts as used.
 uint32_t find_golden_layer(std::span<const uint32_t> scope, const LayerTree& mine, const LayerTree& golden,
-                           const Renames& renames) {
+                           Renames& renames) {
   uint32_t here = 0, there = 0;
-  for (size_t i = 1; i < scope.size() && there != TokenTrie::kNone;) {
+  for (size_t i = 1; i < scope.size();) {
     const Renames::Rename* const rename = renames.find(mine.type(here), scope.subspan(i));
     const auto path = rename ? std::span(rename->path) : scope.subspan(i, 1);
     const auto target = rename ? std::span(rename->target) : scope.subspan(i, 1);
@@ -117,7 +136,7 @@ uint32_t find_golden_layer(std::span<const uint32_t> scope, const LayerTree& min
 std::vector<const LayerEntry*> pair_entries(const LayerScopes& mine, const LayerScopes& golden,
                                             const LayerMapping& layers, Interner& tokens) {
   const LayerTree mine_tree(mine, tokens), golden_tree(golden, tokens);
-  const Renames renames(layers, tokens);
+  Renames renames(layers, tokens);
   std::vector<const LayerEntry*> partners(mine.entries().size(), nullptr);
   for (size_t e = 0; e < partners.size(); ++e) {
     const LayerEntry& entry = mine.entries()[e];
@@ -125,6 +144,7 @@ std::vector<const LayerEntry*> pair_entries(const LayerScopes& mine, const Layer
     const uint32_t layer = find_golden_layer(mine.scope(entry), mine_tree, golden_tree, renames);
     partners[e] = golden_tree.find(layer, entry.state, mine_tree.position(e));
   }
+  renames.warn_of_unused();
   return partners;
 }
 

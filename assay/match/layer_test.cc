@@ -238,5 +238,29 @@ TEST(Layer, IsLinear) {
   EXPECT_EQ(joined, 2 * mine.size());
 }
 
+TEST(Layer, CountsNamesThatNoLayerHas) {
+  const auto warnings = [&](LayerMapping layers) {
+    MatchOptions options;
+    Mappings mappings;
+    mappings.by_layer = true;
+    mappings.layers = std::move(layers);
+    options.mappings = std::make_shared<const Mappings>(std::move(mappings));
+    return warnings_of(layer_matcher, fixture_mine(), fixture_golden(), options);
+  };
+  const auto used = read_layer_mapping(kData / "lm" / "layer_mapping.yaml");
+  ASSERT_TRUE(used) << used.error().message;
+  EXPECT_THAT(warnings(*used), ElementsAre());
+  // The way to golden is lost at the top; what is below is in the dump all the same.
+  LayerMapping lost = *used;
+  lost["TopLayer"] = {{{"network_with_loss"}, "nowhere"}};
+  EXPECT_THAT(warnings(lost), ElementsAre());
+  LayerMapping slips = *used;
+  slips["ParallelAttention"].push_back({{"qkv", "proj"}, "x"});
+  slips["Paralel"] = {{{"attention"}, "y"}};
+  EXPECT_THAT(warnings(slips),
+              ElementsAre("2 of the 6 names of the layer mapping are not in the dump: "
+                          "Paralel: attention of mine, ParallelAttention: qkv.proj of mine"));
+}
+
 }  // namespace
 }  // namespace assay

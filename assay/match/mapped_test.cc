@@ -12,6 +12,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 const fs::path kData = fs::path(ASSAY_TEST_DATA) / "msprobe";
 
@@ -296,6 +297,53 @@ TEST(Data, NeedsAMapping) {
   const auto pairing = data_matcher.match(frames, {});
   ASSERT_FALSE(pairing);
   EXPECT_THAT(pairing.error().message, HasSubstr("needs a data mapping"));
+}
+
+// ----- names that no dump has
+
+TEST(Api, CountsNamesThatNoDumpHas) {
+  const auto warnings = [&](std::vector<ApiMapping> apis) {
+    return warnings_of(api_matcher, api_mine(), api_golden(), with(user_apis(std::move(apis))));
+  };
+  EXPECT_THAT(warnings({}), IsEmpty());
+  EXPECT_THAT(warnings({api_of("Functional.abs", "Torch.abs")}), IsEmpty());
+  EXPECT_THAT(warnings({api_of("Functional.abs", "Torch.abz"), api_of("Functional.ab\n", "Torch.abs")}),
+              ElementsAre("2 of the 4 names of the api mapping are not in the dump: Torch.abz of golden, "
+                          "Functional.ab\\x0a of mine"));
+  EXPECT_THAT(
+      warnings({api_of("a.a", "b.b"), api_of("c.c", "d.d")}),
+      ElementsAre("4 of the 4 names of the api mapping are not in the dump: a.a of mine, b.b of golden, "
+                  "c.c of mine, …"));
+}
+
+TEST(Cell, CountsNamesThatNoDumpHas) {
+  const auto warnings = [&](NameMapping cells, bool by_part) {
+    Mappings mappings;
+    mappings.rename_cells = true;
+    mappings.cells = std::move(cells);
+    mappings.cells_by_part = by_part;
+    return warnings_of(cell_matcher, make_frame({entry_of("Cell.net.fc1.Dense.forward.0")}),
+                       make_frame({entry_of("Module.net.fc2.Linear.forward.0")}), with(std::move(mappings)));
+  };
+  EXPECT_THAT(warnings({}, false), IsEmpty());
+  EXPECT_THAT(warnings({{"net.fc1.Dense", "net.fc2.Linear"}}, false), IsEmpty());
+  EXPECT_THAT(warnings({{"fc1.Dense", "net.fc2.Linear"}}, false),
+              ElementsAre("1 of the 2 names of the cell mapping is not in the dump: fc1.Dense of mine"));
+  EXPECT_THAT(
+      warnings({{"net.fc1.Dense", "net.fc3.Linear"}}, false),
+      ElementsAre("1 of the 2 names of the cell mapping is not in the dump: net.fc3.Linear of golden"));
+  EXPECT_THAT(warnings({{"fc1.Dense", "fc2.Linear"}}, true), IsEmpty());
+  EXPECT_THAT(warnings({{"fc1.Dense", "fc2.Linear"}, {"fc7", "fc8"}}, true),
+              ElementsAre("1 of the 2 names of the cell mapping is not in the dump: fc7 of mine"));
+}
+
+// A name that stands in the dump twice is one name of the file.
+TEST(Data, CountsNamesThatNoDumpHas) {
+  Mappings mappings;
+  mappings.data = NameMapping{{"a.0", "b.0"}, {"c.0", "d.0"}};
+  EXPECT_THAT(warnings_of(data_matcher, make_frame({{"a", {{"a.0"}, {"a.0"}}}}),
+                          make_frame({{"b", {{"b.0"}}}}), with(std::move(mappings))),
+              ElementsAre("1 of the 2 names of the data mapping is not in the dump: c.0 of mine"));
 }
 
 }  // namespace

@@ -2,9 +2,10 @@
 
 #include "assay/match/frames.h"
 #include "assay/match/keyed.h"
-#include "assay/support/log.h"
+#include "assay/match/unused_names.h"
 
 #include <unordered_map>
+#include <unordered_set>
 
 namespace assay {
 namespace {
@@ -19,17 +20,17 @@ Result<Pairing> match_by_file(const Indexed& frames, const MatchOptions& options
 
   PairingBuilder builder(frames);
   Keys keys(builder);
-  size_t used = 0;
+  std::unordered_set<std::string_view> used;
   for (size_t m = 0; m < builder.size(Side::mine); ++m) {
     const auto found = golden.find(builder.name(Side::mine, m));
     if (found == golden.end()) continue;  // stays itself
     keys.key[m] = found->second;          // lives as long as the mapping
     keys.why[m] = Why::data_mapping;
-    ++used;
+    used.insert(found->first);
   }
-  if (used < golden.size())
-    log::warn("{} of the {} names that the data mapping has for mine are not in the dump",
-              golden.size() - used, golden.size());
+  UnusedNames unused("data");
+  for (const auto& [mine, other] : data) unused.add(Side::mine, mine, used.count(mine) > 0);
+  unused.warn();
   return match_keys(frames, builder, keys, options, has_data_mapping(*options.mappings));
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "assay/match/matcher.h"
+#include "assay/support/log.h"
 
 #include <gtest/gtest.h>
 
@@ -62,6 +63,17 @@ inline Matched match_frames(const Matcher& matcher, Frame mine, Frame golden, co
   EXPECT_TRUE(pairing) << pairing.error().message;
   if (pairing) matched.pairing = std::move(*pairing);
   return matched;
+}
+
+// The warnings of a match.
+inline Texts warnings_of(const Matcher& matcher, Frame mine, Frame golden, const MatchOptions& options) {
+  Texts warnings;
+  log::set_writer([&](log::Level level, std::string_view text) {
+    if (level == log::Level::warn) warnings.emplace_back(text);
+  });
+  match_frames(matcher, std::move(mine), std::move(golden), options);
+  log::set_writer({});
+  return warnings;
 }
 
 // "mine|golden" per pair, in report order; "-" for an empty side.
