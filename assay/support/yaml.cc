@@ -17,6 +17,9 @@ namespace {
 constexpr std::string_view kAlias =
     "aliases (*name) are not supported; a pattern that begins with * is written in quotes";
 
+constexpr std::string_view kAnchor =
+    "anchors (&name) are not supported; a text that begins with & is written in quotes";
+
 int64_t line_of(const YAML::Mark& mark) { return mark.is_null() ? 1 : int64_t{mark.line} + 1; }
 
 // A dry run over the events of the parser. Each list or map is announced before the parser descends into it,
@@ -30,17 +33,23 @@ class Inspector : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
     throw YAML::ParserException(mark, std::string(kAlias));
   }
-  void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { value(mark, nullptr); }
-  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    refuse(mark, anchor);
+    value(mark, nullptr);
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
                 const std::string& text) override {
+    refuse(mark, anchor);
     value(mark, &text);
   }
-  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
+    refuse(mark, anchor);
     descend(mark, false);
   }
-  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value) override {
+    refuse(mark, anchor);
     descend(mark, true);
   }
   void OnSequenceEnd() override { open_.pop_back(); }
@@ -51,6 +60,10 @@ class Inspector : public YAML::EventHandler {
     bool is_map = false, at_key = true;
     std::unordered_set<std::string> keys;
   };
+
+  static void refuse(const YAML::Mark& mark, YAML::anchor_t anchor) {
+    if (anchor != YAML::NullAnchor) throw YAML::ParserException(mark, std::string(kAnchor));
+  }
 
   void descend(const YAML::Mark& mark, bool is_map) {
     value(mark, nullptr);
@@ -97,7 +110,8 @@ Result<YAML::Node> load(const std::string& text, std::string_view name, const Ya
   return YAML::Load(text);
 } catch (const YAML::Exception& e) {
   // An unquoted pattern such as *.weight is an alias to YAML; its own words for that help nobody.
-  const bool alias = e.msg.find("anchor") != std::string::npos || e.msg.find("alias") != std::string::npos;
+  const bool alias = e.msg != kAnchor &&
+                     (e.msg.find("anchor") != std::string::npos || e.msg.find("alias") != std::string::npos);
   return fail(ErrorKind::bad_format, "{}:{}: {}", name, line_of(e.mark),
               alias ? std::string(kAlias) : printable(e.msg));
 }

@@ -18,9 +18,9 @@ struct YamlLimits {
   int depth = 32;  // lists and maps inside one another; yaml-cpp recurses, and so do its readers
 };
 
-// The one document of the file. Refused: larger or deeper than the limits, control characters, aliases
-// (*name), keys given twice, more than one document. Errors read "FILE:LINE: reason". An empty file gives a
-// null node.
+// The one document of the file. Refused: larger or deeper than the limits, control characters, anchors
+// (&name) and aliases (*name), keys given twice, more than one document. Errors read "FILE:LINE: reason". An
+// empty file gives a null node.
 Result<YAML::Node> read_yaml(const fs::path& path, const YamlLimits& limits = {});
 
 // The same for text in memory; `name` stands for the file in messages.

@@ -37,9 +37,16 @@ TEST(Yaml, ErrorsNameFileAndLine) {
 
 TEST(Yaml, SameKeyInTwoMapsIsFine) { EXPECT_TRUE(parse_yaml("- {a: 1, b: {a: 2}}\n- {a: 1}\n", "x.yaml")); }
 
+// Also where nobody refers to them: `a: &b` is a null to YAML, and a name to whoever wrote it.
+TEST(Yaml, RefusesAnchors) {
+  for (const char* const text : {"b: 1\na: &x\n", "b: 1\na: &x 2\n", "b: 1\n&x a: 2\n", "b: 1\na: &x [1]\n",
+                                 "b: 1\na: &x {c: 1}\n", "b: 1\na: &x [1]\nc: *x\n"})
+    EXPECT_THAT(error(text), HasSubstr("x.yaml:2: anchors (&name) are not supported")) << text;
+}
+
 TEST(Yaml, RefusesAliases) {
-  EXPECT_THAT(error("a: &x [1]\nb: *x\n"), HasSubstr("x.yaml:2: aliases"));
   EXPECT_THAT(error("a: *x\n"), HasSubstr("x.yaml:1: aliases"));
+  EXPECT_THAT(error("b: 1\na: [*x]\n"), HasSubstr("x.yaml:2: aliases"));
 }
 
 TEST(Yaml, BoundsDepthOfEveryKindOfNesting) {
