@@ -115,6 +115,7 @@ struct Head {
   Content content = Content::data;
   bool has_stacks = false;
   bool cross_framework = false;
+  int64_t pairs = 0, pairs_of_mine = 0, mapped_pairs = 0;  // all; with an item of mine; by a data mapping
 };
 
 // Index of a metric column; -1 if it was not measured.

@@ -253,6 +253,9 @@ Profile msprobe_profile(const MsprobeStyle& style) {
     return fmt::format("{}compare_result{}_{}", is_debug ? "debug_" : "",
                        msprobe_suffix(head, style.per_rank), local_stamp(head.now));
   };
+  profile.row_count = [style](const Head& head) {
+    return style.mapped_only ? head.mapped_pairs : head.pairs_of_mine;
+  };
   profile.print = style.coloured ? Print::python_as_text : Print::python;
   profile.sheet = style.coloured ? "Sheet" : "Sheet1";
   profile.file_mode = 0640;

@@ -216,6 +216,7 @@ Profile msprobe_kernel_profile(Generation generation) {
   profile.file_stem = [](const Head& head) {
     return fmt::format("compare_result_{}_{}_{}", head.at.rank, head.at.step, local_stamp(head.now));
   };
+  profile.row_count = [](const Head& head) { return head.pairs; };
   profile.print = Print::python;
   profile.sheet = "Sheet1";
   profile.file_mode = 0640;

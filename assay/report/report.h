@@ -53,6 +53,8 @@ struct Profile {
   std::function<bool(const RowView& row)> keeps;
   std::function<std::string(const Head& head)> file_stem;  // "assay_report_20250102030405"
   Print print = Print::native;
+  // How many rows will come, for tools that share them out evenly among sheets; null: sheets are filled.
+  std::function<int64_t(const Head& head)> row_count = nullptr;
   std::string_view sheet = {};  // name of the only sheet of a workbook; empty: a summary and sheets "rows"
   unsigned file_mode = 0644, folder_mode = 0755;
 };

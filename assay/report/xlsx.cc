@@ -8,7 +8,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <functional>
 
 namespace assay {
 namespace {
@@ -85,6 +87,7 @@ class XlsxSink : public Sink {
 
   Result<void> begin(const Head& head) override {
     table_.begin(head);
+    sheet_rows_ = rows_per_sheet(head);
     ASSAY_TRY(FileWriter file, create_report(options_, head, xlsx_output.suffix));
     package_.emplace(std::move(file));
     ASSAY_TRY_DO(package_->add("_rels/.rels", xlsx_relations()));
@@ -93,29 +96,15 @@ class XlsxSink : public Sink {
   }
 
   std::string render(std::string_view section, std::span<const NodeResult> nodes) const override {
-    std::string out, text;
-    int64_t rows = 0;
-    table_.each(section, nodes, [&](const RowView& row) {
-      append_row(text, table_, row);
-      ++rows;
-      if (text.size() < kChunkText) return;
-      append_chunk(out, text, rows);
-      text.clear();
-      rows = 0;
-    });
-    if (rows > 0) append_chunk(out, text, rows);
-    return out;
+    return render_from(sheet_rows_, section, nodes);  // as if no sheet ended in between
   }
 
-  Result<void> write(std::string_view, std::span<const NodeResult>, std::string&& rendered) override {
-    std::string_view rest = rendered;
-    while (!rest.empty()) {
-      ChunkHeader header;
-      std::memcpy(&header, rest.data(), sizeof header);
-      ASSAY_TRY_DO(add(header, rest.substr(sizeof header, static_cast<size_t>(header.size))));
-      rest.remove_prefix(sizeof header + static_cast<size_t>(header.size));
-    }
-    return {};
+  Result<void> write(std::string_view section, std::span<const NodeResult> nodes,
+                     std::string&& rendered) override {
+    const int64_t left = rows_ < sheet_rows_ ? sheet_rows_ - rows_ : sheet_rows_;
+    if (row_count(rendered) > left) rendered = render_from(left, section, nodes);
+    return each_chunk(rendered,
+                      [&](const ChunkHeader& header, std::string_view bytes) { return add(header, bytes); });
   }
 
   Result<void> end(const Summary& summary) override {
@@ -139,8 +128,56 @@ class XlsxSink : public Sink {
   }
 
  private:
+  // All that a sheet holds, or what makes the sheets of another tool equally long.
+  int64_t rows_per_sheet(const Head& head) const {
+    const int64_t rows = options_.profile->row_count ? options_.profile->row_count(head) : 0;
+    const int64_t sheets = std::max<int64_t>(1, (rows + kSheetRows - 1) / kSheetRows);
+    return sheets == 1 ? kSheetRows : (rows + sheets - 1) / sheets;
+  }
+
+  // Chunks of whole rows; one ends where a sheet does that has room for `left` more rows.
+  std::string render_from(int64_t left, std::string_view section, std::span<const NodeResult> nodes) const {
+    std::string out, text;
+    int64_t rows = 0;
+    const auto finish_chunk = [&] {
+      append_chunk(out, text, rows);
+      text.clear();
+      rows = 0;
+    };
+    table_.each(section, nodes, [&](const RowView& row) {
+      append_row(text, table_, row);
+      ++rows;
+      const bool is_last_of_sheet = --left == 0;
+      if (is_last_of_sheet) left = sheet_rows_;
+      if (is_last_of_sheet || text.size() >= kChunkText) finish_chunk();
+    });
+    if (rows > 0) finish_chunk();
+    return out;
+  }
+
+  static Result<void> each_chunk(
+      std::string_view rendered,
+      const std::function<Result<void>(const ChunkHeader&, std::string_view)>& use) {
+    while (!rendered.empty()) {
+      ChunkHeader header;
+      std::memcpy(&header, rendered.data(), sizeof header);
+      ASSAY_TRY_DO(use(header, rendered.substr(sizeof header, static_cast<size_t>(header.size))));
+      rendered.remove_prefix(sizeof header + static_cast<size_t>(header.size));
+    }
+    return {};
+  }
+
+  static int64_t row_count(std::string_view rendered) {
+    int64_t rows = 0;
+    (void)each_chunk(rendered, [&](const ChunkHeader& header, std::string_view) -> Result<void> {
+      rows += header.rows;
+      return {};
+    });
+    return rows;
+  }
+
   Result<void> add(const ChunkHeader& header, std::string_view bytes) {
-    if (rows_ + header.rows > kSheetRows) {
+    if (rows_ + header.rows > sheet_rows_) {
       ASSAY_TRY_DO(close_sheet());
       ASSAY_TRY_DO(open_sheet());
     }
@@ -164,9 +201,9 @@ class XlsxSink : public Sink {
   bool is_bare() const { return !options_.profile->sheet.empty(); }
 
   void name_bare_sheets() {
-    if (sheets_.size() == 1) sheets_[0].name = options_.profile->sheet;
-    for (size_t i = 0; i < sheets_.size() && sheets_.size() > 1; ++i)
-      sheets_[i].name = fmt::format("part_{}", i);
+    const bool is_whole = sheets_.size() == 1;
+    for (size_t i = 0; i < sheets_.size(); ++i)
+      sheets_[i].name = is_whole ? std::string(options_.profile->sheet) : fmt::format("part_{}", i);
   }
 
   // Part 1 is the summary, where there is one, which is written last.
@@ -218,8 +255,9 @@ class XlsxSink : public Sink {
   RowTable table_;
   std::optional<XlsxPackage> package_;
   std::vector<XlsxSheet> sheets_;  // without the summary
-  int64_t rows_ = 0;               // of the open sheet
-  std::string pending_;            // rows of the open sheet that are not deflated yet
+  int64_t sheet_rows_ = kSheetRows;
+  int64_t rows_ = 0;     // of the open sheet
+  std::string pending_;  // rows of the open sheet that are not deflated yet
 };
 
 }  // namespace

@@ -65,33 +65,56 @@ TEST(BareWorkbook, HasItsTitlesWithoutRows) {
   EXPECT_THAT(parts["xl/workbook.xml"], HasSubstr("\"Sheet1\""));
 }
 
-// 1,048,500 rows are the most a sheet gets. The same thousand rows are written over and over.
-TEST(BareWorkbook, SpillsIntoFurtherSheets) {
+// Batches of a thousand rows, each with the number of its batch, through a workbook of another tool.
+std::map<std::string, std::string> workbook_of_batches(int batches, bool says_how_many) {
   const TestFolder folder;
   Profile profile = native_profile;
   profile.columns = [](const Head&) {
-    return std::vector{text_column("x", [](const RowView&) { return std::string_view("y"); })};
+    return std::vector{text_column("x", [](const RowView& row) { return row.node.name; })};
   };
   profile.print = Print::python;
   profile.sheet = "Sheet1";
+  if (says_how_many) profile.row_count = [](const Head& head) { return head.pairs; };
   const auto sink = find_output("xlsx")->open({.folder = folder.path(), .profile = &profile});
-  const NodeResult node = node_of("a", std::vector<Comparison>(1000));
-  ASSERT_TRUE(sink->begin(sample_head()));
-  const std::string rendered = sink->render("", {&node, 1});
-  for (int i = 0; i < 1050; ++i) ASSERT_TRUE(sink->write("", {&node, 1}, std::string(rendered)));
-  ASSERT_TRUE(sink->end({}));
+  Head head = sample_head();
+  head.pairs = int64_t{batches} * 1000;
+  EXPECT_TRUE(sink->begin(head));
+  for (int i = 0; i < batches; ++i) {
+    const std::string name = std::to_string(i);
+    const NodeResult node = node_of(name, std::vector<Comparison>(1000));
+    EXPECT_TRUE(sink->write("", {&node, 1}, sink->render("", {&node, 1})));
+  }
+  EXPECT_TRUE(sink->end({}));
   const auto files = sink->publish();
-  ASSERT_TRUE(files);
-  auto parts = parts_of(files->front());
+  EXPECT_TRUE(files);
+  return files ? parts_of(files->front()) : std::map<std::string, std::string>();
+}
+
+// 1,048,500 rows are the most a sheet gets.
+TEST(BareWorkbook, SpillsIntoFurtherSheets) {
+  auto parts = workbook_of_batches(1050, false);
   EXPECT_THAT(parts["xl/workbook.xml"],
               HasSubstr("<sheets><sheet name=\"part_0\" sheetId=\"1\" r:id=\"rId1\"/>"
                         "<sheet name=\"part_1\" sheetId=\"2\" r:id=\"rId2\"/></sheets>"));
-  EXPECT_THAT(parts[kFirstSheet].substr(0, 200), HasSubstr("<dimension ref=\"A1:A1048001\""));
+  EXPECT_THAT(parts[kFirstSheet].substr(0, 200), HasSubstr("<dimension ref=\"A1:A1048501\""));
   const std::string& second = parts["xl/worksheets/sheet2.xml"];
-  EXPECT_THAT(second.substr(0, 200), HasSubstr("<dimension ref=\"A1:A2001\""));
-  EXPECT_EQ(count_of(second, "<row>"), 2001);
+  EXPECT_THAT(second.substr(0, 200), HasSubstr("<dimension ref=\"A1:A1501\""));
+  EXPECT_EQ(count_of(second, "<row>"), 1501);
   EXPECT_THAT(second.substr(0, 400), HasSubstr("<t>x</t>"));  // titles in every sheet
   EXPECT_EQ(count_of(parts["[Content_Types].xml"], "worksheet+xml"), 2);
+}
+
+// As pandas slices it for msprobe: 1,051,000 rows are two sheets of 525,500.
+TEST(BareWorkbook, SharesRowsOutEvenly) {
+  auto parts = workbook_of_batches(1051, true);
+  const std::string &first = parts[kFirstSheet], &second = parts["xl/worksheets/sheet2.xml"];
+  EXPECT_EQ(count_of(first, "<row>"), 525'501);
+  EXPECT_EQ(count_of(second, "<row>"), 525'501);
+  EXPECT_EQ(count_of(first, "<t>525</t>"), 500);  // the batch that is cut in two
+  EXPECT_EQ(count_of(second, "<t>525</t>"), 500);
+  EXPECT_EQ(count_of(second, "<t>1050</t>"), 1000);
+  EXPECT_THAT(parts["xl/workbook.xml"], HasSubstr("\"part_1\""));
+  EXPECT_THAT(workbook_of_batches(3, true)["xl/workbook.xml"], HasSubstr("\"Sheet1\""));
 }
 
 }  // namespace

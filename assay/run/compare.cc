@@ -44,6 +44,13 @@ void describe_section(const Matched& matched, Head& head) {
       for (const Frame& golden : matched.frames.golden)
         head.cross_framework |= frame.framework != golden.framework;
     }
+  head.pairs = head.pairs_of_mine = head.mapped_pairs = 0;
+  for (const PairedNode& node : matched.pairing.nodes)
+    for (const Pair& pair : node.pairs) {
+      ++head.pairs;
+      head.pairs_of_mine += pair.mine.has_value();
+      head.mapped_pairs += pair.why == Why::data_mapping;
+    }
 }
 
 // A dump may have nothing but statistics; then their differences are what there is to show.
