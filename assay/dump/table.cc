@@ -1,9 +1,11 @@
 #include "assay/base/text.h"
+#include "assay/dump/atb.h"
 #include "assay/dump/folder.h"
 #include "assay/dump/layout.h"
 #include "assay/dump/ms_kernel.h"
 #include "assay/dump/msprobe.h"
 #include "assay/dump/single.h"
+#include "assay/dump/torch_hook.h"
 
 #include <algorithm>
 
@@ -76,7 +78,8 @@ Result<const Layout*> choose_layout(const fs::path& root, std::string_view force
 }  // namespace
 
 std::span<const Layout* const> layouts() {
-  static const Layout* const kTable[] = {&single_layout, &folder_layout, &msprobe_layout, &ms_kernel_layout};
+  static const Layout* const kTable[] = {&single_layout,    &folder_layout, &msprobe_layout,
+                                         &ms_kernel_layout, &atb_layout,    &torch_hook_layout};
   return kTable;
 }
 

@@ -22,6 +22,12 @@ enum class Join : uint8_t {
 // What msprobe calls compatible element types.
 enum class DTypeRule : uint8_t { g1, g2 };
 
+// Types of ATB operators (or "Type_outtensor1", with the tensor that is meant) with those of torch modules,
+// in order.
+struct OpMapping {
+  std::vector<std::pair<std::string, std::vector<std::string>>> types;
+};
+
 struct MatchOptions {
   std::string matcher;  // forced by --match; empty: chosen from the two layouts and the mappings
   std::shared_ptr<const Mappings> mappings = std::make_shared<const Mappings>();
@@ -33,7 +39,11 @@ struct MatchOptions {
   DTypeRule dtype_rule = DTypeRule::g2;
   bool leftovers_last = false;     // what only golden has stands behind everything else
   bool renumber_backward = false;  // calls of backward entries count anew in order of appearance
-  bool frames_in_order = false;    // the k-th rank of mine with the k-th of golden, whatever their numbers
+  // Of inference dumps.
+  std::vector<std::string> levels = {};  // msit's: layer, module, api; every section once for each
+  std::shared_ptr<const OpMapping> op_mapping = {};  // types of operators of ATB, and of modules of torch
+  std::shared_ptr<int64_t> numbering = {};           // the number of the next pair, where pairs are numbered
+  bool frames_in_order = false;  // the k-th rank of mine with the k-th of golden, whatever their numbers
 };
 
 struct Matcher {

@@ -3,6 +3,7 @@
 #include "assay/match/cell.h"
 #include "assay/match/entry.h"
 #include "assay/match/fuzzy.h"
+#include "assay/match/inference.h"
 #include "assay/match/layer.h"
 #include "assay/match/mapping_file.h"
 #include "assay/match/matcher.h"
@@ -25,14 +26,18 @@ const Matcher* chosen_by_mapping(const MatchOptions& options) {
 const Matcher* chosen_by_layout(std::string_view mine, std::string_view golden) {
   for (const std::string_view layout : {"msprobe", "ms_kernel"})
     if (mine == layout && golden == layout) return &entry_matcher;
+  if (mine == golden && (mine == "atb" || mine == "torch_hook")) return &atb_atb_matcher;
+  if ((mine == "atb" && golden == "torch_hook") || (mine == "torch_hook" && golden == "atb"))
+    return &atb_torch_matcher;
   return &name_matcher;
 }
 
 }  // namespace
 
 std::span<const Matcher* const> matchers() {
-  static const Matcher* const kTable[] = {&name_matcher, &position_matcher, &entry_matcher, &api_matcher,
-                                          &cell_matcher, &data_matcher,     &layer_matcher, &fuzzy_matcher};
+  static const Matcher* const kTable[] = {
+      &name_matcher,  &position_matcher, &entry_matcher,     &api_matcher,     &cell_matcher,  &data_matcher,
+      &layer_matcher, &fuzzy_matcher,    &atb_torch_matcher, &atb_atb_matcher, &token_matcher, &msit_matcher};
   return kTable;
 }
 

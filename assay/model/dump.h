@@ -3,6 +3,7 @@
 #pragma once
 
 #include "assay/base/file.h"
+#include "assay/model/op_tree.h"
 #include "assay/model/value.h"
 #include "assay/tensor/operand.h"
 
@@ -57,6 +58,8 @@ struct Item {
   std::optional<TensorRef> data;
   const Stated* stated = nullptr;
   const std::vector<Fact>* facts = nullptr;
+  // Where several ranks hold a part of it each: those of all ranks, in their order, this one among them.
+  std::span<const TensorRef> shards = {};
   std::string_view trouble;  // why there is no data, when indexing already found out
 };
 
@@ -98,13 +101,17 @@ struct Frame {
   std::deque<Stated> stated;
   std::deque<std::vector<Fact>> facts;
   std::deque<std::vector<std::string_view>> stacks;
+  std::deque<std::vector<TensorRef>> shards;
+  OpTree tree;  // empty where the dump does not say
   std::vector<std::string> warnings;
 };
 
 // Enough to index the frame later.
 struct FrameInfo {
   At at;
-  std::vector<fs::path> paths;
+  std::vector<fs::path> paths;  // what they are is the layout's business
+  int64_t first_order = 0,
+          last_order = INT64_MAX;  // of the top-level operators of a round that two tokens share
 };
 
 struct Layout;  // assay/dump/layout.h

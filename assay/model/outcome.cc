@@ -24,6 +24,12 @@ std::string_view text(Why why) {
       return "layer mapping";
     case Why::same_but_for_call:
       return "same name but for the call number";
+    case Why::same_role:
+      return "same role in the model";
+    case Why::op_mapping:
+      return "operator mapping file";
+    case Why::last_output:
+      return "logits of the token";
     case Why::nothing_fits:
       return "no counterpart";
     case Why::left_out:

@@ -36,6 +36,9 @@ enum class Why : uint8_t {
   data_mapping,
   layer_mapping,
   same_but_for_call,
+  same_role,    // in the model: the query projection of layer 3
+  op_mapping,   // a file of operator types says so
+  last_output,  // of a token: its logits
   // Reasons why an item stands alone.
   nothing_fits,
   left_out,
@@ -47,6 +50,11 @@ std::string_view text(Why why);  // "same name"
 struct Pair {
   std::optional<ItemId> mine, golden;  // one may be empty: unmatched
   Why why = Why::nothing_fits;
+  // Items of golden that stand behind each other in the one of mine, along the last dimension (query, key and
+  // value in one projection); `golden` is the first of them. Null: the usual one against one. Lives in the
+  // pairing.
+  const std::vector<ItemId>* golden_parts = nullptr;
+  int64_t number = -1;  // where a report numbers its pairs
 };
 
 // The pairs of one operator, in report order.
@@ -59,6 +67,10 @@ struct PairedNode {
 
 struct Pairing {
   std::vector<PairedNode> nodes;
+  std::deque<std::vector<ItemId>> parts;
+  std::vector<std::string> warnings;  // what a matcher could not make sense of
+  bool dequantises = false;           // int8 against a real type is made real by its scale and offset
+  bool repeats_batch = false;         // a side whose first dimension is a part of the other's is repeated
 };
 
 struct Matched {

@@ -96,6 +96,7 @@ void log_matching(const Matched& matched, const Matcher& matcher) {
   for (const PairedNode& node : matched.pairing.nodes)
     for (const Pair& pair : node.pairs)
       ++(pair.mine && pair.golden ? joined : pair.mine ? mine_alone : golden_alone);
+  for (const std::string& warning : matched.pairing.warnings) log::warn("{}", warning);
   log::info("paired {} tensors by {}; {} only in mine, {} only in golden", joined, matcher.name, mine_alone,
             golden_alone);
   if (joined == 0 && mine_alone > 0 && golden_alone > 0)

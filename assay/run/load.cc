@@ -85,4 +85,19 @@ Result<Loaded> Loader::load(Side side, const ItemId& id) {
   return Loaded{*tensor.data, shared ? std::vector<std::string>{} : set->warnings, set->tensors.size()};
 }
 
+Result<std::vector<OperandPtr>> Loader::load_shards(Side side, const ItemId& id) {
+  const Item& item = item_of(frames_, side, id);
+  const Frame& frame = frames_.frames(side)[static_cast<size_t>(id.frame)];
+  std::vector<OperandPtr> shards;
+  for (const TensorRef& shard : item.shards) {
+    const fs::path& path = frame.files[static_cast<size_t>(shard.file)].path;
+    ASSAY_TRY(const TensorSet set, open_tensors(path, options_));
+    if (static_cast<size_t>(shard.slot) >= set.tensors.size())
+      return fail(ErrorKind::bad_format, "{}: holds no tensor any more", display(path));
+    ASSAY_TRY(OperandPtr data, set.tensors[static_cast<size_t>(shard.slot)].data);
+    shards.push_back(std::move(data));
+  }
+  return shards;
+}
+
 }  // namespace assay

@@ -23,7 +23,8 @@ class Loader {
  public:
   Loader(const Indexed& frames, const FormatOptions& options);
   Result<Loaded> load(Side side, const ItemId& id);
-  const fs::path* file_of(Side side, const ItemId& id) const;  // null for an item without data
+  Result<std::vector<OperandPtr>> load_shards(Side side, const ItemId& id);  // Item::shards, in order
+  const fs::path* file_of(Side side, const ItemId& id) const;                // null for an item without data
   int64_t size_of_item(Side side,
                        const ItemId& id) const;  // its share of the file's bytes: what reading it may cost
 

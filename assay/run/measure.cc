@@ -2,6 +2,7 @@
 
 #include "assay/base/cancel.h"
 #include "assay/metric/numpy_stats.h"
+#include "assay/run/align.h"
 #include "assay/run/gather_parallel.h"
 #include "assay/support/log.h"
 
@@ -71,16 +72,35 @@ class Measurer {
       return row;
     }
     if (row.status == Status::compared)
-      gather(*mine, *golden, scratch, row);
+      align_and_gather(mine, golden, scratch, row);
     else if (row.status == Status::no_data)
-      compare_stated(row);
+      compare_stated(mine, golden, row);
     return row;
   }
 
+  // What the dump says of a tensor, or else what its data say.
+  static const Stated* stated_or_measured(const SideFacts& side, const OperandPtr& data, Stated& measured) {
+    if (side.item->stated != nullptr || data == nullptr) return side.item->stated;
+    const auto sums = gather_one(*data);
+    if (!sums) return nullptr;
+    const Stats stats = numpy_statistics(*sums, data->meta.dtype);
+    const auto number = [](const Value& value) -> Scalar {
+      if (const auto* real = std::get_if<double>(&value)) return *real;
+      if (const auto* whole = std::get_if<int64_t>(&value)) return *whole;
+      return {};
+    };
+    measured.max = number(stats.max);
+    measured.min = number(stats.min);
+    measured.mean = number(stats.mean);
+    measured.norm = number(stats.norm);
+    return &measured;
+  }
+
   // Where one side has no data, what both dumps say of the tensor is compared instead.
-  void compare_stated(Comparison& row) {
-    const Stated* const mine = row.mine.item->stated;
-    const Stated* const golden = row.golden.item->stated;
+  void compare_stated(const OperandPtr& mine_data, const OperandPtr& golden_data, Comparison& row) {
+    Stated mine_measured, golden_measured;
+    const Stated* const mine = stated_or_measured(row.mine, mine_data, mine_measured);
+    const Stated* const golden = stated_or_measured(row.golden, golden_data, golden_measured);
     if (mine == nullptr || golden == nullptr) return;
     const bool is_tensor = row.mine.meta && row.golden.meta && row.golden.meta->shape.count() > 0;
     const auto says_nothing = [](const Stated& s) {
@@ -146,17 +166,57 @@ class Measurer {
     return loaded->data;
   }
 
-  void gather(const Operand& mine, const Operand& golden, PairScratch& scratch, Comparison& row) {
-    const Shape& a = mine.meta.shape;
-    const Shape& b = golden.meta.shape;
-    if (a != b) {
-      if (!same_but_for_ones(a, b)) {
-        row.status = Status::shape_mismatch;
-        add_note(row, fmt::format("shape {} against {}", a.text(), b.text()));
-        return;
-      }
-      add_note(row, fmt::format("shapes {} and {} differ in dimensions of size 1 only", a.text(), b.text()));
+  Spread spread(Side side, const ItemId& id, OperandPtr own) {
+    const size_t ranks = std::max<size_t>(1, matched_.item(side, id).shards.size());
+    return {std::move(own), ranks, [this, side, id] { return loader_.load_shards(side, id); }};
+  }
+
+  // The parts of golden that one tensor of mine stands for, joined as it holds them.
+  Result<std::optional<OperandPtr>> load_parts(const std::vector<ItemId>& ids, int64_t ranks) {
+    std::vector<OperandPtr> parts;
+    for (const ItemId& id : ids) {
+      if (!matched_.item(Side::golden, id).data) return std::optional<OperandPtr>();
+      ASSAY_TRY(Loaded part, loader_.load(Side::golden, id));
+      parts.push_back(std::move(part.data));
     }
+    return join_parts(std::move(parts), ranks);
+  }
+
+  Result<std::optional<Aligned>> align_pair(const OperandPtr& mine, const OperandPtr& golden,
+                                            const Pair& pair) {
+    const AlignRules rules{matched_.pairing.repeats_batch};
+    const Spread of_mine = spread(Side::mine, *pair.mine, mine);
+    if (pair.golden_parts == nullptr)
+      return align(of_mine, spread(Side::golden, *pair.golden, golden), rules);
+    for (const int64_t ranks : {static_cast<int64_t>(of_mine.ranks), int64_t{1}}) {
+      ASSAY_TRY(const auto whole, load_parts(*pair.golden_parts, ranks));
+      if (!whole) continue;
+      ASSAY_TRY(auto done, align(of_mine, Spread{*whole, 1, {}}, rules));
+      if (done || ranks == 1) return done;
+    }
+    return std::optional<Aligned>();
+  }
+
+  void align_and_gather(const OperandPtr& mine, const OperandPtr& golden, PairScratch& scratch,
+                        Comparison& row) {
+    auto aligned = align_pair(mine, golden, row.pair);
+    if (!aligned) {
+      row.status = Status::unreadable;
+      row.note = aligned.error().message;
+      return;
+    }
+    if (!*aligned) {
+      row.status = Status::shape_mismatch;
+      add_note(row, fmt::format("shape {} against {}", mine->meta.shape.text(), golden->meta.shape.text()));
+      return;
+    }
+    if (row.pair.golden_parts != nullptr)
+      add_note(row, fmt::format("{} tensors of golden joined", row.pair.golden_parts->size()));
+    if (!(*aligned)->note.empty()) add_note(row, (*aligned)->note);
+    gather(*(*aligned)->mine, *(*aligned)->golden, scratch, row);
+  }
+
+  void gather(const Operand& mine, const Operand& golden, PairScratch& scratch, Comparison& row) {
     if (is_complex(mine.meta.dtype) != is_complex(golden.meta.dtype)) {
       row.status = Status::unreadable;
       row.note = fmt::format("complex against real: {} and {}; convert one of them first",

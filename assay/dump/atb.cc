@@ -1,0 +1,222 @@
+#include "assay/dump/atb.h"
+
+#include "assay/base/cancel.h"
+#include "assay/base/text.h"
+#include "assay/dump/atb_place.h"
+#include "assay/dump/walk.h"
+#include "assay/graph/atb_topology.h"
+#include "assay/support/log.h"
+
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace assay {
+namespace {
+
+int recognise_atb(const fs::path& root) { return locate_atb(root).ranks.empty() ? 0 : 91; }
+
+FrameInfo frame_of(const fs::path& round, const At& at, std::span<const AtbModel> models) {
+  FrameInfo frame{at, {round}};
+  for (const AtbModel& model : models) frame.paths.push_back(model.topology);
+  return frame;
+}
+
+// One model: round k is token k. Two of them, for prefill and decode: round 0 warms up, round 1 holds tokens
+// 0 and 1.
+void add_tokens(std::vector<FrameInfo>& frames, const fs::path& round, At at,
+                std::span<const AtbModel> models, bool is_only_one) {
+  const std::string name = round.filename().native();
+  const auto number = whole_number(name);
+  if (!number) {
+    at.part = printable(name);
+    frames.push_back(frame_of(round, at, models));
+    return;
+  }
+  at.token = *number;
+  if (models.size() < 2 || *number > 1 || (*number == 0 && is_only_one)) {
+    frames.push_back(frame_of(round, at, models));
+    return;
+  }
+  if (*number == 0) {
+    log::info("{}: is the warm-up and is not compared", display(round));
+    return;
+  }
+  for (const int token : {0, 1}) {
+    const auto which = static_cast<size_t>(token);
+    at.token = token;
+    FrameInfo frame = frame_of(round, at, models.subspan(which, 1));
+    frame.first_order = token == 0 ? 0 : models[1].first_order;
+    if (token == 0) frame.last_order = models[1].first_order - 1;
+    frames.push_back(std::move(frame));
+  }
+}
+
+Result<std::vector<FrameInfo>> survey_atb(const fs::path& root, const OpenOptions& options) {
+  const AtbPlace place = locate_atb(root);
+  if (place.ranks.empty())
+    return fail(ErrorKind::not_found, "{}",
+                place.trouble.empty()
+                    ? fmt::format("{}: holds no rounds of operators; point at tensors/{{device}}_{{pid}}",
+                                  display(root))
+                    : place.trouble);
+  const std::vector<int> numbers = rank_numbers(place.ranks);
+  std::vector<FrameInfo> frames;
+  std::vector<std::string> warnings;
+  for (size_t i = 0; i < place.ranks.size(); ++i) {
+    if (!options.ranks.empty() &&
+        std::find(options.ranks.begin(), options.ranks.end(), numbers[i]) == options.ranks.end())
+      continue;
+    At at;
+    if (place.ranks.size() > 1) at.rank = numbers[i];
+    const std::vector<AtbModel> models = models_of(place.ranks[i], options.format.memory, warnings);
+    for (const fs::path& round : folders_in(place.ranks[i])) {
+      if (!place.round.empty() && round.filename() != place.round) continue;
+      if (is_atb_round(round)) add_tokens(frames, round, at, models, !place.round.empty());
+    }
+  }
+  for (const std::string& warning : warnings)
+    log::warn("{}; operators are told apart by their folders alone", warning);
+  if (frames.empty())
+    return fail(ErrorKind::not_found, "{}: holds the warm-up round only; there is nothing to compare",
+                display(root));
+  return frames;
+}
+
+void add_model(Frame& frame, const AtbTopology& topology, int64_t first_order) {
+  std::vector<int32_t> places;  // in the tree, by place in the topology
+  std::vector<int64_t> next_child(topology.ops.size(), 0);
+  for (const AtbOp& op : topology.ops) {
+    TreeOp added;
+    if (op.parent < 0) {
+      added.name = "root";
+      added.type = frame.strings.keep(topology.name);
+      next_child[0] = first_order;
+    } else {
+      const auto parent = static_cast<size_t>(op.parent);
+      added.parent = places[parent];
+      const std::string_view above = frame.tree.at(added.parent).path;
+      added.path = frame.strings.keep(
+          fmt::format("{}{}{}_{}", above, above.empty() ? "" : "/", next_child[parent]++, op.type));
+      added.name = frame.strings.keep(op.name);
+      added.type = frame.strings.keep(op.type);
+      added.has_bias = op.has_bias();
+      if (const auto kind = op.elewise_type()) added.elewise_type = static_cast<int>(*kind);
+    }
+    places.push_back(frame.tree.add(std::move(added)));
+  }
+}
+
+// "1_Layer/0_Linear/after/outtensor0.bin": the operator and what of it.
+struct Parsed {
+  std::string op;
+  Port port;
+};
+
+std::optional<Parsed> parse_file(const std::string& relative) {
+  if (!relative.ends_with(".bin")) return std::nullopt;
+  const fs::path path(relative);
+  const std::string moment = path.parent_path().filename().native();
+  if (moment != "before" && moment != "after") return std::nullopt;
+  const std::string stem = path.stem().native();
+  Parsed parsed{path.parent_path().parent_path().native(), {}};
+  for (const auto& [word, direction] :
+       {std::pair{"intensor", Direction::input}, std::pair{"outtensor", Direction::output}})
+    if (stem.starts_with(word)) {
+      parsed.port.direction = direction;
+      parsed.port.index = whole_number(stem.substr(std::string_view(word).size())).value_or(0);
+    }
+  if (parsed.port.direction == Direction::none || parsed.op.empty()) return std::nullopt;
+  return parsed;
+}
+
+int64_t top_order(const std::string& op) { return whole_number(op.substr(0, op.find('_'))).value_or(0); }
+
+struct Read {
+  std::optional<Parsed> parsed;
+  TensorDraft draft;
+  std::vector<std::string> warnings;
+};
+
+Read read_file(const fs::path& root, const FoundFile& found, const FrameInfo& info,
+               const OpenOptions& options) {
+  Read read;
+  read.parsed = parse_file(found.relative);
+  if (!read.parsed) return read;
+  const int64_t order = top_order(read.parsed->op);
+  if (order < info.first_order || order > info.last_order) {
+    read.parsed.reset();  // another token's
+    return read;
+  }
+  if (!found.trouble.empty()) {
+    read.draft.trouble = found.trouble;
+    return read;
+  }
+  auto set = open_tensors(root / found.relative, options.format);
+  if (!set) {
+    read.draft.trouble = set.error().message;
+  } else if (set->tensors.size() != 1) {
+    read.draft.trouble = fmt::format("{}: holds {} tensors where an operator has one",
+                                     display(root / found.relative), set->tensors.size());
+  } else {
+    read.warnings = std::move(set->warnings);
+    read.draft = std::move(draft_tensors(std::move(*set))[0]);
+    read.draft.name.clear();
+  }
+  return read;
+}
+
+std::string_view above_op(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? std::string_view() : path.substr(0, slash);
+}
+
+Result<Frame> index_atb(const FrameInfo& info, const OpenOptions& options) {
+  const fs::path& round = info.paths[0];
+  ASSAY_TRY(Walk walk, walk_folder(round));
+  Frame frame;
+  frame.at = info.at;
+  frame.framework = "atb";
+  frame.warnings = std::move(walk.warnings);
+  std::vector<std::string> ignored;
+  const std::vector<AtbModel> models = models_of(round.parent_path(), options.format.memory, ignored);
+  for (size_t i = 1; i < info.paths.size(); ++i) {
+    const auto topology = read_atb_topology(info.paths[i], options.format.memory);
+    if (!topology) continue;  // the survey has warned
+    std::move(topology->warnings.begin(), topology->warnings.end(), std::back_inserter(frame.warnings));
+    const auto model = std::find_if(models.begin(), models.end(),
+                                    [&](const AtbModel& each) { return each.topology == info.paths[i]; });
+    add_model(frame, *topology, model == models.end() ? topology->start_order : model->first_order);
+  }
+  std::vector<Read> reads(walk.files.size());
+  tbb::parallel_for(size_t{0}, walk.files.size(), [&](size_t i) {
+    if (!cancelled()) reads[i] = read_file(round, walk.files[i], info, options);
+  });
+  ASSAY_TRY_DO(check_cancelled());
+  std::vector<fs::path> ranks;
+  for (const fs::path& rank : sibling_ranks(round.parent_path())) ranks.push_back(rank / round.filename());
+  OpFrame out(frame, options, round, std::move(ranks));
+  bool any_data = false;
+  for (size_t i = 0; i < reads.size(); ++i) {
+    if (!reads[i].parsed) continue;
+    any_data |= reads[i].draft.has_data || !reads[i].draft.trouble.empty();
+    std::move(reads[i].warnings.begin(), reads[i].warnings.end(), std::back_inserter(frame.warnings));
+    OpFile file{walk.files[i].relative, reads[i].parsed->port, walk.files[i].size, std::move(reads[i].draft)};
+    std::vector<OpFile> files;
+    files.push_back(std::move(file));
+    out.add(std::move(reads[i].parsed->op), std::move(files));
+  }
+  out.finish(above_op);
+  if (!any_data) frame.content = Content::statistics;
+  if (frame.nodes.empty())
+    frame.warnings.push_back(
+        fmt::format("{}: holds no tensors of this token, or none that are wanted", display(round)));
+  return frame;
+}
+
+}  // namespace
+
+const Layout atb_layout = {"atb", recognise_atb, survey_atb, index_atb, true};
+
+}  // namespace assay

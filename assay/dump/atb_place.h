@@ -1,0 +1,26 @@
+// Where in an ATB dump a path points, and what belongs to it.
+#pragma once
+
+#include "assay/dump/op_folders.h"
+
+namespace assay {
+
+struct AtbModel {
+  fs::path topology;
+  int64_t first_order = 0;  // of its first operator among the folders of a round
+};
+
+struct AtbPlace {
+  std::vector<fs::path> ranks;  // folders {device}_{pid}; those that are meant
+  std::string round;            // the only one that is meant; empty: all
+  std::string trouble;          // why there is none
+};
+
+AtbPlace locate_atb(const fs::path& root);
+std::vector<fs::path> sibling_ranks(const fs::path& rank);  // all ranks beside this one, with it
+bool is_atb_round(const fs::path& folder);
+
+// In the order in which they run; unreadable ones are left out with a warning.
+std::vector<AtbModel> models_of(const fs::path& rank, int64_t memory, std::vector<std::string>& warnings);
+
+}  // namespace assay

@@ -1,0 +1,161 @@
+#include "assay/dump/op_folders.h"
+
+#include "assay/base/text.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace assay {
+
+std::vector<fs::path> folders_in(const fs::path& folder) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    std::error_code ignored;
+    if (it->is_directory(ignored)) found.push_back(it->path());
+  }
+  std::sort(found.begin(), found.end(), [](const fs::path& a, const fs::path& b) {
+    return natural_less(a.filename().native(), b.filename().native());
+  });
+  return found;
+}
+
+bool is_folder(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
+bool is_file(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+std::optional<int> whole_number(std::string_view text) {
+  if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != std::string_view::npos)
+    return std::nullopt;
+  return static_cast<int>(*parse_int(text));
+}
+
+std::vector<int> rank_numbers(const std::vector<fs::path>& ranks) {
+  std::vector<int> numbers;
+  for (const fs::path& rank : ranks) {
+    const std::string name = rank.filename().native();
+    const std::string device = name.substr(0, name.find('_'));
+    const size_t digits = device.find_first_of("0123456789");
+    const auto number = digits == std::string::npos ? std::nullopt : whole_number(device.substr(digits));
+    if (!number || std::find(numbers.begin(), numbers.end(), *number) != numbers.end()) {
+      numbers.clear();
+      break;
+    }
+    numbers.push_back(*number);
+  }
+  if (numbers.size() != ranks.size()) {
+    numbers.clear();
+    for (size_t i = 0; i < ranks.size(); ++i) numbers.push_back(static_cast<int>(i));
+  }
+  return numbers;
+}
+
+OpFrame::OpFrame(Frame& frame, const OpenOptions& options, fs::path root, std::vector<fs::path> ranks)
+    : frame_(frame), options_(options), root_(std::move(root)), ranks_(std::move(ranks)) {}
+
+void OpFrame::add(std::string path, std::vector<OpFile> files) {
+  const auto [found, is_new] = by_path_.try_emplace(path);
+  if (is_new) in_order_.push_back(std::move(path));
+  std::move(files.begin(), files.end(), std::back_inserter(found->second));
+}
+
+void OpFrame::finish(std::string_view (*above)(std::string_view path)) {
+  OpTree& tree = frame_.tree;
+  std::unordered_map<std::string_view, int32_t> known;
+  for (size_t i = 0; i < tree.ops.size(); ++i) known.try_emplace(tree.ops[i].path, static_cast<int32_t>(i));
+  if (tree.ops.empty()) {
+    TreeOp root;
+    root.name = "root";
+    known.emplace("", tree.add(std::move(root)));
+  }
+  for (const std::string& path : in_order_) {
+    std::vector<std::string_view> missing;
+    std::string_view at = path;
+    while (!known.contains(at) && !at.empty()) {
+      missing.push_back(at);
+      at = above(at);
+    }
+    const auto anchor = known.find(at);
+    int32_t parent = anchor == known.end() ? 0 : anchor->second;
+    for (; !missing.empty(); missing.pop_back()) {
+      const std::string_view kept = frame_.strings.keep(missing.back());
+      const std::string_view last = kept.substr(above(kept).size());
+      const size_t word = last.find_first_not_of("/._0123456789");
+      TreeOp op;
+      op.name = op.path = kept;
+      op.type = word == std::string_view::npos ? last : last.substr(word);
+      op.parent = parent;
+      parent = tree.add(std::move(op));
+      known.emplace(kept, parent);
+    }
+  }
+  // Post-order without recursion: an op is made when it is met for the second time.
+  std::vector<std::pair<int32_t, bool>> waiting;
+  for (const int32_t root : tree.roots()) waiting.emplace_back(root, false);
+  std::reverse(waiting.begin(), waiting.end());
+  while (!waiting.empty()) {
+    const auto [op, met] = waiting.back();
+    waiting.pop_back();
+    if (!met) {
+      waiting.emplace_back(op, true);
+      const auto& children = tree.at(op).children;
+      for (auto child = children.rbegin(); child != children.rend(); ++child)
+        waiting.emplace_back(*child, false);
+    } else if (const auto files = by_path_.find(tree.at(op).path); files != by_path_.end()) {
+      make_node(op, files->second);
+      by_path_.erase(files);  // a path that two models share belongs to the first
+    }
+  }
+}
+
+void OpFrame::make_node(int32_t op, std::vector<OpFile>& files) {
+  const auto is_before = [](const OpFile& a, const OpFile& b) {
+    if (a.port.direction != b.port.direction) return a.port.direction < b.port.direction;
+    return natural_less(a.relative, b.relative);
+  };
+  std::stable_sort(files.begin(), files.end(), is_before);
+  Node node;
+  TreeOp& tree_op = frame_.tree.ops[static_cast<size_t>(op)];
+  for (OpFile& file : files) {
+    if (!selected(file.relative, options_)) continue;
+    const auto number = static_cast<int32_t>(frame_.files.size());
+    frame_.files.push_back(FileEntry{root_ / file.relative, file.size});
+    Item item = make_item(frame_, file.relative, number, 0, std::move(file.draft));
+    item.port = file.port;
+    if (item.data) item.shards = shards_of(file.relative, number);
+    node.items.push_back(item);
+  }
+  if (node.items.empty()) return;
+  node.name = frame_.strings.keep(printable(tree_op.path.empty() ? tree_op.name : tree_op.path));
+  node.type = frame_.strings.keep(printable(tree_op.type));
+  if (tree_op.parent >= 0) node.parent = frame_.tree.at(tree_op.parent).path;
+  node.order = std::ssize(frame_.nodes);
+  tree_op.node = static_cast<int32_t>(frame_.nodes.size());
+  frame_.nodes.push_back(std::move(node));
+}
+
+std::span<const TensorRef> OpFrame::shards_of(const std::string& relative, int32_t own) {
+  if (ranks_.size() < 2) return {};
+  std::vector<TensorRef> shards;
+  for (const fs::path& rank : ranks_) {
+    if (rank == root_) {
+      shards.push_back({own, 0});
+      continue;
+    }
+    std::error_code missing;
+    const auto size = fs::file_size(rank / relative, missing);
+    if (missing) continue;
+    shards.push_back({static_cast<int32_t>(frame_.files.size()), 0});
+    frame_.files.push_back(FileEntry{rank / relative, static_cast<int64_t>(size)});
+  }
+  if (shards.size() < 2) return {};
+  return frame_.shards.emplace_back(std::move(shards));
+}
+
+}  // namespace assay

@@ -1,0 +1,51 @@
+// What the layouts of inference dumps share: folders of ranks, of tokens, and of operators in a tree.
+#pragma once
+
+#include "assay/dump/items.h"
+#include "assay/dump/layout.h"
+
+#include <map>
+
+namespace assay {
+
+std::vector<fs::path> folders_in(const fs::path& folder);  // in natural order; none where it cannot be read
+bool is_folder(const fs::path& path);
+bool is_file(const fs::path& path);
+std::optional<int> whole_number(std::string_view text);  // digits only, below 10^9
+
+// Where one of several ranks lies: "0_4001" is 0, "cuda3_77" is 3; its place in the list where names do not
+// tell.
+std::vector<int> rank_numbers(const std::vector<fs::path>& ranks);
+
+// The files of one operator before they are items.
+struct OpFile {
+  std::string relative;  // below the frame, with '/'
+  Port port;
+  int64_t size = 0;
+  TensorDraft draft;
+};
+
+// Makes the nodes of a frame from files that are grouped by operator: children before their parents, since
+// that is the order in which they finish. Operators that the tree does not know are added to it, below the
+// nearest one it does.
+class OpFrame {
+ public:
+  // `ranks`: the frames of all ranks, this one among them, in order.
+  OpFrame(Frame& frame, const OpenOptions& options, fs::path root, std::vector<fs::path> ranks);
+  // `path`: of the operator, as TreeOp::path. `above`: cuts the last part of a path.
+  void add(std::string path, std::vector<OpFile> files);
+  void finish(std::string_view (*above)(std::string_view path));
+
+ private:
+  void make_node(int32_t op, std::vector<OpFile>& files);
+  std::span<const TensorRef> shards_of(const std::string& relative, int32_t own);
+
+  Frame& frame_;
+  const OpenOptions& options_;
+  const fs::path root_;
+  const std::vector<fs::path> ranks_;
+  std::map<std::string, std::vector<OpFile>, std::less<>> by_path_;
+  std::vector<std::string> in_order_;
+};
+
+}  // namespace assay

@@ -1,0 +1,241 @@
+#include "assay/dump/torch_hook.h"
+
+#include "assay/base/text.h"
+#include "assay/dump/op_folders.h"
+#include "assay/support/csv.h"
+#include "assay/support/json_tape.h"
+
+#include <algorithm>
+
+namespace assay {
+namespace {
+
+constexpr std::string_view kTree = "model_tree.json";
+constexpr std::string_view kWeights = "weights";
+
+struct Place {
+  std::vector<fs::path> ranks;  // folders with a model_tree.json
+  fs::path token;               // the only one that is meant; empty: all
+};
+
+std::vector<fs::path> ranks_in(const fs::path& folder) {
+  std::vector<fs::path> ranks = folders_in(folder);
+  std::erase_if(ranks, [](const fs::path& rank) { return !is_file(rank / kTree); });
+  return ranks;
+}
+
+bool is_dump_name(const fs::path& path) {
+  const std::string name = path.filename().native();
+  return name.starts_with("msit_dump") || name.starts_with("ait_dump");
+}
+
+Place locate(const fs::path& root) {
+  if (!is_folder(root)) return {};
+  if (is_file(root / kTree)) return {{root}, {}};
+  const fs::path whole = fs::absolute(root).lexically_normal();
+  const fs::path folder = whole.has_filename() ? whole : whole.parent_path();
+  if (is_file(folder.parent_path() / kTree)) return {{folder.parent_path()}, folder};
+  for (const fs::path& candidate : {root, root / "torch_tensors"})
+    if (auto ranks = ranks_in(candidate); !ranks.empty()) return {std::move(ranks), {}};
+  std::vector<fs::path> dumps = folders_in(root);
+  std::erase_if(
+      dumps, [](const fs::path& dump) { return !is_dump_name(dump) || !is_folder(dump / "torch_tensors"); });
+  if (dumps.size() == 1) return {ranks_in(dumps[0] / "torch_tensors"), {}};
+  return {};
+}
+
+int recognise_torch_hook(const fs::path& root) { return locate(root).ranks.empty() ? 0 : 92; }
+
+Result<std::vector<FrameInfo>> survey_torch_hook(const fs::path& root, const OpenOptions& options) {
+  const Place place = locate(root);
+  if (place.ranks.empty())
+    return fail(ErrorKind::not_found,
+                "{}: has no {}; point at torch_tensors or at a folder {{device}}_{{pid}} in it",
+                display(root), kTree);
+  const std::vector<int> numbers = rank_numbers(place.ranks);
+  std::vector<FrameInfo> frames;
+  for (size_t i = 0; i < place.ranks.size(); ++i) {
+    if (!options.ranks.empty() &&
+        std::find(options.ranks.begin(), options.ranks.end(), numbers[i]) == options.ranks.end())
+      continue;
+    for (const fs::path& token : folders_in(place.ranks[i])) {
+      const std::string name = token.filename().native();
+      if (name == kWeights || (!place.token.empty() && name != place.token.filename().native())) continue;
+      FrameInfo frame;
+      if (place.ranks.size() > 1) frame.at.rank = numbers[i];
+      if (const auto number = whole_number(name))
+        frame.at.token = *number;
+      else
+        frame.at.part = printable(name);
+      frame.paths = {token};
+      frames.push_back(std::move(frame));
+    }
+  }
+  if (frames.empty())
+    return fail(ErrorKind::not_found, "{}: holds no folder of a token", display(place.ranks[0]));
+  return frames;
+}
+
+Result<std::string> read_text(const fs::path& path, int64_t memory) {
+  ASSAY_TRY(const auto file, File::open(path));
+  if (file->size() > memory)
+    return fail(ErrorKind::limit, "{}: takes {}, more than the {} allowed", file->name(),
+                format_size(file->size()), format_size(memory));
+  std::string text(static_cast<size_t>(file->size()), '\0');
+  ASSAY_TRY_DO(file->read(0, std::as_writable_bytes(std::span(text))));
+  return text;
+}
+
+// {"name": …, "type": …, "children": […]}, however deep.
+Result<void> read_tree(Frame& frame, const fs::path& path, int64_t memory) {
+  ASSAY_TRY(const std::string text, read_text(path, memory));
+  ASSAY_TRY(const JsonTape tape, parse_json_text(text, display(path)));
+  if (tape.too_deep())
+    frame.warnings.push_back(
+        fmt::format("{}: is nested too deep; its innermost modules are missing", display(path)));
+  struct Waiting {
+    size_t place;
+    int32_t parent;
+  };
+  std::vector<Waiting> waiting = {{0, -1}};
+  while (!waiting.empty()) {
+    const Waiting next = waiting.back();
+    waiting.pop_back();
+    if (tape.kind(next.place) != JsonKind::object) continue;
+    const size_t name = tape.find(next.place, "name"), type = tape.find(next.place, "type");
+    if (name == 0 || !tape.is_text(name))
+      return fail(ErrorKind::bad_format, "{}: a module has no name", display(path));
+    TreeOp op;
+    op.name = op.path = frame.strings.keep(tape.text(name));
+    if (type != 0 && tape.is_text(type)) op.type = frame.strings.keep(tape.text(type));
+    op.parent = next.parent;
+    const int32_t place = frame.tree.add(std::move(op));
+    const size_t children = tape.find(next.place, "children");
+    if (children == 0 || tape.kind(children) != JsonKind::array) continue;
+    std::vector<Waiting> below;
+    for (size_t at = tape.first(children); !tape.is_end(at); at = tape.next(at)) below.push_back({at, place});
+    waiting.insert(waiting.end(), below.rbegin(), below.rend());
+  }
+  return {};
+}
+
+// "output" is 0, "output_2" is 2, "output_2_1" is 2.
+std::optional<Port> port_of(std::string_view file) {
+  if (!file.ends_with(".pth") && !file.ends_with(".pt")) return std::nullopt;
+  Port port;
+  if (file.starts_with("input"))
+    port.direction = Direction::input;
+  else if (file.starts_with("output"))
+    port.direction = Direction::output;
+  else
+    return std::nullopt;
+  const size_t mark = file.find('_');
+  if (mark != std::string_view::npos)
+    port.index =
+        whole_number(file.substr(mark + 1, file.find_first_of("_.", mark + 1) - mark - 1)).value_or(0);
+  return port;
+}
+
+// What statistics.csv of a module says, by direction and index.
+Result<std::vector<OpFile>> read_statistics(const fs::path& path, const std::string& module) {
+  ASSAY_TRY(auto file, File::open(path));
+  CsvReader rows(std::move(file));
+  std::vector<std::string> head, cells;
+  ASSAY_TRY(const bool has_head, rows.next(head));
+  std::vector<OpFile> files;
+  if (!has_head) return files;
+  const auto column = [&](std::string_view name) {
+    return static_cast<size_t>(std::find(head.begin(), head.end(), name) - head.begin());
+  };
+  const size_t side = column("InputOutput"), index = column("Index"), shape = column("Shape");
+  const size_t numbers[] = {column("Max"), column("Min"), column("Mean"), column("L2Norm")};
+  for (const size_t needed : {side, index, numbers[0], numbers[1], numbers[2], numbers[3]})
+    if (needed == head.size())
+      return fail(ErrorKind::bad_format,
+                  "{}: lacks a column; InputOutput, Index, Max, Min, Mean and L2Norm are needed",
+                  display(path));
+  for (;;) {
+    ASSAY_TRY(const bool more, rows.next(cells));
+    if (!more) return files;
+    if (cells.size() < head.size()) continue;
+    OpFile found;
+    const bool is_input = cells[side] == "Input";
+    found.port.direction = is_input ? Direction::input : Direction::output;
+    found.port.index = whole_number(cells[index]).value_or(0);
+    found.relative = fmt::format("{}/{}_{}", module, is_input ? "input" : "output", printable(cells[index]));
+    Stats stats;
+    Value* const into[] = {&stats.max, &stats.min, &stats.mean, &stats.norm};
+    for (size_t i = 0; i < 4; ++i)
+      if (const auto number = parse_double(cells[numbers[i]])) *into[i] = *number;
+    found.draft.stats = std::move(stats);
+    if (shape < cells.size()) found.draft.facts.push_back({"shape", printable(cells[shape])});
+    files.push_back(std::move(found));
+  }
+}
+
+void add_module(OpFrame& out, Frame& frame, const fs::path& token, const fs::path& folder) {
+  const std::string module = folder.lexically_relative(token).native();
+  std::vector<OpFile> files;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().native();
+    const auto port = port_of(name);
+    if (!port) continue;
+    OpFile file;
+    file.relative = module + "/" + name;
+    file.port = *port;
+    std::error_code ignored;
+    file.size = static_cast<int64_t>(it->file_size(ignored));
+    file.draft.has_data = true;
+    files.push_back(std::move(file));
+  }
+  if (error)
+    frame.warnings.push_back(fmt::format("{}: cannot be read: {}", display(folder), error.message()));
+  if (files.empty() && is_file(folder / "statistics.csv")) {
+    auto stated = read_statistics(folder / "statistics.csv", module);
+    if (stated)
+      files = std::move(*stated);
+    else
+      frame.warnings.push_back(stated.error().message);
+  }
+  if (!files.empty()) out.add(module, std::move(files));
+}
+
+std::string_view above_module(std::string_view name) {
+  const size_t dot = name.rfind('.');
+  return dot == std::string_view::npos ? std::string_view() : name.substr(0, dot);
+}
+
+Result<Frame> index_torch_hook(const FrameInfo& info, const OpenOptions& options) {
+  const fs::path& token = info.paths[0];
+  const fs::path rank = token.parent_path();
+  Frame frame;
+  frame.at = info.at;
+  frame.framework = "pytorch";
+  if (const auto read = read_tree(frame, rank / kTree, options.format.memory); !read) {
+    frame.tree.ops.clear();
+    frame.warnings.push_back(read.error().message + "; modules are told apart by their names alone");
+  }
+  std::vector<fs::path> ranks;
+  for (const fs::path& each : ranks_in(rank.parent_path())) ranks.push_back(each / token.filename());
+  OpFrame out(frame, options, token, std::move(ranks));
+  for (const fs::path& module : folders_in(token)) add_module(out, frame, token, module);
+  out.finish(above_module);
+  const auto has_data = [](const Node& node) {
+    return std::any_of(node.items.begin(), node.items.end(),
+                       [](const Item& item) { return item.data.has_value(); });
+  };
+  if (!frame.nodes.empty() && std::none_of(frame.nodes.begin(), frame.nodes.end(), has_data))
+    frame.content = Content::statistics;
+  if (frame.nodes.empty())
+    frame.warnings.push_back(
+        fmt::format("{}: holds no tensors of modules, or none that are wanted", display(token)));
+  return frame;
+}
+
+}  // namespace
+
+const Layout torch_hook_layout = {"torch_hook", recognise_torch_hook, survey_torch_hook, index_torch_hook,
+                                  true};
+
+}  // namespace assay

@@ -1,0 +1,212 @@
+#include "assay/base/text.h"
+#include "assay/match/inference.h"
+#include "assay/match/model_roles.h"
+#include "assay/match/op_items.h"
+#include "assay/match/op_sections.h"
+
+#include <algorithm>
+#include <set>
+
+namespace assay {
+namespace {
+
+bool has(std::string_view text, std::string_view word) { return text.find(word) != std::string_view::npos; }
+
+// "Type_outtensor1" as a type and a file; without a file all outputs are meant.
+struct TypedOutput {
+  std::string type;
+  std::optional<int> index;
+};
+
+TypedOutput parse_typed(std::string_view text) {
+  const size_t mark = text.find('_');
+  if (mark == std::string_view::npos) return {std::string(text), std::nullopt};
+  const std::string_view file = text.substr(mark + 1);
+  const size_t digits = file.find_last_not_of("0123456789") + 1;
+  const auto index = parse_int(file.substr(digits));
+  return {std::string(text.substr(0, mark)), index ? static_cast<int>(*index) : 0};
+}
+
+class RoleMatch {
+ public:
+  RoleMatch(const Indexed& frames, const MatchOptions& options)
+      : builder_(frames),
+        options_(options),
+        atb_side_(frames.mine[0].framework == "atb" ? Side::mine : Side::golden),
+        torch_side_(atb_side_ == Side::mine ? Side::golden : Side::mine),
+        atb_(builder_, atb_side_),
+        torch_(builder_, torch_side_),
+        atb_roles_(roles_of_atb(builder_.frames(atb_side_)[0])),
+        torch_roles_(roles_of_torch(torch_.tree())) {}
+
+  Pairing run() {
+    note_layers();
+    for (const auto& [place, sources] : torch_roles_) pair_role(place, sources.front());
+    pair_joined(Role::query_key_value, {Role::query, Role::key, Role::value});
+    pair_joined(Role::gate_up, {Role::gate, Role::up});
+    if (options_.op_mapping) pair_by_types(*options_.op_mapping);
+    Pairing pairing = builder_.finish();
+    attach_parts(pairing);
+    pairing.warnings = std::move(warnings_);
+    return pairing;
+  }
+
+ private:
+  void join(size_t atb, size_t torch, Why why) {
+    const auto [m, g] = atb_side_ == Side::mine ? std::pair(atb, torch) : std::pair(torch, atb);
+    if (joined_.emplace(m, g).second) builder_.join(m, g, why);
+  }
+
+  void note_layers() {
+    const size_t atb = atb_layers(atb_.tree()).size(), torch = torch_layers(torch_.tree()).size();
+    if (atb != torch)
+      warnings_.push_back(fmt::format("ATB has {} layers, torch {}; the first {} are paired", atb, torch,
+                                      std::min(atb, torch)));
+  }
+
+  bool torch_has(int32_t layer, Role role) const { return torch_roles_.contains({layer, role}); }
+
+  size_t count_of(const Roles& roles, int32_t layer, Role role) const {
+    size_t count = 0;
+    for (int32_t number = 0; roles.contains({layer, role, number}); ++number) ++count;
+    return count;
+  }
+
+  void pair_role(const Place& place, const PortOfOp& module) {
+    const auto found = atb_roles_.find(place);
+    if (found == atb_roles_.end()) return;
+    if (place.role == Role::mlp_linear &&
+        count_of(atb_roles_, place.layer, place.role) != count_of(torch_roles_, place.layer, place.role))
+      return;
+    const auto output = torch_.find(module.op, module.port.direction, module.port.index);
+    const bool torch_is_gated = torch_has(place.layer, Role::gate);
+    for (const PortOfOp& source : found->second) {
+      const bool is_linear = is_of_type(source_op(source.op), "linear");
+      // One projection for gate and up at once, which is paired as such.
+      if (place.role == Role::up && torch_is_gated && is_linear && is_fused(place.layer, source.op)) continue;
+      if (const auto result = atb_.find(source.op, source.port.direction, source.port.index);
+          output && result)
+        join(*result, *output, Why::same_role);
+      if (is_linear || is_of_type(source.op, "norm")) pair_input(source.op, module);
+    }
+  }
+
+  bool is_of_type(int32_t op, std::string_view word) const {
+    return atb_.tree().is_leaf(op) && has(to_lower(atb_.tree().at(op).type), word);
+  }
+
+  bool is_fused(int32_t layer, int32_t op) const {
+    const auto fused = atb_roles_.find({layer, Role::gate_up});
+    return fused != atb_roles_.end() && fused->second.front().op == op;
+  }
+
+  // The linear op in front of one that adds its bias.
+  int32_t source_op(int32_t op) const {
+    if (!is_of_type(op, "elewise")) return op;
+    const auto& siblings = atb_.tree().at(atb_.tree().at(op).parent).children;
+    const auto place = std::find(siblings.begin(), siblings.end(), op);
+    return place == siblings.begin() || !is_of_type(*(place - 1), "linear") ? op : *(place - 1);
+  }
+
+  void pair_input(int32_t atb_op, const PortOfOp& module) {
+    if (module.port.direction != Direction::output) return;
+    const auto given = atb_.find(source_op(atb_op), Direction::input, 0);
+    const auto taken = torch_.find(module.op, Direction::input, 0);
+    if (given && taken) join(*given, *taken, Why::same_role);
+  }
+
+  // One operator of ATB for several modules of torch.
+  void pair_joined(Role whole, const std::vector<Role>& parts) {
+    if (atb_side_ != Side::mine) return;
+    for (const auto& [place, sources] : atb_roles_) {
+      if (place.role != whole || torch_roles_.contains(place)) continue;
+      std::vector<size_t> positions;
+      for (const Role part : parts) {
+        const auto module = torch_roles_.find({place.layer, part});
+        if (module == torch_roles_.end()) break;
+        const PortOfOp& source = module->second.front();
+        const auto position = torch_.find(source.op, source.port.direction, source.port.index);
+        if (!position) break;
+        positions.push_back(*position);
+        if (part == parts[0]) pair_input(sources.front().op, source);
+      }
+      const auto result = atb_.find(sources.front().op, Direction::output, 0);
+      if (!result || positions.size() != parts.size()) continue;
+      for (const size_t position : positions) join(*result, position, Why::same_role);
+      parts_.emplace(*result, std::move(positions));
+    }
+  }
+
+  // The pairs of a tensor with its parts become one pair.
+  void attach_parts(Pairing& pairing) {
+    std::map<std::pair<int32_t, int32_t>, const std::vector<ItemId>*> by_item;
+    for (const auto& [mine, golden] : parts_) {
+      std::vector<ItemId>& ids = pairing.parts.emplace_back();
+      for (const size_t position : golden) ids.push_back(builder_.items(Side::golden)[position]);
+      const ItemId& id = builder_.items(Side::mine)[mine];
+      by_item.emplace(std::pair(id.node, id.item), &ids);
+    }
+    for (PairedNode& node : pairing.nodes) {
+      for (Pair& pair : node.pairs) {
+        if (!pair.mine || !pair.golden) continue;
+        const auto found = by_item.find({pair.mine->node, pair.mine->item});
+        if (found != by_item.end()) pair.golden_parts = found->second;
+      }
+      std::erase_if(node.pairs, [](const Pair& pair) {
+        return pair.golden_parts != nullptr && !(*pair.golden == pair.golden_parts->front());
+      });
+    }
+  }
+
+  // As the file says, within every pair of layers; where both have as many of a type.
+  void pair_by_types(const OpMapping& mapping) {
+    const std::vector<int32_t> atb = atb_layers(atb_.tree()), torch = torch_layers(torch_.tree());
+    size_t used = 0;
+    for (const auto& [atb_text, torch_texts] : mapping.types)
+      for (const std::string& torch_text : torch_texts) {
+        const TypedOutput mine = parse_typed(atb_text), theirs = parse_typed(torch_text);
+        for (size_t layer = 0; layer < std::min(atb.size(), torch.size()); ++layer)
+          used += pair_types(with_type(atb_.tree(), atb[layer], mine.type), mine.index,
+                             with_type(torch_.tree(), torch[layer], theirs.type), theirs.index);
+      }
+    if (used == 0) warnings_.push_back("the operator mapping fits nothing in any layer");
+  }
+
+  static std::vector<int32_t> with_type(const OpTree& tree, int32_t layer, const std::string& type) {
+    std::vector<int32_t> ops = tree.below(layer);
+    ops.insert(ops.begin(), layer);
+    std::erase_if(ops, [&](int32_t op) { return !has(tree.at(op).type, type); });
+    return ops;
+  }
+
+  size_t pair_types(const std::vector<int32_t>& atb, std::optional<int> atb_index,
+                    const std::vector<int32_t>& torch, std::optional<int> torch_index) {
+    if (atb.size() != torch.size()) return 0;
+    for (size_t i = 0; i < atb.size(); ++i) {
+      const auto result = atb_.find(atb[i], Direction::output, atb_index.value_or(0));
+      const auto output = torch_.find(torch[i], Direction::output, torch_index.value_or(0));
+      if (result && output) join(*result, *output, Why::op_mapping);
+    }
+    return atb.size();
+  }
+
+  PairingBuilder builder_;
+  const MatchOptions& options_;
+  const Side atb_side_, torch_side_;
+  const OpItems atb_, torch_;
+  const Roles atb_roles_, torch_roles_;
+  std::map<size_t, std::vector<size_t>> parts_;  // by item of mine
+  std::set<std::pair<size_t, size_t>> joined_;
+  std::vector<std::string> warnings_;
+};
+
+Result<Pairing> match_atb_torch(const Indexed& frames, const MatchOptions& options) {
+  if (frames.mine.empty() || frames.golden.empty()) return PairingBuilder(frames).finish();
+  return RoleMatch(frames, options).run();
+}
+
+}  // namespace
+
+const Matcher atb_torch_matcher = {"atb_torch", sections_by_token, match_atb_torch};
+
+}  // namespace assay

@@ -1,0 +1,180 @@
+#include "assay/run/align.h"
+
+#include "assay/tensor/gather.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace assay {
+namespace {
+
+using Dims = std::vector<int64_t>;
+
+size_t leading_ones(const Dims& dims) {
+  size_t ones = 0;
+  while (ones + 1 < dims.size() && dims[ones] == 1) ++ones;
+  return ones;
+}
+
+Dims without_leading_ones(const Dims& dims) {
+  return {dims.begin() + static_cast<ptrdiff_t>(leading_ones(dims)), dims.end()};
+}
+
+// The only dimension in which they differ.
+std::optional<size_t> differing_dimension(const Dims& a, const Dims& b) {
+  if (a.size() != b.size()) return std::nullopt;
+  std::optional<size_t> found;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i] == b[i]) continue;
+    if (found) return std::nullopt;
+    found = i;
+  }
+  return found;
+}
+
+// As rows of the last dimension.
+Dims as_rows(const Shape& shape) {
+  const int64_t last = shape.dims.empty() ? 1 : shape.dims.back();
+  return {last == 0 ? 0 : shape.count() / last, last};
+}
+
+Result<OperandPtr> joined(const Spread& side, size_t axis, const Dims& shape_of_part) {
+  ASSAY_TRY(std::vector<OperandPtr> parts, side.shards());
+  for (OperandPtr& part : parts) {
+    if (part->meta.shape != side.own->meta.shape)
+      return fail(ErrorKind::mismatch,
+                  "the ranks hold parts of shapes {} and {}; parts of one shape can be joined",
+                  side.own->meta.shape.text(), part->meta.shape.text());
+    part = reshaped(std::move(part), Shape{shape_of_part});
+  }
+  return concatenated(std::move(parts), static_cast<int64_t>(axis));
+}
+
+std::string joined_note(std::string_view which, size_t ranks, size_t axis) {
+  return fmt::format("{} joined from {} ranks along dimension {}", which, ranks, axis);
+}
+
+// One join that makes `a` and `b` equal in all dimensions, if there is one: of mine, of golden, or of both.
+Result<std::optional<Aligned>> join_ranks(const Spread& mine, const Spread& golden, const Dims& a,
+                                          const Dims& b) {
+  const auto axis = differing_dimension(a, b);
+  if (!axis) return std::optional<Aligned>();
+  const auto m = static_cast<int64_t>(mine.ranks), g = static_cast<int64_t>(golden.ranks);
+  const int64_t in_mine = a[*axis], in_golden = b[*axis];
+  const bool join_mine = m > 1 && (in_mine * m == in_golden || in_mine * m == in_golden * g);
+  const bool join_golden = g > 1 && !(m > 1 && in_mine * m == in_golden) &&
+                           (in_golden * g == in_mine || in_mine * m == in_golden * g);
+  if (!join_mine && !join_golden) return std::optional<Aligned>();
+  Aligned done{mine.own, golden.own, {}};
+  if (join_mine) {
+    ASSAY_TRY(done.mine, joined(mine, *axis, a));
+    done.note = joined_note("mine", mine.ranks, *axis);
+  }
+  if (join_golden) {
+    ASSAY_TRY(done.golden, joined(golden, *axis, b));
+    done.note += (done.note.empty() ? "" : "; ") + joined_note("golden", golden.ranks, *axis);
+  }
+  if (done.mine->meta.shape.count() != done.golden->meta.shape.count()) return std::optional<Aligned>();
+  return std::optional(std::move(done));
+}
+
+// One shape comes from the other by taking neighbouring dimensions together: [2, 3, 4] and [6, 4].
+bool is_merged(const Dims& a, const Dims& b) {
+  const Dims& fine = a.size() >= b.size() ? a : b;
+  const Dims& coarse = a.size() >= b.size() ? b : a;
+  size_t at = 0;
+  for (const int64_t whole : coarse) {
+    int64_t product = 1;
+    while (at < fine.size() && product < whole) product *= fine[at++];
+    while (at < fine.size() && fine[at] == 1) ++at;
+    if (product != whole) return false;
+  }
+  return at == fine.size();
+}
+
+// The view of a tensor under the shape both broadcast to; torch's rules.
+Result<std::optional<OperandPtr>> broadcast_to(const OperandPtr& source, const Dims& shape) {
+  const Dims& own = source->meta.shape.dims;
+  if (own.size() > shape.size()) return std::optional<OperandPtr>();
+  Dims strides(shape.size(), 0);
+  int64_t stride = 1;
+  for (size_t i = 0; i < own.size(); ++i) {
+    const size_t from = own.size() - 1 - i, to = shape.size() - 1 - i;
+    if (own[from] != shape[to] && own[from] != 1) return std::optional<OperandPtr>();
+    strides[to] = own[from] == 1 ? 0 : stride;
+    stride *= own[from];
+  }
+  ASSAY_TRY(OperandPtr view, strided(source, Shape{shape}, strides, 0));
+  return std::optional(std::move(view));
+}
+
+Result<std::optional<Aligned>> repeat(const OperandPtr& mine, const OperandPtr& golden) {
+  const Dims &a = mine->meta.shape.dims, &b = golden->meta.shape.dims;
+  const bool mine_is_larger = mine->meta.shape.count() > golden->meta.shape.count();
+  const OperandPtr &larger = mine_is_larger ? mine : golden, &smaller = mine_is_larger ? golden : mine;
+  ASSAY_TRY(const auto view, broadcast_to(smaller, larger->meta.shape.dims));
+  OperandPtr repeated;
+  std::string how;
+  const std::string_view which = mine_is_larger ? "golden" : "mine";
+  if (view) {
+    repeated = *view;
+    how = fmt::format("{} broadcast to {}", which, larger->meta.shape.text());
+  } else if (const auto axis = differing_dimension(a, b); axis && *axis == 0 && std::min(a[0], b[0]) > 0 &&
+                                                          std::max(a[0], b[0]) % std::min(a[0], b[0]) == 0) {
+    const int64_t times = std::max(a[0], b[0]) / std::min(a[0], b[0]);
+    ASSAY_TRY(repeated, concatenated(std::vector<OperandPtr>(static_cast<size_t>(times), smaller), 0));
+    how = fmt::format("{} repeated {} times along dimension 0", which, times);
+  } else {
+    return std::optional<Aligned>();
+  }
+  return std::optional(mine_is_larger ? Aligned{mine, repeated, how} : Aligned{repeated, golden, how});
+}
+
+}  // namespace
+
+Result<std::optional<Aligned>> align(const Spread& mine, const Spread& golden, const AlignRules& rules) {
+  const Shape &a = mine.own->meta.shape, &b = golden.own->meta.shape;
+  if (a == b) return std::optional(Aligned{mine.own, golden.own, {}});
+  if (same_but_for_ones(a, b))
+    return std::optional(
+        Aligned{mine.own, golden.own,
+                fmt::format("shapes {} and {} differ in dimensions of size 1 only", a.text(), b.text())});
+  if (mine.ranks > 1 || golden.ranks > 1) {
+    ASSAY_TRY(auto done,
+              join_ranks(mine, golden, without_leading_ones(a.dims), without_leading_ones(b.dims)));
+    if (!done) {
+      ASSAY_TRY(done, join_ranks(mine, golden, as_rows(a), as_rows(b)));
+    }
+    if (done) return done;
+  }
+  if (a.count() == b.count() && is_merged(without_leading_ones(a.dims), without_leading_ones(b.dims)))
+    return std::optional(
+        Aligned{mine.own, golden.own,
+                fmt::format("shapes {} and {} differ in merged dimensions only", a.text(), b.text())});
+  if (rules.repeat && a.count() != b.count() && a.count() > 0 && b.count() > 0)
+    return repeat(mine.own, golden.own);
+  return std::optional<Aligned>();
+}
+
+Result<std::optional<OperandPtr>> join_parts(std::vector<OperandPtr> parts, int64_t ranks) {
+  std::vector<OperandPtr> pieces;
+  for (OperandPtr& part : parts) part = reshaped(part, Shape{as_rows(part->meta.shape)});
+  const int64_t rows = parts.at(0)->meta.shape.dims[0];
+  for (const OperandPtr& part : parts)
+    if (part->meta.shape.dims[0] != rows || part->meta.shape.dims[1] % ranks != 0)
+      return std::optional<OperandPtr>();
+  for (int64_t rank = 0; rank < ranks; ++rank)
+    for (const OperandPtr& part : parts) {
+      const int64_t whole = part->meta.shape.dims[1], width = whole / ranks;
+      if (ranks == 1) {
+        pieces.push_back(part);
+        continue;
+      }
+      ASSAY_TRY(OperandPtr piece, strided(part, Shape{{rows, width}}, {whole, 1}, rank * width));
+      pieces.push_back(std::move(piece));
+    }
+  ASSAY_TRY(OperandPtr whole, concatenated(std::move(pieces), 1));
+  return std::optional(std::move(whole));
+}
+
+}  // namespace assay

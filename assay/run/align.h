@@ -1,0 +1,35 @@
+// Makes two tensors that were laid out by different systems comparable element by element: parts on several
+// ranks are joined, dimensions merged, a smaller batch repeated.
+#pragma once
+
+#include "assay/tensor/operand.h"
+
+#include <functional>
+#include <optional>
+
+namespace assay {
+
+// One side: its tensor, and those of the other ranks where there are several.
+struct Spread {
+  OperandPtr own;
+  size_t ranks = 1;                                         // that hold a part, or a copy
+  std::function<Result<std::vector<OperandPtr>>()> shards;  // of all of them, in order; called only if needed
+};
+
+struct AlignRules {
+  bool repeat = false;  // broadcast, or repeat the side whose first dimension divides the other's
+};
+
+struct Aligned {
+  OperandPtr mine, golden;
+  std::string note;  // what was done; empty: nothing
+};
+
+// Nothing where the shapes do not fit. An error where a shard cannot be read.
+Result<std::optional<Aligned>> align(const Spread& mine, const Spread& golden, const AlignRules& rules);
+
+// The golden tensor of a projection that computes several at once: `parts` joined along their last dimension,
+// rank by rank where the result is spread over `ranks`. Nothing where they cannot be cut that way.
+Result<std::optional<OperandPtr>> join_parts(std::vector<OperandPtr> parts, int64_t ranks);
+
+}  // namespace assay
