@@ -42,7 +42,7 @@ Result<void> CsvReader::read_cell(std::string& cell, int64_t& row_bytes) {
   bool quoted = false, is_start = true;
   for (;; is_start = false) {
     ASSAY_TRY(const int c, peek());
-    if (quoted ? c == kEnd : c == ',' || ends_row(c)) return {};
+    if (quoted ? c == kEnd : c == separator_ || ends_row(c)) return {};
     ++used_;
     if (++row_bytes > kMostRowBytes)
       return fail(ErrorKind::bad_format,
@@ -81,7 +81,7 @@ Result<bool> CsvReader::next(std::vector<std::string>& cells) {
   for (;;) {
     ASSAY_TRY_DO(read_cell(cells.emplace_back(), row_bytes));
     ASSAY_TRY(const int c, peek());
-    if (c == ',') {
+    if (c == separator_) {
       ++used_;
       ++row_bytes;
       continue;

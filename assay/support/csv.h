@@ -1,6 +1,6 @@
-// Rows of a comma-separated file, one at a time and of any file size. Cells as Python's csv module reads
-// them: quotes count at the start of a cell only, "" between quotes is a quote, a row ends with \n, \r or
-// \r\n outside quotes. A byte order mark is skipped, blank rows too.
+// Rows of a file of cells with commas (or another character) between them, one at a time and of any file
+// size. Cells as Python's csv module reads them: quotes count at the start of a cell only, "" between quotes
+// is a quote, a row ends with \n, \r or \r\n outside quotes. A byte order mark is skipped, blank rows too.
 #pragma once
 
 #include "assay/base/file.h"
@@ -13,7 +13,8 @@ namespace assay {
 
 class CsvReader {
  public:
-  explicit CsvReader(std::shared_ptr<const File> file) : file_(std::move(file)) {}
+  explicit CsvReader(std::shared_ptr<const File> file, char separator = ',')
+      : file_(std::move(file)), separator_(separator) {}
 
   // A quote that is never closed makes the rest of the file one row; it ends here.
   static constexpr int64_t kMostRowBytes = int64_t{1} << 20;
@@ -28,6 +29,7 @@ class CsvReader {
   void skip_line_end(int first);
 
   const std::shared_ptr<const File> file_;
+  const char separator_;
   std::vector<char> buffer_;
   size_t used_ = 0;  // of the buffer
   int64_t offset_ = 0;

@@ -20,9 +20,9 @@ class Csv : public ::testing::Test {
   }
   ~Csv() override { fs::remove_all(root_); }
 
-  CsvReader open(std::string_view text) const {
+  CsvReader open(std::string_view text, char separator = ',') const {
     std::ofstream(root_ / "a.csv", std::ios::binary) << text;
-    return CsvReader(File::open(root_ / "a.csv").value());
+    return CsvReader(File::open(root_ / "a.csv").value(), separator);
   }
 
   Rows rows(std::string_view text) const {
@@ -80,6 +80,13 @@ TEST_F(Csv, RefusesARowWithoutEnd) {
   const auto row = reader.next(cells);
   ASSERT_FALSE(row);
   EXPECT_THAT(row.error().message, HasSubstr("a.csv: the row at line 2 has more than 1.0 MiB"));
+}
+
+TEST_F(Csv, TakesAnotherSeparator) {
+  CsvReader reader = open("a,b|{\"c\": 1}||d\n", '|');
+  std::vector<std::string> cells;
+  ASSERT_TRUE(reader.next(cells).value());
+  EXPECT_THAT(cells, ElementsAre("a,b", "{\"c\": 1}", "", "d"));
 }
 
 TEST_F(Csv, EndsAnUnclosedQuoteWithTheFile) {
