@@ -18,6 +18,7 @@ endfunction()
 foreach(folder base support tensor model format dump graph match metric judge report run)
   assay_unit_tests(assay_${folder} assay/${folder} ZLIB::ZLIB SQLite::SQLite3)
 endforeach()
+target_link_libraries(assay_graph_test PRIVATE assay_proto)  # to read back what was written
 
 # Of the program, what needs no main(); the rest is tested by the cases.
 add_library(assay_cli STATIC ${PROJECT_SOURCE_DIR}/cli/argparse.cc)
@@ -33,9 +34,10 @@ set(python /usr/bin/python3)
 set(tools ${PROJECT_SOURCE_DIR}/tests/tools)
 add_test(NAME cases COMMAND ${python} ${tools}/run_cases.py --bin $<TARGET_FILE_DIR:assay>)
 add_test(NAME python_oracle COMMAND ${python} ${tools}/check_python.py --bin $<TARGET_FILE_DIR:assay>)
+add_test(NAME onnx COMMAND ${python} ${tools}/check_onnx.py --bin $<TARGET_FILE_DIR:assay>)
 add_test(NAME dependencies COMMAND ${python} ${tools}/check_dependencies.py)
 # run_all.py runs these by itself, to count what is inside them.
-set_tests_properties(cases python_oracle dependencies PROPERTIES LABELS script TIMEOUT 900)
+set_tests_properties(cases python_oracle onnx dependencies PROPERTIES LABELS script TIMEOUT 900)
 
 if(ASSAY_SANITIZE)
   include(cmake/fuzz.cmake)

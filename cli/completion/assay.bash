@@ -3,7 +3,7 @@
 _assay() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} verb= word
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case $word in compare|inspect|convert|doctor|demo) verb=$word && break ;; esac
+    case $word in compare|inspect|convert|topology|doctor|demo) verb=$word && break ;; esac
   done
 
   local words=
@@ -16,8 +16,9 @@ _assay() {
     *,--to) words='npy npz pt safetensors bin' ;;
     *,--dtype|*,--raw-dtype) words='f64 f32 f16 bf16 f8e4m3fn f8e5m2 i64 i32 i16 i8 u64 u32 u16 u8 bool c64 c128' ;;
     *,--rules|*,--data-mapping) COMPREPLY=($(compgen -f -- "$current")) && return ;;
+    topology,--output|topology,-o) COMPREPLY=($(compgen -f -- "$current")) && return ;;
     *,--output) COMPREPLY=($(compgen -d -- "$current")) && return ;;
-    *,--metrics|*,--rule|*,--only|*,--skip|*,--memory|*,--threads|*,--shape|*,--raw-shape) return ;;
+    *,--metrics|*,--rule|*,--only|*,--skip|*,--memory|*,--threads|*,--shape|*,--raw-shape|*,--level) return ;;
     *)
       case $verb,$current in
         compare,-*) words='--metrics --rule --rules --fail-fast --only --skip --memory --threads --output --report
@@ -25,10 +26,11 @@ _assay() {
                            --dtype --shape --quiet --help --help-all' ;;
         inspect,-*) words='--json --values --only --skip --layout --dtype --shape --threads --help' ;;
         convert,-*) words='--to --dtype --layout --force --only --skip --raw-dtype --raw-shape --help' ;;
+        topology,-*) words='--level --output --force --help' ;;
         demo,-*) words='--output --help' ;;
         doctor,-*) words='--help' ;;
         ,-*) words='--version --verbose --help' ;;
-        ,*) words='compare inspect convert doctor demo msprobe msit ait' ;;
+        ,*) words='compare inspect convert topology doctor demo msprobe msit ait' ;;
       esac ;;
   esac
   if [[ $words ]]; then

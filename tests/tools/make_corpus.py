@@ -180,6 +180,22 @@ def make_text() -> None:
     keep("fuzz_manifest", "deep.json", "[" * 200 + "]" * 200)
 
 
+def make_topology() -> None:
+    op = {"opName": "LinearOperation_0_0", "opType": "LinearOperation", "param": {"hasBias": False, "perm": [0, 2, 1],
+          "norm": {"eps": 1e-5, "kind": "rms"}}, "inTensors": ["in0", "w0"], "outTensors": ["h0"]}
+    add = {"opName": "ElewiseOperation_0_1", "opType": "ElewiseOperation", "param": {"elewiseType": 8},
+           "inTensors": ["h0", "in0"], "outTensors": ["out0"]}
+    layer = {"opName": "Layer_0", "opType": "Layer", "inTensors": ["in0", "w0"], "outTensors": ["out0"], "nodes": [op, add]}
+    model = {"modelName": "Model", "inTensors": ["in0"], "outTensors": ["out0"], "internalTensors": [], "weightTensors": ["w0"],
+             "kCacheTensors": ["k"], "nodes": [layer]}
+    keep("fuzz_topology", "layer.json", json.dumps(layer | {"param": ""}))
+    keep("fuzz_topology", "model.json", json.dumps(model))
+    keep("fuzz_topology", "circle.json", json.dumps(model | {"nodes": [add, op | {"inTensors": ["out0", "k"], "outTensors": ["h0", "k"]}]}))
+    keep("fuzz_topology", "odd.json", '{"nodes": [{"opName": 1, "param": {"a": NaN, "b": [[1], {"c": "d"}], "a": ["x", 2]}}, null]}')
+    keep("fuzz_topology", "table.csv", "CaseNum|OpName|InDType|InShape|OutDType|OutShape\n"
+         "1|LinearOperation_0_0|float;bf16|2,2;-1|double|\n")
+
+
 if __name__ == "__main__":
     torch.manual_seed(0)
     make_numpy()
@@ -189,4 +205,5 @@ if __name__ == "__main__":
     make_ge()
     make_pickles()
     make_text()
+    make_topology()
     print(sum(path.stat().st_size for path in CORPUS.rglob("*") if path.is_file()), "bytes")

@@ -122,7 +122,7 @@ def check_completion(preset: str) -> tuple[int, int, int]:
     """Every flag that --help shows is offered by the completion files."""
     program = ROOT / "build" / preset / "assay"
     flags = set()
-    for verb in ([], ["compare"], ["inspect"], ["convert"], ["doctor"], ["demo"]):
+    for verb in ([], ["compare"], ["inspect"], ["convert"], ["topology"], ["doctor"], ["demo"]):
         flags |= set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", run(program, *verb, "--help", show=False).stdout))
     missing = [f"{path.name} lacks {flag}" for path in sorted((ROOT / "cli" / "completion").iterdir())
                for flag in sorted(flags) if not re.search(rf"{flag}(?![a-z-])", path.read_text())]
@@ -155,6 +155,7 @@ def main() -> int:
         totals.stage(f"{preset}: unit tests", check_units, preset)
         totals.stage(f"{preset}: cases", check_script, "run_cases.py", "--bin", bin_folder)
         totals.stage(f"{preset}: numpy and torch", check_script, "check_python.py", "--bin", bin_folder)
+        totals.stage(f"{preset}: onnx", check_script, "check_onnx.py", "--bin", bin_folder)
         totals.stage(f"{preset}: msprobe", check_script, "check_msprobe.py", "--bin", bin_folder)
         if preset == "release":
             totals.stage("release: install", check_install, preset)

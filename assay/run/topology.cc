@@ -1,0 +1,36 @@
+#include "assay/run/topology.h"
+
+#include "assay/graph/onnx_writer.h"
+#include "assay/graph/operation_tables.h"
+
+namespace assay {
+namespace {
+
+constexpr unsigned kMode = 0640;  // as the tools of CANN give to what they write into a dump
+
+fs::path beside(const fs::path& json) {
+  fs::path out = json;
+  if (out.extension() == ".json") return out.replace_extension(".onnx");
+  return out += ".onnx";
+}
+
+}  // namespace
+
+Result<TopologyOutcome> draw_topology(const TopologyRequest& request) {
+  ASSAY_TRY(AtbTopology topology, read_atb_topology(request.json, request.memory));
+  const fs::path out = request.out.empty() ? beside(request.json) : request.out;
+  if (std::error_code ignored; fs::equivalent(request.json, out, ignored))
+    return fail(ErrorKind::bad_argument, "{}: is the topology itself; name another file to write",
+                display(out));
+  if (out.has_parent_path()) ASSAY_TRY_DO(make_folder(out.parent_path()));
+  ASSAY_TRY(FileWriter writer,
+            FileWriter::create(out, request.force ? IfExists::replace : IfExists::refuse, kMode));
+  const OnnxOptions options{find_operation_tables(request.json), request.memory};
+  ASSAY_TRY(OnnxSummary summary, write_onnx(topology, request.level, options, writer));
+  TopologyOutcome outcome{{}, summary.nodes, std::move(topology.warnings)};
+  for (std::string& warning : summary.warnings) outcome.warnings.push_back(std::move(warning));
+  ASSAY_TRY(outcome.out, writer.publish());
+  return outcome;
+}
+
+}  // namespace assay
