@@ -138,7 +138,8 @@ void OnnxBuilder::learn_types(const FlowNode& node) {
 void OnnxBuilder::add_node(onnx::Graph& graph, const FlowNode& node) {
   const AtbOp& op = topology_.ops[static_cast<size_t>(node.op)];
   onnx::Node& out = *graph.add_node();
-  out.set_op_type(type_of(op));
+  const bool is_whole_model = node.op == 0 && topology_.is_model;
+  out.set_op_type(is_whole_model && !op.name.empty() ? printable(op.name) : type_of(op));
   out.set_name(node_names_.claim(op.name.empty() ? out.op_type() : printable(op.name)));
   out.set_domain(kDomain);
   const auto name_of = [&](int32_t id) {

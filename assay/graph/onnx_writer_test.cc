@@ -69,6 +69,9 @@ TEST_F(OnnxWriterTest, AModelAsOneNodeHasItsNameForAType) {
   EXPECT_EQ(graph.node(0).op_type(), "Demo_Prefill");
   EXPECT_THAT(graph.node(0).input(), ElementsAre("in0"));
   EXPECT_THAT(graph.node(0).output(), ElementsAre("out0"));
+  AtbTopology numbered = demo();
+  numbered.name = numbered.ops[0].name = "llama_7";
+  EXPECT_EQ(draw(numbered, 0).node(0).op_type(), "llama_7");
 }
 
 TEST_F(OnnxWriterTest, OperationsWithoutAnyInsideAreAlwaysDrawn) {

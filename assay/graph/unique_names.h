@@ -1,6 +1,7 @@
 // Names that must differ from each other.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
