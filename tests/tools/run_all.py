@@ -148,6 +148,7 @@ def main() -> int:
     totals = Totals()
     totals.stage("format", check_format)
     totals.stage("dependencies", check_command, PYTHON, TOOLS / "check_dependencies.py")
+    totals.stage("synthetic ATB dumps", check_script, "check_atb_dump.py")
     for preset in ("release", "dev"):
         if not totals.stage(f"{preset}: build", check_build, preset):
             continue
