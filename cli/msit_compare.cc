@@ -1,11 +1,220 @@
 #include "cli/msit_compare.h"
 
-namespace assay::cli {
+#include "assay/judge/msit.h"
+#include "assay/match/inference.h"
+#include "assay/report/profile_msit.h"
+#include "assay/run/compare.h"
+#include "assay/run/resources.h"
+#include "assay/support/json_tape.h"
+#include "assay/support/log.h"
 
-int run_msit_compare(const MsitCompareFlags&, Tool tool, const Context&) {
-  end_msit(tool,
-           "compare is not served by assay yet; 'assay compare MINE GOLDEN' compares two files or folders");
-  return 2;
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace assay::cli {
+namespace {
+
+using Level = MsitCompareFlags::CompareLevel;
+
+Result<void> measure_as_msit(CompareRequest& request, bool is_stats) {
+  const std::vector<std::string> names = is_stats ? std::vector<std::string>{"msit_stated"}
+                                                  : std::vector<std::string>{"msit_similarity", "msit", "kl"};
+  ASSAY_TRY(request.metrics, plan_metrics(names));
+  request.shown_columns = request.metrics.columns;
+  request.add_stated_columns = false;
+  request.rule_set = &msit_rules;
+  request.side_statistics = is_stats ? SideStatistics::none : SideStatistics::as_f32;
+  return {};
+}
+
+// Keeps what the table leaves out, and the one row of two files.
+class Witness : public Sink {
+ public:
+  Result<void> begin(const Head& head) override {
+    head_ = head;
+    return {};
+  }
+  std::string render(std::string_view, std::span<const NodeResult>) const override { return {}; }
+  Result<void> write(std::string_view, std::span<const NodeResult> nodes, std::string&&) override {
+    for (const NodeResult& node : nodes)
+      for (const Comparison& row : node.rows) {
+        if (row.status == Status::only_mine || row.status == Status::only_golden) {
+          ++alone;
+          continue;
+        }
+        ++compared;
+        const MsitLeftOut why = left_out_by_msit(row);
+        other_shape += why == MsitLeftOut::other_shape;
+        int8 += why == MsitLeftOut::int8;
+        if (row.status == Status::unreadable && trouble.empty()) trouble = row.note;
+        text = msit_result_text(head_, row);
+      }
+    return {};
+  }
+  Result<void> end(const Summary&) override { return {}; }
+
+  int64_t compared = 0, alone = 0, other_shape = 0, int8 = 0;
+  std::string text, trouble;
+
+ private:
+  Head head_;
+};
+
+// The set of sinks owns it; this one is read behind the run.
+std::pair<std::unique_ptr<Sink>, std::shared_ptr<Witness>> witness() {
+  class Shared : public Sink {
+   public:
+    explicit Shared(std::shared_ptr<Witness> to) : to_(std::move(to)) {}
+    Result<void> begin(const Head& head) override { return to_->begin(head); }
+    std::string render(std::string_view, std::span<const NodeResult>) const override { return {}; }
+    Result<void> write(std::string_view section, std::span<const NodeResult> nodes,
+                       std::string&& text) override {
+      return to_->write(section, nodes, std::move(text));
+    }
+    Result<void> end(const Summary&) override { return {}; }
+
+   private:
+    std::shared_ptr<Witness> to_;
+  };
+  auto kept = std::make_shared<Witness>();
+  return {std::make_unique<Shared>(kept), kept};
+}
+
+CompareRequest request_of(const MsitCompareFlags& flags, const Context& context) {
+  CompareRequest request;
+  request.mine = flags.mine;
+  request.golden = flags.golden;
+  request.open.format.memory = memory_budget(0) / static_cast<int64_t>(2 * thread_count(0));
+  request.now = context.now;
+  request.version = kVersion;
+  request.command_line = context.command_line;
+  return request;
+}
+
+// ----- two files
+
+Result<void> compare_files(const MsitCompareFlags& flags, const Context& context) {
+  CompareRequest request = request_of(flags, context);
+  ASSAY_TRY_DO(measure_as_msit(request, false));
+  request.matching.matcher = "position";
+  ReportSet reports;
+  auto [sink, seen] = witness();
+  reports.add(std::move(sink));
+  ASSAY_TRY_DO(compare(request, reports));
+  if (!seen->trouble.empty()) return fail(ErrorKind::bad_format, "{}", seen->trouble);
+  log::info("Compared results: {}", seen->text);
+  return {};
+}
+
+// ----- two dumps
+
+Result<std::shared_ptr<const OpMapping>> read_op_mapping(const fs::path& given, int64_t memory) {
+  std::error_code ignored;
+  const fs::path path = fs::is_directory(given, ignored) ? given / "op_mapping_file.json" : given;
+  ASSAY_TRY(const auto file, File::open(path));
+  auto mapping = std::make_shared<OpMapping>();
+  bool valid = true;
+  const auto is_name = [](std::string_view text) {
+    return text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
+           std::string_view::npos;
+  };
+  const auto read = read_json_members(*file, {}, memory, [&](const JsonMember& member) -> Result<bool> {
+    const JsonTape& value = member.value;
+    std::vector<std::string> types;
+    if (value.is_text(0)) types.emplace_back(value.text(0));
+    if (value.kind(0) == JsonKind::array)
+      for (size_t at = value.first(0); !value.is_end(at); at = value.next(at)) {
+        valid &= value.is_text(at);
+        if (value.is_text(at)) types.emplace_back(value.text(at));
+      }
+    valid &= (value.is_text(0) || value.kind(0) == JsonKind::array) && is_name(member.key) &&
+             std::all_of(types.begin(), types.end(), is_name);
+    mapping->types.emplace_back(std::string(member.key), std::move(types));
+    return true;
+  });
+  if (!read || !valid) {
+    log::error("Invalid op_mapping file: {}", display(path));
+    return std::shared_ptr<const OpMapping>();
+  }
+  log::info("Using user-specified op_mapping from file: {}", display(path));
+  return std::shared_ptr<const OpMapping>(std::move(mapping));
+}
+
+void say_what_is_left_out(const Witness& seen, bool is_sheets) {
+  std::vector<std::string> parts;
+  if (!is_sheets && seen.other_shape > 0)
+    parts.push_back(fmt::format("{} of other shapes", seen.other_shape));
+  if (!is_sheets && seen.int8 > 0) parts.push_back(fmt::format("{} of int8 against another type", seen.int8));
+  const int64_t pairs = is_sheets ? 0 : seen.other_shape + seen.int8;
+  if (pairs == 0 && seen.alone == 0) return;
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? ": " : ", ") + part;
+  log::info(
+      "{} of {} pairs are not in this table{}; {} tensors have no partner. 'assay compare' lists them all.",
+      pairs, seen.compared, text, seen.alone);
+}
+
+bool is_inference_dump(const fs::path& path) {
+  const auto dump = open_dump(path, {});
+  return dump && (dump->layout->name == "atb" || dump->layout->name == "torch_hook");
+}
+
+Result<void> compare_dumps(const MsitCompareFlags& flags, Tool tool, const Context& context) {
+  CompareRequest request = request_of(flags, context);
+  ASSAY_TRY_DO(measure_as_msit(request, flags.stats));
+  const bool is_token = flags.level == Level::logits;
+  const bool is_sheets = flags.level == Level::all && !flags.stats && tool == Tool::msit;
+  request.matching.matcher = is_token ? "token" : "msit";
+  request.matching.numbering = std::make_shared<int64_t>(0);
+  if (is_sheets)
+    request.matching.levels = {"layer", "module", "api"};
+  else if (!is_token)
+    request.matching.levels = {flags.level == Level::layer    ? "layer"
+                               : flags.level == Level::module ? "module"
+                                                              : "api"};
+  if (flags.mapping) {
+    ASSAY_TRY(request.matching.op_mapping, read_op_mapping(*flags.mapping, request.open.format.memory));
+  }
+  request.admit = [](const Matched& matched) -> Result<bool> {
+    return !matched.frames.mine.empty() && !matched.frames.golden.empty();
+  };
+  MsitStyle style;
+  style.is_ait = tool == Tool::ait;
+  style.is_stats = flags.stats;
+  style.is_sheets = is_sheets;
+  const Profile profile = msit_profile(style);
+  ReportSet reports;
+  reports.add(find_output(is_sheets ? "xlsx" : "csv")->open({flags.output, &profile}));
+  auto [sink, seen] = witness();
+  reports.add(std::move(sink));
+  ASSAY_TRY(const CompareOutcome outcome, compare(request, reports));
+  for (const fs::path& file : outcome.files) log::info("Saved comparing results: {}", display(file));
+  say_what_is_left_out(*seen, is_sheets);
+  return {};
+}
+
+}  // namespace
+
+int run_msit_compare(const MsitCompareFlags& flags, Tool tool, const Context& context) {
+  if (flags.weight) {
+    end_msit(tool,
+             "--weight is not served by assay yet; 'assay compare MINE GOLDEN' compares two checkpoints");
+    return 2;
+  }
+  std::error_code ignored;
+  if (fs::is_regular_file(flags.mine, ignored) && fs::is_regular_file(flags.golden, ignored)) {
+    const auto done = compare_files(flags, context);
+    return done ? 0 : end_msit(tool, done.error().message);
+  }
+  for (const fs::path& path : {flags.golden, flags.mine})
+    if (!is_inference_dump(path)) {
+      log::error("cannot parse data path({}). it is not a atb dump path or a torch dump path.",
+                 display(path));
+      return 0;
+    }
+  const auto done = compare_dumps(flags, tool, context);
+  return done ? 0 : end_msit(tool, done.error().message);
 }
 
 }  // namespace assay::cli

@@ -403,7 +403,7 @@ Result<void> compare_kernels(const MsprobeJob& job, const Context& context) {
   request.matching = MatchOptions{};
   request.matching.leftovers_last = true;
   request.admit = admit_kernels;
-  request.side_statistics = true;
+  request.side_statistics = SideStatistics::own_type;
   request.rule_set = &msprobe_kernel_rules;
   ASSAY_TRY_DO(choose_metrics(job, true, request));
   const Profile profile = msprobe_kernel_profile(job.generation);

@@ -67,6 +67,7 @@ class MsitMatcher {
   Pairing run(MsitLevel level) {
     const Frame &mine = frames_.mine[0], &golden = frames_.golden[0];
     Pairing pairing;
+    pairing.flattens = true;
     for (const MsitMatch& match : msit_matches(mine, golden, level, options_.op_mapping.get())) {
       PairedNode node{mine.tree.at(match.mine).path, std::ssize(pairing.nodes), {}};
       for (const auto& [m, g] : file_pairs(match)) {

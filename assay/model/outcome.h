@@ -60,6 +60,7 @@ struct SideFacts {
   std::string_view name;  // empty if this side is missing
   RowMeta meta = {};
   fs::path file;
+  std::string_view op_type = {};       // of its operator, where the dump says
   const Item* item = nullptr;          // null in a row that outlives its frame
   std::optional<Stats> measured = {};  // of all its elements, where the request asks for them
 };

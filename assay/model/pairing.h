@@ -70,6 +70,7 @@ struct Pairing {
   std::deque<std::vector<ItemId>> parts;
   std::vector<std::string> warnings;  // what a matcher could not make sense of
   bool dequantises = false;           // int8 against a real type is made real by its scale and offset
+  bool flattens = false;              // as many elements are enough, whatever the shapes
   bool repeats_batch = false;         // a side whose first dimension is a part of the other's is repeated
 };
 

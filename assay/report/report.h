@@ -55,6 +55,8 @@ struct Profile {
   Print print = Print::native;
   // How many rows will come, for tools that share them out evenly among sheets; null: sheets are filled.
   std::function<int64_t(const Head& head)> row_count = nullptr;
+  // A sheet for each name it gives, instead of one for all sections; null: one.
+  std::function<std::string(const Head& head)> section_sheet = nullptr;
   std::string_view sheet = {};  // name of the only sheet of a workbook; empty: a summary and sheets "rows"
   unsigned file_mode = 0644, folder_mode = 0755;
 };

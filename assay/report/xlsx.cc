@@ -1,5 +1,6 @@
 // A spreadsheet, streamed: rows are turned into deflated chunks in the parallel stage. Rows and cells carry
 // no position (the attribute r is optional), so that a batch need not know where it will stand.
+#include "assay/base/text.h"
 #include "assay/report/destination.h"
 #include "assay/report/outputs.h"
 #include "assay/report/rows.h"
@@ -92,7 +93,19 @@ class XlsxSink : public Sink {
     package_.emplace(std::move(file));
     ASSAY_TRY_DO(package_->add("_rels/.rels", xlsx_relations()));
     ASSAY_TRY_DO(package_->add("xl/styles.xml", xlsx_styles()));
-    return open_sheet();
+    return options_.profile->section_sheet ? Result<void>() : open_sheet();
+  }
+
+  Result<void> open_section(const Head& head) override {
+    if (!options_.profile->section_sheet) return {};
+    std::string name = options_.profile->section_sheet(head);
+    if (!sheets_.empty() && sheets_.back().name == name) return {};
+    if (!sheets_.empty()) {
+      ASSAY_TRY_DO(close_sheet());
+    }
+    ASSAY_TRY_DO(open_sheet());
+    sheets_.back().name = std::move(name);
+    return {};
   }
 
   std::string render(std::string_view section, std::span<const NodeResult> nodes) const override {
@@ -108,6 +121,9 @@ class XlsxSink : public Sink {
   }
 
   Result<void> end(const Summary& summary) override {
+    if (sheets_.empty()) {
+      ASSAY_TRY_DO(open_sheet());
+    }
     ASSAY_TRY_DO(close_sheet());
     if (is_bare()) {
       name_bare_sheets();
@@ -178,8 +194,10 @@ class XlsxSink : public Sink {
 
   Result<void> add(const ChunkHeader& header, std::string_view bytes) {
     if (rows_ + header.rows > sheet_rows_) {
+      std::string name = sheets_.back().name;
       ASSAY_TRY_DO(close_sheet());
       ASSAY_TRY_DO(open_sheet());
+      if (options_.profile->section_sheet) sheets_.back().name = next_name(std::move(name));
     }
     rows_ += header.rows;
     if (!header.deflated) {
@@ -200,7 +218,15 @@ class XlsxSink : public Sink {
   // Sheets in the words of another tool, without a summary of ours.
   bool is_bare() const { return !options_.profile->sheet.empty(); }
 
+  // Of a sheet that goes on where one is full: "api", "api_2".
+  static std::string next_name(std::string name) {
+    const size_t mark = name.rfind('_');
+    const auto number = mark == std::string::npos ? std::nullopt : parse_int(name.substr(mark + 1));
+    return number ? fmt::format("{}_{}", name.substr(0, mark), *number + 1) : name + "_2";
+  }
+
   void name_bare_sheets() {
+    if (options_.profile->section_sheet) return;
     const bool is_whole = sheets_.size() == 1;
     for (size_t i = 0; i < sheets_.size(); ++i)
       sheets_[i].name = is_whole ? std::string(options_.profile->sheet) : fmt::format("part_{}", i);

@@ -17,7 +17,8 @@ struct Spread {
 };
 
 struct AlignRules {
-  bool repeat = false;  // broadcast, or repeat the side whose first dimension divides the other's
+  bool flatten = false;  // as many elements are enough
+  bool repeat = false;   // broadcast, or repeat the side whose first dimension divides the other's
 };
 
 struct Aligned {

@@ -6,6 +6,7 @@
 #include "assay/match/matcher.h"
 #include "assay/metric/metric.h"
 #include "assay/report/report.h"
+#include "assay/run/measure.h"
 
 #include <functional>
 
@@ -25,7 +26,7 @@ struct CompareRequest {
   const RuleSet* rule_set = &native_rules;
   RuleOptions rules;
   Admit admit = admit_unless_empty;
-  bool side_statistics = false;  // statistics of each side by itself (SideFacts::measured)
+  SideStatistics side_statistics = SideStatistics::none;
   bool fail_fast = false;
   int threads = 0;  // 0: all cores
   Moment now;

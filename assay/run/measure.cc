@@ -34,7 +34,7 @@ using BatchPtr = std::shared_ptr<Batch>;
 class Measurer {
  public:
   Measurer(const Matched& matched, const MetricPlan& metrics, const FormatOptions& options,
-           Progress& progress, bool side_statistics)
+           Progress& progress, SideStatistics side_statistics)
       : matched_(matched),
         metrics_(metrics),
         loader_(matched.frames, options),
@@ -128,6 +128,9 @@ class Measurer {
     const Item& item = matched_.item(side, *id);
     facts.name = item.name;
     facts.item = &item;
+    facts.op_type = matched_.frames.frames(side)[static_cast<size_t>(id->frame)]
+                        .nodes[static_cast<size_t>(id->node)]
+                        .type;
     facts.meta = RowMeta(item.meta);
     if (const fs::path* file = loader_.file_of(side, *id)) facts.file = *file;
     const auto refuse = [&](Status status, std::string why) {
@@ -158,10 +161,11 @@ class Measurer {
       row.note = fmt::format("{} holds shape {} where the dump says {}", display(facts.file),
                              found.shape.text(), item.meta->shape.text());
     facts.meta = found;
-    if (side_statistics_) {
+    if (side_statistics_ != SideStatistics::none) {
       const auto side_sums = gather_one(*loaded->data);
       if (!side_sums) return refuse(Status::unreadable, side_sums.error().message);
-      facts.measured = numpy_statistics(*side_sums, found.dtype);
+      const bool as_f32 = side_statistics_ == SideStatistics::as_f32 && !is_complex(found.dtype);
+      facts.measured = numpy_statistics(*side_sums, as_f32 ? DType::f32 : found.dtype);
     }
     return loaded->data;
   }
@@ -184,7 +188,7 @@ class Measurer {
 
   Result<std::optional<Aligned>> align_pair(const OperandPtr& mine, const OperandPtr& golden,
                                             const Pair& pair) {
-    const AlignRules rules{matched_.pairing.repeats_batch};
+    const AlignRules rules{matched_.pairing.flattens, matched_.pairing.repeats_batch};
     const Spread of_mine = spread(Side::mine, *pair.mine, mine);
     if (pair.golden_parts == nullptr)
       return align(of_mine, spread(Side::golden, *pair.golden, golden), rules);
@@ -238,14 +242,15 @@ class Measurer {
   const MetricPlan& metrics_;
   Loader loader_;
   Progress& progress_;
-  const bool side_statistics_;
+  const SideStatistics side_statistics_;
   bool dumped_with_data_ = false;
 };
 
 }  // namespace
 
 Result<void> measure(const Matched& matched, const MetricPlan& metrics, const FormatOptions& options,
-                     const RowFlow& flow, bool one_by_one, Progress& progress, bool side_statistics) {
+                     const RowFlow& flow, bool one_by_one, Progress& progress,
+                     SideStatistics side_statistics) {
   Measurer measurer(matched, metrics, options, progress, side_statistics);
   const std::vector<PairedNode>& nodes = matched.pairing.nodes;
   tbb::enumerable_thread_specific<PairScratch> scratches;

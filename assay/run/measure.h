@@ -10,6 +10,10 @@
 
 namespace assay {
 
+// Of each side by itself, beside what the pair gives (SideFacts::measured): in its own type, or as if it were
+// f32.
+enum class SideStatistics : uint8_t { none, own_type, as_f32 };
+
 // What happens to a batch of measured nodes.
 struct RowFlow {
   // Any thread: verdicts and rendered text of these nodes.
@@ -19,9 +23,10 @@ struct RowFlow {
 };
 
 // one_by_one: every node is written by itself, so that an early end leaves nothing behind it.
-// side_statistics: fills SideFacts::measured of every side that has data, with a partner or without.
+// side_statistics: of every side that has data, with a partner or without.
 Result<void> measure(const Matched& matched, const MetricPlan& metrics, const FormatOptions& options,
-                     const RowFlow& flow, bool one_by_one, Progress& progress, bool side_statistics = false);
+                     const RowFlow& flow, bool one_by_one, Progress& progress,
+                     SideStatistics side_statistics = SideStatistics::none);
 
 // Bytes that measuring the section will read, for the progress bar.
 int64_t bytes_to_read(const Matched& matched);

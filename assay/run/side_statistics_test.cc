@@ -34,7 +34,7 @@ KeepMaxima::Maxima maxima_of_kernels(bool side_statistics) {
   request.mine = fs::path(ASSAY_TEST_DATA) / "msprobe/kernel/npu";
   request.golden = fs::path(ASSAY_TEST_DATA) / "msprobe/kernel/bench";
   request.metrics = plan_metrics(std::vector<std::string>{"max_abs"}).value();
-  request.side_statistics = side_statistics;
+  request.side_statistics = side_statistics ? SideStatistics::own_type : SideStatistics::none;
   KeepMaxima::Maxima maxima;
   ReportSet reports;
   reports.add(std::make_unique<KeepMaxima>(maxima));

@@ -1,0 +1,188 @@
+#include "assay/report/profile_msit.h"
+
+#include "assay/support/json_tape.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+
+namespace assay {
+namespace {
+
+constexpr std::string_view kOtherShape = "data shape doesn't match.";
+
+// "torch.float16"
+std::string torch_name(DType dtype) {
+  const std::string_view known = info(dtype).long_name;
+  return fmt::format("torch.{}", known.empty() ? name(dtype) : known);
+}
+
+// What is computed in f32 is printed as that number.
+Value as_float(double value) {
+  const double narrow = static_cast<double>(static_cast<float>(value));
+  return std::isnan(narrow) ? Value() : Value(narrow);
+}
+
+Value metric_cell(const RowView& v, int column) {
+  if (column < 0 || column >= std::ssize(v.row.metrics) || !v.row.verdict.reason.empty()) return {};
+  const Value& value = v.row.metrics[static_cast<size_t>(column)];
+  const auto* const number = std::get_if<double>(&value);
+  return number == nullptr ? Value() : as_float(*number);
+}
+
+Value cosine_cell(const RowView& v, int column) {
+  if (column < 0 || column >= std::ssize(v.row.metrics) || !v.row.verdict.reason.empty()) return {};
+  const auto* const number = std::get_if<double>(&v.row.metrics[static_cast<size_t>(column)]);
+  if (number == nullptr || std::isnan(*number)) return {};
+  constexpr int kDecimals = 10;
+  return std::strtod(fmt::format("{:.{}f}", *number, kDecimals).c_str(), nullptr);
+}
+
+struct NamedMetric {
+  std::string_view title, column;
+};
+constexpr std::array<NamedMetric, 7> kMetrics = {{{"cosine_similarity", "cosine_msit"},
+                                                  {"max_relative_error", "max_rel_msit"},
+                                                  {"mean_relative_error", "mean_rel_msit"},
+                                                  {"max_absolute_error", "max_abs_msit"},
+                                                  {"mean_absolute_error", "mean_abs_msit"},
+                                                  {"kl_divergence", "kl"},
+                                                  {"relative_euclidean_distance", "rel_l2_msit"}}};
+
+Value measured_cell(const RowView& v, int column, std::string_view name, bool is_ait = false) {
+  if (name == "cosine_msit") return cosine_cell(v, column);
+  Value value = metric_cell(v, column);
+  // Before June 2024 no root was taken.
+  const auto* const number = std::get_if<double>(&value);
+  return is_ait && name == "rel_l2_msit" && number != nullptr ? as_float(*number * *number) : value;
+}
+
+fs::path real_path(const SideFacts& side) {
+  std::error_code error;
+  fs::path real = fs::weakly_canonical(side.file, error);
+  return error ? fs::absolute(side.file) : real;
+}
+
+using FactsOf = const SideFacts& (*)(const RowView&);
+const SideFacts& mine_of(const RowView& v) { return v.row.mine; }
+const SideFacts& golden_of(const RowView& v) { return v.row.golden; }
+
+void add_path(std::vector<Column>& out, std::string_view prefix, FactsOf side) {
+  out.push_back({fmt::format("{}_data_path", prefix),
+                 [side](const RowView& v) -> Value { return display(real_path(side(v))); }});
+}
+
+void add_type(std::vector<Column>& out, std::string_view prefix, FactsOf side) {
+  out.push_back({fmt::format("{}_op_type", prefix),
+                 [side](const RowView& v) -> Value { return std::string(side(v).op_type); }});
+}
+
+void add_description(std::vector<Column>& out, std::string_view prefix, FactsOf side) {
+  out.push_back({fmt::format("{}_dtype", prefix), [side](const RowView& v) -> Value {
+                   return side(v).meta ? Value(torch_name(side(v).meta->dtype)) : Value();
+                 }});
+  out.push_back({fmt::format("{}_shape", prefix), [side](const RowView& v) -> Value {
+                   return side(v).meta ? Value(side(v).meta->shape.text()) : Value();
+                 }});
+  const std::pair<std::string_view, Value Stats::*> statistics[] = {
+      {"max", &Stats::max}, {"min", &Stats::min}, {"mean", &Stats::mean}};
+  for (const auto& [word, member] : statistics)
+    out.push_back({fmt::format("{}_{}_value", prefix, word),
+                   [side, member = member](const RowView& v) -> Value {
+                     if (!side(v).measured) return {};
+                     const Value& value = (*side(v).measured).*member;
+                     if (const auto* real = std::get_if<double>(&value)) return as_float(*real);
+                     if (const auto* whole = std::get_if<int64_t>(&value))
+                       return as_float(static_cast<double>(*whole));
+                     if (const auto* truth = std::get_if<bool>(&value)) return *truth ? 1.0 : 0.0;
+                     return {};
+                   },
+                   ColumnKind::number});
+}
+
+std::vector<Column> columns(const Head& head, const MsitStyle& style) {
+  std::vector<Column> out;
+  out.push_back({"token_id", [](const RowView& v) -> Value {
+                   const size_t space = v.section.find("token ");
+                   if (space == std::string_view::npos) return std::string("0");
+                   const std::string_view rest = v.section.substr(space + 6);
+                   return std::string(rest.substr(0, rest.find(' ')));
+                 }});
+  out.push_back({"data_id", [](const RowView& v) -> Value { return fmt::format("{}", v.row.pair.number); }});
+  add_path(out, "golden", golden_of);
+  if (!style.is_ait) add_type(out, "golden", golden_of);
+  if (!style.is_stats) add_description(out, "golden", golden_of);
+  add_path(out, "my", mine_of);
+  if (!style.is_ait) add_type(out, "my", mine_of);
+  if (style.is_stats) {
+    for (const auto& [title, column] : {std::pair{"max", "max_stat"}, std::pair{"min", "min_stat"},
+                                        std::pair{"mean", "mean_stat"}, std::pair{"l2norm", "norm_stat"}})
+      for (const auto& [word, kind] : {std::pair{"absolute", "abs"}, std::pair{"relative", "rel"}})
+        out.push_back({fmt::format("{}_stat_{}_error", title, word),
+                       [at = find_column(head, fmt::format("{}_{}", column, kind))](const RowView& v) {
+                         return metric_cell(v, at);
+                       },
+                       ColumnKind::number});
+    return out;
+  }
+  add_description(out, "my", mine_of);
+  for (const NamedMetric& metric : kMetrics)
+    out.push_back({std::string(metric.title),
+                   [at = find_column(head, metric.column), name = metric.column, style](const RowView& v) {
+                     return measured_cell(v, at, name, style.is_ait);
+                   },
+                   ColumnKind::number});
+  out.push_back({"cmp_fail_reason", [](const RowView& v) -> Value { return v.row.verdict.reason; }});
+  return out;
+}
+
+}  // namespace
+
+MsitLeftOut left_out_by_msit(const Comparison& row) {
+  if (row.verdict.reason == kOtherShape) return MsitLeftOut::other_shape;
+  const bool mine = row.mine.meta && row.mine.meta->dtype == DType::i8;
+  const bool golden = row.golden.meta && row.golden.meta->dtype == DType::i8;
+  return mine != golden && row.mine.meta && row.golden.meta ? MsitLeftOut::int8 : MsitLeftOut::no;
+}
+
+Profile msit_profile(const MsitStyle& style) {
+  Profile profile;
+  profile.name = "msit";
+  profile.columns = [style](const Head& head) { return columns(head, style); };
+  profile.keeps = [style](const RowView& v) {
+    if (v.row.status == Status::only_mine || v.row.status == Status::only_golden) return false;
+    if (style.is_stats) return v.row.verdict.reason.empty();
+    return style.is_sheets || left_out_by_msit(v.row) == MsitLeftOut::no;
+  };
+  profile.file_stem = [style](const Head& head) {
+    if (style.is_stats) return fmt::format("statstics_cmp_report_{}", utc_stamp(head.now));
+    return style.is_ait ? fmt::format("ait_cmp_report_{}", local_stamp(head.now))
+                        : fmt::format("msit_cmp_report_{}", utc_stamp(head.now));
+  };
+  profile.print = Print::python;
+  if (style.is_sheets) {
+    profile.sheet = "Sheet1";
+    profile.section_sheet = [](const Head& head) { return head.at.part; };
+  }
+  profile.file_mode = 0640;
+  profile.folder_mode = 0750;
+  return profile;
+}
+
+std::string msit_result_text(const Head& head, const Comparison& row) {
+  std::string out = "{";
+  const NodeResult node{};
+  const RowView view{head, "", node, row};
+  if (row.verdict.reason.empty())
+    for (const NamedMetric& metric : kMetrics) {
+      const Value value = measured_cell(view, find_column(head, metric.column), metric.column);
+      out += fmt::format("'{}': ", metric.title);
+      const auto* const number = std::get_if<double>(&value);
+      append_python_float(out, number == nullptr ? std::nan("") : *number);
+      out += ", ";
+    }
+  return out + fmt::format("'cmp_fail_reason': {}}}", python_repr(row.verdict.reason));
+}
+
+}  // namespace assay
