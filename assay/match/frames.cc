@@ -85,30 +85,82 @@ void pair_frames(const FrameList& mine, const FrameList& golden, bool with_rank,
   }
 }
 
-std::string numbers_of(const std::map<int, FrameList>& ranks) {
+struct Rank {
+  int number;
+  FrameList frames;
+};
+using Ranks = std::vector<Rank>;
+
+Ranks ranks_of(const Dump& dump) {
+  std::map<int, FrameList> by_number;
+  for (const FrameInfo& frame : dump.frames) by_number[frame.at.rank].push_back(&frame);
+  Ranks ranks;
+  for (auto& [number, frames] : by_number) ranks.push_back({number, std::move(frames)});
+  return ranks;
+}
+
+std::string numbers_of(const Ranks& ranks) {
   std::string text;
-  for (const auto& [rank, frames] : ranks) text += (text.empty() ? "" : ", ") + std::to_string(rank);
+  for (const Rank& rank : ranks) text += (text.empty() ? "" : ", ") + std::to_string(rank.number);
   return text;
 }
 
-Result<Sections> pair_ranks_in_order(const Dump& mine, const Dump& golden) {
-  std::map<int, FrameList> mine_ranks, golden_ranks;
-  for (const FrameInfo& frame : mine.frames) mine_ranks[frame.at.rank].push_back(&frame);
-  for (const FrameInfo& frame : golden.frames) golden_ranks[frame.at.rank].push_back(&frame);
-  if (mine_ranks.size() != golden_ranks.size())
+void sort_as_texts(Ranks& ranks) {
+  const auto name = [](const Rank& rank) {
+    return rank.number < 0 ? std::string() : std::to_string(rank.number);
+  };
+  std::sort(ranks.begin(), ranks.end(), [&](const Rank& a, const Rank& b) { return name(a) < name(b); });
+}
+
+bool is_debug(const FrameInfo& frame) { return frame.at.part.ends_with("debug"); }
+
+// One side has nothing but values saved by hand (debug.json), the other none.
+bool are_of_different_kinds(const FrameList& mine, const FrameList& golden) {
+  const auto all = [](const FrameList& frames, bool debug) {
+    return std::all_of(frames.begin(), frames.end(),
+                       [&](const FrameInfo* frame) { return is_debug(*frame) == debug; });
+  };
+  return (all(mine, true) && all(golden, false)) || (all(mine, false) && all(golden, true));
+}
+
+bool is_one_file(const Dump& dump) {
+  return dump.frames.size() == 1 && !dump.frames[0].paths.empty() && dump.frames[0].paths[0] == dump.root;
+}
+
+Result<Sections> pair_ranks_in_order(const Dump& mine, const Dump& golden, bool as_texts) {
+  Ranks ours = ranks_of(mine), theirs = ranks_of(golden);
+  if (ours.size() != theirs.size())
     return fail(ErrorKind::mismatch, "{} has {} ranks ({}), {} has {} ({}); expected as many on both sides",
-                display(mine.root), mine_ranks.size(), numbers_of(mine_ranks), display(golden.root),
-                golden_ranks.size(), numbers_of(golden_ranks));
+                display(mine.root), ours.size(), numbers_of(ours), display(golden.root), theirs.size(),
+                numbers_of(theirs));
+  if (as_texts) {
+    const std::string before = numbers_of(ours) + "/" + numbers_of(theirs);
+    sort_as_texts(ours);
+    sort_as_texts(theirs);
+    if (numbers_of(ours) != numbers_of(theirs) && numbers_of(ours) + "/" + numbers_of(theirs) != before)
+      log::warn(
+          "ranks are paired in the order of their names, as msprobe 1.1 does: {} of mine with {} of golden",
+          numbers_of(ours), numbers_of(theirs));
+  }
   Sections sections;
-  auto other = golden_ranks.begin();
-  for (const auto& [rank, frames] : mine_ranks) pair_frames(frames, (other++)->second, false, sections);
+  const bool are_files = is_one_file(mine) && is_one_file(golden);
+  for (size_t i = 0; i < ours.size(); ++i) {
+    const FrameList &own = ours[i].frames, &other = theirs[i].frames;
+    if (!are_files && are_of_different_kinds(own, other)) {
+      log::warn("{}: mine has {} only, golden {} only; they are not compared", own[0]->at.text(),
+                is_debug(*own[0]) ? "debug.json" : "dump.json",
+                is_debug(*other[0]) ? "debug.json" : "dump.json");
+      continue;
+    }
+    pair_frames(own, other, false, sections);
+  }
   return sections;
 }
 
 }  // namespace
 
 Result<Sections> sections_by_at(const Dump& mine, const Dump& golden, const MatchOptions& options) {
-  if (options.frames_in_order) return pair_ranks_in_order(mine, golden);
+  if (options.frames_in_order) return pair_ranks_in_order(mine, golden, options.ranks_as_texts);
   Sections sections;
   pair_frames(list_of(mine), list_of(golden), true, sections);
   return sections;

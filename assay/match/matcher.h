@@ -31,6 +31,7 @@ struct OpMapping {
 struct MatchOptions {
   std::string matcher;  // forced by --match; empty: chosen from the two layouts and the mappings
   std::shared_ptr<const Mappings> mappings = std::make_shared<const Mappings>();
+  bool entries_in_turn = false;       // as msprobe 1.1 does on PyTorch, see entries_in_turn.h
   bool fuzzy = false;                 // names may differ in their call numbers
   bool fuzzy_in_turn = false;         // … and are paired as msprobe does, by two queues, row by row
   bool fuzzy_wants_shape = false;     // … where the shapes must be equal too
@@ -39,11 +40,12 @@ struct MatchOptions {
   DTypeRule dtype_rule = DTypeRule::g2;
   bool leftovers_last = false;     // what only golden has stands behind everything else
   bool renumber_backward = false;  // calls of backward entries count anew in order of appearance
+  bool frames_in_order = false;    // the k-th rank of mine with the k-th of golden, whatever their numbers
+  bool ranks_as_texts = false;     // … where rank10 comes before rank2
   // Of inference dumps.
-  std::vector<std::string> levels = {};  // msit's: layer, module, api; every section once for each
+  std::vector<std::string> levels = {};              // msit's: layer, module, api; every section once for each
   std::shared_ptr<const OpMapping> op_mapping = {};  // types of operators of ATB, and of modules of torch
   std::shared_ptr<int64_t> numbering = {};           // the number of the next pair, where pairs are numbered
-  bool frames_in_order = false;  // the k-th rank of mine with the k-th of golden, whatever their numbers
 };
 
 struct Matcher {

@@ -268,6 +268,32 @@ TEST(Sections, RanksInOrderWhereAsked) {
       ElementsAre("rank 0 with rank 4", "rank 1 with rank 5", "rank 1 debug with -"));
 }
 
+// As the folders of the fixture "multi_rank" are paired by msprobe 1.1.
+TEST(Sections, RanksAsTextsWhereAsked) {
+  MatchOptions options;
+  options.frames_in_order = options.ranks_as_texts = true;
+  EXPECT_THAT(
+      paired_places(dump_of({rank(2), rank(0), rank(1)}), dump_of({rank(10), rank(4), rank(5)}), options),
+      ElementsAre("rank 0 with rank 10", "rank 1 with rank 4", "rank 2 with rank 5"));
+  EXPECT_THAT(paired_places(dump_of({rank(2), rank(10)}), dump_of({rank(10), rank(2)}), options),
+              ElementsAre("rank 10 with rank 10", "rank 2 with rank 2"));
+}
+
+TEST(Sections, ARankWithDumpOnOneSideAndDebugOnTheOtherIsLeftOut) {
+  MatchOptions options;
+  options.frames_in_order = true;
+  EXPECT_THAT(paired_places(dump_of({rank(0), rank(1)}), dump_of({part(0, "debug"), rank(1)}), options),
+              ElementsAre("rank 1 with rank 1"));
+  EXPECT_THAT(paired_places(dump_of({part(0, "debug")}), dump_of({rank(0)}), options), ElementsAre());
+  // Files that the user names are compared, whatever they are called.
+  Dump mine = dump_of({part(-1, "debug")}), golden = dump_of({rank(-1)});
+  mine.root = "a/debug.json";
+  golden.root = "b/dump.json";
+  mine.frames[0].paths = {mine.root};
+  golden.frames[0].paths = {golden.root};
+  EXPECT_THAT(paired_places(mine, golden, options), ElementsAre("debug with "));
+}
+
 TEST(Sections, RefuseUnequalCountsOfRanks) {
   MatchOptions options;
   options.frames_in_order = true;

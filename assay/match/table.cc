@@ -1,6 +1,7 @@
 #include "assay/base/text.h"
 #include "assay/match/api.h"
 #include "assay/match/cell.h"
+#include "assay/match/entries_in_turn.h"
 #include "assay/match/entry.h"
 #include "assay/match/fuzzy.h"
 #include "assay/match/inference.h"
@@ -20,6 +21,7 @@ const Matcher* chosen_by_mapping(const MatchOptions& options) {
   if (mappings.rename_cells) return &cell_matcher;
   if (mappings.by_layer) return &layer_matcher;
   if (mappings.data) return &data_matcher;
+  if (options.entries_in_turn) return &entries_in_turn_matcher;  // not for --match: ours find more
   return options.fuzzy ? &fuzzy_matcher : nullptr;
 }
 

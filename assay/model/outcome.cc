@@ -38,6 +38,8 @@ std::string_view text(Why why) {
       return "same name, another shape";
     case Why::other_dtype:
       return "same name, another element type";
+    case Why::not_reached:
+      return "behind the point where msprobe 1.1 stops";
   }
   return "";
 }
