@@ -8,12 +8,12 @@
 #include "assay/run/resources.h"
 #include "assay/support/log.h"
 #include "cli/mapping_flags.h"
+#include "cli/msprobe_admit.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <functional>
 
 namespace assay::cli {
@@ -21,10 +21,6 @@ namespace {
 
 constexpr std::string_view kFailed = "Compare failed. Please check the arguments and do it again!";
 constexpr std::string_view kEnds = "msprobe compare ends successfully.";
-
-tl::unexpected<Error> refuse(std::string text) {
-  return tl::unexpected(Error{ErrorKind::bad_argument, std::move(text)});
-}
 
 // ----- checks of the original, with its words
 
@@ -103,92 +99,6 @@ Result<void> check_ranks(const MsprobeJob& job) {
   return {};
 }
 
-bool has_bf16(const Frame& frame) {
-  for (const Node& node : frame.nodes)
-    for (const Item& item : node.items)
-      if (item.meta != nullptr && item.meta->dtype == DType::bf16) return true;
-  return false;
-}
-
-void warn_alone(const Matched& matched) {
-  log::warn("{} is only in the {}; it is not compared.", matched.frames.at.text(),
-            matched.frames.mine.empty() ? "bench" : "run under test");
-}
-
-Result<bool> admit(const Matched& matched) {
-  const std::vector<Frame>&mine = matched.frames.mine, &golden = matched.frames.golden;
-  if (mine.empty() || golden.empty()) {
-    warn_alone(matched);
-    return false;
-  }
-  if ((mine[0].content == Content::checksums) != (golden[0].content == Content::checksums))
-    return refuse(
-        "Please check the dump task is consistent, dump mode of npu and bench should both be statistics or "
-        "md5.");
-  int64_t left_out = 0, rows = 0;
-  for (const PairedNode& node : matched.pairing.nodes)
-    for (const Pair& pair : node.pairs) ++(pair.mine ? rows : left_out);
-  if (rows == 0) {
-    log::warn("Can`t match any op. No compare result file generated.");
-    return false;
-  }
-  if (mine[0].content == Content::checksums && mine[0].framework != golden[0].framework && has_bf16(mine[0]))
-    log::warn(
-        "CRC-32 of bfloat16 tensors differ between frameworks by nature: PyTorch takes that of the 16 bits, "
-        "MindSpore of the 32 it widens them to.");
-  if (left_out > 0)
-    log::info("{} items that only the bench has are not in this table; --report lists them.", left_out);
-  return true;
-}
-
-// Only what both sides have, and have in the same way, is compared.
-Result<bool> admit_kernels(const Matched& matched) {
-  const std::vector<Frame>&mine = matched.frames.mine, &golden = matched.frames.golden;
-  if (mine.empty() || golden.empty()) {
-    warn_alone(matched);
-    return false;
-  }
-  if (mine[0].content == golden[0].content) return !matched.pairing.nodes.empty();
-  return refuse("one side has data files and the other statistics only");
-}
-
-// Python's table library widens a column of numbers to reals as soon as one of them is real, and all four
-// columns of a side where they hold nothing else.
-RealColumns find_real_columns(const Matched& matched) {
-  RealColumns has_real = {}, has_other = {};
-  const auto look = [&](size_t column, const Scalar& scalar) {
-    const bool is_nan = scalar.real() && std::isnan(*scalar.real());
-    has_real[column] |= scalar.real() && !is_nan;
-    has_other[column] |= is_nan || (!scalar.real() && !scalar.integer());
-  };
-  const auto look_at = [&](size_t first, const Item& item) {
-    static const Stated kNothing;
-    const Stated& stated = item.stated != nullptr ? *item.stated : kNothing;
-    look(first, stated.max);
-    look(first + 1, stated.min);
-    look(first + 2, stated.mean);
-    look(first + 3, stated.norm);
-  };
-  for (const PairedNode& node : matched.pairing.nodes)
-    for (const Pair& pair : node.pairs) {
-      if (!pair.mine) continue;
-      look_at(0, matched.item(Side::mine, *pair.mine));
-      if (pair.golden)
-        look_at(4, matched.item(Side::golden, *pair.golden));
-      else
-        std::fill(has_other.begin() + 4, has_other.end(), true);  // N/A
-    }
-  for (size_t side = 0; side < 8; side += 4) {
-    const auto first = has_real.begin() + static_cast<std::ptrdiff_t>(side);
-    const auto others = has_other.begin() + static_cast<std::ptrdiff_t>(side);
-    const bool none_other = std::none_of(others, others + 4, std::identity());
-    const bool any_real = std::any_of(first, first + 4, std::identity());
-    for (size_t i = side; i < side + 4; ++i)
-      has_real[i] = none_other ? any_real : has_real[i] && !has_other[i];
-  }
-  return has_real;
-}
-
 // ----- the request
 
 Result<void> choose_matching(const MsprobeJob& job, CompareRequest& request) {
@@ -208,6 +118,7 @@ Result<void> choose_matching(const MsprobeJob& job, CompareRequest& request) {
   MatchOptions& options = request.matching;
   options.mappings = std::make_shared<const Mappings>(std::move(mappings));
   options.fuzzy = job.fuzzy;
+  options.entries_in_turn = job.generation == Generation::g1 && job.is_pytorch;
   options.fuzzy_in_turn = true;
   options.fuzzy_wants_shape = job.generation != Generation::g3;
   options.join = job.generation == Generation::g3 ? Join::same_dtype : Join::same_shape;
@@ -215,6 +126,7 @@ Result<void> choose_matching(const MsprobeJob& job, CompareRequest& request) {
   options.dtype_rule = job.generation == Generation::g1 ? DTypeRule::g1 : DTypeRule::g2;
   options.renumber_backward = job.generation == Generation::g3;
   options.frames_in_order = true;
+  options.ranks_as_texts = job.generation == Generation::g1;
   return {};
 }
 
@@ -249,6 +161,7 @@ Result<CompareRequest> base_request(const MsprobeJob& job, const Context& contex
   request.admit = admit;
   request.rules.highlight = job.highlight;
   request.rules.fuzzy = job.fuzzy;
+  request.open.as_msprobe_1_1 = job.generation == Generation::g1;
   request.progress = true;
   ASSAY_TRY_DO(choose_matching(job, request));
   return request;
@@ -283,7 +196,8 @@ MakeSink table_sinks(const MsprobeJob& job, const Profile& profile, bool per_ran
     std::vector<std::unique_ptr<Sink>> sinks;
     sinks.push_back(output.open({job.output, &profile}));
     sinks.push_back(msprobe_log({job.row_log, job.highlight, &profile, job.output, output.suffix}));
-    if (job.advisor) sinks.push_back(msprobe_advisor({job.output, per_rank}, profile));
+    if (job.advisor)
+      sinks.push_back(msprobe_advisor({job.output, per_rank, job.generation == Generation::g1}, profile));
     if (job.layer.on && !job.is_pytorch) sinks.push_back(msprobe_mapping({job.output, per_rank}));
     return together(std::move(sinks));
   };
@@ -294,7 +208,8 @@ Result<void> run(CompareRequest& request, ReportSet& reports) {
   return {};
 }
 
-const RuleSet& rules_of(Generation generation) {
+const RuleSet& rules_of(Generation generation, bool as_python) {
+  if (as_python) return msprobe_g1_python_rules;
   return generation == Generation::g1   ? msprobe_g1_rules
          : generation == Generation::g2 ? msprobe_g2_rules
                                         : msprobe_g3_rules;
@@ -310,7 +225,8 @@ void choose_stack(const MsprobeJob& job, bool per_rank, CompareRequest& request,
     request.open.stack_file = *job.stack_path;
 }
 
-// Generation 3 compares one file per rank: debug.json only where there is no dump.json.
+// Generation 3 compares one file per rank: debug.json only where there is no dump.json. Generation 1 knows no
+// debug.json.
 bool is_beside_dump(const MsprobeJob& job, const At& at) {
   if (at.part != "debug" || !is_folder(job.mine)) return false;
   const std::string rank = at.rank < 0 ? "rank" : fmt::format("rank{}", at.rank);
@@ -321,13 +237,15 @@ bool is_beside_dump(const MsprobeJob& job, const At& at) {
 Result<void> compare_tables(const MsprobeJob& job, const Context& context, bool per_rank, bool has_data) {
   log::info("Please check whether the input data belongs to you. If not, there may be security risks.");
   ASSAY_TRY(CompareRequest request, base_request(job, context));
-  request.rule_set = &rules_of(job.generation);
   ASSAY_TRY_DO(choose_metrics(job, has_data, request));
   MsprobeStyle style;
   style.generation = job.generation;
   style.coloured = job.highlight;
   style.per_rank = per_rank;
   style.mapped_only = job.generation == Generation::g1 && job.data.has_value();
+  style.both_ranks = job.generation == Generation::g1;
+  style.as_python = job.generation == Generation::g1 && (job.is_pytorch || style.mapped_only);
+  request.rule_set = &rules_of(job.generation, style.as_python);
   choose_stack(job, per_rank, request, style);
   if (const fs::path& stack = request.open.stack_file; !stack.empty() && !is_file(stack)) {
     log::error("path does not exist, please check! {}", display(stack));
@@ -342,6 +260,13 @@ Result<void> compare_tables(const MsprobeJob& job, const Context& context, bool 
       return admit(matched);
     };
   }
+  if (job.generation == Generation::g1)
+    request.admit = [&job](const Matched& matched) -> Result<bool> {
+      if (is_beside_dump(job, matched.frames.at)) return false;
+      if (matched.frames.at.part == "debug" && is_folder(job.mine))
+        return refuse(fmt::format("dump.json is not found in dump dir {}.", matched.frames.at.text()));
+      return admit(matched);
+    };
   const Profile profile = msprobe_profile(style);
   ReportSet reports;
   reports.add(per_section(table_sinks(job, profile, per_rank)));

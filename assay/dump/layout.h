@@ -13,6 +13,7 @@ struct OpenOptions {
   bool data = true;                     // false: what the dump says of its tensors is enough
   bool stacks = true;                   // read where nodes were called from, where the dump says
   fs::path stack_file;                  // from here, and not from beside the dump
+  bool as_msprobe_1_1 = false;          // flatten entries of msprobe dumps as its version 1.1 does
   bool structure = false;               // read which module a node belongs to
   std::vector<int> ranks, steps;        // only these; empty: all
 };

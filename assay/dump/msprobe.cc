@@ -179,6 +179,11 @@ Result<Frame> index_msprobe(const FrameInfo& info, const OpenOptions& options) {
   const fs::path& path = info.paths[0];
   ASSAY_TRY(const auto file, File::open(path));
   const fs::path folder = path.parent_path();
+  bool names_by_path = false;
+  if (options.as_msprobe_1_1) {
+    ASSAY_TRY(const MsprobeHead early, read_msprobe_head(path));
+    names_by_path = early.task != "tensor";
+  }
   Frame frame;
   std::optional<MsprobeEntries> entries;
   const auto start = [&] {
@@ -186,6 +191,7 @@ Result<Frame> index_msprobe(const FrameInfo& info, const OpenOptions& options) {
     empty.at = info.at;
     frame = std::move(empty);
     entries.emplace(frame, options, folder / "dump_tensor_data");
+    if (names_by_path) entries->name_by_path();
   };
   start();
   MsprobeHead head;

@@ -244,7 +244,8 @@ void MsprobeEntries::walk(const JsonTape& tape, size_t place, int depth) {
     }
   } else if (tape.kind(place) == JsonKind::object) {
     const size_t kind = tape.find(place, "class_type");
-    if (kind != 0 && tape.is_text(kind, "torch.distributed.P2POp")) return add_peer_operation(tape, place);
+    if (kind != 0 && !options_.as_msprobe_1_1 && tape.is_text(kind, "torch.distributed.P2POp"))
+      return add_peer_operation(tape, place);
     if (const size_t type = tape.find(place, "type"); type != 0 && tape.is_text(type))
       return add_leaf(tape, place);
     for (size_t at = tape.first(place); !tape.is_end(at); at = tape.next(at + 1)) {
@@ -350,6 +351,9 @@ void MsprobeEntries::describe_without_dtype(const JsonTape& tape, size_t place, 
     stated.shape = value == 0 ? std::string_view("None") : interned(tape, value);
   } else if (type == "slice") {
     stated.shape = interned(numpy_shape(tape, value));
+  } else if (options_.as_msprobe_1_1) {  // knows no other kinds of arguments
+    stated.dtype = python_class(tape, value);
+    all_four(value == 0 ? Scalar() : scalar(tape, value));
   } else if (type == "ellipsis") {
     all_four(value == 0 ? Scalar() : scalar(tape, value));
   } else if (is_group_member(last_token(path_))) {
@@ -373,9 +377,10 @@ void MsprobeEntries::add_item(Stated stated, const TensorMeta* meta, std::vector
       found_.size() == kMostItems;  // the rows of an entry are judged together, so held together
   Item item;
   item.name = path_;
-  if (!stated.data_name.empty()) item.name = stated.data_name.substr(0, stated.data_name.rfind('.'));
+  const bool by_data = names_by_data_ && !stated.data_name.empty();
+  if (by_data) item.name = stated.data_name.substr(0, stated.data_name.rfind('.'));
   if (!selected(item.name, options_)) return;
-  if (stated.data_name.empty()) item.name = kept(path_);
+  if (!by_data) item.name = kept(path_);
   item.port.direction = state_;
   if (const auto index = parse_int(last_token(item.name)); index && *index >= 0 && *index <= INT32_MAX)
     item.port.index = static_cast<int>(*index);
@@ -419,6 +424,8 @@ Scalar MsprobeEntries::scalar(const JsonTape& tape, size_t place) {
       return tape.real(place);
     case JsonKind::text:
       return raw(tape.text(place));
+    case JsonKind::big:
+      return Scalar::big(raw(tape.text(place)));
     default:
       return raw(python_str(tape, place));
   }

@@ -15,6 +15,8 @@ class MsprobeEntries {
   MsprobeEntries(Frame& frame, const OpenOptions& options, fs::path data_folder);
   void add(std::string_view name, const JsonTape& entry);
   void finish();  // behind the last entry
+  // msprobe 1.1 names rows after their data files only in dumps of tensors.
+  void name_by_path() { names_by_data_ = false; }
   bool saw_checksum() const { return saw_checksum_; }
 
  private:
@@ -47,6 +49,7 @@ class MsprobeEntries {
   Direction state_ = Direction::none;
   bool keeps_index_ = true;  // false under parameters_grad, whose lists do not number their elements
   bool saw_checksum_ = false;
+  bool names_by_data_ = true;
   std::string scratch_;
   std::vector<Item> found_;  // of the entry
   std::unordered_map<std::string_view, std::string_view> interned_;

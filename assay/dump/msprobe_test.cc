@@ -277,5 +277,57 @@ TEST_F(Msprobe, HeadIsReadWithoutTheEntries) {
   EXPECT_TRUE(head->data_is_object);
 }
 
+// ----- as msprobe 1.1 flattens
+
+TEST_F(Msprobe, FlattensArgumentsAsVersion1_1Does) {
+  put("dump.json",
+      R"({"task": "statistics", "framework": "pytorch", "data": {"D.a.0.forward": {"input_args": [
+      {"type": "ellipsis", "value": "..."}, {"type": "slice", "value": [0, 1, null]},
+      {"class_type": "torch.distributed.P2POp", "tensor": {"type": "int", "value": 7}, "op": "isend", "peer": 1}],
+      "input_kwargs": {"src": {"type": "int", "value": 1},
+                       "group": {"type": "torch.ProcessGroup", "group_ranks": [0, 1]}}}}})");
+  OpenOptions options;
+  options.as_msprobe_1_1 = true;
+  const auto frame = index(options);
+  ASSERT_TRUE(frame) << frame.error().message;
+  EXPECT_THAT(names(*frame),
+              ElementsAre("D.a.0.forward.input.0", "D.a.0.forward.input.1", "D.a.0.forward.input.2.tensor",
+                          "D.a.0.forward.input.src", "D.a.0.forward.input.group"));
+  std::vector<std::string> lines;
+  for (const Item& item : frame->nodes[0].items) {
+    const std::string line = stated(item);
+    lines.push_back(line.substr(0, line.rfind(' ')));
+  }
+  EXPECT_THAT(lines, ElementsAre("<class 'str'> [] ...", "slice (3,) -", "<class 'int'> [] 7",
+                                 "<class 'int'> [] 1", "<class 'NoneType'> [] -"));
+}
+
+TEST_F(Msprobe, NamesRowsOfVersion1_1AfterFilesOnlyInTensorDumps) {
+  OpenOptions options;
+  options.as_msprobe_1_1 = true;
+  for (const std::string task : {"tensor", "statistics"}) {
+    put("dump.json",
+        R"({"task": ")" + task + R"(", "framework": "pytorch", "data": {"T.a.0.forward": {"output": [
+        {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [1], "data_name": "other.output.0.pt"}]}}})");
+    const auto frame = index(options);
+    ASSERT_TRUE(frame) << frame.error().message;
+    EXPECT_THAT(names(*frame), ElementsAre(task == "tensor" ? "other.output.0" : "T.a.0.forward.output.0"));
+  }
+}
+
+TEST_F(Msprobe, KeepsTheDigitsOfLongIntegers) {
+  const Frame frame = index_data(
+      R"({"T.a.0.forward": {"input_args": [{"type": "int", "value": 18446744073709551616},
+                                           {"type": "str", "value": "18446744073709551616"}]}})");
+  const Scalar &whole = frame.nodes[0].items[0].stated->max, &text = frame.nodes[0].items[1].stated->max;
+  EXPECT_EQ(whole.digits(), "18446744073709551616");
+  EXPECT_EQ(whole.text(), std::nullopt);
+  EXPECT_EQ(number_of(whole), 18446744073709551616.0);
+  EXPECT_EQ(to_value(whole), Value(std::string("18446744073709551616")));
+  EXPECT_EQ(text.text(), "18446744073709551616");
+  EXPECT_FALSE(whole == text);
+  EXPECT_TRUE(whole == Scalar::big("18446744073709551616"));
+}
+
 }  // namespace
 }  // namespace assay

@@ -32,8 +32,8 @@ std::string read_failure(const Comparison& row, Generation generation) {
 
 class TensorRules {
  public:
-  TensorRules(const Head& head, const RuleOptions& options, Generation generation)
-      : columns_(head, generation), options_(options), generation_(generation) {}
+  TensorRules(const Head& head, const RuleOptions& options, Generation generation, bool as_python)
+      : columns_(head, generation), options_(options), generation_(generation), as_python_(as_python) {}
 
   Verdict judge(const Comparison& row) const {
     Verdict verdict = measured(row);
@@ -62,7 +62,9 @@ class TensorRules {
         return without(Level::ignored, "None", "unsupported", "Bench does not have data file.");
       case TensorCase::unmatched:
         return without(Level::fail, "None", "unsupported",
-                       g1 ? "Bench does not have data file." : "Bench api/module unmatched.");
+                       as_python_ ? std::string(kNoGolden)
+                       : g1       ? "Bench does not have data file."
+                                  : "Bench api/module unmatched.");
       case TensorCase::unreadable:
         return without(Level::error, "None", "unsupported", read_failure(row, generation_));
       case TensorCase::empty:
@@ -102,11 +104,12 @@ class TensorRules {
   const MsprobeColumns columns_;
   const RuleOptions& options_;
   const Generation generation_;
+  const bool as_python_;
 };
 
 class StatisticsRules {
  public:
-  explicit StatisticsRules(Generation generation) : generation_(generation) {}
+  StatisticsRules(Generation generation, bool as_python) : generation_(generation), as_python_(as_python) {}
 
   Verdict judge(const Comparison& row) const {
     Verdict verdict;
@@ -123,11 +126,12 @@ class StatisticsRules {
 
  private:
   // Relative to the larger of the two, signed as in the original: -1 against -2 is 100 % apart.
-  static bool far_apart(const Scalar& mine, const Scalar& golden) {
+  bool far_apart(const Scalar& mine, const Scalar& golden) const {
+    if (as_python_ && !(is_python_number(mine) && is_python_number(golden))) return false;
     const auto n = number_of(mine), b = number_of(golden);
     if (!n || !b || std::isnan(*n) || std::isnan(*b)) return false;
-    const double apart = std::abs(*n - *b) / (std::abs(std::max(*n, *b)) + 1e-10);
-    return apart > 0.5;
+    const double larger = as_python_ ? std::max(std::abs(*n), std::abs(*b)) : std::abs(std::max(*n, *b));
+    return std::abs(*n - *b) / (larger + 1e-10) > 0.5;
   }
 
   bool suspicious(const Comparison& row) const {
@@ -135,15 +139,17 @@ class StatisticsRules {
     const bool far[] = {far_apart(m.max, g.max), far_apart(m.min, g.min), far_apart(m.mean, g.mean),
                         far_apart(m.norm, g.norm)};
     // Generation 1 warns for MindSpore only where all four agree that something is wrong.
-    const bool all_needed = generation_ == Generation::g1 && !m.dtype.starts_with("torch.");
+    const bool all_needed = generation_ == Generation::g1 && !as_python_;
     return all_needed ? std::all_of(std::begin(far), std::end(far), [](bool f) { return f; })
                       : std::any_of(std::begin(far), std::end(far), [](bool f) { return f; });
   }
 
   const Generation generation_;
+  const bool as_python_;
 };
 
-Verdict judge_checksums(const Comparison& row) {
+Verdict judge_checksums(const Comparison& row, bool as_python) {
+  if (as_python && row.golden.item == nullptr) return {Level::fail, std::string(kNoGolden), "N/A"};
   // None has no checksum on either side, and nothing to compare it with counts as none too.
   if (printed_checksum(row.mine) == printed_checksum(row.golden)) return {Level::pass, {}, "pass"};
   if (row.golden.item == nullptr) return {Level::fail, std::string(kNoGolden), "N/A"};
@@ -156,23 +162,23 @@ void mark_unmatched(NodeResult& node, Level level) {
     if (row.mine.item == nullptr || row.golden.item == nullptr) row.verdict.level = level;
 }
 
-template <Generation kGeneration>
+template <Generation kGeneration, bool kAsPython = false>
 Judge prepare(const Head& head, const RuleOptions& options) {
-  const MsprobeHighlight highlight(head, kGeneration);
+  const MsprobeHighlight highlight(head, kGeneration, kAsPython);
   const bool paints = options.highlight && head.at.part.find("debug") == std::string::npos;
   if (head.content == Content::checksums)
     return [level = unmatched_level(head)](NodeResult& node) {
-      for (Comparison& row : node.rows) row.verdict = judge_checksums(row);
+      for (Comparison& row : node.rows) row.verdict = judge_checksums(row, kAsPython);
       mark_unmatched(node, level);
     };
   if (head.content == Content::statistics)
-    return [rules = StatisticsRules(kGeneration), highlight, paints,
+    return [rules = StatisticsRules(kGeneration, kAsPython), highlight, paints,
             level = unmatched_level(head)](NodeResult& node) {
       for (Comparison& row : node.rows) row.verdict = rules.judge(row);
       mark_unmatched(node, level);
       if (paints) highlight.paint(node);
     };
-  return [rules = TensorRules(head, options, kGeneration), highlight, paints,
+  return [rules = TensorRules(head, options, kGeneration, kAsPython), highlight, paints,
           level = unmatched_level(head)](NodeResult& node) {
     for (Comparison& row : node.rows) row.verdict = rules.judge(row);
     mark_unmatched(node, level);
@@ -183,6 +189,7 @@ Judge prepare(const Head& head, const RuleOptions& options) {
 }  // namespace
 
 const RuleSet msprobe_g1_rules = {"msprobe_g1", prepare<Generation::g1>};
+const RuleSet msprobe_g1_python_rules = {"msprobe_g1_python", prepare<Generation::g1, true>};
 const RuleSet msprobe_g2_rules = {"msprobe_g2", prepare<Generation::g2>};
 
 }  // namespace assay

@@ -37,10 +37,17 @@ bool is_infinite(const Scalar& scalar) {
   return real && std::isinf(*real);
 }
 
+// A cell that says nan in small letters, which the original takes for an overflow too.
+bool is_plain_nan(const Scalar& scalar, bool is_word) {
+  if (const auto text = scalar.text()) return *text == "nan";
+  const auto real = scalar.real();
+  return real && std::isnan(*real) && !is_word;
+}
+
 // A statistic whose cell is a number; NaN is printed as a word.
 bool is_number(const Scalar& scalar) {
   if (const auto real = scalar.real()) return !std::isnan(*real);
-  return scalar.integer().has_value();
+  return scalar.integer() || scalar.digits();
 }
 
 std::optional<double> unless_nan(std::optional<double> value) {
@@ -112,9 +119,10 @@ class MsprobeHighlight::Inputs {
   std::vector<Numbers> nodes_;  // the root at 1, the children of i at 2i and 2i + 1
 };
 
-MsprobeHighlight::MsprobeHighlight(const Head& head, Generation generation)
+MsprobeHighlight::MsprobeHighlight(const Head& head, Generation generation, bool as_python)
     : columns_(head, generation),
       generation_(generation),
+      as_python_(as_python),
       by_statistics_(head.content == Content::statistics) {}
 
 MsprobeHighlight::Row MsprobeHighlight::look_at(const Comparison& row) const {
@@ -123,8 +131,11 @@ MsprobeHighlight::Row MsprobeHighlight::look_at(const Comparison& row) const {
   out.overflows = is_infinite(mine.max) || is_infinite(mine.min);
   out.has_maxima = is_number(mine.max) && is_number(golden.max);
   out.grad_consistent = grad_consistent(row);
+  if (as_python_) look_as_python(row, out);
   if (by_statistics_) {
     out.max_abs = unless_nan(metric(row, columns_.max_diff));
+    const bool is_written = is_python_number(mine.max) && is_python_number(golden.max);
+    if (as_python_ && out.max_abs && (!is_written || std::isinf(*out.max_abs))) out.max_abs.reset();
     out.relative = unless_nan(metric(row, columns_.max_diff_pct));
     if (out.relative) *out.relative /= 100;
     if (generation_ == Generation::g1 && out.max_abs && is_number(golden.max))
@@ -133,6 +144,8 @@ MsprobeHighlight::Row MsprobeHighlight::look_at(const Comparison& row) const {
     return out;
   }
   const TensorCase what = tensor_case(row, columns_, generation_);
+  if (what == TensorCase::empty && generation_ == Generation::g1)
+    out.max_abs = out.ratio = out.order = 0;  // as it prints
   if (what != TensorCase::measured && what != TensorCase::scalar) return out;
   if (const auto largest = metric(row, columns_.max_abs)) out.max_abs = rounded(*largest, 12);
   if (what != TensorCase::scalar && !out.max_abs)
@@ -150,6 +163,17 @@ std::optional<double> MsprobeHighlight::order_of(std::optional<double> error) co
   const double size = std::abs(*error);
   if (size > 1) return std::log10(size);
   return generation_ == Generation::g1 ? std::optional(0.0) : std::nullopt;
+}
+
+// True and False are numbers to Python; the infinities of statistics are texts when the colours are chosen.
+void MsprobeHighlight::look_as_python(const Comparison& row, Row& out) const {
+  const Stated &mine = stated_of(row.mine), &golden = stated_of(row.golden);
+  const bool nan_is_word = row.golden.item != nullptr && row.pair.why != Why::data_mapping;
+  out.overflows |= is_plain_nan(mine.max, nan_is_word) || is_plain_nan(mine.min, nan_is_word);
+  const auto counts = [&](const Scalar& scalar) {
+    return scalar.boolean() || (is_number(scalar) && !(by_statistics_ && is_infinite(scalar)));
+  };
+  out.has_maxima = counts(mine.max) && counts(golden.max);
 }
 
 void MsprobeHighlight::check_alone(const Row& row, Texts& texts) const {

@@ -7,7 +7,7 @@ namespace assay {
 
 class MsprobeHighlight {
  public:
-  MsprobeHighlight(const Head& head, Generation generation);
+  MsprobeHighlight(const Head& head, Generation generation, bool as_python = false);
   // Adds colours and their texts to verdicts that are set already.
   void paint(NodeResult& node) const;
 
@@ -17,6 +17,7 @@ class MsprobeHighlight {
   struct Texts;
   class Inputs;
   Row look_at(const Comparison& row) const;
+  void look_as_python(const Comparison& row, Row& out) const;
   void check_alone(const Row& row, Texts& texts) const;
   std::optional<double> order_of(std::optional<double> error) const;
   void check_pair(const Numbers& in, const Numbers& out, Texts& texts) const;
@@ -25,6 +26,7 @@ class MsprobeHighlight {
 
   const MsprobeColumns columns_;
   const Generation generation_;
+  const bool as_python_;
   const bool by_statistics_;
 };
 

@@ -1,5 +1,7 @@
 #include "assay/judge/msprobe_tensor.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 namespace assay {
@@ -20,7 +22,8 @@ std::string remarks(const Comparison& row, const MsprobeColumns& columns, Genera
                          : "Cannot compare by Cosine Similarity, the dump data has NaN.";
   }
   if (is_scalar && std::isnan(scalar_max_abs(row, columns)))
-    out += "Cannot compare by MaxAbsError, the data contains nan/inf/-inf in dump data.";
+    out += fmt::format("Cannot compare by {}, the data contains nan/inf/-inf in dump data.",
+                       generation == Generation::g1 ? "MaxRelativeError" : "MaxAbsError");
   if (std::isnan(is_scalar ? scalar_max_rel(row, columns, generation)
                            : metric(row, columns.max_rel).value_or(0)))
     out += "Cannot compare by MaxRelativeError, the data contains nan/inf/-inf in dump data.";

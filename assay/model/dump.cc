@@ -36,6 +36,8 @@ bool operator==(const Scalar& a, const Scalar& b) {
       return a.held_.real == b.held_.real;
     case Scalar::Kind::text:
       return *a.text() == *b.text();
+    case Scalar::Kind::big:
+      return *a.digits() == *b.digits();
   }
   return false;
 }
@@ -45,6 +47,7 @@ Value to_value(const Scalar& scalar) {
   if (const auto whole = scalar.integer()) return *whole;
   if (const auto real = scalar.real()) return *real;
   if (const auto text = scalar.text()) return std::string(*text);
+  if (const auto digits = scalar.digits()) return std::string(*digits);
   return {};
 }
 
@@ -52,6 +55,7 @@ std::optional<double> number_of(const Scalar& scalar) {
   if (const auto real = scalar.real()) return *real;
   if (const auto whole = scalar.integer()) return static_cast<double>(*whole);
   if (const auto text = scalar.text()) return parse_double(trim(*text));
+  if (const auto digits = scalar.digits()) return parse_double(*digits);
   return std::nullopt;
 }
 

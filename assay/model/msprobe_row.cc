@@ -91,11 +91,14 @@ double scalar_max_rel(const Comparison& row, const MsprobeColumns& columns, Gene
   return *golden == 0 ? std::abs(*mine) : std::abs((*mine - *golden) / *golden);
 }
 
+bool is_python_number(const Scalar& scalar) { return scalar.real() || scalar.integer() || scalar.digits(); }
+
 bool is_shown(const Comparison& row, Generation generation) {
   if (row.mine.item == nullptr) return false;
+  if (generation != Generation::g1) return true;
   const Direction direction = direction_of(row);
-  return generation != Generation::g1 ||
-         (direction != Direction::parameter && direction != Direction::parameter_gradient);
+  return direction != Direction::parameter && direction != Direction::parameter_gradient &&
+         row.pair.why != Why::not_reached;
 }
 
 double printed_cosine(double cosine, Generation generation) {

@@ -22,7 +22,11 @@ std::string_view requires_grad(const SideFacts& side);  // "N/A" where it is not
 bool grad_consistent(const Comparison& row);
 std::string_view printed_checksum(const SideFacts& side);  // "N/A" where there is nothing to have one
 
-// The rows that the tables have: those of mine; generation 1 knows no parameters.
+// What Python calls a number and not a truth value or a text.
+bool is_python_number(const Scalar& scalar);
+
+// The rows that the tables have: those of mine; generation 1 knows only inputs and outputs, and on PyTorch it
+// may stop before the last of them.
 bool is_shown(const Comparison& row, Generation generation);
 
 // Why a row of a tensor dump has numbers or not, in the order in which msprobe finds out.

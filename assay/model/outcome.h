@@ -112,7 +112,8 @@ struct Head {
   int terminal_width = 100;
   bool colour = false;
 
-  At at;
+  At at;                 // of mine, or of golden where mine has none
+  int golden_rank = -1;  // where ranks are paired in order it may be another
   Content content = Content::data;
   bool has_stacks = false;
   bool cross_framework = false;

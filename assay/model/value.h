@@ -23,6 +23,12 @@ class Scalar {
     held_.text = text.data();
   }
   Scalar(const char* text) : Scalar(std::string_view(text)) {}
+  // An integer that 64 bits do not hold, as its digits.
+  static Scalar big(std::string_view digits) {
+    Scalar scalar(digits);
+    scalar.kind_ = Kind::big;
+    return scalar;
+  }
   template <std::signed_integral T>
   Scalar(T value) : kind_(Kind::integer) {
     held_.integer = value;
@@ -41,10 +47,13 @@ class Scalar {
   std::optional<std::string_view> text() const {
     return kind_ == Kind::text ? std::optional(std::string_view(held_.text, size_)) : std::nullopt;
   }
+  std::optional<std::string_view> digits() const {
+    return kind_ == Kind::big ? std::optional(std::string_view(held_.text, size_)) : std::nullopt;
+  }
   friend bool operator==(const Scalar& a, const Scalar& b);  // of the same kind and value
 
  private:
-  enum class Kind : uint8_t { absent, boolean, integer, real, text };
+  enum class Kind : uint8_t { absent, boolean, integer, real, text, big };
   Kind kind_ = Kind::absent;
   uint32_t size_ = 0;
   union {

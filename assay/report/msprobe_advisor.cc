@@ -93,7 +93,8 @@ class Advisor : public Sink {
       text += line + '\n';
     }
     const std::string name =
-        fmt::format("advisor{}_{}.txt", msprobe_suffix(head_, files_.per_rank), local_stamp(head_.now));
+        fmt::format("advisor{}_{}.txt", msprobe_suffix(head_, files_.per_rank, files_.both_ranks),
+                    local_stamp(head_.now));
     ASSAY_TRY_DO(make_folder(files_.folder, 0750));
     ASSAY_TRY(FileWriter file, FileWriter::create(files_.folder / name, IfExists::number, 0640));
     ASSAY_TRY_DO(file.append(text));

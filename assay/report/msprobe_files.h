@@ -7,7 +7,7 @@ namespace assay {
 
 struct MsprobeFiles {
   fs::path folder;
-  bool per_rank = false;
+  bool per_rank = false, both_ranks = false;
 };
 
 // advisor_{time}.txt: the first row of the table that does not reach accuracy, and what to do about it; then

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace assay {
@@ -15,14 +16,34 @@ constexpr std::string_view kMissing = "N/A";
 Value text(std::string_view words) { return std::string(words); }
 bool matched(const RowView& v) { return v.row.golden.item != nullptr; }
 
+// One that loses digits in a spreadsheet. Generations 1 and 2 let it: its cell is a number, as all others
+// are.
+bool is_long_integer(const Scalar& scalar) {
+  constexpr int64_t kExact = int64_t{1} << 53;
+  if (const auto whole = scalar.integer()) return *whole > kExact || *whole < -kExact;
+  return scalar.digits().has_value();
+}
+
 // A statistic as a cell: NaN is a word, None too.
 Value statistic(const Scalar& scalar, Generation generation, bool as_real) {
+  if (generation != Generation::g3 && is_long_integer(scalar))
+    if (const auto number = number_of(scalar); number && std::isfinite(*number)) return *number;
   if (scalar.is_absent()) return text(generation == Generation::g1 ? kMissing : "None");
   if (const auto truth = scalar.boolean()) return text(*truth ? "True" : "False");
   if (const auto number = scalar.real(); number && std::isnan(*number)) return text("Nan");
   if (const auto words = scalar.text(); words && to_lower(*words) == "nan") return text("Nan");
   if (const auto whole = scalar.integer(); whole && as_real) return static_cast<double>(*whole);
   return to_value(scalar);
+}
+
+// The same as Python prints it. Where nothing fits, generation 1 forgets to make a word of NaN.
+Value python_statistic(const Scalar& scalar, const RowView& v) {
+  if (scalar.is_absent()) return text("None");
+  if (const auto words = scalar.text()) return text(*words);
+  const auto real = scalar.real();
+  const bool is_raw = !matched(v) || v.row.pair.why == Why::data_mapping;
+  if (is_raw && real && std::isnan(*real)) return text("nan");
+  return statistic(scalar, Generation::g1, false);
 }
 
 // ----- columns, in groups
@@ -110,7 +131,7 @@ Value difference_cell(const RowView& v, int column) {
   return value;
 }
 
-Value percent_cell(const RowView& v, int column, int difference, Generation generation) {
+Value percent_cell(const RowView& v, int column, int difference, bool zero_is_nan) {
   Value value = matched(v) ? metric_value(v, column) : Value();
   if (const auto* number = std::get_if<double>(&value)) {
     const Value apart = metric_value(v, difference);
@@ -119,14 +140,26 @@ Value percent_cell(const RowView& v, int column, int difference, Generation gene
     return value;
   }
   if (!std::holds_alternative<std::monostate>(value)) return value;
-  // Golden is 0: generation 1 says so with another word for MindSpore.
+  // Golden is 0.
   const bool has_difference =
       matched(v) && !std::holds_alternative<std::monostate>(metric_value(v, difference));
-  const bool is_mindspore = !stated_of(v.row.mine).dtype.starts_with("torch.");
-  return text(generation == Generation::g1 && has_difference && is_mindspore ? "Nan" : kMissing);
+  return text(zero_is_nan && has_difference ? "Nan" : kMissing);
 }
 
-void add_differences(std::vector<Column>& out, const Head& head, Generation generation) {
+struct NamedStatistic {
+  std::string_view name;
+  Scalar Stated::*member;
+};
+constexpr NamedStatistic kStatistics[] = {
+    {"max", &Stated::max}, {"min", &Stated::min}, {"mean", &Stated::mean}, {"l2norm", &Stated::norm}};
+
+// A text that looks like a number is one for all generations but this.
+bool are_python_numbers(const RowView& v, Scalar Stated::*member) {
+  return is_python_number(stated_of(v.row.mine).*member) && is_python_number(stated_of(v.row.golden).*member);
+}
+
+void add_differences(std::vector<Column>& out, const Head& head, const MsprobeStyle& style) {
+  const Generation generation = style.generation;
   const MsprobeColumns columns(head, generation);
   const std::string_view names[] = {"Max", "Min", "Mean", "L2norm"};
   const std::string_view errors[] = {"Max", "Min", "Mean", "Norm"};
@@ -134,33 +167,38 @@ void add_differences(std::vector<Column>& out, const Head& head, Generation gene
   const ColumnKind kind = generation == Generation::g3 ? ColumnKind::written : ColumnKind::number;
   for (int i = 0; i < 4; ++i)
     out.push_back({fmt::format("{} diff", names[i]),
-                   [column = columns.max_diff + i](const RowView& v) { return difference_cell(v, column); },
+                   [column = columns.max_diff + i, member = kStatistics[i].member,
+                    as_python = style.as_python](const RowView& v) {
+                     if (as_python && !are_python_numbers(v, member)) return text(kMissing);
+                     return difference_cell(v, column);
+                   },
                    kind});
   for (int i = 0; i < 4; ++i)
     out.push_back({fmt::format("{}RelativeErr", errors[i]),
-                   [column = columns.max_diff_pct + i, difference = columns.max_diff + i,
-                    generation](const RowView& v) { return percent_cell(v, column, difference, generation); },
+                   [column = columns.max_diff_pct + i, difference = columns.max_diff + i, generation,
+                    member = kStatistics[i].member, as_python = style.as_python](const RowView& v) {
+                     if (as_python && !are_python_numbers(v, member)) return text(kMissing);
+                     return percent_cell(v, column, difference, generation == Generation::g1 && !as_python);
+                   },
                    ColumnKind::written, "%"});
 }
 
-void add_statistics(std::vector<Column>& out, Generation generation, const RealColumns& reals) {
-  struct Named {
-    std::string_view name;
-    Scalar Stated::*member;
+void add_statistics(std::vector<Column>& out, const MsprobeStyle& style) {
+  const RealColumns reals = style.real_columns ? *style.real_columns : RealColumns{};
+  const auto cell = [generation = style.generation, as_python = style.as_python](
+                        const Scalar& scalar, const RowView& v, bool as_real) {
+    return as_python ? python_statistic(scalar, v) : statistic(scalar, generation, as_real);
   };
-  constexpr Named kNames[] = {
-      {"max", &Stated::max}, {"min", &Stated::min}, {"mean", &Stated::mean}, {"l2norm", &Stated::norm}};
   for (size_t i = 0; i < 4; ++i)
-    out.push_back({fmt::format("NPU {}", kNames[i].name),
-                   [member = kNames[i].member, generation, as_real = reals[i]](const RowView& v) {
-                     return statistic(stated_of(v.row.mine).*member, generation, as_real);
+    out.push_back({fmt::format("NPU {}", kStatistics[i].name),
+                   [member = kStatistics[i].member, cell, as_real = reals[i]](const RowView& v) {
+                     return cell(stated_of(v.row.mine).*member, v, as_real);
                    },
                    ColumnKind::number});
   for (size_t i = 0; i < 4; ++i)
-    out.push_back({fmt::format("Bench {}", kNames[i].name),
-                   [member = kNames[i].member, generation, as_real = reals[4 + i]](const RowView& v) {
-                     return matched(v) ? statistic(stated_of(v.row.golden).*member, generation, as_real)
-                                       : text(kMissing);
+    out.push_back({fmt::format("Bench {}", kStatistics[i].name),
+                   [member = kStatistics[i].member, cell, as_real = reals[4 + i]](const RowView& v) {
+                     return matched(v) ? cell(stated_of(v.row.golden).*member, v, as_real) : text(kMissing);
                    },
                    ColumnKind::number});
 }
@@ -174,10 +212,19 @@ std::string stack_text(std::span<const std::string_view> lines) {
 
 Value stack_cell(const RowView& v, Generation generation) {
   const bool is_first = v.row.pair.mine && v.row.pair.mine->item == 0;
-  const bool is_mindspore = !stated_of(v.row.mine).dtype.starts_with("torch.");
-  if (!is_first && !(generation == Generation::g1 && is_mindspore))
-    return text(generation == Generation::g1 ? "None" : kMissing);
+  if (!is_first && generation != Generation::g1) return text(kMissing);
   return v.node.stack.empty() ? text(kMissing) : Value(stack_text(v.node.stack));
+}
+
+// Generation 1 on PyTorch: in the first row, and not even there where it has a counterpart and is an output.
+Value python_stack_cell(const RowView& v) {
+  const auto first = std::find_if(v.node.rows.begin(), v.node.rows.end(),
+                                  [](const Comparison& row) { return is_shown(row, Generation::g1); });
+  const bool is_first = first != v.node.rows.end() && &*first == &v.row;
+  const bool is_mapped = v.row.pair.why == Why::data_mapping;
+  const bool has_stack = is_first && !(matched(v) && direction_of(v.row) == Direction::output);
+  if (v.node.stack.empty() || !(has_stack || is_mapped)) return text("None");
+  return stack_text(v.node.stack);
 }
 
 std::string file_name(const SideFacts& side) {
@@ -185,10 +232,28 @@ std::string file_name(const SideFacts& side) {
   return python_repr(name.empty() ? std::string_view("-1") : name);
 }
 
-Value data_name(const RowView& v, Generation generation) {
+std::string_view python_checksum(const RowView& v, const SideFacts& side) {
+  if (!matched(v)) return kMissing;
+  const std::string_view checksum = printed_checksum(side);
+  return checksum == kMissing ? "None" : checksum;
+}
+
+Value data_name(const RowView& v, Generation generation, bool as_python) {
   const std::string_view mine = stated_of(v.row.mine).data_name;
+  if (as_python && !matched(v)) return text("-1");
   if (generation == Generation::g1) return text(mine.empty() ? "-1" : mine);
   return fmt::format("[{}, {}]", file_name(v.row.mine), matched(v) ? file_name(v.row.golden) : "'N/A'");
+}
+
+void add_checksums(std::vector<Column>& out, bool as_python) {
+  if (as_python) {
+    out.push_back(text_column("NPU MD5", [](const RowView& v) { return python_checksum(v, v.row.mine); }));
+    out.push_back(
+        text_column("BENCH MD5", [](const RowView& v) { return python_checksum(v, v.row.golden); }));
+    return;
+  }
+  out.push_back(text_column("NPU MD5", [](const RowView& v) { return printed_checksum(v.row.mine); }));
+  out.push_back(text_column("BENCH MD5", [](const RowView& v) { return printed_checksum(v.row.golden); }));
 }
 
 // Generation 3 leaves out entries whose last two words are neither a direction nor parameters_grad.
@@ -208,14 +273,13 @@ std::vector<Column> columns(const Head& head, const MsprobeStyle& style) {
   add_names(out, generation);
   const bool is_data = head.content == Content::data;
   if (head.content == Content::checksums) {
-    out.push_back(text_column("NPU MD5", [](const RowView& v) { return printed_checksum(v.row.mine); }));
-    out.push_back(text_column("BENCH MD5", [](const RowView& v) { return printed_checksum(v.row.golden); }));
+    add_checksums(out, style.as_python);
   } else {
     if (is_data)
       add_tensor_metrics(out, head, generation);
     else
-      add_differences(out, head, generation);
-    add_statistics(out, generation, style.real_columns ? *style.real_columns : RealColumns{});
+      add_differences(out, head, style);
+    add_statistics(out, style);
   }
   if (generation != Generation::g1)
     out.push_back({"Requires_grad Consistent", [](const RowView& v) { return grad_consistent(v.row); }});
@@ -226,18 +290,24 @@ std::vector<Column> columns(const Head& head, const MsprobeStyle& style) {
         text_column("Err_message", [](const RowView& v) { return std::string_view(v.row.verdict.reason); }));
   using Stack = MsprobeStyle::Stack;
   if (style.stack == Stack::shown || (style.stack == Stack::if_found && head.has_stacks))
-    out.push_back({"NPU_Stack_Info", [generation](const RowView& v) { return stack_cell(v, generation); }});
+    out.push_back({"NPU_Stack_Info", [generation, as_python = style.as_python](const RowView& v) {
+                     return as_python ? python_stack_cell(v) : stack_cell(v, generation);
+                   }});
   if (is_data)
-    out.push_back({"Data_name", [generation](const RowView& v) { return data_name(v, generation); }});
+    out.push_back({"Data_name", [generation, as_python = style.as_python](const RowView& v) {
+                     return data_name(v, generation, as_python);
+                   }});
   return out;
 }
 
 }  // namespace
 
-std::string msprobe_suffix(const Head& head, bool per_rank) {
+std::string msprobe_suffix(const Head& head, bool per_rank, bool both_ranks) {
   if (!per_rank) return {};
+  const auto rank = [](int number) { return number < 0 ? "rank" : fmt::format("rank{}", number); };
   const std::string step = head.at.step < 0 ? "" : fmt::format("_step{}", head.at.step);
-  return head.at.rank < 0 ? step + "_rank" : fmt::format("{}_rank{}", step, head.at.rank);
+  return fmt::format("{}_{}{}", step, rank(head.at.rank),
+                     both_ranks ? "-" + rank(head.golden_rank) : std::string());
 }
 
 Profile msprobe_profile(const MsprobeStyle& style) {
@@ -251,7 +321,7 @@ Profile msprobe_profile(const MsprobeStyle& style) {
   profile.file_stem = [style](const Head& head) {
     const bool is_debug = head.at.part.find("debug") != std::string::npos;
     return fmt::format("{}compare_result{}_{}", is_debug ? "debug_" : "",
-                       msprobe_suffix(head, style.per_rank), local_stamp(head.now));
+                       msprobe_suffix(head, style.per_rank, style.both_ranks), local_stamp(head.now));
   };
   profile.row_count = [style](const Head& head) {
     return style.mapped_only ? head.mapped_pairs : head.pairs_of_mine;

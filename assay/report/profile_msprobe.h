@@ -20,12 +20,15 @@ struct MsprobeStyle {
   bool per_rank = false;                                 // one file per rank: "_rank3"
   std::shared_ptr<const RealColumns> real_columns = {};  // of the section that comes next
   bool mapped_only = false;                              // only rows that a mapping file names and pairs
+  bool both_ranks = false;  // generation 1 names a file after both: "_rank0-rank4"
+  bool as_python =
+      false;  // generation 1 on PyTorch or with a data mapping: None and nan as Python prints them
 };
 Profile msprobe_profile(const MsprobeStyle& style);
 // Of kernel dumps; needs SideFacts::measured.
 Profile msprobe_kernel_profile(Generation generation);
 
-// What files of a section are called beside "compare_result": "", "_rank3".
-std::string msprobe_suffix(const Head& head, bool per_rank);
+// What files of a section are called beside "compare_result": "", "_rank3", "_rank3-rank10".
+std::string msprobe_suffix(const Head& head, bool per_rank, bool both_ranks = false);
 
 }  // namespace assay

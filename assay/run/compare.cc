@@ -34,6 +34,7 @@ Head head_of(const CompareRequest& request, const Dump& mine, const Dump& golden
 
 void describe_section(const Matched& matched, Head& head) {
   head.at = matched.frames.at;
+  head.golden_rank = matched.frames.golden.empty() ? -1 : matched.frames.golden[0].at.rank;
   head.content = Content::data;
   head.has_stacks = head.cross_framework = false;
   for (const Side side : {Side::mine, Side::golden})
