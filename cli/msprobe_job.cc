@@ -225,19 +225,23 @@ void choose_stack(const MsprobeJob& job, bool per_rank, CompareRequest& request,
     request.open.stack_file = *job.stack_path;
 }
 
+fs::path rank_folder(const MsprobeJob& job, const At& at) {
+  return job.mine / (at.rank < 0 ? "rank" : fmt::format("rank{}", at.rank));
+}
+
 // Generation 3 compares one file per rank: debug.json only where there is no dump.json. Generation 1 knows no
 // debug.json.
 bool is_beside_dump(const MsprobeJob& job, const At& at) {
   if (at.part != "debug" || !is_folder(job.mine)) return false;
-  const std::string rank = at.rank < 0 ? "rank" : fmt::format("rank{}", at.rank);
   std::error_code ignored;
-  return fs::exists(job.mine / rank / "dump.json", ignored);
+  return fs::exists(rank_folder(job, at) / "dump.json", ignored);
 }
 
 Result<void> compare_tables(const MsprobeJob& job, const Context& context, bool per_rank, bool has_data) {
   log::info("Please check whether the input data belongs to you. If not, there may be security risks.");
   ASSAY_TRY(CompareRequest request, base_request(job, context));
   ASSAY_TRY_DO(choose_metrics(job, has_data, request));
+  request.open.data = has_data;  // statistics that name files are compared all the same
   MsprobeStyle style;
   style.generation = job.generation;
   style.coloured = job.highlight;
@@ -264,7 +268,8 @@ Result<void> compare_tables(const MsprobeJob& job, const Context& context, bool 
     request.admit = [&job](const Matched& matched) -> Result<bool> {
       if (is_beside_dump(job, matched.frames.at)) return false;
       if (matched.frames.at.part == "debug" && is_folder(job.mine))
-        return refuse(fmt::format("dump.json is not found in dump dir {}.", matched.frames.at.text()));
+        return refuse(fmt::format("dump.json is not found in dump dir {}.",
+                                  display(rank_folder(job, matched.frames.at))));
       return admit(matched);
     };
   const Profile profile = msprobe_profile(style);
