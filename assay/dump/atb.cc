@@ -217,6 +217,6 @@ Result<Frame> index_atb(const FrameInfo& info, const OpenOptions& options) {
 
 }  // namespace
 
-const Layout atb_layout = {"atb", recognise_atb, survey_atb, index_atb, true};
+const Layout atb_layout = {"atb", recognise_atb, survey_atb, index_atb, true, true};
 
 }  // namespace assay

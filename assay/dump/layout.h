@@ -24,6 +24,7 @@ struct Layout {
   Result<std::vector<FrameInfo>> (*survey)(const fs::path& root, const OpenOptions& options);
   Result<Frame> (*index)(const FrameInfo& info, const OpenOptions& options);
   bool states_statistics = false;  // its items may have statistics instead of data
+  bool has_tokens = false;         // its frames are tokens of a model that chooses the next one
 };
 
 std::span<const Layout* const> layouts();

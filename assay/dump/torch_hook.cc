@@ -235,7 +235,7 @@ Result<Frame> index_torch_hook(const FrameInfo& info, const OpenOptions& options
 
 }  // namespace
 
-const Layout torch_hook_layout = {"torch_hook", recognise_torch_hook, survey_torch_hook, index_torch_hook,
-                                  true};
+const Layout torch_hook_layout = {
+    "torch_hook", recognise_torch_hook, survey_torch_hook, index_torch_hook, true, true};
 
 }  // namespace assay

@@ -42,6 +42,7 @@ void Findings::add(const NodeResult& node) {
   for (const Comparison& row : node.rows) {
     ++summary_.rows;
     if (row.status == Status::compared) ++summary_.compared;
+    if (row.arg_max != nullptr && row.arg_max->mine != row.arg_max->golden) note_other_token(node, row);
     if (row.status == Status::only_mine || row.status == Status::only_golden) ++summary_.unmatched;
     switch (row.verdict.level) {
       case Level::pass:
@@ -73,27 +74,38 @@ void Findings::add(const Findings& section) {
   summary_.ignored += s.ignored;
   summary_.errors += s.errors;
   if (!summary_.first_error) summary_.first_error = s.first_error;
-  const auto take_earlier = [](std::optional<Place>& mine, int64_t& order, const std::optional<Place>& other,
-                               int64_t other_order) {
-    if (!other || (mine && order <= other_order)) return;
+  const auto take_earlier = [](std::optional<Place>& mine, When& when, const std::optional<Place>& other,
+                               const When& other_when) {
+    if (!other || (mine && when <= other_when)) return;
     mine = other;
-    order = other_order;
+    when = other_when;
   };
-  take_earlier(summary_.first_divergence, first_order_, s.first_divergence, section.first_order_);
+  take_earlier(summary_.first_divergence, first_divergence_, s.first_divergence, section.first_divergence_);
   take_earlier(summary_.first_origin, first_origin_, s.first_origin, section.first_origin_);
+  take_earlier(summary_.first_other_token, first_other_token_, s.first_other_token,
+               section.first_other_token_);
 }
 
 void Findings::note_failure(const NodeResult& node, const Comparison& row) {
   ++summary_.failed;
-  if (summary_.first_divergence && node.order >= first_order_) return;
-  first_order_ = node.order;
+  const When now{moment_, node.order};
+  if (summary_.first_divergence && now >= first_divergence_) return;
+  first_divergence_ = now;
   summary_.first_divergence = place_of(node, row);
+}
+
+void Findings::note_other_token(const NodeResult& node, const Comparison& row) {
+  const When now{moment_, node.order};
+  if (summary_.first_other_token && now >= first_other_token_) return;
+  first_other_token_ = now;
+  summary_.first_other_token = place_of(node, row);
 }
 
 // A node whose inputs agree and whose output does not made the difference itself; the nodes behind it inherit
 // it.
 void Findings::note_origin(const NodeResult& node) {
-  if (summary_.first_origin && node.order >= first_origin_) return;
+  const When now{moment_, node.order};
+  if (summary_.first_origin && now >= first_origin_) return;
   bool has_input = false;
   const Comparison* bad_output = nullptr;
   for (const Comparison& row : node.rows) {
@@ -107,7 +119,7 @@ void Findings::note_origin(const NodeResult& node) {
     }
   }
   if (!has_input || bad_output == nullptr) return;
-  first_origin_ = node.order;
+  first_origin_ = now;
   summary_.first_origin = place_of(node, *bad_output);
 }
 

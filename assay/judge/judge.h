@@ -80,7 +80,9 @@ Result<std::vector<Rule>> read_rules(const fs::path& path);
 // Marks and totals over all nodes; some dozen bytes per node at most.
 class Findings {
  public:
-  explicit Findings(std::string section = {}) : section_(std::move(section)) {}
+  // moment: step and token of the section; what happened in an earlier one comes first.
+  explicit Findings(std::string section = {}, std::pair<int, int> moment = {-1, -1})
+      : section_(std::move(section)), moment_(moment) {}
   void open(std::string section) { section_ = std::move(section); }
   void broken(const Error& error);    // a section that could not be indexed
   void add(const NodeResult& node);   // in report order
@@ -91,10 +93,18 @@ class Findings {
  private:
   void note_failure(const NodeResult& node, const Comparison& row);
   void note_origin(const NodeResult& node);
+  void note_other_token(const NodeResult& node, const Comparison& row);
   Place place_of(const NodeResult& node, const Comparison& row) const;
   std::string section_;
   Summary summary_;
-  int64_t first_order_ = 0, first_origin_ = 0;
+  std::pair<int, int> moment_ = {-1, -1};
+  // When the first ones happened.
+  struct When {
+    std::pair<int, int> moment = {-1, -1};
+    int64_t order = 0;
+    auto operator<=>(const When&) const = default;
+  };
+  When first_divergence_, first_origin_, first_other_token_;
 };
 
 }  // namespace assay

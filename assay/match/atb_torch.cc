@@ -86,7 +86,7 @@ class RoleMatch {
       if (place.role == Role::up && torch_is_gated && is_linear && is_fused(place.layer, source.op)) continue;
       if (const auto result = atb_.find(source.op, source.port.direction, source.port.index);
           output && result)
-        join(*result, *output, Why::same_role);
+        join(*result, *output, place.role == Role::logits ? Why::last_output : Why::same_role);
       if (is_linear || is_of_type(source.op, "norm")) pair_input(source.op, module);
     }
   }

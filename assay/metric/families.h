@@ -13,6 +13,8 @@ extern const Metric max_abs_metric, mean_abs_metric, bias_metric, max_rel_metric
 // msprobe.cc: as the generations of msprobe compute them
 extern const Metric msprobe_g1_metric, msprobe_g2_metric, msprobe_g3_metric, msprobe_cosine_metric,
     nonfinite_kinds_metric;
+// arg_max.cc: what logits choose
+extern const Metric arg_max_metric;
 // msit.cc: as msit computes them
 extern const Metric msit_similarity_metric, msit_stated_metric;
 // ulp.cc: in units of the last place

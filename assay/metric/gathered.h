@@ -29,6 +29,8 @@ inline constexpr GatherMask crc32 = 128;
 inline constexpr GatherMask md5 = 256;
 // Relative errors in the arithmetic of one generation of msprobe
 inline constexpr GatherMask msprobe_g1 = 512, msprobe_g2 = 1024, msprobe_g3 = 2048;
+// What the rows of logits choose; only of pairs that are logits
+inline constexpr GatherMask arg_max = GatherMask{1} << 20;
 inline constexpr GatherMask msprobe_any = msprobe_g1 | msprobe_g2 | msprobe_g3;
 }  // namespace gather
 
@@ -120,6 +122,8 @@ struct SoftmaxSums {
   void merge(const SoftmaxSums& later);
 };
 
+struct ArgMax;  // assay/model/outcome.h
+
 struct Gathered {
   DType mine_dtype = DType::f32, golden_dtype = DType::f32;
   PairSums pair;
@@ -128,6 +132,7 @@ struct Gathered {
   UlpSums ulp;
   std::unique_ptr<LogHistogram> abs_diff, ulps;  // only if asked for
   SoftmaxSums softmax;
+  std::shared_ptr<const ArgMax> arg_max;
   std::string mine_crc32, golden_crc32, mine_md5, golden_md5;
 
   void merge(const Gathered& later);       // `later` covers the elements behind ours

@@ -62,6 +62,7 @@ std::span<const Metric* const> metrics() {
       &msprobe_g3_metric,
       &msprobe_cosine_metric,
       &nonfinite_kinds_metric,
+      &arg_max_metric,
       &msit_similarity_metric,
       &msit_stated_metric,
   };

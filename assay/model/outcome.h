@@ -65,6 +65,16 @@ struct SideFacts {
   std::optional<Stats> measured = {};  // of all its elements, where the request asks for them
 };
 
+// What two tensors of logits choose. The last row is the one that gives the next token.
+inline constexpr size_t kArgMaxTop = 10;
+struct ArgMax {
+  int64_t rows = 0, agreeing = 0;
+  int64_t first_other_row = -1;    // the first row whose choices differ
+  double shared_top = 1;           // share of golden's ten largest that are among mine's, over all rows
+  int64_t mine = -1, golden = -1;  // of the last row
+  double mine_margin = 0, golden_margin = 0;  // the largest minus the second largest
+};
+
 struct Comparison {
   Pair pair;
   Status status = Status::compared;
@@ -72,6 +82,7 @@ struct Comparison {
   SideFacts mine, golden;
   std::vector<Value> metrics;  // one per column of the plan (Head::metric_columns); empty without a basis
   Verdict verdict;
+  std::shared_ptr<const ArgMax> arg_max = {};  // of a pair of logits
   std::string
       note;  // reason of a failure to compare, or a remark such as "shapes differ in dimensions of size 1"
 };
@@ -96,6 +107,7 @@ struct Summary {
   int64_t rows = 0, compared = 0, passed = 0, failed = 0, unmatched = 0, ignored = 0, errors = 0;
   std::optional<Place> first_divergence;  // the failed row that comes first in execution order
   std::optional<Place> first_origin;      // … whose node was given inputs that pass: it made the difference
+  std::optional<Place> first_other_token;  // the first logits whose arg-max differs
   std::optional<std::string> first_error;
   bool stopped_early = false;  // --fail-fast
 };

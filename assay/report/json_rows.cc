@@ -88,6 +88,25 @@ void append_json_summary(std::string& out, const RowTable& table, const Summary&
   } else {
     out += "null";
   }
+  if (const auto& token = summary.first_other_token) {
+    out += ", ";
+    append_key(out, "first_other_token");
+    out += '{';
+    const ArgMax& chosen = *token->row.arg_max;
+    const Fact facts[] = {{"section", token->section},
+                          {"mine", token->mine},
+                          {"golden", token->golden},
+                          {"argmax_mine", chosen.mine},
+                          {"argmax_golden", chosen.golden},
+                          {"margin_mine", chosen.mine_margin},
+                          {"margin_golden", chosen.golden_margin}};
+    for (const Fact& fact : facts) {
+      if (&fact != facts) out += ", ";
+      append_key(out, fact.key);
+      append_json(out, fact.value);
+    }
+    out += '}';
+  }
   out += '}';
 }
 

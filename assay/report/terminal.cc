@@ -274,12 +274,21 @@ std::string TerminalReport::worst_table() const {
   return terminal_table(std::move(table), std::max(head_.terminal_width, kNarrowest));
 }
 
+std::string TerminalReport::other_token(const Place& place) {
+  const ArgMax& chosen = *place.row.arg_max;
+  return fmt::format(
+      "First other token: {}{}mine chooses {} (ahead by {:.4g}), golden {} (ahead by {:.4g})\n",
+      shown(place.section), place.section.empty() ? "" : ": ", chosen.mine, chosen.mine_margin, chosen.golden,
+      chosen.golden_margin);
+}
+
 std::string TerminalReport::text(const Summary& summary, std::span<const fs::path> files) const {
   std::string out = verdict_sentence(summary);
   if (summary.first_error && summary.errors > 0)
     out += fmt::format("First error: {}\n", shown(*summary.first_error));
   if (summary.first_divergence) out += '\n' + divergence(*summary.first_divergence);
   if (summary.first_origin) out += '\n' + origin(*summary.first_origin);
+  if (summary.first_other_token) out += '\n' + other_token(*summary.first_other_token);
   if (!worst_.empty()) {
     if (bad_rows_ > std::ssize(worst_))
       out += fmt::format("\nWorst {} of {} rows that did not pass:\n", worst_.size(), bad_rows_);

@@ -33,6 +33,7 @@ class TerminalReport {
   std::string verdict_sentence(const Summary& summary) const;
   std::string divergence(const Place& place) const;
   std::string origin(const Place& place) const;
+  static std::string other_token(const Place& place);
   std::string worst_table() const;
   std::string metric_list(const std::vector<Value>& metrics) const;
 

@@ -8,6 +8,7 @@
 #include <tbb/global_control.h>
 #include <tbb/parallel_invoke.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace assay {
@@ -55,10 +56,15 @@ void describe_section(const Matched& matched, Head& head) {
 }
 
 // A dump may have nothing but statistics; then their differences are what there is to show.
-Result<MetricPlan> with_stated_columns(const CompareRequest& request, Head& head) {
+// Columns of dumps that hold more than data: statistics, logits.
+Result<MetricPlan> with_columns_of(const Layout& mine, const Layout& golden, const CompareRequest& request,
+                                   Head& head) {
   std::vector<std::string> names;
   for (const Metric* metric : request.metrics.metrics) names.emplace_back(metric->name);
-  for (const std::string_view name : {"stat_diff", "checksum"}) {
+  std::vector<std::string_view> added = {"stat_diff", "checksum"};
+  if (mine.has_tokens && golden.has_tokens) added = {"stat_diff", "kl", "arg_max"};
+  for (const std::string_view name : added) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
     names.emplace_back(name);
     ASSAY_TRY(const MetricPlan alone, plan_metrics(std::span(&names.back(), 1)));
     head.shown_columns.insert(head.shown_columns.end(), alone.columns.begin(), alone.columns.end());
@@ -127,7 +133,7 @@ Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports
   MetricPlan metrics = request.metrics;
   Head head = head_of(request, mine, golden, *matcher, metrics);
   if (request.add_stated_columns && (mine.layout->states_statistics || golden.layout->states_statistics)) {
-    ASSAY_TRY(metrics, with_stated_columns(request, head));
+    ASSAY_TRY(metrics, with_columns_of(*mine.layout, *golden.layout, request, head));
   }
   Findings findings;
   bool begun = false, stopped = false;
@@ -153,7 +159,7 @@ Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports
       continue;
     }
     log_matching(*matched, *matcher);
-    Findings of_section(section.at.text());
+    Findings of_section(section.at.text(), {section.at.step, section.at.token});
     ASSAY_TRY_DO(reports.open_section(head));
     Progress progress("comparing", bytes_to_read(*matched), request.progress);
     RowFlow flow;

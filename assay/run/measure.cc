@@ -1,6 +1,7 @@
 #include "assay/run/measure.h"
 
 #include "assay/base/cancel.h"
+#include "assay/metric/arg_max.h"
 #include "assay/metric/numpy_stats.h"
 #include "assay/run/align.h"
 #include "assay/run/gather_parallel.h"
@@ -233,6 +234,12 @@ class Measurer {
       row.status = Status::unreadable;
       row.note = gathered.error().message;
       return;
+    }
+    if ((metrics_.needs & gather::arg_max) != 0 && row.pair.why == Why::last_output) {
+      auto chosen = compare_arg_max(mine, golden);
+      if (chosen) gathered->arg_max = row.arg_max = std::make_shared<const ArgMax>(*chosen);
+      if (chosen && chosen->mine != chosen->golden)
+        add_note(row, fmt::format("mine chooses token {}, golden {}", chosen->mine, chosen->golden));
     }
     row.basis = Basis::data;
     row.metrics = metrics_.finish(*gathered);
