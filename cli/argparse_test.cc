@@ -286,5 +286,41 @@ TEST(Argparse, HiddenFlagsAreNotPartOfTheUsage) {
   EXPECT_EQ(parsed->value("--threads"), "2");
 }
 
+// Flags with several values, values that are checked, values that go by another name: printed by Python too.
+TEST(Argparse, TakesSeveralValuesAndChecksThem) {
+  ForeignFlag mapping = {{"--op-mapping-file", "-mf"}, Takes::one};
+  mapping.metavar = "MAPPING_FILE";
+  ForeignFlag rank = {{"--rank", "-r"}, Takes::one};
+  rank.check = [](const std::string& value) {
+    return value == "bad" ? std::optional<std::string>("bad is illegal. Please check.") : std::nullopt;
+  };
+  const ForeignCommand command = {"p",
+                                  {mapping,
+                                   {{"--custom-algorithms", "-alg"}, Takes::several},
+                                   {{"--kind"}, Takes::several, "", false, {"a", "b"}},
+                                   rank}};
+  const std::string usage =
+      "usage: p [-h] [--op-mapping-file MAPPING_FILE]\n"
+      "         [--custom-algorithms CUSTOM_ALGORITHMS [CUSTOM_ALGORITHMS ...]]\n"
+      "         [--kind {a,b} [{a,b} ...]] [--rank RANK]\n";
+  const auto error = [&](const std::vector<std::string>& arguments) {
+    const auto parsed = parse_foreign(command, arguments);
+    return parsed ? "no error" : parsed.error().text;
+  };
+  EXPECT_EQ(error({"-alg"}),
+            usage + "p: error: argument --custom-algorithms/-alg: expected at least one argument\n");
+  EXPECT_EQ(error({"-alg=x", "y"}), usage + "p: error: unrecognized arguments: y\n");
+  EXPECT_EQ(error({"--kind", "a", "c"}),
+            usage + "p: error: argument --kind: invalid choice: 'c' (choose from 'a', 'b')\n");
+  EXPECT_EQ(error({"-r", "bad"}), usage + "p: error: argument --rank/-r: bad is illegal. Please check.\n");
+  const auto several = parse_foreign(command, std::vector<std::string>{"-alg", "x", "y", "-r", "1"});
+  ASSERT_TRUE(several);
+  EXPECT_EQ(several->values("--custom-algorithms"), (std::vector<std::string>{"x", "y"}));
+  EXPECT_EQ(several->value("--rank"), "1");
+  const auto twice = parse_foreign(command, std::vector<std::string>{"--kind", "a", "--kind", "b"});
+  ASSERT_TRUE(twice);
+  EXPECT_EQ(twice->values("--kind"), (std::vector<std::string>{"b"}));
+}
+
 }  // namespace
 }  // namespace assay::cli

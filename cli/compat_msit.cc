@@ -2,8 +2,10 @@
 
 #include "assay/base/text.h"
 #include "assay/support/log.h"
-#include "cli/argparse.h"
+#include "cli/msit_analyze.h"
 #include "cli/msit_compare.h"
+#include "cli/msit_flags.h"
+#include "cli/msit_logits.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -15,16 +17,6 @@ namespace assay::cli {
 namespace {
 
 using Takes = ForeignFlag::Takes;
-
-const ForeignFlag kLogLevel = {{"--log-level", "-l"},
-                               Takes::one,
-                               "specify log level. (default: info)",
-                               false,
-                               {"debug", "info", "warning", "error", "fatal", "critical", "warn", "notset"}};
-
-ForeignFlag required_path(std::string_view name, std::string_view letters, std::string_view help) {
-  return {{name, letters}, Takes::one, help, true};
-}
 
 // ----- compare
 
@@ -57,16 +49,17 @@ ForeignCommand compare_command() {
   ForeignFlag rank = {{"--rank", "-r"}, Takes::one, "rank id. It supports integer or None."};
   rank.metavar = "RANK_ID";
   rank.check = check_rank;
-  command.flags = {required_path("--golden-path", "-gp", "Golden data path. It supports directory or file."),
-                   required_path("--my-path", "-mp", "Compared data path. It supports directory or file."),
-                   level,
-                   {{"--output", "-o"}, Takes::one, "Data output directory. (default: ./)"},
-                   mapping,
-                   algorithms,
-                   kLogLevel,
-                   {{"--weight", "-w"}, Takes::nothing, "Compare float weights and dequant weights"},
-                   {{"--stats", "-st"}, Takes::nothing, "Compare statistics"},
-                   rank};
+  command.flags = {
+      required_path_flag("--golden-path", "-gp", "Golden data path. It supports directory or file."),
+      required_path_flag("--my-path", "-mp", "Compared data path. It supports directory or file."),
+      level,
+      {{"--output", "-o"}, Takes::one, "Data output directory. (default: ./)"},
+      mapping,
+      algorithms,
+      msit_log_level_flag(),
+      {{"--weight", "-w"}, Takes::nothing, "Compare float weights and dequant weights"},
+      {{"--stats", "-st"}, Takes::nothing, "Compare statistics"},
+      rank};
   return command;
 }
 
@@ -75,25 +68,6 @@ MsitCompareFlags::CompareLevel level_named(std::string_view name) {
   if (name == "layer") return CompareLevel::layer;
   if (name == "module") return CompareLevel::module;
   return name == "api" ? CompareLevel::api : CompareLevel::logits;  // token: an older word for logits
-}
-
-Result<void> check_exists(const fs::path& path) {
-  std::error_code ignored;
-  if (fs::exists(path, ignored)) return {};
-  return fail(ErrorKind::not_found, "The file path {} does not exist.", display(path));
-}
-
-Result<void> check_folder(const fs::path& path) {
-  std::error_code ignored;
-  if (fs::is_directory(path, ignored)) return {};
-  return fail(ErrorKind::bad_argument, "The {} should be a directory!", display(path));
-}
-
-Result<void> check_output(const fs::path& path) {
-  std::error_code ignored;
-  if (!fs::is_regular_file(path, ignored)) return {};
-  return fail(ErrorKind::bad_argument, "The path {} should be a directory path, but got a file",
-              display(path));
 }
 
 Result<MsitCompareFlags> compare_flags(const Parsed& parsed) {
@@ -109,7 +83,7 @@ Result<MsitCompareFlags> compare_flags(const Parsed& parsed) {
   if (const auto rank = parsed.value("--rank")) flags.rank = parse_int(*rank);
   ASSAY_TRY_DO(check_exists(flags.golden));
   ASSAY_TRY_DO(check_exists(flags.mine));
-  ASSAY_TRY_DO(check_output(flags.output));
+  ASSAY_TRY_DO(check_output_folder(flags.output));
   if (flags.mapping) {
     ASSAY_TRY_DO(check_exists(*flags.mapping));
   }
@@ -144,8 +118,16 @@ constexpr Command kCommands[] = {
      "'assay inspect' counts NaN and infinities of dumped tensors"},
     {"transform", "", "Transform tool for large language model.", nullptr, nullptr,
      "it makes code and compares nothing; use the original"},
+    {"analyze", "", "Bad Case analyze tool for large language model.", analyze_command, run_analyze, {}},
+    {"bcanalyze", "", "Bad case analyze tool for logits compare tool.", bcanalyze_command, run_bcanalyze, {}},
     {"logitsdump", "", "Logits dump tool for logits compare tool.", nullptr, nullptr,
      "dump with the original, and compare what it wrote with assay"},
+    {"logitscmp",
+     "",
+     "Logits comparison tool for logits compare tool.",
+     logitscmp_command,
+     run_logitscmp,
+     {}},
 };
 
 std::string choices(std::string_view separator, std::string_view quote) {

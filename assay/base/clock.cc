@@ -45,6 +45,8 @@ std::string utc_stamp(Moment moment) {
   return format_time(time, "%Y%m%d%H%M%S");
 }
 
+std::string beijing_stamp(Moment moment) { return utc_stamp({moment.seconds + 8 * 3600}); }
+
 std::string iso_time(Moment moment) {
   const std::time_t seconds = moment.seconds;
   std::tm time{};

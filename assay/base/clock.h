@@ -15,9 +15,10 @@ struct Moment {
 
 Result<Moment> read_clock();
 
-std::string local_stamp(Moment moment);  // 20250102030405 in the zone of TZ
-std::string local_time(Moment moment);   // 2025-01-02 03:04:05 in the zone of TZ
-std::string utc_stamp(Moment moment);    // 20250102030405
-std::string iso_time(Moment moment);     // 2025-01-02T03:04:05Z
+std::string local_stamp(Moment moment);    // 20250102030405 in the zone of TZ
+std::string local_time(Moment moment);     // 2025-01-02 03:04:05 in the zone of TZ
+std::string utc_stamp(Moment moment);      // 20250102030405
+std::string beijing_stamp(Moment moment);  // the same eight hours ahead of UTC, whatever the zone
+std::string iso_time(Moment moment);       // 2025-01-02T03:04:05Z
 
 }  // namespace assay

@@ -2,6 +2,7 @@
 #include "assay/dump/atb.h"
 #include "assay/dump/folder.h"
 #include "assay/dump/layout.h"
+#include "assay/dump/logits.h"
 #include "assay/dump/ms_kernel.h"
 #include "assay/dump/msprobe.h"
 #include "assay/dump/single.h"
@@ -79,7 +80,8 @@ Result<const Layout*> choose_layout(const fs::path& root, std::string_view force
 
 std::span<const Layout* const> layouts() {
   static const Layout* const kTable[] = {&single_layout,    &folder_layout, &msprobe_layout,
-                                         &ms_kernel_layout, &atb_layout,    &torch_hook_layout};
+                                         &ms_kernel_layout, &atb_layout,    &torch_hook_layout,
+                                         &logits_layout};
   return kTable;
 }
 

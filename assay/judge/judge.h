@@ -3,6 +3,7 @@
 #pragma once
 
 #include "assay/base/result.h"
+#include "assay/model/logits_row.h"
 #include "assay/model/outcome.h"
 
 #include <functional>
@@ -47,8 +48,9 @@ struct RuleOptions {
   std::vector<Rule> rules;  // empty: the default rules, by dtype
   // Not said: it fails, but for two frameworks, where it is a matter of what each of them dumps.
   std::optional<bool> unmatched_fails;
-  bool highlight = false;  // rule sets of other tools: colour rows, and say why
-  bool fuzzy = false;      // … remark on pairs whose names differ
+  bool highlight = false;    // rule sets of other tools: colour rows, and say why
+  bool fuzzy = false;        // … remark on pairs whose names differ
+  LogitsLimits logits = {};  // … of logitscmp
 };
 
 // Variables a rule may use beside metric columns: eps (of the coarser dtype of the two), count.

@@ -3,6 +3,7 @@
 #include "assay/match/cell.h"
 #include "assay/match/entries_in_turn.h"
 #include "assay/match/entry.h"
+#include "assay/match/file_name.h"
 #include "assay/match/fuzzy.h"
 #include "assay/match/inference.h"
 #include "assay/match/layer.h"
@@ -31,6 +32,7 @@ const Matcher* chosen_by_layout(std::string_view mine, std::string_view golden) 
   if (mine == golden && (mine == "atb" || mine == "torch_hook")) return &atb_atb_matcher;
   if ((mine == "atb" && golden == "torch_hook") || (mine == "torch_hook" && golden == "atb"))
     return &atb_torch_matcher;
+  if (mine == "logits" && golden == "logits") return &file_name_matcher;
   return &name_matcher;
 }
 
@@ -38,8 +40,9 @@ const Matcher* chosen_by_layout(std::string_view mine, std::string_view golden) 
 
 std::span<const Matcher* const> matchers() {
   static const Matcher* const kTable[] = {
-      &name_matcher,  &position_matcher, &entry_matcher,     &api_matcher,     &cell_matcher,  &data_matcher,
-      &layer_matcher, &fuzzy_matcher,    &atb_torch_matcher, &atb_atb_matcher, &token_matcher, &msit_matcher};
+      &name_matcher,  &position_matcher, &entry_matcher,    &api_matcher,       &cell_matcher,
+      &data_matcher,  &layer_matcher,    &fuzzy_matcher,    &atb_torch_matcher, &atb_atb_matcher,
+      &token_matcher, &msit_matcher,     &file_name_matcher};
   return kTable;
 }
 

@@ -59,7 +59,7 @@ Result<Gathered> gather_pair(const Operand& mine, const Operand& golden, GatherM
   };
   ASSAY_TRY(Gathered gathered, pass(needs, 0));
   if (const int scale = better_scale(gathered)) {
-    ASSAY_TRY(const Gathered scaled, pass(gather::sums | gather::means, scale));
+    ASSAY_TRY(const Gathered scaled, pass(gather::scaled, scale));
     gathered.take_sums(scaled);
   }
   ASSAY_TRY_DO(add_checksums(mine, golden, needs, scratch, gathered));

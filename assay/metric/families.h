@@ -17,6 +17,8 @@ extern const Metric msprobe_g1_metric, msprobe_g2_metric, msprobe_g3_metric, msp
 extern const Metric arg_max_metric;
 // msit.cc: as msit computes them
 extern const Metric msit_similarity_metric, msit_stated_metric;
+// logits.cc: as msit compares logits
+extern const Metric logits_metric;
 // ulp.cc: in units of the last place
 extern const Metric ulp_max_metric, ulp_mean_metric, ulp_p99_metric;
 // sides.cc: what each side is by itself, and exact agreement

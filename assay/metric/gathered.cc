@@ -11,6 +11,7 @@ namespace {
 void merge_side(SideSums& into, const SideSums& later) {
   into.sum += later.sum;
   into.sum_squares += later.sum_squares;
+  into.sum_absolute += later.sum_absolute;
   into.min = std::min(into.min, later.min);
   into.max = std::max(into.max, later.max);
   into.nans += later.nans;
@@ -137,8 +138,10 @@ void Gathered::take_sums(const Gathered& scaled) {
   pair.abs_diff = from.abs_diff;
   pair.mine.sum = from.mine.sum;
   pair.mine.sum_squares = from.mine.sum_squares;
+  pair.mine.sum_absolute = from.mine.sum_absolute;
   pair.golden.sum = from.golden.sum;
   pair.golden.sum_squares = from.golden.sum_squares;
+  pair.golden.sum_absolute = from.golden.sum_absolute;
 }
 
 void Gathered::merge(const Gathered& later) {

@@ -31,6 +31,9 @@ inline constexpr GatherMask md5 = 256;
 inline constexpr GatherMask msprobe_g1 = 512, msprobe_g2 = 1024, msprobe_g3 = 2048;
 // What the rows of logits choose; only of pairs that are logits
 inline constexpr GatherMask arg_max = GatherMask{1} << 20;
+inline constexpr GatherMask absolutes = 1 << 16;  // sums of |x| of each side
+// What a second pass over values that were too large or too small gives: see PairSums::scale.
+inline constexpr GatherMask scaled = sums | means | absolutes;
 inline constexpr GatherMask msprobe_any = msprobe_g1 | msprobe_g2 | msprobe_g3;
 }  // namespace gather
 
@@ -39,6 +42,7 @@ inline constexpr GatherMask msprobe_any = msprobe_g1 | msprobe_g2 | msprobe_g3;
 struct SideSums {
   double sum = 0;  // scaled, as PairSums says
   double sum_squares = 0;
+  double sum_absolute = 0;  // only if asked for
   double min = std::numeric_limits<double>::infinity();
   double max = -std::numeric_limits<double>::infinity();
   int64_t nans = 0, infs = 0;

@@ -1,5 +1,6 @@
 #include "assay/metric/pair_gatherer.h"
 
+#include "assay/metric/absolute_sum.h"
 #include "assay/metric/msprobe.h"
 #include "assay/metric/rank.h"
 
@@ -163,6 +164,7 @@ void PairGatherer::add_f32(const std::byte* mine, const std::byte* golden, int64
     m.relative.under_5e3 -= n - left;
     add_relative(m.relative);
   }
+  if (needs_ & gather::absolutes) add_absolutes(a, b, n);
   if (needs_ & gather::msprobe_any) add_msprobe(a, b, n);
   if (needs_ & gather::softmax) softmax_of_finite(a, b, n, m.core, all_finite);
   if (needs_ & gather::quantiles) {
@@ -228,6 +230,7 @@ void PairGatherer::add_f64(const std::byte* mine, const std::byte* golden, int64
     r.under_5e3 -= n - left;
     add_relative(r);
   }
+  if (needs_ & gather::absolutes) add_absolutes(a, b, n);
   if (needs_ & gather::msprobe_any) add_msprobe(a, b, n);
   if (needs_ & gather::softmax) softmax_of_finite(a, b, n, core, all_finite);
   if (needs_ & gather::quantiles) {
@@ -375,6 +378,12 @@ void PairGatherer::add_relative(const tile::Relative& r) {
   s.under_5e3 += r.under_5e3;
   s.counted += r.counted;
   s.zero_golden += r.zero_golden;
+}
+
+template <class T>
+void PairGatherer::add_absolutes(const T* a, const T* b, int64_t n) {
+  out_.pair.mine.sum_absolute += absolute_sum(a, n);
+  out_.pair.golden.sum_absolute += absolute_sum(b, n);
 }
 
 // What was set aside is 0 against 0 here, as msprobe has it.

@@ -35,6 +35,8 @@ class PairGatherer {
   void add_f64(const std::byte* mine, const std::byte* golden, int64_t n);
   void add_core(const tile::Core& core, int64_t finite);
   void count_sizes(LogHistogram& into, int64_t n, bool all_finite);
+  template <class T>
+  void add_absolutes(const T* a, const T* b, int64_t n);
   void add_relative(const tile::Relative& r);
   template <class T>
   void add_msprobe(const T* a, const T* b, int64_t n);

@@ -65,6 +65,7 @@ std::span<const Metric* const> metrics() {
       &arg_max_metric,
       &msit_similarity_metric,
       &msit_stated_metric,
+      &logits_metric,
   };
   return kTable;
 }

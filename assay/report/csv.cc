@@ -19,7 +19,7 @@ class CsvSink : public Sink {
       if (!line.empty()) line += ',';
       append_csv(line, column.title);
     }
-    return out_->append(line + '\n');
+    return out_->append(line.append(options_.profile->line_end));
   }
 
   std::string render(std::string_view section, std::span<const NodeResult> nodes) const override {
@@ -39,7 +39,7 @@ class CsvSink : public Sink {
         else
           append_python_csv(out, value);
       }
-      out += '\n';
+      out += options_.profile->line_end;
     });
     return out;
   }

@@ -58,6 +58,7 @@ struct Profile {
   // A sheet for each name it gives, instead of one for all sections; null: one.
   std::function<std::string(const Head& head)> section_sheet = nullptr;
   std::string_view sheet = {};  // name of the only sheet of a workbook; empty: a summary and sheets "rows"
+  std::string_view line_end = "\n";  // of csv
   unsigned file_mode = 0644, folder_mode = 0755;
 };
 extern const Profile native_profile;

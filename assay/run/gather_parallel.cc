@@ -79,8 +79,7 @@ Result<Gathered> gather_parallel(const Operand& mine, const Operand& golden, Gat
     }
     ASSAY_TRY(Gathered gathered, pass(mine, golden, needs, 0, may_map, progress));
     if (const int scale = better_scale(gathered)) {
-      ASSAY_TRY(const Gathered scaled,
-                pass(mine, golden, gather::sums | gather::means, scale, may_map, progress));
+      ASSAY_TRY(const Gathered scaled, pass(mine, golden, gather::scaled, scale, may_map, progress));
       gathered.take_sums(scaled);
     }
     small.forget();

@@ -44,10 +44,10 @@ Result<void> CsvReader::read_cell(std::string& cell, int64_t& row_bytes) {
     ASSAY_TRY(const int c, peek());
     if (quoted ? c == kEnd : c == separator_ || ends_row(c)) return {};
     ++used_;
-    if (++row_bytes > kMostRowBytes)
+    if (++row_bytes > most_row_bytes_)
       return fail(ErrorKind::bad_format,
                   "{}: the row at line {} has more than {}; is a quote not closed there?", file_->name(),
-                  row_line_, format_size(kMostRowBytes));
+                  row_line_, format_size(most_row_bytes_));
     if (c == '\n') ++line_;
     if (c != '"' || (!quoted && !is_start)) {
       cell += static_cast<char>(c);

@@ -13,11 +13,11 @@ namespace assay {
 
 class CsvReader {
  public:
-  explicit CsvReader(std::shared_ptr<const File> file, char separator = ',')
-      : file_(std::move(file)), separator_(separator) {}
-
   // A quote that is never closed makes the rest of the file one row; it ends here.
   static constexpr int64_t kMostRowBytes = int64_t{1} << 20;
+  explicit CsvReader(std::shared_ptr<const File> file, char separator = ',',
+                     int64_t most_row_bytes = kMostRowBytes)
+      : file_(std::move(file)), separator_(separator), most_row_bytes_(most_row_bytes) {}
 
   // False at the end of the file. After an error there is nothing more to read.
   Result<bool> next(std::vector<std::string>& cells);
@@ -30,6 +30,7 @@ class CsvReader {
 
   const std::shared_ptr<const File> file_;
   const char separator_;
+  const int64_t most_row_bytes_;
   std::vector<char> buffer_;
   size_t used_ = 0;  // of the buffer
   int64_t offset_ = 0;

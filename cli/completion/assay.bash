@@ -11,7 +11,7 @@ _assay() {
     compare,--report) words='terminal csv xlsx json jsonl junit sqlite' ;;
     compare,--unmatched) words='fail ignore' ;;
     convert,--layout) words='nd' ;;
-    *,--layout) words='single folder msprobe ms_kernel' ;;
+    *,--layout) words='single folder msprobe ms_kernel logits' ;;
     *,--match) words='name position entry api cell data layer fuzzy' ;;
     *,--to) words='npy npz pt safetensors bin' ;;
     *,--dtype|*,--raw-dtype) words='f64 f32 f16 bf16 f8e4m3fn f8e5m2 i64 i32 i16 i8 u64 u32 u16 u8 bool c64 c128' ;;

@@ -157,7 +157,7 @@ def metrics_of(mine: numpy.ndarray, golden: numpy.ndarray) -> dict[str, object]:
     expected |= msprobe_generations(m, g)
     a, b, d = wide_m[both], wide_g[both], exact_difference(m[both], g[both])
     measured = ["max_abs", "mean_abs", "bias", "rel_l2", "cosine", "max_rel", "mean_rel", "sqnr", "l2", "kl", "golden_rms",
-                "rel_l2_squared", "worst_mine", "worst_golden"]
+                "rel_l2_squared", "worst_mine", "worst_golden", "cosine_logits", "l1_logits"]
     if d.size == 0:
         return expected | dict.fromkeys(measured)
     distance = numpy.abs(d)
@@ -178,6 +178,10 @@ def metrics_of(mine: numpy.ndarray, golden: numpy.ndarray) -> dict[str, object]:
         "kl": kl_divergence(a, b),
         "golden_rms": math.sqrt(bb / d.size),
     }
+    norms = [max(math.sqrt(x), 1e-8) for x in (aa, bb)]
+    mine_size, golden_size = math.fsum(numpy.abs(a)), math.fsum(numpy.abs(b))
+    expected |= {"cosine_logits": round(ab / math.prod(norms), 10) if aa or bb else 1.0,
+                 "l1_logits": mine_size / golden_size - 1 if golden_size else int(mine_size > 0)}
     for side, values in (("mine", a), ("golden", b)):
         expected |= {f"{side}_min": float(values.min()), f"{side}_max": float(values.max()),
                      f"{side}_mean": math.fsum(values) / d.size, f"{side}_norm": math.sqrt(math.fsum(values * values))}

@@ -158,6 +158,7 @@ def main() -> int:
         totals.stage(f"{preset}: numpy and torch", check_script, "check_python.py", "--bin", bin_folder)
         totals.stage(f"{preset}: onnx", check_script, "check_onnx.py", "--bin", bin_folder)
         totals.stage(f"{preset}: msprobe", check_script, "check_msprobe.py", "--bin", bin_folder)
+        totals.stage(f"{preset}: msit", check_script, "check_msit.py", "--bin", bin_folder)
         if preset == "release":
             totals.stage("release: install", check_install, preset)
             totals.stage("release: completion", check_completion, preset)
