@@ -7,6 +7,7 @@
 #include "assay/support/log.h"
 #include "cli/argparse.h"
 #include "cli/msprobe_job.h"
+#include "cli/msprobe_parse.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -258,7 +259,7 @@ std::string old_help() {
   const std::string commands = fmt::format("{{{}}}", fmt::join(kSubcommands, ","));
   return fmt::format(
       "usage: msprobe [-h] -f {{pytorch,mindspore}}\n               {0}\n               ...\n\n"
-      "The command line of msprobe, served by assay; 'compare' is there.\n\n"
+      "The command line of msprobe, served by assay; 'compare' and 'parse' are there.\n\n"
       "positional arguments:\n  {0}\n\noptions:\n"
       "  -h, --help            show this help message and exit\n"
       "  -f {{pytorch,mindspore}}, --framework {{pytorch,mindspore}}\n"
@@ -382,6 +383,13 @@ int run_msprobe(std::span<const std::string> given, const Context& context) {
   }
   if (!arguments.empty() && arguments[0] == "compare")
     return run_new(std::span(arguments).subspan(1), context);
+  if (!arguments.empty() && arguments[0] == "parse") {
+    const auto parsed = parse_foreign(msprobe_parse_command(), std::span(arguments).subspan(1));
+    if (!parsed) return stop(parsed.error());
+    const auto done = run_msprobe_parse(*parsed);
+    std::fflush(stdout);
+    return done ? 0 : report_error(done.error());
+  }
   if (arguments.size() < 3 || (arguments[0] != "-f" && arguments[0] != "--framework")) {
     std::fputs(old_help().c_str(), stdout);
     return 0;

@@ -144,8 +144,10 @@ class Converter {
                   "{}: {} is a description without data; pass --skip '{}' to leave it out", display(path),
                   printable(item), printable(item));
     OperandPtr operand = std::make_shared<Watched>(std::move(*data), progress_);
-    if (!request_.dtype || operand->meta.dtype == *request_.dtype) return operand;
-    auto changed = cast(std::move(operand), *request_.dtype);
+    const bool widens = request_.widen_bf16 && operand->meta.dtype == DType::bf16;
+    const DType wanted = widens ? DType::f32 : request_.dtype.value_or(operand->meta.dtype);
+    if (operand->meta.dtype == wanted) return operand;
+    auto changed = cast(std::move(operand), wanted);
     if (!changed)
       return fail(changed.error().kind, "{}: {}: {}", display(path), printable(item),
                   changed.error().message);

@@ -11,6 +11,7 @@ struct ConvertRequest {
   bool out_is_folder = false;  // the path ended with a slash, or in is a folder
   std::string to;              // format of the files in a folder: npy, npz, pt, safetensors, bin; empty: npy
   std::optional<DType> dtype;  // every tensor becomes this; empty: as it is
+  bool widen_bf16 = false;     // … and those of bf16 become f32
   bool force = false;          // replace what exists
   OpenOptions open;
   bool progress = false;
