@@ -62,7 +62,7 @@ Result<Table> read_table(const fs::path& path) {
                 file->name(), format_size(file->size()), format_size(kMostFileBytes));
   Table table;
   table.file = file->name();
-  CsvReader reader(file, kMostRowBytes);
+  CsvReader reader(file, ',', kMostRowBytes);
   Cells header;
   ASSAY_TRY(const bool has_header, reader.next(header));
   if (!has_header)
