@@ -65,7 +65,7 @@ Result<CompareRequest> logits_request(const Parsed& parsed, const Context& conte
   ASSAY_TRY(request.metrics, plan_metrics(names));
   request.shown_columns = request.metrics.columns;
   request.add_stated_columns = false;
-  request.side_statistics = true;  // whether a side of another shape is finite
+  request.side_statistics = SideStatistics::own_type;  // whether a side of another shape is finite
   request.rule_set = &logitscmp_rules;
   const std::string dtype = parsed.value("--dtype").value_or("fp16");
   request.rules.logits = {limit(parsed, "--cosine-similarity", 0.999),
