@@ -30,6 +30,7 @@ struct MetricPlan {
   std::vector<const Metric*> metrics;
   std::vector<std::string> columns;
   GatherMask needs = 0;
+  GatherMask only_of_logits = 0;  // those of them that other pairs can do without
 
   std::vector<Value> finish(const Gathered& gathered) const;
   std::vector<Value> finish_stated(const Stated& mine, const Stated& golden) const;

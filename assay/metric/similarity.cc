@@ -82,7 +82,7 @@ const Metric kl_metric{"kl",
                          const double log_ratio =
                              (s.mine_peak - s.golden_peak) + (std::log(s.mine_z) - std::log(s.golden_z));
                          const double value = s.cross / s.golden_z + log_ratio;
-                         out[0] = number_or_absent(std::max(0.0, value), g.pair.finite > 0);
+                         out[0] = number_or_absent(std::max(0.0, value), g.pair.finite > 0 && s.golden_z > 0);
                        }};
 
 }  // namespace assay

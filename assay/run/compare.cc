@@ -70,6 +70,7 @@ Result<MetricPlan> with_columns_of(const Layout& mine, const Layout& golden, con
     head.shown_columns.insert(head.shown_columns.end(), alone.columns.begin(), alone.columns.end());
   }
   ASSAY_TRY(MetricPlan plan, plan_metrics(names));
+  plan.only_of_logits = plan.needs & ~request.metrics.needs & (gather::softmax | gather::arg_max);
   head.metric_columns = plan.columns;
   return plan;
 }

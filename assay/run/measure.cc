@@ -229,13 +229,15 @@ class Measurer {
       return;
     }
     scratch.forget();
-    auto gathered = gather_parallel(mine, golden, metrics_.needs, scratch, progress_);
+    const bool is_logits = row.pair.why == Why::last_output;
+    const GatherMask needs = is_logits ? metrics_.needs : metrics_.needs & ~metrics_.only_of_logits;
+    auto gathered = gather_parallel(mine, golden, needs, scratch, progress_);
     if (!gathered) {
       row.status = Status::unreadable;
       row.note = gathered.error().message;
       return;
     }
-    if ((metrics_.needs & gather::arg_max) != 0 && row.pair.why == Why::last_output) {
+    if ((metrics_.needs & gather::arg_max) != 0 && is_logits) {
       auto chosen = compare_arg_max(mine, golden);
       if (chosen) gathered->arg_max = row.arg_max = std::make_shared<const ArgMax>(*chosen);
       if (chosen && chosen->mine != chosen->golden)

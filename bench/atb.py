@@ -1,0 +1,69 @@
+#!/usr/bin/python3
+"""Speed and memory of comparing two ATB dumps, as ratios measured in one run.
+
+Usage: bench/atb.py [--bin build/release] [--work DIR] [--gib 2] [--write]
+Prints Markdown; --write puts it into bench/results_atb.md. Times are the best of several runs, page cache warm. The exit code
+is 1 if a target is missed. For numbers worth quoting, nothing else may run.
+"""
+from __future__ import annotations
+
+import argparse
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+from msprobe import ROOT, MIB, Report, Usage  # noqa: E402
+
+
+def size_of(folder: pathlib.Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def measure(assay: pathlib.Path, pair: pathlib.Path, report: Report) -> None:
+    mine, golden = pair / "mine", pair / "golden"
+    size = (size_of(mine) + size_of(golden)) / MIB
+    report.heading(f"Two ATB dumps, {size:.0f} MiB together")
+    codes = (0, 1)
+    as_folders = Usage(assay, "compare", mine, golden, "--layout", "folder", "-q", codes=codes)
+    as_dumps = Usage(assay, "compare", mine, golden, "-q", codes=codes)
+    report.line("as folders of tensors", f"{as_folders.seconds:.2f} s, {size / as_folders.seconds:.0f} MiB/s", "none", True)
+    speed = as_folders.seconds / as_dumps.seconds
+    report.line("as dumps, paired by their graphs", f"{as_dumps.seconds:.2f} s, {speed:.2f} times that speed", "0.50",
+                speed >= 0.5)
+    report.line("resident", f"{as_dumps.megabytes:.0f} MB", "1000 MB", as_dumps.megabytes < 1000)
+    out = pair / "out"
+    table = Usage(assay, "msit", "llm", "compare", "-gp", golden, "-mp", mine, "-o", out, "-cl", "api")
+    report.line("the table of msit llm compare -cl api", f"{table.seconds:.2f} s", "none", True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build" / "release", help="folder of assay")
+    parser.add_argument("--work", type=pathlib.Path, help="folder for the data; default: a temporary one")
+    parser.add_argument("--gib", type=float, default=2.0, help="of each side, about")
+    parser.add_argument("--write", action="store_true", help="write bench/results_atb.md")
+    options = parser.parse_args()
+    assay = (options.bin / "assay").resolve()
+    if not assay.is_file():
+        sys.exit(f"{assay}: no such program; build the release preset, or name its folder with --bin")
+    work = pathlib.Path(tempfile.mkdtemp(dir=options.work))
+    report = Report()
+    try:
+        subprocess.run([sys.executable, ROOT / "bench" / "make_atb_pair.py", "--out", work / "pair", "--gib", str(options.gib),
+                        "--", "--atb-twin"], check=True)
+        measure(assay, work / "pair", report)
+    finally:
+        shutil.rmtree(work)
+    if options.write:
+        text = "# Comparing ATB dumps\n\nMade by `bench/atb.py --write`.\n" + "\n".join(report.lines) + "\n"
+        (ROOT / "bench" / "results_atb.md").write_text(text)
+    print(f"\n{report.missed} targets missed")
+    return 1 if report.missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
