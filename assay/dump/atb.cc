@@ -3,6 +3,7 @@
 #include "assay/base/cancel.h"
 #include "assay/base/text.h"
 #include "assay/dump/atb_place.h"
+#include "assay/dump/atb_statistics.h"
 #include "assay/dump/walk.h"
 #include "assay/graph/atb_topology.h"
 #include "assay/support/log.h"
@@ -10,6 +11,7 @@
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 
 namespace assay {
@@ -101,6 +103,8 @@ void add_model(Frame& frame, const AtbTopology& topology, int64_t first_order) {
           fmt::format("{}{}{}_{}", above, above.empty() ? "" : "/", next_child[parent]++, op.type));
       added.name = frame.strings.keep(op.name);
       added.type = frame.strings.keep(op.type);
+      for (const std::string& tensor : op.in_tensors) added.inputs.push_back(frame.strings.keep(tensor));
+      for (const std::string& tensor : op.out_tensors) added.outputs.push_back(frame.strings.keep(tensor));
       added.has_bias = op.has_bias();
       if (const auto kind = op.elewise_type()) added.elewise_type = static_cast<int>(*kind);
     }
@@ -172,6 +176,71 @@ std::string_view above_op(std::string_view path) {
   return slash == std::string_view::npos ? std::string_view() : path.substr(0, slash);
 }
 
+// Only the models of which something was dumped: from the second token on nothing of the first one was.
+void add_models(Frame& frame, const FrameInfo& info, const std::set<std::string, std::less<>>& top_folders,
+                const OpenOptions& options) {
+  std::vector<std::string> ignored;  // the survey has warned
+  const std::vector<AtbModel> models = models_of(info.paths[0].parent_path(), options.format.memory, ignored);
+  for (const AtbModel& model : models) {
+    if (std::find(info.paths.begin() + 1, info.paths.end(), model.topology) == info.paths.end()) continue;
+    const auto topology = read_atb_topology(model.topology, options.format.memory);
+    if (!topology) continue;
+    int64_t order = model.first_order;
+    const auto& children = topology->ops[0].children;
+    const bool is_here = std::any_of(children.begin(), children.end(), [&](int32_t child) {
+      return top_folders.contains(
+          fmt::format("{}_{}", order++, topology->ops[static_cast<size_t>(child)].type));
+    });
+    if (!is_here && models.size() > 1) continue;
+    std::move(topology->warnings.begin(), topology->warnings.end(), std::back_inserter(frame.warnings));
+    add_model(frame, *topology, model.first_order);
+  }
+}
+
+struct OpFiles {
+  std::string op;
+  OpFile file;
+};
+
+std::vector<OpFiles> read_files(Frame& frame, const fs::path& round, const Walk& walk, const FrameInfo& info,
+                                const OpenOptions& options) {
+  std::vector<Read> reads(walk.files.size());
+  tbb::parallel_for(size_t{0}, walk.files.size(), [&](size_t i) {
+    if (!cancelled()) reads[i] = read_file(round, walk.files[i], info, options);
+  });
+  std::vector<OpFiles> files;
+  for (size_t i = 0; i < reads.size(); ++i) {
+    if (!reads[i].parsed) continue;
+    std::move(reads[i].warnings.begin(), reads[i].warnings.end(), std::back_inserter(frame.warnings));
+    files.push_back(
+        {std::move(reads[i].parsed->op),
+         {walk.files[i].relative, reads[i].parsed->port, walk.files[i].size, std::move(reads[i].draft)}});
+  }
+  return files;
+}
+
+// What the table says of tensors that have no file; and of those whose file says nothing of the kind.
+void add_statistics(Frame& frame, const fs::path& table, const FrameInfo& info, std::vector<OpFiles>& files) {
+  if (!is_atb_statistics(table)) return;
+  auto stated = read_atb_statistics(table, frame.warnings);
+  if (!stated) {
+    frame.warnings.push_back(stated.error().message);
+    return;
+  }
+  std::unordered_map<std::string, size_t> by_name;
+  for (size_t i = 0; i < files.size(); ++i) by_name.emplace(files[i].file.relative, i);
+  for (StatedTensor& tensor : *stated) {
+    const int64_t order = top_order(tensor.op);
+    if (!tensor.file.draft.stats || order < info.first_order || order > info.last_order) continue;
+    const auto found = by_name.find(tensor.file.relative);
+    if (found == by_name.end()) {
+      files.push_back({std::move(tensor.op), std::move(tensor.file)});
+    } else if (TensorDraft& draft = files[found->second].file.draft; !draft.stats) {
+      draft.stats = std::move(tensor.file.draft.stats);
+    }
+  }
+}
+
 Result<Frame> index_atb(const FrameInfo& info, const OpenOptions& options) {
   const fs::path& round = info.paths[0];
   ASSAY_TRY(Walk walk, walk_folder(round));
@@ -179,33 +248,21 @@ Result<Frame> index_atb(const FrameInfo& info, const OpenOptions& options) {
   frame.at = info.at;
   frame.framework = "atb";
   frame.warnings = std::move(walk.warnings);
-  std::vector<std::string> ignored;
-  const std::vector<AtbModel> models = models_of(round.parent_path(), options.format.memory, ignored);
-  for (size_t i = 1; i < info.paths.size(); ++i) {
-    const auto topology = read_atb_topology(info.paths[i], options.format.memory);
-    if (!topology) continue;  // the survey has warned
-    std::move(topology->warnings.begin(), topology->warnings.end(), std::back_inserter(frame.warnings));
-    const auto model = std::find_if(models.begin(), models.end(),
-                                    [&](const AtbModel& each) { return each.topology == info.paths[i]; });
-    add_model(frame, *topology, model == models.end() ? topology->start_order : model->first_order);
-  }
-  std::vector<Read> reads(walk.files.size());
-  tbb::parallel_for(size_t{0}, walk.files.size(), [&](size_t i) {
-    if (!cancelled()) reads[i] = read_file(round, walk.files[i], info, options);
-  });
+  std::vector<OpFiles> files = read_files(frame, round, walk, info, options);
   ASSAY_TRY_DO(check_cancelled());
+  add_statistics(frame, round / kAtbStatistics, info, files);
+  std::set<std::string, std::less<>> top_folders;
+  for (const OpFiles& each : files) top_folders.insert(each.op.substr(0, each.op.find('/')));
+  add_models(frame, info, top_folders, options);
   std::vector<fs::path> ranks;
   for (const fs::path& rank : sibling_ranks(round.parent_path())) ranks.push_back(rank / round.filename());
   OpFrame out(frame, options, round, std::move(ranks));
   bool any_data = false;
-  for (size_t i = 0; i < reads.size(); ++i) {
-    if (!reads[i].parsed) continue;
-    any_data |= reads[i].draft.has_data || !reads[i].draft.trouble.empty();
-    std::move(reads[i].warnings.begin(), reads[i].warnings.end(), std::back_inserter(frame.warnings));
-    OpFile file{walk.files[i].relative, reads[i].parsed->port, walk.files[i].size, std::move(reads[i].draft)};
-    std::vector<OpFile> files;
-    files.push_back(std::move(file));
-    out.add(std::move(reads[i].parsed->op), std::move(files));
+  for (OpFiles& each : files) {
+    any_data |= each.file.draft.has_data || !each.file.draft.trouble.empty();
+    std::vector<OpFile> one;
+    one.push_back(std::move(each.file));
+    out.add(std::move(each.op), std::move(one));
   }
   out.finish(above_op);
   if (!any_data) frame.content = Content::statistics;

@@ -1,6 +1,7 @@
 #include "assay/dump/atb_place.h"
 
 #include "assay/base/text.h"
+#include "assay/dump/atb_statistics.h"
 #include "assay/graph/atb_topology.h"
 
 #include <algorithm>
@@ -64,7 +65,8 @@ std::vector<fs::path> topology_folders(const fs::path& rank, std::string_view ki
 
 bool is_atb_round(const fs::path& folder) {
   const std::vector<fs::path> ops = folders_in(folder);
-  return std::any_of(ops.begin(), ops.end(), [](const fs::path& each) { return is_op(each); });
+  return std::any_of(ops.begin(), ops.end(), [](const fs::path& each) { return is_op(each); }) ||
+         is_atb_statistics(folder / kAtbStatistics);
 }
 
 std::vector<fs::path> sibling_ranks(const fs::path& rank) {

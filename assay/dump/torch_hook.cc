@@ -1,5 +1,6 @@
 #include "assay/dump/torch_hook.h"
 
+#include "assay/base/checked.h"
 #include "assay/base/text.h"
 #include "assay/dump/op_folders.h"
 #include "assay/support/csv.h"
@@ -136,6 +137,23 @@ std::optional<Port> port_of(std::string_view file) {
   return port;
 }
 
+// "torch.float32" and "(1, 3, 4)"; nothing for what no tensor can be.
+std::optional<TensorMeta> stated_meta(std::string_view type, std::string_view dims) {
+  const auto found = find_dtype(type);
+  if (!found || dims.size() < 2 || dims.front() != '(' || dims.back() != ')') return std::nullopt;
+  TensorMeta meta{*found, {}};
+  for (std::string_view dim : split(dims.substr(1, dims.size() - 2), ',')) {
+    dim = trim(dim);
+    if (dim.empty()) continue;  // "(3,)" and "()"
+    const auto extent = parse_int(dim);
+    if (!extent || *extent < 0) return std::nullopt;
+    meta.shape.dims.push_back(*extent);
+  }
+  const auto count = checked_product(meta.shape.dims);
+  if (!count || !checked_multiply(*count, size_of(*found))) return std::nullopt;
+  return meta;
+}
+
 // What statistics.csv of a module says, by direction and index.
 Result<std::vector<OpFile>> read_statistics(const fs::path& path, const std::string& module) {
   ASSAY_TRY(auto file, File::open(path));
@@ -147,7 +165,8 @@ Result<std::vector<OpFile>> read_statistics(const fs::path& path, const std::str
   const auto column = [&](std::string_view name) {
     return static_cast<size_t>(std::find(head.begin(), head.end(), name) - head.begin());
   };
-  const size_t side = column("InputOutput"), index = column("Index"), shape = column("Shape");
+  const size_t side = column("InputOutput"), index = column("Index"), shape = column("Shape"),
+               type = column("DataType");
   const size_t numbers[] = {column("Max"), column("Min"), column("Mean"), column("L2Norm")};
   for (const size_t needed : {side, index, numbers[0], numbers[1], numbers[2], numbers[3]})
     if (needed == head.size())
@@ -168,7 +187,8 @@ Result<std::vector<OpFile>> read_statistics(const fs::path& path, const std::str
     for (size_t i = 0; i < 4; ++i)
       if (const auto number = parse_double(cells[numbers[i]])) *into[i] = *number;
     found.draft.stats = std::move(stats);
-    if (shape < cells.size()) found.draft.facts.push_back({"shape", printable(cells[shape])});
+    if (shape < cells.size() && type < cells.size())
+      found.draft.meta = stated_meta(cells[type], cells[shape]);
     files.push_back(std::move(found));
   }
 }

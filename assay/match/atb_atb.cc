@@ -1,9 +1,11 @@
 #include "assay/match/inference.h"
 #include "assay/match/op_items.h"
 #include "assay/match/op_sections.h"
+#include "assay/model/op_values.h"
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 
 namespace assay {
@@ -90,53 +92,161 @@ std::string_view tail_of(std::string_view name) {
   return name.substr(file + 1);
 }
 
+// "after", "before"
+std::string_view moment_of(std::string_view name) {
+  const std::string_view tail = tail_of(name);
+  return tail.substr(0, tail.find('/'));
+}
+
+// One side: its items, and which of them are one value.
+struct GraphSide {
+  GraphSide(const PairingBuilder& builder, Side side) : items(builder, side), values(items.tree()) {}
+
+  const OpTree& tree() const { return items.tree(); }
+
+  // A group of operators of the graph; an operator whose kernels were dumped is none.
+  bool is_block(int32_t op) const {
+    const auto& children = tree().at(op).children;
+    return std::any_of(children.begin(), children.end(), [&](int32_t child) {
+      return !tree().at(child).inputs.empty() || !tree().at(child).outputs.empty();
+    });
+  }
+
+  // Sums of products of int8 are numbers only when the operator behind has scaled them.
+  int32_t with_real_output(int32_t op) const {
+    constexpr int kDequantise = 18;
+    const TreeOp& linear = tree().at(op);
+    if (linear.parent < 0 || float_type(linear.type) == linear.type) return op;
+    const auto sums = items.find(op, Direction::output, 0);
+    const TensorMeta* const meta = sums ? items.item(*sums).meta : nullptr;
+    if (meta == nullptr || is_real(meta->dtype)) return op;
+    const Ops& siblings = tree().at(linear.parent).children;
+    const auto next = std::find(siblings.begin(), siblings.end(), op) + 1;
+    return next != siblings.end() && tree().at(*next).elewise_type == kDequantise ? *next : op;
+  }
+
+  const OpItems items;
+  const OpValues values;
+};
+
 class GraphMatch {
  public:
   explicit GraphMatch(const Indexed& frames)
       : builder_(frames), mine_(builder_, Side::mine), golden_(builder_, Side::golden) {}
 
   Pairing run() {
-    ChildAligner aligner(mine_.tree(), golden_.tree());
-    std::vector<std::pair<int32_t, int32_t>> waiting = pair_roots();
-    while (!waiting.empty()) {
-      const auto [a, b] = waiting.back();
-      waiting.pop_back();
-      join_items(a, b);
-      const auto children = aligner.align(mine_.tree().at(a).children, golden_.tree().at(b).children);
-      waiting.insert(waiting.end(), children.begin(), children.end());
-    }
+    align_graphs();
+    note_all_values();
+    for (const auto& [a, b] : ops_)
+      if (!is_block(a, b)) join_operators(a, b);
+    for (const auto& [a, b] : ops_)
+      if (is_block(a, b)) join_blocks(a, b);
     Pairing pairing = builder_.finish();
     pairing.repeats_batch = true;
     pairing.dequantises = true;
+    pairing.graphs_differ = graphs_differ_;
     return pairing;
   }
 
  private:
-  std::vector<std::pair<int32_t, int32_t>> pair_roots() const {
-    std::vector<std::pair<int32_t, int32_t>> pairs;
+  using OpPair = std::pair<int32_t, int32_t>;
+
+  void align_graphs() {
+    ChildAligner aligner(mine_.tree(), golden_.tree());
     const Ops mine = mine_.tree().roots(), golden = golden_.tree().roots();
-    for (size_t i = 0; i < std::min(mine.size(), golden.size()); ++i) pairs.emplace_back(mine[i], golden[i]);
-    return pairs;
+    std::vector<OpPair> waiting;
+    for (size_t i = 0; i < std::min(mine.size(), golden.size()); ++i)
+      waiting.emplace_back(mine[i], golden[i]);
+    graphs_differ_ = mine.size() != golden.size();
+    while (!waiting.empty()) {
+      const auto [a, b] = waiting.back();
+      waiting.pop_back();
+      ops_.emplace_back(a, b);
+      const TreeOp &of_mine = mine_.tree().at(a), &of_golden = golden_.tree().at(b);
+      const auto children = aligner.align(of_mine.children, of_golden.children);
+      graphs_differ_ |= children.size() != of_mine.children.size() ||
+                        children.size() != of_golden.children.size() ||
+                        of_mine.inputs.size() != of_golden.inputs.size();
+      waiting.insert(waiting.end(), children.begin(), children.end());
+    }
   }
 
-  void join_items(int32_t a, int32_t b) {
-    const Node *const mine = mine_.node_of(a), *const golden = golden_.node_of(b);
-    if (mine == nullptr || golden == nullptr) return;
-    std::map<std::string_view, size_t> by_tail;
+  bool is_block(int32_t a, int32_t b) const { return mine_.is_block(a) && golden_.is_block(b); }
+
+  void join(size_t mine, size_t golden) {
+    const bool same = mine_.items.item(mine).name == golden_.items.item(golden).name;
+    builder_.join(mine, golden, same ? Why::same_name : Why::same_role);
+  }
+
+  // A value of mine may be two of golden, where golden casts it in between.
+  void note_all_values() {
     for (const Direction direction : {Direction::input, Direction::output})
-      for (const size_t position : golden_.every(b, direction))
-        by_tail.emplace(tail_of(golden_.item(position).name), position);
-    for (const Direction direction : {Direction::input, Direction::output})
-      for (const size_t position : mine_.every(a, direction)) {
-        const auto other = by_tail.find(tail_of(mine_.item(position).name));
-        if (other == by_tail.end()) continue;
-        const bool same = mine_.item(position).name == golden_.item(other->second).name;
-        builder_.join(position, other->second, same ? Why::same_name : Why::same_role);
+      for (const auto& [a, b] : ops_) {
+        if (is_block(a, b)) continue;
+        const bool is_input = direction == Direction::input;
+        const int32_t of_mine = is_input ? a : mine_.with_real_output(a);
+        const int32_t of_golden = is_input ? b : golden_.with_real_output(b);
+        const TreeOp& op = mine_.tree().at(of_mine);
+        const size_t count = is_input ? op.inputs.size() : op.outputs.size();
+        for (int index = 0; index < static_cast<int>(count); ++index) {
+          const int32_t mine = mine_.values.of(of_mine, {direction, index});
+          const int32_t golden = golden_.values.of(of_golden, {direction, index});
+          if (golden != OpValues::kUnknown) same_values_.emplace(mine, golden);
+        }
       }
   }
 
+  // Tensors of the same number in two operators of one kind.
+  void join_operators(int32_t a, int32_t b) {
+    const int32_t result_a = mine_.with_real_output(a), result_b = golden_.with_real_output(b);
+    for (const auto& [direction, of_mine, of_golden] :
+         {std::tuple(Direction::input, a, b), std::tuple(Direction::output, result_a, result_b)}) {
+      const TreeOp &mine = mine_.tree().at(of_mine), &golden = golden_.tree().at(of_golden);
+      const bool same_kind = mine.type == golden.type;
+      std::map<std::string_view, size_t> by_tail;
+      for (const size_t position : golden_.items.every(of_golden, direction))
+        by_tail.emplace(tail_of(golden_.items.item(position).name), position);
+      for (const size_t position : mine_.items.every(of_mine, direction)) {
+        // Behind the activation and the weight a quantised operator has factors where a plain one has a bias.
+        if (!same_kind && direction == Direction::input && mine_.items.item(position).port.index > 1)
+          continue;
+        const auto other = by_tail.find(tail_of(mine_.items.item(position).name));
+        if (other != by_tail.end()) join(position, other->second);
+      }
+    }
+  }
+
+  // A block of another graph takes other weights, and so counts its tensors in another way: there the values
+  // inside tell. Where nothing is known of a value, as many tensors mean the same ones.
+  void join_blocks(int32_t a, int32_t b) {
+    for (const Direction direction : {Direction::input, Direction::output}) {
+      const bool is_input = direction == Direction::input;
+      const TreeOp &mine = mine_.tree().at(a), &golden = golden_.tree().at(b);
+      const bool same_count = is_input ? mine.inputs.size() == golden.inputs.size()
+                                       : mine.outputs.size() == golden.outputs.size();
+      for (const size_t position : mine_.items.every(a, direction)) {
+        const Item& item = mine_.items.item(position);
+        const int32_t value = mine_.values.of(a, item.port);
+        const auto known = same_values_.lower_bound({value, INT32_MIN});
+        const bool is_known = known != same_values_.end() && known->first == value;
+        for (const size_t other : golden_.items.every(b, direction)) {
+          const Item& candidate = golden_.items.item(other);
+          const bool same_moment = moment_of(item.name) == moment_of(candidate.name);
+          const bool fits = is_known ? same_values_.contains({value, golden_.values.of(b, candidate.port)})
+                                     : same_count && candidate.port.index == item.port.index;
+          if (!same_moment || !fits) continue;
+          join(position, other);
+          break;
+        }
+      }
+    }
+  }
+
   PairingBuilder builder_;
-  const OpItems mine_, golden_;
+  const GraphSide mine_, golden_;
+  std::vector<OpPair> ops_;
+  std::set<std::pair<int32_t, int32_t>> same_values_;  // of mine, of golden
+  bool graphs_differ_ = false;
 };
 
 Result<Pairing> match_atb_atb(const Indexed& frames, const MatchOptions&) {

@@ -3,6 +3,7 @@
 #include "assay/match/model_roles.h"
 #include "assay/match/op_items.h"
 #include "assay/match/op_sections.h"
+#include "assay/model/op_values.h"
 
 #include <algorithm>
 #include <set>
@@ -37,21 +38,96 @@ class RoleMatch {
         atb_(builder_, atb_side_),
         torch_(builder_, torch_side_),
         atb_roles_(roles_of_atb(builder_.frames(atb_side_)[0])),
-        torch_roles_(roles_of_torch(torch_.tree())) {}
+        torch_roles_(roles_of_torch(torch_.tree())),
+        values_(atb_.tree()),
+        known_(values_.size()) {}
 
   Pairing run() {
     note_layers();
     for (const auto& [place, sources] : torch_roles_) pair_role(place, sources.front());
     pair_joined(Role::query_key_value, {Role::query, Role::key, Role::value});
     pair_joined(Role::gate_up, {Role::gate, Role::up});
+    pair_token_ids();
     if (options_.op_mapping) pair_by_types(*options_.op_mapping);
+    pair_same_values();
     Pairing pairing = builder_.finish();
     attach_parts(pairing);
+    pairing.dequantises = true;
     pairing.warnings = std::move(warnings_);
     return pairing;
   }
 
  private:
+  // What in torch has the same numbers: one tensor, or several behind each other.
+  using Partners = std::vector<size_t>;
+
+  struct KnownValue {
+    Partners partners;
+    const TensorMeta* meta = nullptr;  // of the tensor that told; null where it was not dumped
+  };
+
+  // The first that is said of a value counts: it comes from its most direct source.
+  void note_value(int32_t op, const Port& port, const Partners& partners) {
+    const int32_t value = values_.of(op, port);
+    if (value == OpValues::kUnknown) return;
+    KnownValue& known = known_[static_cast<size_t>(value)];
+    if (!known.partners.empty()) return;
+    known.partners = partners;
+    if (const auto position = atb_.find(op, port.direction, port.index))
+      known.meta = atb_.item(*position).meta;
+  }
+
+  // The inputs of an operator are the outputs of others: a tensor has the partners of its value.
+  void pair_same_values() {
+    const OpTree& tree = atb_.tree();
+    for (size_t i = 0; i < tree.ops.size(); ++i) {
+      const auto op = static_cast<int32_t>(i);
+      if (keeps_numbers(tree.at(op)))
+        if (const int32_t given = values_.of(op, {Direction::input, 0}); given != OpValues::kUnknown)
+          note_value(op, {Direction::output, 0}, known_[static_cast<size_t>(given)].partners);
+      for (const Direction direction : {Direction::input, Direction::output})
+        for (const size_t position : atb_.all(op, direction)) {
+          const Item& item = atb_.item(position);
+          const int32_t value = values_.of(op, item.port);
+          if (value == OpValues::kUnknown || builder_.is_joined(atb_side_, position)) continue;
+          const KnownValue& known = known_[static_cast<size_t>(value)];
+          // A graph is drawn once, when there are no keys and values of earlier tokens yet.
+          const bool has_grown =
+              item.meta != nullptr && known.meta != nullptr && item.meta->shape != known.meta->shape;
+          if (!has_grown) join_all(position, known.partners);
+        }
+    }
+  }
+
+  // A cast or a quantisation changes the type of a tensor and not, beyond rounding, what is in it.
+  static bool keeps_numbers(const TreeOp& op) {
+    constexpr int kCast = 1, kQuantise = 6, kQuantisePerChannel = 17;
+    return op.elewise_type == kCast || op.elewise_type == kQuantise || op.elewise_type == kQuantisePerChannel;
+  }
+
+  void join_all(size_t atb, const Partners& partners) {
+    if (partners.size() > 1 && atb_side_ != Side::mine) return;
+    for (const size_t torch : partners) join(atb, torch, Why::same_role);
+    if (partners.size() > 1) parts_.emplace(atb, partners);
+  }
+
+  // What the embedding is given beside its table.
+  void pair_token_ids() {
+    const auto module = torch_roles_.find({-1, Role::embedding});
+    const auto block = atb_roles_.find({-1, Role::embedding});
+    if (module == torch_roles_.end() || block == atb_roles_.end()) return;
+    const auto ids = torch_.find(module->second.front().op, Direction::input, 0);
+    if (!ids) return;
+    for (const PortOfOp& source : block->second)
+      for (const size_t position : atb_.all(source.op, Direction::input)) {
+        const TensorMeta* const meta = atb_.item(position).meta;
+        if (meta == nullptr || (meta->dtype != DType::i64 && meta->dtype != DType::i32)) continue;
+        note_value(source.op, atb_.item(position).port, {*ids});
+        join(position, *ids, Why::same_role);
+        break;
+      }
+  }
+
   void join(size_t atb, size_t torch, Why why) {
     const auto [m, g] = atb_side_ == Side::mine ? std::pair(atb, torch) : std::pair(torch, atb);
     if (joined_.emplace(m, g).second) builder_.join(m, g, why);
@@ -84,6 +160,7 @@ class RoleMatch {
       const bool is_linear = is_of_type(source_op(source.op), "linear");
       // One projection for gate and up at once, which is paired as such.
       if (place.role == Role::up && torch_is_gated && is_linear && is_fused(place.layer, source.op)) continue;
+      if (output) note_value(source.op, source.port, {*output});
       if (const auto result = atb_.find(source.op, source.port.direction, source.port.index);
           output && result)
         join(*result, *output, place.role == Role::logits ? Why::last_output : Why::same_role);
@@ -100,18 +177,20 @@ class RoleMatch {
     return fused != atb_roles_.end() && fused->second.front().op == op;
   }
 
-  // The linear op in front of one that adds its bias.
+  // The linear op in front of those that complete it.
   int32_t source_op(int32_t op) const {
-    if (!is_of_type(op, "elewise")) return op;
     const auto& siblings = atb_.tree().at(atb_.tree().at(op).parent).children;
-    const auto place = std::find(siblings.begin(), siblings.end(), op);
-    return place == siblings.begin() || !is_of_type(*(place - 1), "linear") ? op : *(place - 1);
+    auto place = std::find(siblings.begin(), siblings.end(), op);
+    while (place != siblings.begin() && (is_of_type(*place, "elewise") || is_of_type(*place, "allreduce")))
+      --place;
+    return is_of_type(*place, "linear") ? *place : op;
   }
 
   void pair_input(int32_t atb_op, const PortOfOp& module) {
     if (module.port.direction != Direction::output) return;
     const auto given = atb_.find(source_op(atb_op), Direction::input, 0);
     const auto taken = torch_.find(module.op, Direction::input, 0);
+    if (taken) note_value(source_op(atb_op), {Direction::input, 0}, {*taken});
     if (given && taken) join(*given, *taken, Why::same_role);
   }
 
@@ -130,21 +209,25 @@ class RoleMatch {
         positions.push_back(*position);
         if (part == parts[0]) pair_input(sources.front().op, source);
       }
+      if (positions.size() != parts.size()) continue;
+      note_value(sources.front().op, {Direction::output, 0}, positions);
       const auto result = atb_.find(sources.front().op, Direction::output, 0);
-      if (!result || positions.size() != parts.size()) continue;
-      for (const size_t position : positions) join(*result, position, Why::same_role);
-      parts_.emplace(*result, std::move(positions));
+      if (result) join_all(*result, positions);
     }
   }
 
   // The pairs of a tensor with its parts become one pair.
   void attach_parts(Pairing& pairing) {
-    std::map<std::pair<int32_t, int32_t>, const std::vector<ItemId>*> by_item;
+    std::map<std::pair<int32_t, int32_t>, const GoldenParts*> by_item;
     for (const auto& [mine, golden] : parts_) {
-      std::vector<ItemId>& ids = pairing.parts.emplace_back();
-      for (const size_t position : golden) ids.push_back(builder_.items(Side::golden)[position]);
+      GoldenParts& parts = pairing.parts.emplace_back();
+      for (const size_t position : golden) {
+        parts.items.push_back(builder_.items(Side::golden)[position]);
+        parts.name += parts.name.empty() ? "" : " + ";
+        parts.name += builder_.name(Side::golden, position);
+      }
       const ItemId& id = builder_.items(Side::mine)[mine];
-      by_item.emplace(std::pair(id.node, id.item), &ids);
+      by_item.emplace(std::pair(id.node, id.item), &parts);
     }
     for (PairedNode& node : pairing.nodes) {
       for (Pair& pair : node.pairs) {
@@ -153,7 +236,7 @@ class RoleMatch {
         if (found != by_item.end()) pair.golden_parts = found->second;
       }
       std::erase_if(node.pairs, [](const Pair& pair) {
-        return pair.golden_parts != nullptr && !(*pair.golden == pair.golden_parts->front());
+        return pair.golden_parts != nullptr && !(*pair.golden == pair.golden_parts->items.front());
       });
     }
   }
@@ -195,7 +278,9 @@ class RoleMatch {
   const Side atb_side_, torch_side_;
   const OpItems atb_, torch_;
   const Roles atb_roles_, torch_roles_;
-  std::map<size_t, std::vector<size_t>> parts_;  // by item of mine
+  const OpValues values_;
+  std::vector<KnownValue> known_;     // by value
+  std::map<size_t, Partners> parts_;  // by item of mine
   std::set<std::pair<size_t, size_t>> joined_;
   std::vector<std::string> warnings_;
 };

@@ -168,6 +168,9 @@ namespace {
 
 // ----- ATB: types and their order tell
 
+// Of an element-wise operation.
+constexpr int kAdd = 8, kDequantise = 18;
+
 class AtbLayer {
  public:
   AtbLayer(const Frame& frame, int32_t op, int32_t layer, Roles& roles)
@@ -190,7 +193,7 @@ class AtbLayer {
 
  private:
   struct Linear {
-    int32_t op, result;  // result: the op that adds the bias, where that is another one
+    int32_t op, result;  // result: the op that gives what the module gives, where that is another one
   };
 
   bool has_block(const std::vector<int32_t>& ops, std::string_view word) const {
@@ -238,7 +241,7 @@ class AtbLayer {
       saw_core_ = true;
       give(Role::context, op);
     } else if (has(type, "linear")) {
-      const Linear linear{op, with_bias(op)};
+      const Linear linear{op, finished(op)};
       if (in_mlp(op))
         mlp_.push_back(linear);
       else if (is_inside(op, "qkv") || (in_attention(op) && !saw_core_))
@@ -288,25 +291,37 @@ class AtbLayer {
     return all[static_cast<size_t>(place)];
   }
 
-  // The op that adds the bias behind a linear op that has none. An addition may as well be that of the
-  // residual: the bias is a vector; where the operands were not dumped, a residual ends its block and a bias
-  // does not.
-  int32_t with_bias(int32_t op) const {
-    constexpr int kAdd = 8;
+  // The op behind a linear one that completes it: makes its sums real again, adds the bias, adds up the
+  // ranks.
+  int32_t finished(int32_t linear) const {
+    int32_t result = linear;
+    for (;;) {
+      const std::optional<int32_t> next = sibling(result, 1);
+      if (!next || !tree_.is_leaf(*next)) return result;
+      const bool adds_ranks = has(to_lower(tree_.at(*next).type), "allreduce");
+      const bool completes =
+          adds_ranks || tree_.at(*next).elewise_type == kDequantise || adds_bias(linear, *next);
+      if (!completes) return result;
+      result = *next;
+    }
+  }
+
+  // An addition behind a linear op without a bias may as well be that of the residual: the bias is a vector;
+  // where the operands were not dumped, a residual ends its block and a bias does not.
+  bool adds_bias(int32_t op, int32_t next) const {
     const TreeOp& linear = tree_.at(op);
-    const std::optional<int32_t> next = sibling(op, 1);
-    if (linear.has_bias.value_or(true) || !next || tree_.at(*next).elewise_type != kAdd) return op;
-    if (tree_.at(*next).node >= 0) {
-      const Node& node = frame_.nodes[static_cast<size_t>(tree_.at(*next).node)];
+    if (linear.has_bias.value_or(true) || tree_.at(next).elewise_type != kAdd) return false;
+    if (tree_.at(next).node >= 0) {
+      const Node& node = frame_.nodes[static_cast<size_t>(tree_.at(next).node)];
       for (const Item& item : node.items)
         if (item.port.direction == Direction::input && item.port.index == 1 && item.meta != nullptr) {
           const Shape& shape = item.meta->shape;
-          return !shape.dims.empty() && shape.count() == shape.dims.back() ? *next : op;
+          return !shape.dims.empty() && shape.count() == shape.dims.back();
         }
     }
-    const bool is_last = !sibling(*next, 1);
+    const bool is_last = !sibling(next, 1);
     const bool is_linear_block = has(to_lower(tree_.at(linear.parent).type), "linear");
-    return linear.parent != top_ && (!is_last || is_linear_block) ? *next : op;
+    return linear.parent != top_ && (!is_last || is_linear_block);
   }
 
   void name_linears() {
@@ -337,6 +352,13 @@ class AtbLayer {
   bool has_attention_block_ = false, has_mlp_block_ = false, saw_core_ = false, query_norm_seen_ = false;
 };
 
+// The block, and the projection in it: of several ranks each has its share before they are gathered.
+void add_logits(const OpTree& tree, int32_t block, Roles& roles) {
+  add(roles, {-1, Role::logits}, block);
+  for (const int32_t op : tree.leaves(block))
+    if (has(to_lower(tree.at(op).type), "linear")) add(roles, {-1, Role::logits}, op);
+}
+
 }  // namespace
 
 Roles roles_of_atb(const Frame& frame) {
@@ -354,7 +376,7 @@ Roles roles_of_atb(const Frame& frame) {
       else if (has(type, "norm") && op > last_layer)
         add(roles, {-1, Role::final_norm}, op);
       else if (has(type, "lmhead") || has(type, "lm_head"))
-        add(roles, {-1, Role::logits}, op);
+        add_logits(tree, op, roles);
     }
   return roles;
 }

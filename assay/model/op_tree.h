@@ -17,6 +17,7 @@ struct TreeOp {
   std::optional<bool> has_bias;     // of a linear operation
   std::optional<int> elewise_type;  // of an element-wise one
   std::vector<int32_t> children = {};
+  std::vector<std::string_view> inputs = {}, outputs = {};  // its tensors, as the graph names them
 };
 
 // Depth first: an op stands before its children. Several roots where the dump holds several models.

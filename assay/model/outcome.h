@@ -63,6 +63,10 @@ struct SideFacts {
   std::string_view op_type = {};       // of its operator, where the dump says
   const Item* item = nullptr;          // null in a row that outlives its frame
   std::optional<Stats> measured = {};  // of all its elements, where the request asks for them
+  // What a row of statistics was compared by, where the dump does not state it: computed from data, or joined
+  // from parts.
+  std::shared_ptr<const Stated> computed = {};
+  const Stated* stated() const { return computed ? computed.get() : item ? item->stated : nullptr; }
 };
 
 // What two tensors of logits choose. The last row is the one that gives the next token.
@@ -79,6 +83,7 @@ struct Comparison {
   Pair pair;
   Status status = Status::compared;
   Basis basis = Basis::nothing;
+  bool is_excused = false;  // not compared, and nothing is wrong with that
   SideFacts mine, golden;
   std::vector<Value> metrics;  // one per column of the plan (Head::metric_columns); empty without a basis
   Verdict verdict;
@@ -129,6 +134,7 @@ struct Head {
   Content content = Content::data;
   bool has_stacks = false;
   bool cross_framework = false;
+  bool graphs_differ = false;                              // operators of one side only are to be expected
   int64_t pairs = 0, pairs_of_mine = 0, mapped_pairs = 0;  // all; with an item of mine; by a data mapping
 };
 

@@ -48,13 +48,18 @@ enum class Why : uint8_t {
 };
 std::string_view text(Why why);  // "same name"
 
+// Items of golden that stand behind each other in one of mine, along the last dimension: query, key and value
+// in one projection.
+struct GoldenParts {
+  std::vector<ItemId> items;
+  std::string name;  // of all of them: "q_proj/output.pth + k_proj/output.pth"
+};
+
 struct Pair {
   std::optional<ItemId> mine, golden;  // one may be empty: unmatched
   Why why = Why::nothing_fits;
-  // Items of golden that stand behind each other in the one of mine, along the last dimension (query, key and
-  // value in one projection); `golden` is the first of them. Null: the usual one against one. Lives in the
-  // pairing.
-  const std::vector<ItemId>* golden_parts = nullptr;
+  // `golden` is the first of them. Null: the usual one against one. Lives in the pairing.
+  const GoldenParts* golden_parts = nullptr;
   int64_t number = -1;  // where a report numbers its pairs
 };
 
@@ -68,8 +73,9 @@ struct PairedNode {
 
 struct Pairing {
   std::vector<PairedNode> nodes;
-  std::deque<std::vector<ItemId>> parts;
+  std::deque<GoldenParts> parts;
   std::vector<std::string> warnings;  // what a matcher could not make sense of
+  bool graphs_differ = false;         // operators of one side only are to be expected
   bool dequantises = false;           // int8 against a real type is made real by its scale and offset
   bool flattens = false;              // as many elements are enough, whatever the shapes
   bool repeats_batch = false;         // a side whose first dimension is a part of the other's is repeated

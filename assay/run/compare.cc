@@ -46,6 +46,7 @@ void describe_section(const Matched& matched, Head& head) {
       for (const Frame& golden : matched.frames.golden)
         head.cross_framework |= frame.framework != golden.framework;
     }
+  head.graphs_differ = matched.pairing.graphs_differ;
   head.pairs = head.pairs_of_mine = head.mapped_pairs = 0;
   for (const PairedNode& node : matched.pairing.nodes)
     for (const Pair& pair : node.pairs) {

@@ -4,8 +4,11 @@
 #include "assay/metric/arg_max.h"
 #include "assay/metric/numpy_stats.h"
 #include "assay/run/align.h"
+#include "assay/run/dequantise.h"
 #include "assay/run/gather_parallel.h"
+#include "assay/run/stated_parts.h"
 #include "assay/support/log.h"
+#include "assay/tensor/dequantized.h"
 
 #include <tbb/enumerable_thread_specific.h>
 #include <tbb/parallel_pipeline.h>
@@ -42,8 +45,11 @@ class Measurer {
         progress_(progress),
         side_statistics_(side_statistics) {
     for (const Side side : {Side::mine, Side::golden})
-      for (const Frame& frame : matched.frames.frames(side))
+      for (const Frame& frame : matched.frames.frames(side)) {
         dumped_with_data_ |= frame.content == Content::data;
+        auto& sources = side == Side::mine ? quantised_mine_ : quantised_golden_;
+        if (matched.pairing.dequantises) sources.emplace_back(frame, static_cast<int32_t>(sources.size()));
+      }
   }
 
   NodeResult measure_node(const PairedNode& node, PairScratch& scratch) {
@@ -68,6 +74,7 @@ class Measurer {
     row.pair = pair;
     const OperandPtr mine = take(Side::mine, pair.mine, row.mine, row);
     const OperandPtr golden = take(Side::golden, pair.golden, row.golden, row);
+    if (pair.golden_parts != nullptr) row.golden.name = pair.golden_parts->name;
     if (!pair.mine || !pair.golden) {  // what cannot be read is trouble whether it has a partner or not
       if (row.status != Status::unreadable) row.status = pair.mine ? Status::only_mine : Status::only_golden;
       return row;
@@ -80,29 +87,59 @@ class Measurer {
   }
 
   // What the dump says of a tensor, or else what its data say.
-  static const Stated* stated_or_measured(const SideFacts& side, const OperandPtr& data, Stated& measured) {
-    if (side.item->stated != nullptr || data == nullptr) return side.item->stated;
+  static void find_statistics(SideFacts& side, const OperandPtr& data) {
+    if (side.item->stated != nullptr || data == nullptr) return;
     const auto sums = gather_one(*data);
-    if (!sums) return nullptr;
+    if (!sums) return;
     const Stats stats = numpy_statistics(*sums, data->meta.dtype);
     const auto number = [](const Value& value) -> Scalar {
       if (const auto* real = std::get_if<double>(&value)) return *real;
       if (const auto* whole = std::get_if<int64_t>(&value)) return *whole;
       return {};
     };
+    Stated measured;
     measured.max = number(stats.max);
     measured.min = number(stats.min);
     measured.mean = number(stats.mean);
     measured.norm = number(stats.norm);
-    return &measured;
+    side.computed = std::make_shared<const Stated>(measured);
+  }
+
+  // Of all parts of golden together; the shape is theirs side by side.
+  bool join_statistics(const GoldenParts& whole, SideFacts& golden) {
+    std::vector<SideFacts> sides(whole.items.size());
+    std::vector<StatedPart> parts;
+    int64_t width = 0, last = 0;
+    for (size_t i = 0; i < sides.size(); ++i) {
+      sides[i].item = &matched_.item(Side::golden, whole.items[i]);
+      OperandPtr data;
+      if (sides[i].item->data)
+        if (auto loaded = loader_.load(Side::golden, whole.items[i])) data = loaded->data;
+      find_statistics(sides[i], data);
+      const TensorMeta* const meta = data ? &data->meta : sides[i].item->meta;
+      if (meta == nullptr) return false;
+      parts.push_back({sides[i].stated(), meta->shape.count()});
+      last = meta->shape.dims.empty() ? 1 : meta->shape.dims.back();
+      width += last;
+      if (i + 1 < sides.size() || last == 0) continue;
+      golden.meta = TensorMeta{meta->dtype, Shape{{meta->shape.count() / last, width}}};
+    }
+    const auto joined = join_stated(parts);
+    if (joined) golden.computed = std::make_shared<const Stated>(*joined);
+    return joined.has_value();
   }
 
   // Where one side has no data, what both dumps say of the tensor is compared instead.
   void compare_stated(const OperandPtr& mine_data, const OperandPtr& golden_data, Comparison& row) {
-    Stated mine_measured, golden_measured;
-    const Stated* const mine = stated_or_measured(row.mine, mine_data, mine_measured);
-    const Stated* const golden = stated_or_measured(row.golden, golden_data, golden_measured);
+    find_statistics(row.mine, mine_data);
+    find_statistics(row.golden, golden_data);
+    if (row.pair.golden_parts != nullptr && !join_statistics(*row.pair.golden_parts, row.golden)) return;
+    const Stated *const mine = row.mine.stated(), *const golden = row.golden.stated();
     if (mine == nullptr || golden == nullptr) return;
+    if (row.mine.meta && row.golden.meta && side_to_dequantise(*row.mine.meta, *row.golden.meta)) {
+      refuse_int8(row, "statistics cannot be made real");
+      return;
+    }
     const bool is_tensor = row.mine.meta && row.golden.meta && row.golden.meta->shape.count() > 0;
     const auto says_nothing = [](const Stated& s) {
       return s.max.is_absent() && s.min.is_absent() && s.norm.is_absent() && s.checksum.empty();
@@ -118,9 +155,68 @@ class Measurer {
       row.note += "; compared by statistics";
     else
       row.note.clear();
-    row.status = row.mine.meta && row.golden.meta && row.mine.meta->shape != row.golden.meta->shape
-                     ? Status::shape_mismatch
-                     : Status::compared;
+    row.status =
+        row.mine.meta && row.golden.meta && !may_be_same(row.mine.meta->shape, row.golden.meta->shape)
+            ? Status::shape_mismatch
+            : Status::compared;
+  }
+
+  // Whether tensors of these shapes can have the same statistics. Inference engines drop and merge
+  // dimensions.
+  bool may_be_same(const Shape& mine, const Shape& golden) const {
+    if (mine == golden) return true;
+    const bool lenient = matched_.pairing.dequantises;
+    return lenient && mine.count() == golden.count();
+  }
+
+  // ----- int8 against a real type
+
+  std::optional<Side> side_to_dequantise(const TensorMeta& mine, const TensorMeta& golden) const {
+    if (!matched_.pairing.dequantises) return std::nullopt;
+    if (mine.dtype == DType::i8 && is_real(golden.dtype)) return Side::mine;
+    if (golden.dtype == DType::i8 && is_real(mine.dtype)) return Side::golden;
+    return std::nullopt;
+  }
+
+  static void refuse_int8(Comparison& row, std::string_view why) {
+    row.status = Status::no_data;
+    row.is_excused = true;
+    const DType mine = row.mine.meta->dtype, golden = row.golden.meta->dtype;
+    row.note = fmt::format("int8 against {}: {}", name(mine == DType::i8 ? golden : mine), why);
+  }
+
+  // Every rank has factors of its own.
+  Result<Spread> dequantise(Side side, const ItemId& id, const Spread& quantised) {
+    const auto& sources = side == Side::mine ? quantised_mine_ : quantised_golden_;
+    const auto factors = sources[static_cast<size_t>(id.frame)].find(id);
+    if (!factors)
+      return fail(ErrorKind::not_found, "the dump holds no scale and offset of {}",
+                  matched_.item(side, id).name);
+    const auto load = [&](const std::optional<ItemId>& factor) -> Result<OperandPtr> {
+      if (!factor) return OperandPtr();
+      ASSAY_TRY(Loaded loaded, loader_.load(side, *factor));
+      return loaded.data;
+    };
+    ASSAY_TRY(const OperandPtr scale, load(factors->scale));
+    ASSAY_TRY(const OperandPtr offset, load(factors->offset));
+    Spread real{nullptr, quantised.ranks, {}};
+    ASSAY_TRY(real.own, dequantized(quantised.own, scale, offset));
+    real.shards = [this, side, id, factors]() -> Result<std::vector<OperandPtr>> {
+      ASSAY_TRY(std::vector<OperandPtr> shards, loader_.load_shards(side, id));
+      ASSAY_TRY(const std::vector<OperandPtr> scales, loader_.load_shards(side, factors->scale));
+      std::vector<OperandPtr> offsets;
+      if (factors->offset) {
+        ASSAY_TRY(offsets, loader_.load_shards(side, *factors->offset));
+      }
+      if (scales.size() != shards.size() || (factors->offset && offsets.size() != shards.size()))
+        return fail(ErrorKind::not_found, "not every rank holds the scale and offset of {}",
+                    matched_.item(side, id).name);
+      for (size_t i = 0; i < shards.size(); ++i) {
+        ASSAY_TRY(shards[i], dequantized(shards[i], scales[i], offsets.empty() ? nullptr : offsets[i]));
+      }
+      return shards;
+    };
+    return real;
   }
 
   // Opens one side and notes what it is. A failure sets the status of the row; the first reason stays.
@@ -187,14 +283,12 @@ class Measurer {
     return join_parts(std::move(parts), ranks);
   }
 
-  Result<std::optional<Aligned>> align_pair(const OperandPtr& mine, const OperandPtr& golden,
+  Result<std::optional<Aligned>> align_pair(const Spread& of_mine, const Spread& of_golden,
                                             const Pair& pair) {
     const AlignRules rules{matched_.pairing.flattens, matched_.pairing.repeats_batch};
-    const Spread of_mine = spread(Side::mine, *pair.mine, mine);
-    if (pair.golden_parts == nullptr)
-      return align(of_mine, spread(Side::golden, *pair.golden, golden), rules);
+    if (pair.golden_parts == nullptr) return align(of_mine, of_golden, rules);
     for (const int64_t ranks : {static_cast<int64_t>(of_mine.ranks), int64_t{1}}) {
-      ASSAY_TRY(const auto whole, load_parts(*pair.golden_parts, ranks));
+      ASSAY_TRY(const auto whole, load_parts(pair.golden_parts->items, ranks));
       if (!whole) continue;
       ASSAY_TRY(auto done, align(of_mine, Spread{*whole, 1, {}}, rules));
       if (done || ranks == 1) return done;
@@ -204,7 +298,17 @@ class Measurer {
 
   void align_and_gather(const OperandPtr& mine, const OperandPtr& golden, PairScratch& scratch,
                         Comparison& row) {
-    auto aligned = align_pair(mine, golden, row.pair);
+    Spread of_mine = spread(Side::mine, *row.pair.mine, mine);
+    Spread of_golden = spread(Side::golden, *row.pair.golden, golden);
+    if (const auto side = side_to_dequantise(mine->meta, golden->meta)) {
+      Spread& quantised = *side == Side::mine ? of_mine : of_golden;
+      auto real = dequantise(*side, *side == Side::mine ? *row.pair.mine : *row.pair.golden, quantised);
+      if (!real) return refuse_int8(row, real.error().message);
+      quantised = std::move(*real);
+      add_note(row, fmt::format("int8 of {} made real by its scale and offset",
+                                *side == Side::mine ? "mine" : "golden"));
+    }
+    auto aligned = align_pair(of_mine, of_golden, row.pair);
     if (!aligned) {
       row.status = Status::unreadable;
       row.note = aligned.error().message;
@@ -215,8 +319,9 @@ class Measurer {
       add_note(row, fmt::format("shape {} against {}", mine->meta.shape.text(), golden->meta.shape.text()));
       return;
     }
+    if (row.pair.golden_parts != nullptr) row.golden.meta = (*aligned)->golden->meta;
     if (row.pair.golden_parts != nullptr)
-      add_note(row, fmt::format("{} tensors of golden joined", row.pair.golden_parts->size()));
+      add_note(row, fmt::format("{} tensors of golden joined", row.pair.golden_parts->items.size()));
     if (!(*aligned)->note.empty()) add_note(row, (*aligned)->note);
     gather(*(*aligned)->mine, *(*aligned)->golden, scratch, row);
   }
@@ -253,6 +358,7 @@ class Measurer {
   Progress& progress_;
   const SideStatistics side_statistics_;
   bool dumped_with_data_ = false;
+  std::vector<QuantSources> quantised_mine_, quantised_golden_;  // by frame, where they are asked for
 };
 
 }  // namespace

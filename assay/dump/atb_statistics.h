@@ -1,0 +1,23 @@
+// statistic.csv in a round of an ATB dump, as msprobe writes it: a row for each tensor, beside the files or
+// instead of them. docs/formats/atb.md
+#pragma once
+
+#include "assay/dump/op_folders.h"
+
+namespace assay {
+
+inline constexpr std::string_view kAtbStatistics = "statistic.csv";
+
+bool is_atb_statistics(const fs::path& file);  // by its titles: kernel dumps have files of the same name
+
+struct StatedTensor {
+  std::string op;  // path of its operator, "1_Prefill_layer/0_LinearOperation"
+  OpFile file;     // named as the file would be; statistics only where the row has numbers
+};
+
+// In the order of the rows; of two rows for one tensor the last counts. Rows that make no sense are left out
+// with a warning.
+Result<std::vector<StatedTensor>> read_atb_statistics(const fs::path& file,
+                                                      std::vector<std::string>& warnings);
+
+}  // namespace assay

@@ -1,0 +1,106 @@
+#include "assay/match/inference.h"
+#include "assay/match/op_test_tools.h"
+
+#include <gmock/gmock.h>
+
+namespace assay {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+const Texts kInOut = {"before/intensor0.bin", "after/outtensor0.bin"};
+
+Frame graph(int start, const Texts& types) {
+  std::vector<TestOp> ops;
+  for (const std::string& type : types) {
+    TestOp op{.path = fmt::format("{}_{}", start++, type), .files = kInOut};
+    op.inputs = {fmt::format("in{}", start)};
+    op.outputs = {fmt::format("out{}", start)};
+    ops.push_back(op);
+  }
+  return make_op_frame("atb", ops);
+}
+
+TEST(AtbAtb, PairsRenumberedOperators) {
+  const Matched matched =
+      match_frames(atb_atb_matcher, graph(0, {"Linear", "Norm"}), graph(5, {"Linear", "Norm"}), {});
+  EXPECT_THAT(pairs_of(matched), ElementsAre("0_Linear/before/intensor0.bin|5_Linear/before/intensor0.bin",
+                                             "0_Linear/after/outtensor0.bin|5_Linear/after/outtensor0.bin",
+                                             "1_Norm/before/intensor0.bin|6_Norm/before/intensor0.bin",
+                                             "1_Norm/after/outtensor0.bin|6_Norm/after/outtensor0.bin"));
+  EXPECT_FALSE(matched.pairing.graphs_differ);
+  EXPECT_TRUE(matched.pairing.repeats_batch);
+}
+
+TEST(AtbAtb, StepsOverInsertedOperators) {
+  const Matched matched = match_frames(atb_atb_matcher, graph(0, {"Linear", "Elewise", "Norm", "Linear"}),
+                                       graph(0, {"Linear", "Norm", "Linear"}), {});
+  const Texts pairs = pairs_of(matched);
+  EXPECT_THAT(pairs, Contains("1_Elewise/after/outtensor0.bin|-"));
+  EXPECT_THAT(pairs, Contains("2_Norm/after/outtensor0.bin|1_Norm/after/outtensor0.bin"));
+  EXPECT_THAT(pairs, Contains("3_Linear/after/outtensor0.bin|2_Linear/after/outtensor0.bin"));
+  EXPECT_TRUE(matched.pairing.graphs_differ);
+}
+
+TEST(AtbAtb, TakesAQuantisedLinearForALinear) {
+  const Matched matched = match_frames(atb_atb_matcher, graph(0, {"LinearQuantOperation", "Norm"}),
+                                       graph(0, {"LinearOperation", "Norm"}), {});
+  EXPECT_THAT(pairs_of(matched),
+              Contains("0_LinearQuantOperation/after/outtensor0.bin|0_LinearOperation/after/outtensor0.bin"));
+  EXPECT_TRUE(matched.pairing.dequantises);
+}
+
+// Sums of products of int8 are not what the plain operator gives; what scales them is.
+TEST(AtbAtb, TakesTheDequantisedSums) {
+  Frame mine = make_op_frame("atb", {{.path = "0_LinearQuantOperation",
+                                      .files = kInOut,
+                                      .inputs = {"x"},
+                                      .outputs = {"sums"},
+                                      .dtype = DType::i32},
+                                     {.path = "1_ElewiseOperation",
+                                      .files = kInOut,
+                                      .inputs = {"sums"},
+                                      .outputs = {"y"},
+                                      .elewise_type = 18}});
+  const Texts pairs =
+      pairs_of(match_frames(atb_atb_matcher, std::move(mine), graph(0, {"LinearOperation"}), {}));
+  EXPECT_THAT(pairs, Contains("0_LinearQuantOperation/after/outtensor0.bin|-"));
+  EXPECT_THAT(pairs,
+              Contains("1_ElewiseOperation/after/outtensor0.bin|0_LinearOperation/after/outtensor0.bin"));
+}
+
+// A block that takes more weights counts its inputs in another way.
+TEST(AtbAtb, PairsInputsOfABlockByTheirValue) {
+  Frame mine = make_op_frame(
+      "atb", {{.path = "0_Block",
+               .files = {"before/intensor0.bin", "before/intensor1.bin", "before/intensor2.bin"},
+               .inputs = {"x", "scale", "mask"},
+               .outputs = {"y"}},
+              {.path = "0_Block/0_Quant", .inputs = {"x", "scale"}, .outputs = {"small"}},
+              {.path = "0_Block/1_Core",
+               .files = {"after/outtensor0.bin"},
+               .inputs = {"small", "mask"},
+               .outputs = {"y"}}});
+  Frame golden = make_op_frame("atb", {{.path = "0_Block",
+                                        .files = {"before/intensor0.bin", "before/intensor1.bin"},
+                                        .inputs = {"a", "b"},
+                                        .outputs = {"c"}},
+                                       {.path = "0_Block/0_Core",
+                                        .files = {"after/outtensor0.bin"},
+                                        .inputs = {"a", "b"},
+                                        .outputs = {"c"}}});
+  const Texts pairs = pairs_of(match_frames(atb_atb_matcher, std::move(mine), std::move(golden), {}));
+  EXPECT_THAT(pairs, Contains("0_Block/before/intensor2.bin|0_Block/before/intensor1.bin"));
+  EXPECT_THAT(pairs, Contains("0_Block/before/intensor1.bin|-"));
+}
+
+TEST(AtbAtb, WorksOnEmptyFrames) {
+  EXPECT_THAT(pairs_of(match_frames(atb_atb_matcher, make_op_frame("atb", {}), graph(0, {"Norm"}), {})),
+              ElementsAre("-|0_Norm/before/intensor0.bin", "-|0_Norm/after/outtensor0.bin"));
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,164 @@
+#include "assay/match/inference.h"
+#include "assay/match/op_test_tools.h"
+
+#include <gmock/gmock.h>
+
+namespace assay {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Not;
+using ::testing::UnorderedElementsAre;
+
+const std::string kLayer = "root.layers.0";
+
+// One layer is no repetition; a ModuleList says that it is one all the same.
+Frame torch_model() {
+  const auto both = [](const std::string& path, const std::string& type = "") {
+    return TestOp{.path = path, .files = {"input_0.pth", "output.pth"}, .type = type};
+  };
+  return make_op_frame("pytorch", {{.path = "root"},
+                                   {.path = "root.layers", .type = "ModuleList"},
+                                   both(kLayer),
+                                   {.path = kLayer + ".self_attn"},
+                                   both(kLayer + ".self_attn.q_proj"),
+                                   both(kLayer + ".self_attn.k_proj"),
+                                   both(kLayer + ".self_attn.v_proj"),
+                                   both(kLayer + ".self_attn.o_proj"),
+                                   both(kLayer + ".input_layernorm")});
+}
+
+Frame atb_model(bool with_split = true) {
+  std::vector<TestOp> ops = {
+      {.path = "0_layer",
+       .files = {"before/intensor0.bin", "after/outtensor0.bin"},
+       .inputs = {"x"},
+       .outputs = {"y"}},
+      {.path = "0_layer/0_RmsNormOperation",
+       .files = {"before/intensor0.bin", "before/intensor1.bin", "after/outtensor0.bin"},
+       .inputs = {"x", "weight"},
+       .outputs = {"normed"}},
+      {.path = "0_layer/1_LinearOperation",
+       .files = {"before/intensor0.bin", "after/outtensor0.bin"},
+       .inputs = {"normed", "weights"},
+       .outputs = {"qkv"},
+       .has_bias = false}};
+  if (with_split)
+    ops.push_back({.path = "0_layer/2_SplitOperation",
+                   .files = {"before/intensor0.bin", "after/outtensor0.bin", "after/outtensor1.bin",
+                             "after/outtensor2.bin"},
+                   .inputs = {"qkv"},
+                   .outputs = {"q", "k", "v"}});
+  ops.push_back({.path = "0_layer/3_SelfAttentionOperation",
+                 .files = {"before/intensor2.bin", "after/outtensor0.bin"},
+                 .inputs = {"q", "k", "v"},
+                 .outputs = {"context"}});
+  ops.push_back({.path = "0_layer/4_LinearOperation",
+                 .files = {"before/intensor0.bin", "after/outtensor0.bin"},
+                 .inputs = {"context", "wo"},
+                 .outputs = {"y"},
+                 .has_bias = false});
+  return make_op_frame("atb", ops);
+}
+
+TEST(AtbTorch, NeverCrossesQueryKeyAndValue) {
+  const Texts pairs = pairs_of(match_frames(atb_torch_matcher, atb_model(), torch_model(), {}));
+  const std::string split = "0_layer/2_SplitOperation/after/outtensor";
+  EXPECT_THAT(pairs, Contains(split + "0.bin|" + kLayer + ".self_attn.q_proj/output.pth"));
+  EXPECT_THAT(pairs, Contains(split + "1.bin|" + kLayer + ".self_attn.k_proj/output.pth"));
+  EXPECT_THAT(pairs, Contains(split + "2.bin|" + kLayer + ".self_attn.v_proj/output.pth"));
+}
+
+TEST(AtbTorch, PairsInputsByTheValueTheyAre) {
+  const Texts pairs = pairs_of(match_frames(atb_torch_matcher, atb_model(), torch_model(), {}));
+  EXPECT_THAT(pairs, Contains("0_layer/3_SelfAttentionOperation/before/intensor2.bin|" + kLayer +
+                              ".self_attn.v_proj/output.pth"));
+  EXPECT_THAT(pairs, Contains("0_layer/before/intensor0.bin|" + kLayer + ".input_layernorm/input_0.pth"));
+  EXPECT_THAT(pairs, Contains("0_layer/0_RmsNormOperation/before/intensor1.bin|-"));
+}
+
+TEST(AtbTorch, JoinsTheModulesOfAFusedProjection) {
+  const Matched matched = match_frames(atb_torch_matcher, atb_model(false), torch_model(), {});
+  Texts joined;
+  for (const PairedNode& node : matched.pairing.nodes)
+    for (const Pair& pair : node.pairs)
+      if (pair.golden_parts != nullptr) {
+        EXPECT_EQ(pair.golden_parts->items.size(), 3U);
+        joined.push_back(std::string(matched.item(Side::mine, *pair.mine).name) + "|" +
+                         pair.golden_parts->name);
+      }
+  EXPECT_THAT(joined,
+              ElementsAre("0_layer/1_LinearOperation/after/outtensor0.bin|root.layers.0.self_attn.q_proj/"
+                          "output.pth + root.layers.0.self_attn.k_proj/output.pth + "
+                          "root.layers.0.self_attn.v_proj/output.pth"));
+}
+
+// What only torch has keeps its row.
+TEST(AtbTorch, LosesNothing) {
+  const Matched matched = match_frames(atb_torch_matcher, atb_model(), torch_model(), {});
+  std::set<std::string_view> seen;
+  size_t wanted = 0;
+  for (const Side side : {Side::mine, Side::golden})
+    for (const Node& node : matched.frames.frames(side)[0].nodes) wanted += node.items.size();
+  for (const PairedNode& node : matched.pairing.nodes)
+    for (const Pair& pair : node.pairs) {
+      if (pair.mine) seen.insert(matched.item(Side::mine, *pair.mine).name);
+      if (pair.golden) seen.insert(matched.item(Side::golden, *pair.golden).name);
+      if (pair.golden_parts != nullptr)
+        for (const ItemId& part : pair.golden_parts->items)
+          seen.insert(matched.item(Side::golden, part).name);
+    }
+  EXPECT_EQ(seen.size(), wanted);
+}
+
+TEST(AtbTorch, WorksWithTheSidesExchanged) {
+  const Texts pairs = pairs_of(match_frames(atb_torch_matcher, torch_model(), atb_model(), {}));
+  EXPECT_THAT(
+      pairs, Contains(kLayer + ".self_attn.k_proj/output.pth|0_layer/2_SplitOperation/after/outtensor1.bin"));
+}
+
+TEST(AtbTorch, SaysThatLayersAreMissing) {
+  Frame torch = make_op_frame("pytorch", {{.path = "root"},
+                                          {.path = "root.layers", .type = "ModuleList"},
+                                          {.path = "root.layers.0"},
+                                          {.path = "root.layers.0.mlp", .files = {"output.pth"}},
+                                          {.path = "root.layers.1"},
+                                          {.path = "root.layers.1.mlp", .files = {"output.pth"}}});
+  const Matched matched = match_frames(atb_torch_matcher, atb_model(), std::move(torch), {});
+  EXPECT_THAT(matched.pairing.warnings, ElementsAre("ATB has 1 layers, torch 2; the first 1 are paired"));
+}
+
+TEST(AtbTorch, PairsByAnOperatorMapping) {
+  Frame torch = make_op_frame(
+      "pytorch", {{.path = "root"},
+                  {.path = "root.layers", .type = "ModuleList"},
+                  {.path = "root.layers.0"},
+                  {.path = "root.layers.0.core", .files = {"output.pth"}, .type = "CoreAttention"}});
+  MatchOptions options;
+  options.op_mapping =
+      std::make_shared<const OpMapping>(OpMapping{{{"SelfAttentionOperation", {"CoreAttention"}}}});
+  EXPECT_THAT(
+      pairs_of(match_frames(atb_torch_matcher, atb_model(), std::move(torch), options)),
+      Contains("0_layer/3_SelfAttentionOperation/after/outtensor0.bin|root.layers.0.core/output.pth"));
+}
+
+// A cast or a quantisation has the numbers of what it is given.
+TEST(AtbTorch, FollowsAQuantisation) {
+  Frame atb = make_op_frame("atb", {{.path = "0_layer"},
+                                    {.path = "0_layer/0_RmsNormOperation",
+                                     .files = {"after/outtensor0.bin"},
+                                     .inputs = {"x"},
+                                     .outputs = {"normed"}},
+                                    {.path = "0_layer/1_ElewiseOperation",
+                                     .files = {"after/outtensor0.bin"},
+                                     .inputs = {"normed", "scale", "offset"},
+                                     .outputs = {"small"},
+                                     .elewise_type = 17}});
+  const Texts pairs = pairs_of(match_frames(atb_torch_matcher, std::move(atb), torch_model(), {}));
+  EXPECT_THAT(pairs, Contains("0_layer/1_ElewiseOperation/after/outtensor0.bin|" + kLayer +
+                              ".input_layernorm/output.pth"));
+}
+
+}  // namespace
+}  // namespace assay

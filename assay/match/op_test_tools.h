@@ -1,0 +1,72 @@
+// Dumps of operators in a tree as short texts, for the tests of the matchers of inference dumps.
+#pragma once
+
+#include "assay/match/match_test_tools.h"
+
+namespace assay {
+
+struct TestOp {
+  std::string path;   // "0_Layer/1_LinearOperation" or "root.model.norm"; parents come first
+  Texts files = {};   // "before/intensor0.bin", "output.pth"
+  Texts inputs = {};  // names of its tensors in the graph
+  Texts outputs = {};
+  std::optional<bool> has_bias = {};
+  std::optional<int> elewise_type = {};
+  std::string type = {};  // empty: the last part of the path without its number
+  DType dtype = DType::f16;
+  std::vector<int64_t> dims = {2, 4};
+};
+
+inline Port port_of_file(std::string_view file) {
+  Port port;
+  const bool is_input =
+      file.find("intensor") != std::string_view::npos || file.find("input") != std::string_view::npos;
+  port.direction = is_input ? Direction::input : Direction::output;
+  const size_t dot = file.rfind('.'), digit = file.find_last_not_of("0123456789", dot - 1) + 1;
+  port.index = digit < dot ? std::stoi(std::string(file.substr(digit, dot - digit))) : 0;
+  return port;
+}
+
+// `framework`: "atb" (paths with '/') or "pytorch" (with '.').
+inline Frame make_op_frame(const std::string& framework, const std::vector<TestOp>& ops) {
+  Frame frame;
+  frame.framework = framework;
+  const char separator = framework == "atb" ? '/' : '.';
+  if (framework == "atb") {
+    TreeOp root;
+    root.name = "root";
+    root.type = "Model";
+    frame.tree.add(std::move(root));
+  }
+  for (const TestOp& op : ops) {
+    TreeOp added;
+    added.name = added.path = frame.strings.keep(op.path);
+    const size_t cut = op.path.rfind(separator);
+    const std::string above = cut == std::string::npos ? "" : op.path.substr(0, cut);
+    for (size_t i = 0; i < frame.tree.ops.size(); ++i)
+      if (frame.tree.ops[i].path == above) added.parent = static_cast<int32_t>(i);
+    const std::string last = op.path.substr(cut + 1);
+    added.type = frame.strings.keep(!op.type.empty() ? op.type : last.substr(last.find('_') + 1));
+    for (const std::string& name : op.inputs) added.inputs.push_back(frame.strings.keep(name));
+    for (const std::string& name : op.outputs) added.outputs.push_back(frame.strings.keep(name));
+    added.has_bias = op.has_bias;
+    added.elewise_type = op.elewise_type;
+    if (!op.files.empty()) {
+      added.node = static_cast<int32_t>(frame.nodes.size());
+      Node& node = frame.nodes.emplace_back();
+      node.name = added.path;
+      node.type = added.type;
+      node.order = added.node;
+      for (const std::string& file : op.files) {
+        Item& item = node.items.emplace_back();
+        item.name = frame.strings.keep(op.path + "/" + file);
+        item.port = port_of_file(file);
+        item.meta = &frame.metas.emplace_back(TensorMeta{op.dtype, Shape{op.dims}});
+      }
+    }
+    frame.tree.add(std::move(added));
+  }
+  return frame;
+}
+
+}  // namespace assay

@@ -1,0 +1,32 @@
+// Which tensors of a dump make an int8 tensor of it real: the scale and the offset that the operator which
+// quantised it was given.
+#pragma once
+
+#include "assay/model/op_values.h"
+#include "assay/model/pairing.h"
+
+namespace assay {
+
+struct QuantFactors {
+  ItemId scale;
+  std::optional<ItemId> offset;
+};
+
+class QuantSources {
+ public:
+  // `number`: of the frame in its section. The frame outlives this.
+  QuantSources(const Frame& frame, int32_t number);
+  // Nothing where the operator, or what it was given, is not in the dump.
+  std::optional<QuantFactors> find(const ItemId& quantised) const;
+
+ private:
+  const Item* input(int32_t op, int index) const;  // as it was before the operation, where the dump has that
+  ItemId id_of(const Item& item, int32_t op) const;
+
+  const Frame& frame_;
+  const int32_t number_;
+  const OpValues values_;
+  std::vector<int32_t> op_of_node_;
+};
+
+}  // namespace assay
