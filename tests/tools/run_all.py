@@ -159,6 +159,7 @@ def main() -> int:
         totals.stage(f"{preset}: onnx", check_script, "check_onnx.py", "--bin", bin_folder)
         totals.stage(f"{preset}: msprobe", check_script, "check_msprobe.py", "--bin", bin_folder)
         totals.stage(f"{preset}: msit", check_script, "check_msit.py", "--bin", bin_folder)
+        totals.stage(f"{preset}: ATB", check_script, "check_atb.py", "--bin", bin_folder)
         if preset == "release":
             totals.stage("release: install", check_install, preset)
             totals.stage("release: completion", check_completion, preset)

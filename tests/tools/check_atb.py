@@ -1,0 +1,219 @@
+#!/usr/bin/python3
+"""Run `assay compare` on the pairs of dumps that make_atb_dump.py writes, and hold what it says against their truth.json:
+what belongs together is compared, nothing else is, without a fault everything passes, with one the first divergence is it.
+
+    check_atb.py --bin build/release [--only ranks] [--keep DIR]
+
+A failure is a line 'variant: what is wrong'. The last line is 'N passed, M failed'.
+"""
+from __future__ import annotations
+
+import argparse
+import contextlib
+import hashlib
+import io
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+from typing import NamedTuple
+
+import torch
+
+import make_atb_dump
+
+# int8 loses 1/255 of the range at each multiplication; a fault of 1.5 is still far outside.
+INT8_RULE = ["--rule", "rel_l2 <= 0.35"]
+
+
+class Variant(NamedTuple):
+    flags: str
+    fault: str = ""  # as --fault has it; the variant is run without it as well
+    compare: tuple[str, ...] = ()
+    plain_side: str = ""  # the side whose statistics are replaced by the data
+
+
+VARIANTS = {
+    "float": Variant("", "model.layers.0.mlp.up_proj:1.5"),
+    "float, inside attention": Variant("", "SelfAttentionOperation_3_0_2:0.5"),
+    "fused projection": Variant("", "LinearOperation_2_0_0_0_1:1.5"),
+    "last layer": Variant("--layers 3", "model.layers.2.self_attn.o_proj:1.5"),
+    "bf16": Variant("--dtype bf16", "model.layers.1.mlp.down_proj:1.5"),
+    "ranks": Variant("--ranks 2", "model.layers.0.self_attn.v_proj:1.5"),
+    "tokens": Variant("--two-models --tokens 3", "model.layers.1.self_attn.q_proj:1.5"),
+    "norms outside": Variant("--norms outside", "model.layers.1.post_attention_layernorm:1.5"),
+    "outputs only": Variant("--outputs-only", "model.layers.1.mlp.gate_proj:1.5"),
+    "quantised": Variant("--quant", "model.layers.1.self_attn.k_proj:2", tuple(INT8_RULE)),
+    "quantised ranks": Variant("--quant --ranks 2", "", tuple(INT8_RULE)),
+    "statistics": Variant("--statistics", "model.layers.0.mlp.up_proj:1.5"),
+    "statistics of mine": Variant("--statistics", "model.layers.0.mlp.up_proj:1.5", (), "golden"),
+    "statistics of golden": Variant("--statistics", "", (), "mine"),
+    "twin": Variant("--atb-twin same", "LinearOperation_2_2_4:1.5"),
+    "renumbered twin": Variant("--atb-twin", "RopeOperation_2_0_1_0:1.5"),
+    "transdata twin": Variant("--atb-twin transdata --two-models --tokens 3", "model.layers.1.mlp.up_proj:1.5"),
+    "quantised twin": Variant("--atb-twin --quant --two-models --tokens 3", "model.layers.1.mlp.up_proj:2", tuple(INT8_RULE)),
+    "batch twin": Variant("--atb-twin same --batch 2", "model.layers.1.mlp.up_proj:1.5"),
+    "statistics twin": Variant("--atb-twin same --statistics", "model.layers.1.mlp.up_proj:1.5"),
+    "msprobe": Variant("--atb-twin same --msprobe-layout", "model.layers.1.mlp.up_proj:1.5"),
+    "msprobe statistics": Variant("--atb-twin same --msprobe-layout --statistics", "model.layers.1.mlp.up_proj:1.5"),
+}
+
+
+def make(out: pathlib.Path, flags: list[str]) -> pathlib.Path:
+    with contextlib.redirect_stdout(io.StringIO()):
+        make_atb_dump.main(["--out", str(out), *flags])
+    return out
+
+
+def content(file: pathlib.Path) -> str:
+    """A digest of the numbers in a file: two files of one value are as good as one another."""
+    if file.suffix == ".pth":
+        return hashlib.sha256(torch.load(file).contiguous().numpy().tobytes()).hexdigest()
+    return hashlib.sha256(file.read_bytes().partition(b"$End=1\n")[2]).hexdigest()
+
+
+def name_of(file: str) -> str:
+    """What a report calls a file: the part below its token or round, which is the fourth or fifth folder of truth.json's paths.
+
+    mine/msit_dump_…/tensors/0_4200/0/1_Layer/…, golden/ait_dump/tensors/…, golden/…/torch_tensors/cpu_3100/0/root.x/output.pth
+    """
+    return "/".join(pathlib.PurePath(file).parts[5:])
+
+
+class Report:
+    def __init__(self, program: pathlib.Path, out: pathlib.Path, words: tuple[str, ...]) -> None:
+        done = subprocess.run([program, "compare", "mine", "golden", "--report", "json", "--output", "-", "-q", *words],
+                              cwd=out, capture_output=True, text=True)
+        self.code, self.messages = done.returncode, done.stderr
+        self.rows, self.summary = [], {}
+        with contextlib.suppress(json.JSONDecodeError):
+            document = json.loads(done.stdout)
+            self.rows, self.summary = document["rows"], document["summary"]
+        self.pairs: dict[tuple[str, str], list[dict]] = {}
+        for row in self.rows:
+            if row["mine"] and row["golden"]:
+                self.pairs.setdefault((row["section"], row["mine"]), []).append(row)
+
+
+class Checker:
+    """One pair of dumps and the report on it."""
+
+    def __init__(self, out: pathlib.Path, report: Report, variant: Variant) -> None:
+        self.out, self.report, self.variant = out, report, variant
+        self.truth = json.loads((out / "truth.json").read_text())
+        self.has_files = "--statistics" not in variant.flags
+        self.digests: dict[str, str] = {}
+        # Where the report's names of golden lie.
+        self.golden = {}
+        for pair in self.truth["pairs"]:
+            self.golden[pair["token"]] = "/".join(pathlib.PurePath(pair["golden"][0]).parts[:5])
+
+    def digest(self, file: str) -> str:
+        if file not in self.digests:
+            self.digests[file] = content(self.out / file)
+        return self.digests[file]
+
+    def agrees(self, row: dict, pair: dict) -> bool:
+        """Whether a row compares with what the truth says, or with other files of the same numbers."""
+        names = row["golden"].split(" + ")
+        if self.has_files:
+            found = [self.digest(f"{self.golden[pair['token']]}/{name}") for name in names]
+            return found == [self.digest(file) for file in pair["golden"]]
+        if pair["golden"][0].endswith(".csv"):  # a table of all tensors of its module: a neighbour may have the same numbers
+            return True
+        return names == [name_of(file) for file in pair["golden"]]
+
+    def check_pairs(self) -> list[str]:
+        wrong = []
+        for pair in self.truth["pairs"]:
+            mine = name_of(pair["mine"][0])
+            rows = self.report.pairs.get((f"token {pair['token']}", mine), [])
+            # The table of angles has rows for all positions; those at hand stand nowhere in the dumps of torch.
+            if not rows and "rows" not in pair:
+                wrong.append(f"token {pair['token']}: {mine} ({pair['key']}) has no partner; {pair['golden']} is it")
+            for row in rows:
+                if not self.agrees(row, pair):
+                    wrong.append(f"token {pair['token']}: {mine} ({pair['key']}) is paired with {row['golden']}, "
+                                 f"not {[name_of(file) for file in pair['golden']]}")
+                if row["status"] != "compared" and "rows" not in pair:
+                    wrong.append(f"token {pair['token']}: {mine} ({pair['key']}): {row['status']}: {row['note']}")
+        return wrong
+
+    def check_complete(self) -> list[str]:
+        """Every tensor of either side has a row."""
+        if not self.has_files:
+            return []
+        wrong = []
+        for side in ("mine", "golden"):
+            named = {name for row in self.report.rows if row[side] for name in row[side].split(" + ")}
+            for file in sorted((self.out / side).rglob("*")):
+                relative = pathlib.PurePath(file.relative_to(self.out))
+                if file.suffix in (".bin", ".pth") and "/".join(relative.parts[5:]) not in named:
+                    wrong.append(f"{relative} has no row")
+        return wrong
+
+    def check_verdict(self) -> list[str]:
+        fault, summary = self.truth["fault"], self.report.summary
+        if not fault:
+            bad = [f"{row['section']} {row['mine']} {row['golden']}: {row['verdict']}: {row['reason']}; {row['note']}"
+                   for row in self.report.rows if row["verdict"] in ("fail", "error")]
+            return bad or ([f"exit code {self.report.code}"] if self.report.code else [])
+        wrong = []
+        if self.report.code != 1:
+            wrong.append(f"exit code {self.report.code} with a fault")
+        kinds = ["first_divergence"] + ["first_origin"] * ("--outputs-only" not in self.variant.flags)
+        for kind in kinds:
+            found = summary.get(kind) or {}
+            if found.get("name") not in fault["folders"] or found.get("section") != "token 0":
+                wrong.append(f"{kind} is {found.get('section')} {found.get('name')}, planted at {fault['folders']}")
+        return wrong
+
+    def run(self) -> list[str]:
+        if not self.report.rows:
+            return [f"no report: {self.report.messages}"]
+        return self.check_verdict() + self.check_pairs() + self.check_complete()
+
+
+def check(program: pathlib.Path, out: pathlib.Path, variant: Variant, fault: str) -> list[str]:
+    flags = variant.flags.split() + (["--fault", fault] if fault else [])
+    make(out, flags)
+    if variant.plain_side:
+        plain = make(out.with_name("plain"), [flag for flag in flags if flag != "--statistics"])
+        shutil.rmtree(out / variant.plain_side)
+        (plain / variant.plain_side).rename(out / variant.plain_side)
+    return Checker(out, Report(program, out, variant.compare), variant).run()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", type=pathlib.Path, required=True, help="folder of the program")
+    parser.add_argument("--only", help="only variants whose name has this in it")
+    parser.add_argument("--keep", type=pathlib.Path, help="new folder for the dumps, which stay")
+    args = parser.parse_args()
+    program = (args.bin / "assay").resolve()
+    memory = pathlib.Path("/dev/shm")  # thousands of small files
+    passed = failed = 0
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+        for name, variant in VARIANTS.items():
+            if args.only and args.only not in name:
+                continue
+            for fault in dict.fromkeys(("", variant.fault)):
+                title = f"{name}{f' with {fault}' if fault else ''}"
+                work = args.keep / title.replace(" ", "_") if args.keep else pathlib.Path(folder) / "work"
+                work.mkdir(parents=True)
+                wrong = check(program, work / "pair", variant, fault)
+                passed, failed = passed + (not wrong), failed + bool(wrong)
+                for line in wrong[:5]:
+                    print(f"{title}: {line}")
+                if len(wrong) > 5:
+                    print(f"{title}: {len(wrong) - 5} more")
+                if not args.keep:
+                    shutil.rmtree(work)
+    print(f"{passed} passed, {failed} failed")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
