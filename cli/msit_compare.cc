@@ -9,8 +9,10 @@
 #include "assay/support/log.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 namespace assay::cli {
 namespace {
@@ -36,11 +38,13 @@ class Witness : public Sink {
     return {};
   }
   std::string render(std::string_view, std::span<const NodeResult>) const override { return {}; }
-  Result<void> write(std::string_view, std::span<const NodeResult> nodes, std::string&&) override {
+  Result<void> write(std::string_view section, std::span<const NodeResult> nodes, std::string&&) override {
+    // Of three levels the last one looks at everything.
+    const bool is_last = !all_levels || section.ends_with("api");
     for (const NodeResult& node : nodes)
       for (const Comparison& row : node.rows) {
         if (row.status == Status::only_mine || row.status == Status::only_golden) {
-          ++alone;
+          alone += is_last;
           continue;
         }
         ++compared;
@@ -54,6 +58,7 @@ class Witness : public Sink {
   }
   Result<void> end(const Summary&) override { return {}; }
 
+  bool all_levels = false;
   int64_t compared = 0, alone = 0, other_shape = 0, int8 = 0;
   std::string text, trouble;
 
@@ -98,6 +103,7 @@ Result<void> compare_files(const MsitCompareFlags& flags, const Context& context
   CompareRequest request = request_of(flags, context);
   ASSAY_TRY_DO(measure_as_msit(request, false));
   request.matching.matcher = "position";
+  request.matching.flattens = true;
   ReportSet reports;
   auto [sink, seen] = witness();
   reports.add(std::move(sink));
@@ -155,6 +161,33 @@ void say_what_is_left_out(const Witness& seen, bool is_sheets) {
       pairs, seen.compared, text, seen.alone);
 }
 
+// ".../0_4001/3" and ".../cpu_4000/3/" mean this token and no other.
+bool names_a_token(const fs::path& path) {
+  const std::string name = (path.has_filename() ? path : path.parent_path()).filename().native();
+  return !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
+}
+
+// Which tokens the two dumps have; sections come one by one.
+class TokensSeen {
+ public:
+  // Whether the section is to be compared: both sides have this token, or any two may be.
+  bool note(const Indexed& frames, bool any_tokens) {
+    for (const Frame& frame : frames.mine) mine_.insert(frame.at.token);
+    for (const Frame& frame : frames.golden) golden_.insert(frame.at.token);
+    if (frames.mine.empty() || frames.golden.empty()) return false;
+    const bool is_common = any_tokens || frames.mine[0].at.token == frames.golden[0].at.token;
+    any_common_ |= is_common;
+    return is_common;
+  }
+  bool any_common() const { return any_common_; }
+  const std::set<int>& of_mine() const { return mine_; }
+  const std::set<int>& of_golden() const { return golden_; }
+
+ private:
+  std::set<int> mine_, golden_;
+  bool any_common_ = false;
+};
+
 bool is_inference_dump(const fs::path& path) {
   const auto dump = open_dump(path, {});
   return dump && (dump->layout->name == "atb" || dump->layout->name == "torch_hook");
@@ -173,11 +206,14 @@ Result<void> compare_dumps(const MsitCompareFlags& flags, Tool tool, const Conte
     request.matching.levels = {flags.level == Level::layer    ? "layer"
                                : flags.level == Level::module ? "module"
                                                               : "api"};
+  request.matching.repeats_batch = tool == Tool::ait;
   if (flags.mapping) {
     ASSAY_TRY(request.matching.op_mapping, read_op_mapping(*flags.mapping, request.open.format.memory));
   }
-  request.admit = [](const Matched& matched) -> Result<bool> {
-    return !matched.frames.mine.empty() && !matched.frames.golden.empty();
+  TokensSeen tokens;
+  const bool any_tokens = names_a_token(flags.mine) && names_a_token(flags.golden);
+  request.admit = [&](const Matched& matched) -> Result<bool> {
+    return tokens.note(matched.frames, any_tokens);
   };
   MsitStyle style;
   style.is_ait = tool == Tool::ait;
@@ -187,10 +223,45 @@ Result<void> compare_dumps(const MsitCompareFlags& flags, Tool tool, const Conte
   ReportSet reports;
   reports.add(find_output(is_sheets ? "xlsx" : "csv")->open({flags.output, &profile}));
   auto [sink, seen] = witness();
+  seen->all_levels = is_sheets;
   reports.add(std::move(sink));
   ASSAY_TRY(const CompareOutcome outcome, compare(request, reports));
+  if (!tokens.any_common())
+    log::error("my tokens is [{}] and golden tokens is [{}]. The two cannot be matched.",
+               fmt::join(tokens.of_mine(), ", "), fmt::join(tokens.of_golden(), ", "));
   for (const fs::path& file : outcome.files) log::info("Saved comparing results: {}", display(file));
   say_what_is_left_out(*seen, is_sheets);
+  return {};
+}
+
+// ----- weights of two checkpoints
+
+Result<void> compare_weights(const MsitCompareFlags& flags, Tool tool, const Context& context) {
+  CompareRequest request = request_of(flags, context);
+  ASSAY_TRY_DO(measure_as_msit(request, false));
+  request.open.layout = "folder";
+  request.open.only = {"*.safetensors:*", "*.bin:*"};
+  request.matching.matcher = "weight";
+  request.matching.flattens = true;
+  request.admit = [&flags](const Matched& matched) -> Result<bool> {
+    for (const auto& [frames, path] :
+         {std::pair(&matched.frames.golden, &flags.golden), std::pair(&matched.frames.mine, &flags.mine)})
+      if (frames->empty() || (*frames)[0].nodes.empty())
+        return fail(ErrorKind::not_found, "No .safetensors files found in the directory. Invalid path: {}",
+                    display(*path));
+    return true;
+  };
+  MsitStyle style;
+  style.is_ait = tool == Tool::ait;
+  style.is_weight = true;
+  const Profile profile = msit_profile(style);
+  ReportSet reports;
+  reports.add(find_output("csv")->open({flags.output, &profile}));
+  auto [sink, seen] = witness();
+  reports.add(std::move(sink));
+  ASSAY_TRY(const CompareOutcome outcome, compare(request, reports));
+  if (!seen->trouble.empty()) log::error("{}", seen->trouble);
+  for (const fs::path& file : outcome.files) log::info("Saved comparing results: {}", display(file));
   return {};
 }
 
@@ -198,9 +269,8 @@ Result<void> compare_dumps(const MsitCompareFlags& flags, Tool tool, const Conte
 
 int run_msit_compare(const MsitCompareFlags& flags, Tool tool, const Context& context) {
   if (flags.weight) {
-    end_msit(tool,
-             "--weight is not served by assay yet; 'assay compare MINE GOLDEN' compares two checkpoints");
-    return 2;
+    const auto done = compare_weights(flags, tool, context);
+    return done ? 0 : end_msit(tool, done.error().message);
   }
   std::error_code ignored;
   if (fs::is_regular_file(flags.mine, ignored) && fs::is_regular_file(flags.golden, ignored)) {

@@ -125,10 +125,14 @@ void OpFrame::make_node(int32_t op, std::vector<OpFile>& files) {
   for (OpFile& file : files) {
     if (!selected(file.relative, options_)) continue;
     const auto number = static_cast<int32_t>(frame_.files.size());
-    frame_.files.push_back(FileEntry{root_ / file.relative, file.size});
+    frame_.files.push_back(
+        FileEntry{root_ / (file.described_in.empty() ? file.relative : file.described_in), file.size});
     Item item = make_item(frame_, file.relative, number, 0, std::move(file.draft));
     item.port = file.port;
-    if (item.data) item.shards = shards_of(file.relative, number);
+    if (item.data)
+      item.shards = shards_of(file.relative, number);
+    else
+      item.described_in = number;
     node.items.push_back(item);
   }
   if (node.items.empty()) return;

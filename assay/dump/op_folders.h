@@ -23,6 +23,7 @@ struct OpFile {
   Port port;
   int64_t size = 0;
   TensorDraft draft;
+  std::string described_in = {};  // the file with its statistics, if it is another one
 };
 
 // Makes the nodes of a frame from files that are grouped by operator: children before their parents, since

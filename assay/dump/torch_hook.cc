@@ -182,6 +182,7 @@ Result<std::vector<OpFile>> read_statistics(const fs::path& path, const std::str
     found.port.direction = is_input ? Direction::input : Direction::output;
     found.port.index = whole_number(cells[index]).value_or(0);
     found.relative = fmt::format("{}/{}_{}", module, is_input ? "input" : "output", printable(cells[index]));
+    found.described_in = module + "/" + path.filename().native();
     Stats stats;
     Value* const into[] = {&stats.max, &stats.min, &stats.mean, &stats.norm};
     for (size_t i = 0; i < 4; ++i)

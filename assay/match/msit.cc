@@ -38,6 +38,12 @@ class Files {
     return found;
   }
 
+  Positions last_output(int32_t op) const {
+    Positions outputs = items_.every(op, Direction::output);
+    if (outputs.size() > 1) outputs = {outputs.back()};
+    return outputs;
+  }
+
  private:
   bool is_before(size_t position) const { return has(name(position), "/before/"); }
   Positions after(Positions all) const {
@@ -62,16 +68,23 @@ class MsitMatcher {
         options_(options),
         frames_(frames),
         mine_(builder_, Side::mine),
-        golden_(builder_, Side::golden) {}
+        golden_(builder_, Side::golden),
+        states_statistics_(frames.golden[0].content == Content::statistics &&
+                           frames.golden[0].framework == "pytorch") {}
 
   Pairing run(MsitLevel level) {
     const Frame &mine = frames_.mine[0], &golden = frames_.golden[0];
     Pairing pairing;
     pairing.flattens = true;
+    pairing.repeats_batch = options_.repeats_batch;
     for (const MsitMatch& match : msit_matches(mine, golden, level, options_.op_mapping.get())) {
       PairedNode node{mine.tree.at(match.mine).path, std::ssize(pairing.nodes), {}};
-      for (const auto& [m, g] : file_pairs(match)) {
+      const FilePairs files = file_pairs(match);
+      for (const auto& [m, g] : files.pairs) {
         Pair pair;
+        if (files.length && has(golden_.name(g), "rotary"))
+          pair.rope = &pairing.ropes.emplace_back(
+              RopeRow{builder_.items(Side::mine)[*files.length], has(mine_.name(m), "intensor3")});
         pair.mine = builder_.items(Side::mine)[m];
         pair.golden = builder_.items(Side::golden)[g];
         pair.why = Why::same_role;
@@ -87,12 +100,22 @@ class MsitMatcher {
   }
 
  private:
-  std::vector<std::pair<size_t, size_t>> file_pairs(const MsitMatch& match) const {
-    Positions golden = golden_.of(match.golden, match.of_golden), mine = mine_.of(match.mine, match.of_mine);
-    mine = choose_projection(golden, std::move(mine));
-    std::erase_if(golden, [&](size_t each) { return is_nested_output(file_name(golden_.name(each))); });
-    mine = only_cos_and_sin(std::move(mine));
+  struct FilePairs {
     std::vector<std::pair<size_t, size_t>> pairs;
+    std::optional<size_t> length;  // of mine: how many positions a rotary embedding has seen
+  };
+
+  FilePairs file_pairs(const MsitMatch& match) const {
+    Positions mine = mine_.of(match.mine, match.of_mine);
+    Positions golden =
+        states_statistics_ ? golden_.last_output(match.golden) : golden_.of(match.golden, match.of_golden);
+    FilePairs found;
+    if (!states_statistics_) {
+      mine = choose_projection(golden, std::move(mine));
+      std::erase_if(golden, [&](size_t each) { return is_nested_output(file_name(golden_.name(each))); });
+      found.length = keep_cos_and_sin(mine);
+    }
+    auto& pairs = found.pairs;
     if (golden.size() == mine.size()) {
       const auto by_name = [](const Files& files) {
         return [&files](size_t a, size_t b) { return files.name(a) < files.name(b); };
@@ -104,7 +127,7 @@ class MsitMatcher {
       for (const size_t g : golden)
         for (const size_t m : mine) pairs.emplace_back(m, g);
     }
-    return pairs;
+    return found;
   }
 
   // root.model.layers.N.self_attn.{q,k,v}_proj/output.pth has one counterpart among the outputs of a fused
@@ -145,19 +168,21 @@ class MsitMatcher {
            rest.substr(digits).starts_with(fmt::format(".self_attn.{}/output.pth", module));
   }
 
-  // Of the five inputs of a rotary embedding, those with the angles.
-  Positions only_cos_and_sin(Positions mine) const {
+  // Of the five inputs of a rotary embedding, those with the angles stay; answers the one with the length.
+  std::optional<size_t> keep_cos_and_sin(Positions& mine) const {
     const auto is = [&](size_t each, std::string_view word) { return has(to_lower(mine_.name(each)), word); };
     if (mine.size() != 5 ||
         std::none_of(mine.begin(), mine.end(), [&](size_t each) { return is(each, "ropeoperation"); }))
-      return mine;
+      return std::nullopt;
     Positions angles;
-    bool has_length = false;
+    std::optional<size_t> length;
     for (const size_t each : mine) {
-      has_length |= is(each, "intensor4");
+      if (is(each, "intensor4")) length = each;
       if (is(each, "intensor2") || is(each, "intensor3")) angles.push_back(each);
     }
-    return has_length && angles.size() == 2 ? angles : mine;
+    if (!length || angles.size() != 2) return std::nullopt;
+    mine = std::move(angles);
+    return length;
   }
 
   // What msit leaves out of its report is not lost: other reports have it.
@@ -179,6 +204,7 @@ class MsitMatcher {
   const MatchOptions& options_;
   const Indexed& frames_;
   const Files mine_, golden_;
+  const bool states_statistics_;  // golden has one table for a module: what is meant is its last line
   std::set<size_t> used_mine_, used_golden_;
 };
 

@@ -40,9 +40,9 @@ const Matcher* chosen_by_layout(std::string_view mine, std::string_view golden) 
 
 std::span<const Matcher* const> matchers() {
   static const Matcher* const kTable[] = {
-      &name_matcher,  &position_matcher, &entry_matcher,    &api_matcher,       &cell_matcher,
-      &data_matcher,  &layer_matcher,    &fuzzy_matcher,    &atb_torch_matcher, &atb_atb_matcher,
-      &token_matcher, &msit_matcher,     &file_name_matcher};
+      &name_matcher,  &position_matcher, &entry_matcher,  &api_matcher,       &cell_matcher,
+      &data_matcher,  &layer_matcher,    &fuzzy_matcher,  &atb_torch_matcher, &atb_atb_matcher,
+      &token_matcher, &msit_matcher,     &weight_matcher, &file_name_matcher};
   return kTable;
 }
 

@@ -55,12 +55,26 @@ struct GoldenParts {
   std::string name;  // of all of them: "q_proj/output.pth + k_proj/output.pth"
 };
 
+// Golden is a table of angles for all positions, mine the angles of one: that which item `length` of mine
+// counts up to.
+struct RopeRow {
+  ItemId length;
+  bool is_sine = false;
+};
+
+// Mine holds whole numbers q that stand for (q - offset) * scale; both are items of mine.
+struct QuantisedBy {
+  ItemId scale, offset;
+};
+
 struct Pair {
   std::optional<ItemId> mine, golden;  // one may be empty: unmatched
   Why why = Why::nothing_fits;
   // `golden` is the first of them. Null: the usual one against one. Lives in the pairing.
   const GoldenParts* golden_parts = nullptr;
-  int64_t number = -1;  // where a report numbers its pairs
+  int64_t number = -1;                     // where a report numbers its pairs
+  const RopeRow* rope = nullptr;           // of a rotary embedding; lives in the pairing
+  const QuantisedBy* quantised = nullptr;  // of a weight; lives in the pairing
 };
 
 // The pairs of one operator, in report order.
@@ -74,6 +88,8 @@ struct PairedNode {
 struct Pairing {
   std::vector<PairedNode> nodes;
   std::deque<GoldenParts> parts;
+  std::deque<RopeRow> ropes;
+  std::deque<QuantisedBy> quantised;
   std::vector<std::string> warnings;  // what a matcher could not make sense of
   bool graphs_differ = false;         // operators of one side only are to be expected
   bool dequantises = false;           // int8 against a real type is made real by its scale and offset

@@ -101,7 +101,26 @@ void add_description(std::vector<Column>& out, std::string_view prefix, FactsOf 
                    ColumnKind::number});
 }
 
+void add_metrics(std::vector<Column>& out, const Head& head, bool is_ait) {
+  for (const NamedMetric& metric : kMetrics)
+    out.push_back({std::string(metric.title),
+                   [at = find_column(head, metric.column), name = metric.column, is_ait](const RowView& v) {
+                     return measured_cell(v, at, name, is_ait);
+                   },
+                   ColumnKind::number});
+}
+
+std::vector<Column> weight_columns(const Head& head, bool is_ait) {
+  std::vector<Column> out;
+  out.push_back({"weight_name", [](const RowView& v) -> Value { return std::string(v.node.name); }});
+  add_description(out, "golden", golden_of);
+  add_description(out, "my", mine_of);
+  add_metrics(out, head, is_ait);
+  return out;
+}
+
 std::vector<Column> columns(const Head& head, const MsitStyle& style) {
+  if (style.is_weight) return weight_columns(head, style.is_ait);
   std::vector<Column> out;
   out.push_back({"token_id", [](const RowView& v) -> Value {
                    const size_t space = v.section.find("token ");
@@ -127,12 +146,7 @@ std::vector<Column> columns(const Head& head, const MsitStyle& style) {
     return out;
   }
   add_description(out, "my", mine_of);
-  for (const NamedMetric& metric : kMetrics)
-    out.push_back({std::string(metric.title),
-                   [at = find_column(head, metric.column), name = metric.column, style](const RowView& v) {
-                     return measured_cell(v, at, name, style.is_ait);
-                   },
-                   ColumnKind::number});
+  add_metrics(out, head, style.is_ait);
   out.push_back({"cmp_fail_reason", [](const RowView& v) -> Value { return v.row.verdict.reason; }});
   return out;
 }

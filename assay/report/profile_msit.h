@@ -9,6 +9,7 @@ struct MsitStyle {
   bool is_ait = false;     // its names, local time, no types of operators
   bool is_stats = false;   // statistics against statistics
   bool is_sheets = false;  // a workbook with one sheet per level
+  bool is_weight = false;  // weights of two checkpoints
 };
 
 Profile msit_profile(const MsitStyle& style);

@@ -92,27 +92,11 @@ bool is_merged(const Dims& a, const Dims& b) {
   return at == fine.size();
 }
 
-// The view of a tensor under the shape both broadcast to; torch's rules.
-Result<std::optional<OperandPtr>> broadcast_to(const OperandPtr& source, const Dims& shape) {
-  const Dims& own = source->meta.shape.dims;
-  if (own.size() > shape.size()) return std::optional<OperandPtr>();
-  Dims strides(shape.size(), 0);
-  int64_t stride = 1;
-  for (size_t i = 0; i < own.size(); ++i) {
-    const size_t from = own.size() - 1 - i, to = shape.size() - 1 - i;
-    if (own[from] != shape[to] && own[from] != 1) return std::optional<OperandPtr>();
-    strides[to] = own[from] == 1 ? 0 : stride;
-    stride *= own[from];
-  }
-  ASSAY_TRY(OperandPtr view, strided(source, Shape{shape}, strides, 0));
-  return std::optional(std::move(view));
-}
-
 Result<std::optional<Aligned>> repeat(const OperandPtr& mine, const OperandPtr& golden) {
   const Dims &a = mine->meta.shape.dims, &b = golden->meta.shape.dims;
   const bool mine_is_larger = mine->meta.shape.count() > golden->meta.shape.count();
   const OperandPtr &larger = mine_is_larger ? mine : golden, &smaller = mine_is_larger ? golden : mine;
-  ASSAY_TRY(const auto view, broadcast_to(smaller, larger->meta.shape.dims));
+  ASSAY_TRY(const auto view, broadcast_to(smaller, larger->meta.shape));
   OperandPtr repeated;
   std::string how;
   const std::string_view which = mine_is_larger ? "golden" : "mine";
@@ -157,6 +141,21 @@ Result<std::optional<Aligned>> align(const Spread& mine, const Spread& golden, c
   if (rules.repeat && a.count() != b.count() && a.count() > 0 && b.count() > 0)
     return repeat(mine.own, golden.own);
   return std::optional<Aligned>();
+}
+
+Result<std::optional<OperandPtr>> broadcast_to(const OperandPtr& source, const Shape& shape) {
+  const Dims& own = source->meta.shape.dims;
+  if (own.size() > shape.dims.size()) return std::optional<OperandPtr>();
+  Dims strides(shape.dims.size(), 0);
+  int64_t stride = 1;
+  for (size_t i = 0; i < own.size(); ++i) {
+    const size_t from = own.size() - 1 - i, to = shape.dims.size() - 1 - i;
+    if (own[from] != shape.dims[to] && own[from] != 1) return std::optional<OperandPtr>();
+    strides[to] = own[from] == 1 ? 0 : stride;
+    stride *= own[from];
+  }
+  ASSAY_TRY(OperandPtr view, strided(source, shape, strides, 0));
+  return std::optional(std::move(view));
 }
 
 Result<std::optional<OperandPtr>> join_parts(std::vector<OperandPtr> parts, int64_t ranks) {

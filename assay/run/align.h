@@ -29,6 +29,9 @@ struct Aligned {
 // Nothing where the shapes do not fit. An error where a shard cannot be read.
 Result<std::optional<Aligned>> align(const Spread& mine, const Spread& golden, const AlignRules& rules);
 
+// The view of a tensor under a shape it can be broadcast to by torch's rules; nothing where it cannot.
+Result<std::optional<OperandPtr>> broadcast_to(const OperandPtr& source, const Shape& shape);
+
 // The golden tensor of a projection that computes several at once: `parts` joined along their last dimension,
 // rank by rank where the result is spread over `ranks`. Nothing where they cannot be cut that way.
 Result<std::optional<OperandPtr>> join_parts(std::vector<OperandPtr> parts, int64_t ranks);

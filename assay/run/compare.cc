@@ -97,6 +97,7 @@ Result<Matched> index_and_match(const Section& section, const Dump& mine, const 
   Matched matched;
   matched.frames = {section.at, std::move(*mine_frames), std::move(*golden_frames)};
   ASSAY_TRY(matched.pairing, matcher.match(matched.frames, request.matching));
+  matched.pairing.flattens |= request.matching.flattens;
   return matched;
 }
 

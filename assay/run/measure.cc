@@ -6,8 +6,10 @@
 #include "assay/run/align.h"
 #include "assay/run/dequantise.h"
 #include "assay/run/gather_parallel.h"
+#include "assay/run/rope.h"
 #include "assay/run/stated_parts.h"
 #include "assay/support/log.h"
+#include "assay/tensor/affine.h"
 #include "assay/tensor/dequantized.h"
 
 #include <tbb/enumerable_thread_specific.h>
@@ -229,7 +231,12 @@ class Measurer {
                         .nodes[static_cast<size_t>(id->node)]
                         .type;
     facts.meta = RowMeta(item.meta);
-    if (const fs::path* file = loader_.file_of(side, *id)) facts.file = *file;
+    if (const fs::path* file = loader_.file_of(side, *id))
+      facts.file = *file;
+    else if (item.described_in >= 0)
+      facts.file = matched_.frames.frames(side)[static_cast<size_t>(id->frame)]
+                       .files[static_cast<size_t>(item.described_in)]
+                       .path;
     const auto refuse = [&](Status status, std::string why) {
       if (row.status == Status::compared) {
         row.status = status;
@@ -253,18 +260,57 @@ class Measurer {
     } else if (item.meta == nullptr) {  // else the file was opened, and has warned, while indexing
       for (const std::string& warning : loaded->warnings) log::warn("{}", warning);
     }
+    if (row.pair.rope != nullptr) {
+      auto angles = angles_of(side, *row.pair.rope, loaded->data);
+      if (!angles) return refuse(Status::unreadable, angles.error().message);
+      loaded->data = std::move(*angles);
+    }
+    if (side == Side::mine && row.pair.quantised != nullptr) {
+      auto weight = dequantised(*row.pair.quantised, loaded->data);
+      if (!weight) return refuse(Status::unreadable, weight.error().message);
+      loaded->data = std::move(*weight);
+    }
     const TensorMeta& found = loaded->data->meta;
-    if (item.meta != nullptr && item.meta->shape != found.shape)
+    if (row.pair.rope == nullptr && item.meta != nullptr && item.meta->shape != found.shape)
       row.note = fmt::format("{} holds shape {} where the dump says {}", display(facts.file),
                              found.shape.text(), item.meta->shape.text());
     facts.meta = found;
-    if (side_statistics_ != SideStatistics::none) {
+    // Those as f32 are for tables of pairs; what stands alone is not read for them.
+    const bool is_alone = !row.pair.mine || !row.pair.golden;
+    if (side_statistics_ == SideStatistics::own_type ||
+        (side_statistics_ == SideStatistics::as_f32 && !is_alone)) {
       const auto side_sums = gather_one(*loaded->data);
       if (!side_sums) return refuse(Status::unreadable, side_sums.error().message);
       const bool as_f32 = side_statistics_ == SideStatistics::as_f32 && !is_complex(found.dtype);
       facts.measured = numpy_statistics(*side_sums, as_f32 ? DType::f32 : found.dtype);
     }
     return loaded->data;
+  }
+
+  Result<OperandPtr> dequantised(const QuantisedBy& by, OperandPtr weight) {
+    OperandPtr factors[2];
+    const ItemId ids[] = {by.offset, by.scale};
+    for (size_t i = 0; i < 2; ++i) {
+      ASSAY_TRY(const Loaded loaded, loader_.load(Side::mine, ids[i]));
+      ASSAY_TRY(const auto view, broadcast_to(loaded.data, weight->meta.shape));
+      if (!view)
+        return fail(ErrorKind::mismatch, "{} of shape {} does not fit weights of shape {}",
+                    matched_.item(Side::mine, ids[i]).name, loaded.data->meta.shape.text(),
+                    weight->meta.shape.text());
+      factors[i] = *view;
+    }
+    return affine(std::move(weight), std::move(factors[0]), std::move(factors[1]));
+  }
+
+  Result<OperandPtr> angles_of(Side side, const RopeRow& rope, OperandPtr data) {
+    if (side == Side::mine) return without_repeated_columns(std::move(data));
+    ASSAY_TRY(const Loaded length, loader_.load(Side::mine, rope.length));
+    if (length.data->meta.shape.count() != 1) return data;  // of several sequences
+    ASSAY_TRY(const OneSide value, gather_one(*length.data));
+    constexpr double kLongest = 1e15;  // exact as a double
+    if (!(value.min >= 1 && value.min <= kLongest)) return data;
+    return row_of_angles(std::move(data), static_cast<int64_t>(value.min),
+                         rope.is_sine ? Angles::sines : Angles::cosines);
   }
 
   Spread spread(Side side, const ItemId& id, OperandPtr own) {
