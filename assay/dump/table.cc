@@ -1,5 +1,6 @@
 #include "assay/base/text.h"
 #include "assay/dump/atb.h"
+#include "assay/dump/atb_statistic.h"
 #include "assay/dump/folder.h"
 #include "assay/dump/layout.h"
 #include "assay/dump/logits.h"
@@ -79,9 +80,9 @@ Result<const Layout*> choose_layout(const fs::path& root, std::string_view force
 }  // namespace
 
 std::span<const Layout* const> layouts() {
-  static const Layout* const kTable[] = {&single_layout,    &folder_layout, &msprobe_layout,
-                                         &ms_kernel_layout, &atb_layout,    &torch_hook_layout,
-                                         &logits_layout};
+  static const Layout* const kTable[] = {&single_layout,    &folder_layout,       &msprobe_layout,
+                                         &ms_kernel_layout, &atb_layout,          &torch_hook_layout,
+                                         &logits_layout,    &atb_statistic_layout};
   return kTable;
 }
 

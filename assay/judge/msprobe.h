@@ -17,5 +17,6 @@ extern const RuleSet msprobe_g1_python_rules;
 extern const RuleSet msprobe_g2_rules;      // 8.x
 extern const RuleSet msprobe_g3_rules;      // 26
 extern const RuleSet msprobe_kernel_rules;  // kernel dumps, any generation
+extern const RuleSet msprobe_atb_rules;     // rounds of ATB; there are no words in its table
 
 }  // namespace assay

@@ -27,6 +27,8 @@ struct MsprobeStyle {
 Profile msprobe_profile(const MsprobeStyle& style);
 // Of kernel dumps; needs SideFacts::measured.
 Profile msprobe_kernel_profile(Generation generation);
+// Of rounds of ATB, of version 26; needs SideFacts::measured as f32.
+Profile msprobe_atb_profile();
 
 // What files of a section are called beside "compare_result": "", "_rank3", "_rank3-rank10".
 std::string msprobe_suffix(const Head& head, bool per_rank, bool both_ranks = false);
