@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Run `assay msit llm` on the data in tests/data/atb and hold its files against those of msit itself, cell by cell; then on
-random input, with NumPy and PyTorch as the second opinion.
+"""Run `assay msit llm` and its kin on the data in tests/data/atb and hold their files against those of the originals, cell by
+cell; then on random input, with NumPy and PyTorch as the second opinion.
 
     check_msit.py --bin build/release [--only logitscmp] [--keep DIR]
 
@@ -16,6 +16,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+
+import msit_tables
 
 DATA = pathlib.Path(__file__).resolve().parents[1] / "data" / "atb"
 
@@ -163,6 +165,13 @@ def main() -> int:
     work = pathlib.Path(tempfile.mkdtemp(dir=options.keep)).resolve()
     checker = Checker(program, work, options.only)
     try:
+        msit_tables.check_tables(checker)
+        msit_tables.check_old_tables(checker)
+        msit_tables.check_rope(checker)
+        msit_tables.check_weights(checker)
+        msit_tables.check_single_files(checker)
+        msit_tables.check_vectors(checker)
+        msit_tables.check_msprobe(checker)
         check_logits_golden(checker)
         check_logits_torch(checker)
     finally:
