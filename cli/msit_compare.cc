@@ -236,19 +236,31 @@ Result<void> compare_dumps(const MsitCompareFlags& flags, Tool tool, const Conte
 
 // ----- weights of two checkpoints
 
+// A checkpoint of which nothing can be read is an error, with the reason of its first file.
+Result<void> check_checkpoint(const std::vector<Frame>& frames, const fs::path& path) {
+  std::string_view trouble;
+  for (const Frame& frame : frames)
+    for (const Node& node : frame.nodes)
+      for (const Item& item : node.items) {
+        if (item.data) return {};
+        if (trouble.empty()) trouble = item.trouble;
+      }
+  if (!trouble.empty()) return fail(ErrorKind::bad_format, "{}", trouble);
+  return fail(ErrorKind::not_found, "No .safetensors files found in the directory. Invalid path: {}",
+              display(path));
+}
+
 Result<void> compare_weights(const MsitCompareFlags& flags, Tool tool, const Context& context) {
   CompareRequest request = request_of(flags, context);
   ASSAY_TRY_DO(measure_as_msit(request, false));
   request.open.layout = "folder";
-  request.open.only = {"*.safetensors:*", "*.bin:*"};
+  request.open.only = {"*.safetensors:*", "*.bin:*", "*.safetensors",
+                       "*.bin"};  // the last two: unreadable ones
   request.matching.matcher = "weight";
   request.matching.flattens = true;
   request.admit = [&flags](const Matched& matched) -> Result<bool> {
-    for (const auto& [frames, path] :
-         {std::pair(&matched.frames.golden, &flags.golden), std::pair(&matched.frames.mine, &flags.mine)})
-      if (frames->empty() || (*frames)[0].nodes.empty())
-        return fail(ErrorKind::not_found, "No .safetensors files found in the directory. Invalid path: {}",
-                    display(*path));
+    ASSAY_TRY_DO(check_checkpoint(matched.frames.golden, flags.golden));
+    ASSAY_TRY_DO(check_checkpoint(matched.frames.mine, flags.mine));
     return true;
   };
   MsitStyle style;

@@ -167,7 +167,7 @@ Profile msit_profile(const MsitStyle& style) {
   profile.keeps = [style](const RowView& v) {
     if (v.row.status == Status::only_mine || v.row.status == Status::only_golden) return false;
     if (style.is_stats) return v.row.verdict.reason.empty();
-    return style.is_sheets || left_out_by_msit(v.row) == MsitLeftOut::no;
+    return style.is_sheets || style.is_weight || left_out_by_msit(v.row) == MsitLeftOut::no;
   };
   profile.file_stem = [style](const Head& head) {
     if (style.is_stats) return fmt::format("statstics_cmp_report_{}", utc_stamp(head.now));

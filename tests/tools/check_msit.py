@@ -168,6 +168,7 @@ def main() -> int:
         msit_tables.check_tables(checker)
         msit_tables.check_old_tables(checker)
         msit_tables.check_rope(checker)
+        msit_tables.check_statistics(checker)
         msit_tables.check_weights(checker)
         msit_tables.check_single_files(checker)
         msit_tables.check_vectors(checker)

@@ -174,6 +174,40 @@ def check_rope(checker) -> None:
     checker.report("rope", failures[:5])
 
 
+def stated(path: pathlib.Path) -> dict[str, float]:
+    """max, min, mean, l2norm as a dump states them: of the last output of a module, or of one file."""
+    if path.suffix == ".csv":
+        row = [row for row in csv.DictReader(path.open()) if row["InputOutput"] == "Output"][-1]
+        return {"max": row["Max"], "min": row["Min"], "mean": row["Mean"], "l2norm": row["L2Norm"]}
+    return dict(line.split("=", 1) for line in path.read_text().splitlines() if "=" in line)
+
+
+def check_statistics(checker) -> None:
+    """Statistics of torch against those of ATB, and of two dumps of ATB, with NumPy as the second opinion."""
+    if not checker.wants("statistics"):
+        return
+    import numpy as np
+    generator = pathlib.Path(__file__).with_name("make_atb_dump.py")
+    for name, flags in (("statistics torch", ["--layers", "12"]), ("statistics atb", ["--layers", "2", "--atb-twin", "same"])):
+        folder = checker.folder("statistics")
+        subprocess.run([sys.executable, generator, "--out", folder / "dump", "--statistics", "--tokens", "1", *flags], check=True,
+                       stdout=subprocess.DEVNULL)
+        golden, mine = (next((folder / "dump" / side).glob("*_dump*")) for side in ("golden", "mine"))
+        checker.run(["llm", "compare", "-gp", str(golden), "-mp", str(mine), "-st", "-o", "out"], folder)
+        path, failures = only_file(folder / "out", r"statstics_cmp_report_\d{14}\.csv")
+        rows = list(csv.DictReader(path.open())) if path else []
+        failures += [] if len(rows) > 50 else [f"rows: got {len(rows)}"]
+        for row in rows:
+            sides = [stated(pathlib.Path(row[f"{side}_data_path"])) for side in ("my", "golden")]
+            for key in ("max", "min", "mean", "l2norm"):
+                my, peer = (np.float32(side[key]) for side in sides)
+                apart = abs(my - peer)
+                wanted = {"absolute": apart, "relative": apart / max(abs(peer), np.float32(2 ** -23))}
+                failures += [f"{row['my_data_path']} {key} {kind}: got {row[f'{key}_stat_{kind}_error']}, expected {value}"
+                             for kind, value in wanted.items() if np.float32(row[f"{key}_stat_{kind}_error"]) != value]
+        checker.report(name, failures[:5])
+
+
 def check_weights(checker) -> None:
     """int8 weights with scales and offsets against the float ones they were made of, with torch as the second opinion."""
     if not checker.wants("weight"):
