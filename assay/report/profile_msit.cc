@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstdlib>
 
 namespace assay {
 namespace {
@@ -29,6 +30,15 @@ Value metric_cell(const RowView& v, int column) {
   const Value& value = v.row.metrics[static_cast<size_t>(column)];
   const auto* const number = std::get_if<double>(&value);
   return number == nullptr ? Value() : as_float(*number);
+}
+
+// With the digits that tell one float from the next: 0.1, where the double of that float is
+// 0.10000000149011612.
+Value short_cell(const RowView& v, int column) {
+  const Value value = metric_cell(v, column);
+  const auto* const number = std::get_if<double>(&value);
+  if (number == nullptr) return value;
+  return std::strtod(fmt::format("{}", static_cast<float>(*number)).c_str(), nullptr);
 }
 
 Value cosine_cell(const RowView& v, int column) {
@@ -140,7 +150,7 @@ std::vector<Column> columns(const Head& head, const MsitStyle& style) {
       for (const auto& [word, kind] : {std::pair{"absolute", "abs"}, std::pair{"relative", "rel"}})
         out.push_back({fmt::format("{}_stat_{}_error", title, word),
                        [at = find_column(head, fmt::format("{}_{}", column, kind))](const RowView& v) {
-                         return metric_cell(v, at);
+                         return short_cell(v, at);
                        },
                        ColumnKind::number});
     return out;
