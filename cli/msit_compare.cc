@@ -52,13 +52,13 @@ class Witness : public Sink {
         other_shape += why == MsitLeftOut::other_shape;
         int8 += why == MsitLeftOut::int8;
         if (row.status == Status::unreadable && trouble.empty()) trouble = row.note;
-        text = msit_result_text(head_, row);
+        text = msit_result_text(head_, row, is_ait);
       }
     return {};
   }
   Result<void> end(const Summary&) override { return {}; }
 
-  bool all_levels = false;
+  bool all_levels = false, is_ait = false;
   int64_t compared = 0, alone = 0, other_shape = 0, int8 = 0;
   std::string text, trouble;
 
@@ -99,13 +99,14 @@ CompareRequest request_of(const MsitCompareFlags& flags, const Context& context)
 
 // ----- two files
 
-Result<void> compare_files(const MsitCompareFlags& flags, const Context& context) {
+Result<void> compare_files(const MsitCompareFlags& flags, Tool tool, const Context& context) {
   CompareRequest request = request_of(flags, context);
   ASSAY_TRY_DO(measure_as_msit(request, false));
   request.matching.matcher = "position";
   request.matching.flattens = true;
   ReportSet reports;
   auto [sink, seen] = witness();
+  seen->is_ait = tool == Tool::ait;
   reports.add(std::move(sink));
   ASSAY_TRY_DO(compare(request, reports));
   if (!seen->trouble.empty()) return fail(ErrorKind::bad_format, "{}", seen->trouble);
@@ -286,7 +287,7 @@ int run_msit_compare(const MsitCompareFlags& flags, Tool tool, const Context& co
   }
   std::error_code ignored;
   if (fs::is_regular_file(flags.mine, ignored) && fs::is_regular_file(flags.golden, ignored)) {
-    const auto done = compare_files(flags, context);
+    const auto done = compare_files(flags, tool, context);
     return done ? 0 : end_msit(tool, done.error().message);
   }
   for (const fs::path& path : {flags.golden, flags.mine})

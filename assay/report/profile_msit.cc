@@ -60,7 +60,7 @@ constexpr std::array<NamedMetric, 7> kMetrics = {{{"cosine_similarity", "cosine_
                                                   {"kl_divergence", "kl"},
                                                   {"relative_euclidean_distance", "rel_l2_msit"}}};
 
-Value measured_cell(const RowView& v, int column, std::string_view name, bool is_ait = false) {
+Value measured_cell(const RowView& v, int column, std::string_view name, bool is_ait) {
   if (name == "cosine_msit") return cosine_cell(v, column);
   Value value = metric_cell(v, column);
   // Before June 2024 no root was taken.
@@ -194,13 +194,13 @@ Profile msit_profile(const MsitStyle& style) {
   return profile;
 }
 
-std::string msit_result_text(const Head& head, const Comparison& row) {
+std::string msit_result_text(const Head& head, const Comparison& row, bool is_ait) {
   std::string out = "{";
   const NodeResult node{};
   const RowView view{head, "", node, row};
   if (row.verdict.reason.empty())
     for (const NamedMetric& metric : kMetrics) {
-      const Value value = measured_cell(view, find_column(head, metric.column), metric.column);
+      const Value value = measured_cell(view, find_column(head, metric.column), metric.column, is_ait);
       out += fmt::format("'{}': ", metric.title);
       const auto* const number = std::get_if<double>(&value);
       append_python_float(out, number == nullptr ? std::nan("") : *number);

@@ -19,6 +19,6 @@ enum class MsitLeftOut : uint8_t { no, other_shape, int8 };
 MsitLeftOut left_out_by_msit(const Comparison& row);
 
 // A dict as Python prints it: what `msit llm compare` says of two files.
-std::string msit_result_text(const Head& head, const Comparison& row);
+std::string msit_result_text(const Head& head, const Comparison& row, bool is_ait);
 
 }  // namespace assay
