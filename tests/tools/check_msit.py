@@ -173,6 +173,7 @@ def main() -> int:
         msit_tables.check_single_files(checker)
         msit_tables.check_vectors(checker)
         msit_tables.check_msprobe(checker)
+        msit_tables.check_round_vectors(checker)
         check_logits_golden(checker)
         check_logits_torch(checker)
     finally:

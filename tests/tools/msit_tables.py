@@ -321,6 +321,51 @@ def summed_differences(got: list[list[str]], wanted: list[list[str]]) -> list[st
     return failures
 
 
+# type, golden, target; cosine, distance, max absolute, max relative, 1/1000, 5/1000; max, min of the target. What msprobe of 2026 prints.
+ROUND_VECTORS = [
+    ("float", [1, 2, 3, 4], [1, 2.5, 2, 4], "0.979296383496 1.118033988749895 1.0 0.333333343267 0.5 0.5 4.0 1.0"),
+    ("float", [0, 0, 0, 0], [0, 0, 0, 0], "1.0 0.0 0.0 0.0 1.0 1.0 0.0 0.0"),
+    ("float", [0, 0, 0], [1, -1, 2], "N/A 2.449489742783178 2.0 16777215.0 0.0 0.0 2.0 -1.0"),
+    ("float", [2], [3], "unsupported 1.0 1.0 0.5 0.0 0.0 3.0 3.0"),
+    ("int8", [-128, 127, 0], [-127, 127, 1], "0.999977 1.4142135623730951 1.0 4503599627370496.0 0.333333333333 0.333333333333 127.0 -127.0"),
+    ("bool", [1, 0], [1, 0], "1.0 0.0 0.0 0.0 1.0 1.0 tensor(True) tensor(False)"),
+    ("float", [1, 2], [1, 2, 3], "N/A N/A N/A N/A N/A N/A 3.0 1.0"),
+]
+
+
+def write_round(round_folder: pathlib.Path, tensors: list[tuple[str, list]]) -> None:
+    import numpy as np
+    types = {"float": (0, np.float32), "int8": (2, np.int8), "bool": (12, np.bool_)}
+    round_folder.mkdir(parents=True)
+    lines = ["Device and PID,Execution Count,Op Name,Op Type,Op Id,Input/Output,Index,Dtype,Format,Shape,Max,Min,Mean,Norm,Tensor Path"]
+    for index, (dtype, values) in enumerate(tensors):
+        code, numpy_type = types[dtype]
+        data = np.array(values, dtype=numpy_type).tobytes()
+        name = f"0_Op/after/outtensor{index}.bin"
+        (round_folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (round_folder / name).write_bytes(f"$Version=1.0\n$Object.Count=1\n$Object.Length={len(data)}\nformat=2\ndtype={code}\n"
+                                          f"dims={len(values)}\n$Object.data=0,{len(data)}\n$End=1\n".encode() + data)
+        lines.append(f"0_1,0,Op,Op,0,output,{index},{dtype},nd,{len(values)},N/A,N/A,N/A,N/A,/x/atb_dump_data/data/0_1/0/{name}")
+    (round_folder / "statistic.csv").write_text("\n".join(lines) + "\n")
+
+
+def check_round_vectors(checker) -> None:
+    if not checker.wants("round_vectors"):
+        return
+    folder = checker.folder("round_vectors")
+    write_round(folder / "golden", [(dtype, golden) for dtype, golden, _, _ in ROUND_VECTORS])
+    write_round(folder / "target", [(dtype, target) for dtype, _, target, _ in ROUND_VECTORS])
+    checker.run(["compare", "-m", "atb", "-gp", "golden", "-tp", "target"], folder, "msprobe")
+    path, failures = only_file(folder / "output", r"atb_tensor_compare_result_\d{14}\.xlsx")
+    if path is not None:
+        rows = next(iter(read_sheets(path).values()))
+        first, largest, smallest = (rows[0].index(title) for title in ("Cosine", "Target Max", "Target Min"))
+        got = [" ".join([*row[first:first + 6], row[largest], row[smallest]]) for row in rows[1:]]
+        failures += [f"{vector[1]} {vector[2]}: got {line}, expected {vector[3]}" for line, vector in zip(got, ROUND_VECTORS)
+                     if line != vector[3]] + ([] if len(got) == len(ROUND_VECTORS) else [f"rows: got {len(got)}"])
+    checker.report("round_vectors", failures)
+
+
 def check_msprobe(checker) -> None:
     golden = "msprobe_atb/golden/atb_dump_data/data/0_4321/0"
     for name, target in (("msprobe_target", "msprobe_atb/target/atb_dump_data/data/0_4322/0"),
