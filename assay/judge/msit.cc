@@ -18,6 +18,7 @@ bool is_finite(const SideFacts& side) {
 
 std::string reason_of(const Comparison& row) {
   if (row.status == Status::unreadable || row.status == Status::no_data) return row.note;
+  if (row.basis == Basis::stated) return {};  // statistics are held against each other whatever the shapes
   std::string reason;
   const auto add = [&](std::string_view text) { reason += (reason.empty() ? "" : " ") + std::string(text); };
   if (row.status == Status::shape_mismatch) add(kOtherShape);
