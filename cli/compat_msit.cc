@@ -54,6 +54,7 @@ ForeignCommand compare_command() {
       required_path_flag("--my-path", "-mp", "Compared data path. It supports directory or file."),
       level,
       {{"--output", "-o"}, Takes::one, "Data output directory. (default: ./)"},
+      {{"--report"}, Takes::one, "further reports of assay: csv,json,jsonl,junit,sqlite", false, {}, true},
       mapping,
       algorithms,
       msit_log_level_flag(),
@@ -75,6 +76,8 @@ Result<MsitCompareFlags> compare_flags(const Parsed& parsed) {
   flags.golden = parsed.value("--golden-path").value_or("");
   flags.mine = parsed.value("--my-path").value_or("");
   flags.output = parsed.value("--output").value_or("./");
+  if (const auto reports = parsed.value("--report")) flags.reports = split_list({*reports});
+  flags.wants_files = parsed.value("--output").has_value() || !flags.reports.empty();
   if (const auto level = parsed.value("--cmp-level")) flags.level = level_named(*level);
   if (const auto mapping = parsed.value("--op-mapping-file"); mapping && !mapping->empty())
     flags.mapping = *mapping;

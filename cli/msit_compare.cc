@@ -1,5 +1,6 @@
 #include "cli/msit_compare.h"
 
+#include "assay/base/text.h"
 #include "assay/judge/msit.h"
 #include "assay/match/inference.h"
 #include "assay/report/profile_msit.h"
@@ -97,6 +98,22 @@ CompareRequest request_of(const MsitCompareFlags& flags, const Context& context)
   return request;
 }
 
+Result<void> add_native_reports(const MsitCompareFlags& flags, ReportSet& reports) {
+  for (const std::string& name : flags.reports) {
+    const Output* const output = find_output(name);
+    if (output == nullptr || name == "terminal")
+      return fail(ErrorKind::bad_argument,
+                  "--report: there is no report '{}'; csv, xlsx, json, jsonl, junit and sqlite",
+                  printable(name));
+    reports.add(output->open({flags.output, &native_profile}));
+  }
+  return {};
+}
+
+void say_where(const CompareOutcome& outcome) {
+  for (const fs::path& file : outcome.files) log::info("Saved comparing results: {}", display(file));
+}
+
 // ----- two files
 
 Result<void> compare_files(const MsitCompareFlags& flags, Tool tool, const Context& context) {
@@ -108,9 +125,16 @@ Result<void> compare_files(const MsitCompareFlags& flags, Tool tool, const Conte
   auto [sink, seen] = witness();
   seen->is_ait = tool == Tool::ait;
   reports.add(std::move(sink));
-  ASSAY_TRY_DO(compare(request, reports));
+  MsitStyle style;
+  style.is_ait = tool == Tool::ait;
+  const Profile profile = msit_profile(style);
+  if (flags.wants_files && flags.reports.empty())
+    reports.add(find_output("csv")->open({flags.output, &profile}));
+  ASSAY_TRY_DO(add_native_reports(flags, reports));
+  ASSAY_TRY(const CompareOutcome outcome, compare(request, reports));
   if (!seen->trouble.empty()) return fail(ErrorKind::bad_format, "{}", seen->trouble);
   log::info("Compared results: {}", seen->text);
+  say_where(outcome);
   return {};
 }
 
@@ -223,6 +247,7 @@ Result<void> compare_dumps(const MsitCompareFlags& flags, Tool tool, const Conte
   const Profile profile = msit_profile(style);
   ReportSet reports;
   reports.add(find_output(is_sheets ? "xlsx" : "csv")->open({flags.output, &profile}));
+  ASSAY_TRY_DO(add_native_reports(flags, reports));
   auto [sink, seen] = witness();
   seen->all_levels = is_sheets;
   reports.add(std::move(sink));
@@ -230,7 +255,7 @@ Result<void> compare_dumps(const MsitCompareFlags& flags, Tool tool, const Conte
   if (!tokens.any_common())
     log::error("my tokens is [{}] and golden tokens is [{}]. The two cannot be matched.",
                fmt::join(tokens.of_mine(), ", "), fmt::join(tokens.of_golden(), ", "));
-  for (const fs::path& file : outcome.files) log::info("Saved comparing results: {}", display(file));
+  say_where(outcome);
   say_what_is_left_out(*seen, is_sheets);
   return {};
 }
@@ -272,9 +297,10 @@ Result<void> compare_weights(const MsitCompareFlags& flags, Tool tool, const Con
   reports.add(find_output("csv")->open({flags.output, &profile}));
   auto [sink, seen] = witness();
   reports.add(std::move(sink));
+  ASSAY_TRY_DO(add_native_reports(flags, reports));
   ASSAY_TRY(const CompareOutcome outcome, compare(request, reports));
   if (!seen->trouble.empty()) log::error("{}", seen->trouble);
-  for (const fs::path& file : outcome.files) log::info("Saved comparing results: {}", display(file));
+  say_where(outcome);
   return {};
 }
 

@@ -14,7 +14,9 @@ struct MsitCompareFlags {
 
   fs::path golden, mine;  // both exist
   fs::path output = "./";
-  std::optional<fs::path> mapping;  // exists: op_mapping_file.json, or the folder that holds it
+  bool wants_files = false;          // --output or --report was given
+  std::vector<std::string> reports;  // of ours, beside the original's
+  std::optional<fs::path> mapping;   // exists: op_mapping_file.json, or the folder that holds it
   CompareLevel level = CompareLevel::all;
   bool weight = false, stats = false;
   std::optional<int64_t> rank;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
@@ -138,7 +139,9 @@ std::vector<Column> columns(const Head& head, const MsitStyle& style) {
                    const std::string_view rest = v.section.substr(space + 6);
                    return std::string(rest.substr(0, rest.find(' ')));
                  }});
-  out.push_back({"data_id", [](const RowView& v) -> Value { return fmt::format("{}", v.row.pair.number); }});
+  out.push_back({"data_id", [](const RowView& v) -> Value {
+                   return fmt::format("{}", std::max<int64_t>(0, v.row.pair.number));
+                 }});
   add_path(out, "golden", golden_of);
   if (!style.is_ait) add_type(out, "golden", golden_of);
   if (!style.is_stats) add_description(out, "golden", golden_of);
