@@ -9,7 +9,8 @@
 namespace assay {
 namespace {
 
-constexpr int kDeepest = 16;  // operators within operators that a look goes down
+// Operators within operators that a look goes down, and folders that it enters: links may lead in circles.
+constexpr int kDeepest = 16, kMostFolders = 4096;
 
 // "12_LinearOperation"
 bool has_op_name(const fs::path& path) {
@@ -19,13 +20,20 @@ bool has_op_name(const fs::path& path) {
          whole_number(name.substr(0, mark)).has_value();
 }
 
-bool is_op(const fs::path& folder, int depth = 0) {
-  if (!has_op_name(folder)) return false;
-  if (is_folder(folder / "after") || is_folder(folder / "before")) return true;
-  if (depth >= kDeepest) return false;
-  const std::vector<fs::path> below = folders_in(folder);
-  return std::any_of(below.begin(), below.end(),
-                     [&](const fs::path& each) { return is_op(each, depth + 1); });
+// Whether an operator that has tensors is in the folder, or in an operator in it.
+bool holds_op(const fs::path& folder) {
+  std::vector<std::pair<fs::path, int>> waiting = {{folder, 0}};
+  for (int entered = 0; !waiting.empty() && entered < kMostFolders; ++entered) {
+    const auto [next, depth] = std::move(waiting.back());
+    waiting.pop_back();
+    const std::vector<fs::path> below = folders_in(next);
+    for (auto each = below.rbegin(); each != below.rend(); ++each) {
+      if (!has_op_name(*each)) continue;
+      if (is_folder(*each / "after") || is_folder(*each / "before")) return true;
+      if (depth < kDeepest) waiting.emplace_back(*each, depth + 1);
+    }
+  }
+  return false;
 }
 
 bool is_rank(const fs::path& folder) {
@@ -64,9 +72,7 @@ std::vector<fs::path> topology_folders(const fs::path& rank, std::string_view ki
 }  // namespace
 
 bool is_atb_round(const fs::path& folder) {
-  const std::vector<fs::path> ops = folders_in(folder);
-  return std::any_of(ops.begin(), ops.end(), [](const fs::path& each) { return is_op(each); }) ||
-         is_atb_statistics(folder / kAtbStatistics);
+  return is_atb_statistics(folder / kAtbStatistics) || holds_op(folder);
 }
 
 std::vector<fs::path> sibling_ranks(const fs::path& rank) {

@@ -175,6 +175,13 @@ TEST_F(AtbDump, EntersALoopOfFoldersOnce) {
   EXPECT_THAT(names(*frame), Contains("0_Linear/after/outtensor0.bin"));
 }
 
+TEST_F(AtbDump, IsNotHeldUpByLinksInCircles) {
+  fs::create_directories(root_ / "tensors/0_77/0");
+  for (int i = 0; i < 12; ++i)
+    fs::create_directory_symlink(".", root_ / "tensors/0_77/0" / fmt::format("{}_Circle", i));
+  EXPECT_EQ(atb_layout.recognise(root_), 0);
+}
+
 TEST_F(AtbDump, TakesNamesWithOddCharacters) {
   put_tensor("0/0_Lin\xff\near/after/outtensor0.bin");
   put_tensor("0/_/after/outtensor0.bin");

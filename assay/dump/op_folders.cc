@@ -129,10 +129,8 @@ void OpFrame::make_node(int32_t op, std::vector<OpFile>& files) {
         FileEntry{root_ / (file.described_in.empty() ? file.relative : file.described_in), file.size});
     Item item = make_item(frame_, file.relative, number, 0, std::move(file.draft));
     item.port = file.port;
-    if (item.data)
-      item.shards = shards_of(file.relative, number);
-    else
-      item.described_in = number;
+    if (item.data || item.stated != nullptr) item.shards = shards_of(file.relative, number);
+    if (!item.data) item.described_in = number;
     node.items.push_back(item);
   }
   if (node.items.empty()) return;

@@ -240,5 +240,52 @@ TEST(NativeRules, AsksForTheColumnsItsRulesRead) {
   EXPECT_THAT(columns_needed(options), ElementsAre("cosine", "max_abs", "kl"));
 }
 
+// Two versions of a graph: what only one of them has is no failure, unless it is asked for.
+TEST(NativeRules, UnmatchedOperatorsOfDifferentGraphsAreIgnored) {
+  const auto level_of = [](bool graphs_differ, const RuleOptions& options) {
+    Head head;
+    head.graphs_differ = graphs_differ;
+    Comparison row;
+    row.status = Status::only_mine;
+    NodeResult result{"cast", 0, {}, {row}};
+    native_rules.prepare(head, options)(result);
+    return result.rows[0].verdict.level;
+  };
+  EXPECT_EQ(level_of(false, {}), Level::fail);
+  EXPECT_EQ(level_of(true, {}), Level::ignored);
+  RuleOptions strict;
+  strict.unmatched_fails = true;
+  EXPECT_EQ(level_of(true, strict), Level::fail);
+}
+
+TEST(NativeRules, WhatCannotBeMadeRealIsIgnoredWithItsReason) {
+  Comparison row;
+  row.status = Status::no_data;
+  row.note = "int8 against f16: the dump holds no scale and offset of x";
+  EXPECT_EQ(judged(row).level, Level::error);
+  row.is_excused = true;
+  EXPECT_EQ(judged(row).level, Level::ignored);
+  EXPECT_EQ(judged(row).reason, row.note);
+}
+
+// One side of the dump states statistics, those of the other were computed: there is no statement to look at.
+TEST(NativeRules, JudgesComputedStatistics) {
+  Stated stated;
+  stated.max = stated.min = stated.mean = 2.0;
+  stated.norm = 4.0;
+  Item with, without;
+  with.stated = &stated;
+  Comparison row = row_of(DType::f32, DType::f32, {});
+  row.basis = Basis::stated;
+  row.mine.item = &with;
+  row.golden.item = &without;
+  Stated computed = stated;
+  row.golden.computed = std::make_shared<const Stated>(computed);
+  EXPECT_EQ(judged(row).level, Level::pass);
+  computed.norm = 5.0;
+  row.golden.computed = std::make_shared<const Stated>(computed);
+  EXPECT_THAT(judged(row).reason, StartsWith("norm 4 of mine, 5 of golden"));
+}
+
 }  // namespace
 }  // namespace assay

@@ -1,3 +1,4 @@
+#include "assay/base/text.h"
 #include "assay/match/inference.h"
 #include "assay/match/op_items.h"
 #include "assay/match/op_sections.h"
@@ -7,6 +8,7 @@
 #include <array>
 #include <map>
 #include <set>
+#include <unordered_map>
 
 namespace assay {
 namespace {
@@ -125,6 +127,19 @@ struct GraphSide {
     return next != siblings.end() && tree().at(*next).elewise_type == kDequantise ? *next : op;
   }
 
+  // A value that an operator made, in the shape it had then: a graph is drawn once, when there are no keys
+  // and values of earlier tokens yet.
+  bool is_as_made(size_t position, int32_t value) const {
+    const int32_t maker = value == OpValues::kUnknown ? value : values.maker(value);
+    if (maker == OpValues::kUnknown) return false;
+    for (const size_t made : items.all(maker, Direction::output)) {
+      const TensorMeta *const a = items.item(made).meta, *const b = items.item(position).meta;
+      if (values.of(maker, items.item(made).port) == value && a != nullptr && b != nullptr)
+        return a->shape == b->shape;
+    }
+    return false;
+  }
+
   const OpItems items;
   const OpValues values;
 };
@@ -141,7 +156,9 @@ class GraphMatch {
       if (!is_block(a, b)) join_operators(a, b);
     for (const auto& [a, b] : ops_)
       if (is_block(a, b)) join_blocks(a, b);
+    join_same_values();
     Pairing pairing = builder_.finish();
+    attach_parts(pairing);
     pairing.repeats_batch = true;
     pairing.dequantises = true;
     pairing.graphs_differ = graphs_differ_;
@@ -173,7 +190,8 @@ class GraphMatch {
 
   bool is_block(int32_t a, int32_t b) const { return mine_.is_block(a) && golden_.is_block(b); }
 
-  void join(size_t mine, size_t golden) {
+  void join(size_t mine, size_t golden, int32_t value) {
+    if (is_share_of_weight(mine, golden, value)) return builder_.explain(mine, Why::other_shape);
     const bool same = mine_.items.item(mine).name == golden_.items.item(golden).name;
     builder_.join(mine, golden, same ? Why::same_name : Why::same_role);
   }
@@ -196,6 +214,84 @@ class GraphMatch {
       }
   }
 
+  // Operators that only mine has still take what others made: there a fault can be told from its cause.
+  void join_same_values() {
+    std::unordered_map<int32_t, std::vector<size_t>> of_golden;  // values
+    for (size_t i = 0; i < golden_.tree().ops.size(); ++i) {
+      const auto op = static_cast<int32_t>(i);
+      for (const Direction direction : {Direction::output, Direction::input})
+        for (const size_t position : golden_.items.all(op, direction)) {
+          const int32_t value = golden_.values.of(op, golden_.items.item(position).port);
+          if (golden_.is_as_made(position, value)) of_golden[value].push_back(position);
+        }
+    }
+    for (size_t i = 0; i < mine_.tree().ops.size(); ++i) {
+      const auto op = static_cast<int32_t>(i);
+      for (const Direction direction : {Direction::input, Direction::output})
+        for (const size_t position : mine_.items.all(op, direction)) {
+          const int32_t value = mine_.values.of(op, mine_.items.item(position).port);
+          const auto same = same_values_.lower_bound({value, INT32_MIN});
+          if (same == same_values_.end() || same->first != value) continue;
+          const auto found = of_golden.find(same->second);
+          if (found == of_golden.end() || builder_.is_joined(Side::mine, position) ||
+              !mine_.is_as_made(position, value))
+            continue;
+          const std::vector<size_t>& candidates = found->second;
+          const auto free = std::find_if(candidates.begin(), candidates.end(), [&](size_t each) {
+            return !builder_.is_joined(Side::golden, each) &&
+                   golden_.items.item(each).port.direction == direction;
+          });
+          join(position, free == candidates.end() ? candidates.front() : *free, value);
+        }
+    }
+  }
+
+  bool has_more_ranks(size_t mine, size_t golden) const {
+    return mine_.items.item(mine).shards.size() > golden_.items.item(golden).shards.size();
+  }
+
+  // How a weight is cut over ranks, along which dimension and in which order, no dump says.
+  bool is_share_of_weight(size_t mine, size_t golden, int32_t value) const {
+    if (value == OpValues::kUnknown || mine_.values.maker(value) != OpValues::kUnknown) return false;
+    const TensorMeta *const a = mine_.items.item(mine).meta, *const b = golden_.items.item(golden).meta;
+    return has_more_ranks(mine, golden) && a != nullptr && b != nullptr && a->shape != b->shape;
+  }
+
+  // A projection that computes several at once gives every rank its share of each: not one piece of the
+  // whole. What it is split into behind tells where golden has to be cut.
+  void attach_parts(Pairing& pairing) {
+    std::unordered_map<int32_t, const GoldenParts*> by_value;
+    for (const auto& [a, b] : ops_) {
+      const auto given = mine_.items.find(a, Direction::input, 0);
+      const auto taken = golden_.items.find(b, Direction::input, 0);
+      const std::vector<size_t> pieces = golden_.items.all(b, Direction::output);
+      const bool splits =
+          to_lower(golden_.tree().at(b).type).find("split") != std::string::npos && !is_block(a, b);
+      const int32_t value = mine_.values.of(a, {Direction::input, 0});
+      if (!splits || !given || !taken || pieces.size() < 2 || value == OpValues::kUnknown) continue;
+      if (!has_more_ranks(*given, *taken)) continue;
+      GoldenParts& parts = pairing.parts.emplace_back();
+      for (const size_t piece : pieces) parts.items.push_back(builder_.items(Side::golden)[piece]);
+      parts.name = golden_.items.item(*taken).name;
+      by_value.emplace(value, &parts);
+    }
+    if (by_value.empty()) return;
+    for (size_t i = 0; i < mine_.tree().ops.size(); ++i)
+      for (const Direction direction : {Direction::input, Direction::output})
+        for (const size_t position : mine_.items.all(static_cast<int32_t>(i), direction)) {
+          const auto found =
+              by_value.find(mine_.values.of(static_cast<int32_t>(i), mine_.items.item(position).port));
+          if (found != by_value.end()) parts_of_item_.emplace(&mine_.items.item(position), found->second);
+        }
+    for (PairedNode& node : pairing.nodes)
+      for (Pair& pair : node.pairs) {
+        if (!pair.mine || !pair.golden) continue;
+        const Node& of_mine = builder_.frames(Side::mine)[0].nodes[static_cast<size_t>(pair.mine->node)];
+        const auto found = parts_of_item_.find(&of_mine.items[static_cast<size_t>(pair.mine->item)]);
+        if (found != parts_of_item_.end()) pair.golden_parts = found->second;
+      }
+  }
+
   // Tensors of the same number in two operators of one kind.
   void join_operators(int32_t a, int32_t b) {
     const int32_t result_a = mine_.with_real_output(a), result_b = golden_.with_real_output(b);
@@ -211,7 +307,8 @@ class GraphMatch {
         if (!same_kind && direction == Direction::input && mine_.items.item(position).port.index > 1)
           continue;
         const auto other = by_tail.find(tail_of(mine_.items.item(position).name));
-        if (other != by_tail.end()) join(position, other->second);
+        if (other == by_tail.end()) continue;
+        join(position, other->second, mine_.values.of(of_mine, mine_.items.item(position).port));
       }
     }
   }
@@ -235,7 +332,7 @@ class GraphMatch {
           const bool fits = is_known ? same_values_.contains({value, golden_.values.of(b, candidate.port)})
                                      : same_count && candidate.port.index == item.port.index;
           if (!same_moment || !fits) continue;
-          join(position, other);
+          join(position, other, value);
           break;
         }
       }
@@ -246,6 +343,7 @@ class GraphMatch {
   const GraphSide mine_, golden_;
   std::vector<OpPair> ops_;
   std::set<std::pair<int32_t, int32_t>> same_values_;  // of mine, of golden
+  std::unordered_map<const Item*, const GoldenParts*> parts_of_item_;
   bool graphs_differ_ = false;
 };
 

@@ -60,8 +60,8 @@ struct Item {
   const std::vector<Fact>* facts = nullptr;
   // Where several ranks hold a part of it each: those of all ranks, in their order, this one among them.
   std::span<const TensorRef> shards = {};
-  int32_t described_in = -1;  // the file with its statistics, where its data was never written
-  std::string_view trouble;   // why there is no data, when indexing already found out
+  int32_t described_in = -1;      // the file with its statistics, where its data was never written
+  std::string_view trouble = {};  // why there is no data, when indexing already found out
 };
 
 // One operator, module or file: the unit that is judged together.

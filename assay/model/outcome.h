@@ -60,8 +60,8 @@ struct SideFacts {
   std::string_view name;  // empty if this side is missing
   RowMeta meta = {};
   fs::path file;
-  std::string_view op_type = {};       // of its operator, where the dump says
   const Item* item = nullptr;          // null in a row that outlives its frame
+  std::string_view op_type = {};       // of its operator, where the dump says
   std::optional<Stats> measured = {};  // of all its elements, where the request asks for them
   // What a row of statistics was compared by, where the dump does not state it: computed from data, or joined
   // from parts.

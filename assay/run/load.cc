@@ -85,6 +85,18 @@ Result<Loaded> Loader::load(Side side, const ItemId& id) {
   return Loaded{*tensor.data, shared ? std::vector<std::string>{} : set->warnings, set->tensors.size()};
 }
 
+std::vector<std::pair<Stats, int64_t>> Loader::load_shard_statistics(Side side, const ItemId& id) const {
+  const Item& item = item_of(frames_, side, id);
+  const Frame& frame = frames_.frames(side)[static_cast<size_t>(id.frame)];
+  std::vector<std::pair<Stats, int64_t>> found;
+  for (const TensorRef& shard : item.shards) {
+    auto set = open_tensors(frame.files[static_cast<size_t>(shard.file)].path, options_);
+    if (!set || set->tensors.size() != 1 || !set->tensors[0].stats || !set->tensors[0].meta) return {};
+    found.emplace_back(std::move(*set->tensors[0].stats), set->tensors[0].meta->shape.count());
+  }
+  return found;
+}
+
 Result<std::vector<OperandPtr>> Loader::load_shards(Side side, const ItemId& id) {
   const Item& item = item_of(frames_, side, id);
   const Frame& frame = frames_.frames(side)[static_cast<size_t>(id.frame)];

@@ -24,7 +24,9 @@ class Loader {
   Loader(const Indexed& frames, const FormatOptions& options);
   Result<Loaded> load(Side side, const ItemId& id);
   Result<std::vector<OperandPtr>> load_shards(Side side, const ItemId& id);  // Item::shards, in order
-  const fs::path* file_of(Side side, const ItemId& id) const;                // null for an item without data
+  // What the files of Item::shards state, and how many elements each has; nothing where one does not say.
+  std::vector<std::pair<Stats, int64_t>> load_shard_statistics(Side side, const ItemId& id) const;
+  const fs::path* file_of(Side side, const ItemId& id) const;  // null for an item without data
   int64_t size_of_item(Side side,
                        const ItemId& id) const;  // its share of the file's bytes: what reading it may cost
 

@@ -16,6 +16,7 @@
 #include <tbb/parallel_pipeline.h>
 #include <tbb/task_arena.h>
 
+#include <deque>
 #include <memory>
 
 namespace assay {
@@ -88,23 +89,44 @@ class Measurer {
     return row;
   }
 
+  static Stated as_stated(const Stats& stats) {
+    const auto number = [](const Value& value) -> Scalar {
+      if (const auto* real = std::get_if<double>(&value)) return *real;
+      if (const auto* whole = std::get_if<int64_t>(&value)) return *whole;
+      return {};
+    };
+    Stated stated;
+    stated.max = number(stats.max);
+    stated.min = number(stats.min);
+    stated.mean = number(stats.mean);
+    stated.norm = number(stats.norm);
+    return stated;
+  }
+
+  // Where each rank holds a part of what the other side holds whole.
+  void join_rank_statistics(Side side, const ItemId& id, SideFacts& facts, const SideFacts& other) {
+    const auto ranks = static_cast<int64_t>(matched_.item(side, id).shards.size());
+    if (ranks < 2 || !facts.meta || !other.meta || facts.meta->shape.dims.empty()) return;
+    if (facts.meta->shape.count() * ranks != other.meta->shape.count()) return;
+    std::deque<Stated> stated;
+    std::vector<StatedPart> parts;
+    for (const auto& [stats, count] : loader_.load_shard_statistics(side, id))
+      parts.push_back({&stated.emplace_back(as_stated(stats)), count});
+    const auto joined = join_stated(parts);
+    if (!joined) return;
+    TensorMeta whole = *facts.meta;
+    whole.shape.dims.back() *= ranks;
+    facts.meta = std::move(whole);
+    facts.computed = std::make_shared<const Stated>(*joined);
+  }
+
   // What the dump says of a tensor, or else what its data say.
   static void find_statistics(SideFacts& side, const OperandPtr& data) {
     if (side.item->stated != nullptr || data == nullptr) return;
     const auto sums = gather_one(*data);
     if (!sums) return;
     const Stats stats = numpy_statistics(*sums, data->meta.dtype);
-    const auto number = [](const Value& value) -> Scalar {
-      if (const auto* real = std::get_if<double>(&value)) return *real;
-      if (const auto* whole = std::get_if<int64_t>(&value)) return *whole;
-      return {};
-    };
-    Stated measured;
-    measured.max = number(stats.max);
-    measured.min = number(stats.min);
-    measured.mean = number(stats.mean);
-    measured.norm = number(stats.norm);
-    side.computed = std::make_shared<const Stated>(measured);
+    side.computed = std::make_shared<const Stated>(as_stated(stats));
   }
 
   // Of all parts of golden together; the shape is theirs side by side.
@@ -136,6 +158,8 @@ class Measurer {
     find_statistics(row.mine, mine_data);
     find_statistics(row.golden, golden_data);
     if (row.pair.golden_parts != nullptr && !join_statistics(*row.pair.golden_parts, row.golden)) return;
+    join_rank_statistics(Side::mine, *row.pair.mine, row.mine, row.golden);
+    join_rank_statistics(Side::golden, *row.pair.golden, row.golden, row.mine);
     const Stated *const mine = row.mine.stated(), *const golden = row.golden.stated();
     if (mine == nullptr || golden == nullptr) return;
     if (row.mine.meta && row.golden.meta && side_to_dequantise(*row.mine.meta, *row.golden.meta)) {
