@@ -272,7 +272,6 @@ class GraphMatch {
       if (!has_more_ranks(*given, *taken)) continue;
       GoldenParts& parts = pairing.parts.emplace_back();
       for (const size_t piece : pieces) parts.items.push_back(builder_.items(Side::golden)[piece]);
-      parts.name = golden_.items.item(*taken).name;
       by_value.emplace(value, &parts);
     }
     if (by_value.empty()) return;

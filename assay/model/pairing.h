@@ -52,7 +52,7 @@ std::string_view text(Why why);  // "same name"
 // in one projection.
 struct GoldenParts {
   std::vector<ItemId> items;
-  std::string name;  // of all of them: "q_proj/output.pth + k_proj/output.pth", or of what holds them
+  std::string name;  // of all of them: "q_proj/output.pth + k_proj/output.pth"; empty: that of `golden`
 };
 
 // Golden is a table of angles for all positions, mine the angles of one: that which item `length` of mine
@@ -70,7 +70,8 @@ struct QuantisedBy {
 struct Pair {
   std::optional<ItemId> mine, golden;  // one may be empty: unmatched
   Why why = Why::nothing_fits;
-  // `golden` is the first of them, or holds all of them. Null: the usual one against one. Lives in the pairing.
+  // `golden` is the first of them, or holds all of them. Null: the usual one against one. Lives in the
+  // pairing.
   const GoldenParts* golden_parts = nullptr;
   int64_t number = -1;                     // where a report numbers its pairs
   const RopeRow* rope = nullptr;           // of a rotary embedding; lives in the pairing

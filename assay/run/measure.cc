@@ -77,7 +77,8 @@ class Measurer {
     row.pair = pair;
     const OperandPtr mine = take(Side::mine, pair.mine, row.mine, row);
     const OperandPtr golden = take(Side::golden, pair.golden, row.golden, row);
-    if (pair.golden_parts != nullptr) row.golden.name = pair.golden_parts->name;
+    if (pair.golden_parts != nullptr && !pair.golden_parts->name.empty())
+      row.golden.name = pair.golden_parts->name;
     if (!pair.mine || !pair.golden) {  // what cannot be read is trouble whether it has a partner or not
       if (row.status != Status::unreadable) row.status = pair.mine ? Status::only_mine : Status::only_golden;
       return row;

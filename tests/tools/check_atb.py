@@ -33,6 +33,7 @@ class Variant(NamedTuple):
     fault: str = ""  # as --fault has it; the variant is run without it as well
     compare: tuple[str, ...] = ()
     plain_side: str = ""  # the side whose statistics are replaced by the data
+    may_be_alone: str = "-"  # end of the keys of values that need no partner
 
 
 VARIANTS = {
@@ -57,7 +58,8 @@ VARIANTS = {
     "quantised twin": Variant("--atb-twin --quant --two-models --tokens 3", "model.layers.1.mlp.up_proj:2", tuple(INT8_RULE)),
     "batch twin": Variant("--atb-twin same --batch 2", "model.layers.1.mlp.up_proj:1.5"),
     "statistics twin": Variant("--atb-twin same --statistics", "model.layers.1.mlp.up_proj:1.5"),
-    "ranks twin": Variant("--atb-twin same --ranks 2", "model.layers.1.mlp.up_proj:1.5"),
+    # What comes from outside the graph, weights and caches, is cut over the ranks in ways that no dump tells.
+    "ranks twin": Variant("--atb-twin same --ranks 2", "model.layers.1.mlp.up_proj:1.5", may_be_alone="_cache"),
     "msprobe": Variant("--atb-twin same --msprobe-layout", "model.layers.1.mlp.up_proj:1.5"),
     "msprobe statistics": Variant("--atb-twin same --msprobe-layout --statistics", "model.layers.1.mlp.up_proj:1.5"),
 }
@@ -133,7 +135,7 @@ class Checker:
             mine = name_of(pair["mine"][0])
             rows = self.report.pairs.get((f"token {pair['token']}", mine), [])
             # The table of angles has rows for all positions; those at hand stand nowhere in the dumps of torch.
-            if not rows and "rows" not in pair:
+            if not rows and "rows" not in pair and not pair["key"].endswith(self.variant.may_be_alone):
                 wrong.append(f"token {pair['token']}: {mine} ({pair['key']}) has no partner; {pair['golden']} is it")
             for row in rows:
                 if not self.agrees(row, pair):
