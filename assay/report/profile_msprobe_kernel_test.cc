@@ -9,7 +9,7 @@ namespace {
 const Item kTensorItem = {"op.1.output.0", {}, nullptr, TensorRef{}, nullptr, {}, {}};
 
 SideFacts tensor(const fs::path& file, std::vector<int64_t> dims, Stats measured) {
-  return {kTensorItem.name, TensorMeta{DType::f32, Shape{std::move(dims)}}, file, &kTensorItem,
+  return {kTensorItem.name,   TensorMeta{DType::f32, Shape{std::move(dims)}}, file, &kTensorItem, {},
           std::move(measured)};
 }
 
