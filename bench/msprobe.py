@@ -30,6 +30,7 @@ TENSORS, ELEMENTS = 16, 1 << 25  # of fp16: 1 GiB a side
 def make_dump(folder: pathlib.Path, *flags) -> None:
     """In a process of its own: what a program holds when it starts a child counts as the child's peak memory."""
     subprocess.run([sys.executable, ROOT / "bench" / "make_msprobe_dump.py", "--out", folder, *map(str, flags)], check=True)
+    os.sync()  # else the disk is busy with it while we measure
 
 
 class Usage:
