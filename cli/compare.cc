@@ -24,7 +24,7 @@ struct CompareFlags {
   std::string rules, output, memory, unmatched, layout, match, dtype, shape;
   bool fail_fast = false, quiet = false, fuzzy = false;
   int threads = 0;
-  std::string api_mapping, cell_mapping, layer_mapping, data_mapping;
+  std::string api_mapping, cell_mapping, layer_mapping, data_mapping, op_mapping;
 };
 
 constexpr std::string_view kAlone = "-";  // the value of a mapping flag that stands alone
@@ -42,6 +42,9 @@ Result<void> choose_matching(const CompareFlags& flags, CompareRequest& request)
   request.matching.matcher = flags.match;
   request.matching.fuzzy = flags.fuzzy;
   request.matching.mappings = std::make_shared<const Mappings>(std::move(mappings));
+  if (!flags.op_mapping.empty()) {
+    ASSAY_TRY(request.matching.op_mapping, read_op_mapping(flags.op_mapping, request.open.format.memory));
+  }
   return {};
 }
 
@@ -150,12 +153,13 @@ void add_pairing_flags(CLI::App& command, CompareFlags& flags) {
                        const std::string& value) {
     command.add_option(name, text, help)->type_name(value)->group("Pairing");
   };
-  add("--match", flags.match, "name position entry api cell data layer fuzzy", "HOW");
+  add("--match", flags.match, "name position entry api cell data layer fuzzy token", "HOW");
   command.add_flag("--fuzzy", flags.fuzzy, "Names may differ in their call numbers")->group("Pairing");
   add("--api-mapping", flags.api_mapping, "MindSpore APIs by their PyTorch names", "[=FILE]");
   add("--cell-mapping", flags.cell_mapping, "MindSpore cells by their PyTorch modules", "[=FILE]");
   add("--layer-mapping", flags.layer_mapping, "By their place in the model", "[=FILE]");
   add("--data-mapping", flags.data_mapping, "By a list of pairs", "FILE");
+  add("--op-mapping", flags.op_mapping, "Types of ATB operators and torch modules", "FILE");
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Mapping flags, of `assay compare` and of msprobe.
 #pragma once
 
-#include "assay/match/mappings.h"
+#include "assay/match/matcher.h"
 
 #include <optional>
 #include <string>
@@ -19,5 +19,10 @@ struct MappingFlags {
   std::optional<std::string> data;
 };
 Result<Mappings> read_mappings(const MappingFlags& flags);
+
+// Types of ATB operators and of torch modules: {"SelfAttentionOperation": ["CoreAttention"], …}. `given` is
+// the file, or the folder it lies in as op_mapping_file.json.
+fs::path op_mapping_file(const fs::path& given);
+Result<std::shared_ptr<const OpMapping>> read_op_mapping(const fs::path& given, int64_t memory);
 
 }  // namespace assay::cli

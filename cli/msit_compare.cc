@@ -8,6 +8,7 @@
 #include "assay/run/resources.h"
 #include "assay/support/json_tape.h"
 #include "assay/support/log.h"
+#include "cli/mapping_flags.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -140,36 +141,15 @@ Result<void> compare_files(const MsitCompareFlags& flags, Tool tool, const Conte
 
 // ----- two dumps
 
-Result<std::shared_ptr<const OpMapping>> read_op_mapping(const fs::path& given, int64_t memory) {
-  std::error_code ignored;
-  const fs::path path = fs::is_directory(given, ignored) ? given / "op_mapping_file.json" : given;
-  ASSAY_TRY(const auto file, File::open(path));
-  auto mapping = std::make_shared<OpMapping>();
-  bool valid = true;
-  const auto is_name = [](std::string_view text) {
-    return text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
-           std::string_view::npos;
-  };
-  const auto read = read_json_members(*file, {}, memory, [&](const JsonMember& member) -> Result<bool> {
-    const JsonTape& value = member.value;
-    std::vector<std::string> types;
-    if (value.is_text(0)) types.emplace_back(value.text(0));
-    if (value.kind(0) == JsonKind::array)
-      for (size_t at = value.first(0); !value.is_end(at); at = value.next(at)) {
-        valid &= value.is_text(at);
-        if (value.is_text(at)) types.emplace_back(value.text(at));
-      }
-    valid &= (value.is_text(0) || value.kind(0) == JsonKind::array) && is_name(member.key) &&
-             std::all_of(types.begin(), types.end(), is_name);
-    mapping->types.emplace_back(std::string(member.key), std::move(types));
-    return true;
-  });
-  if (!read || !valid) {
-    log::error("Invalid op_mapping file: {}", display(path));
-    return std::shared_ptr<const OpMapping>();
+// One that is wrong is said and not used, as the original does.
+std::shared_ptr<const OpMapping> op_mapping_of(const fs::path& given, int64_t memory) {
+  const auto mapping = read_op_mapping(given, memory);
+  if (!mapping) {
+    log::error("Invalid op_mapping file: {}", mapping.error().message);
+    return {};
   }
-  log::info("Using user-specified op_mapping from file: {}", display(path));
-  return std::shared_ptr<const OpMapping>(std::move(mapping));
+  log::info("Using user-specified op_mapping from file: {}", display(op_mapping_file(given)));
+  return *mapping;
 }
 
 void say_what_is_left_out(const Witness& seen, bool is_sheets) {
@@ -233,7 +213,7 @@ Result<void> compare_dumps(const MsitCompareFlags& flags, Tool tool, const Conte
                                                               : "api"};
   request.matching.repeats_batch = tool == Tool::ait;
   if (flags.mapping) {
-    ASSAY_TRY(request.matching.op_mapping, read_op_mapping(*flags.mapping, request.open.format.memory));
+    request.matching.op_mapping = op_mapping_of(*flags.mapping, request.open.format.memory);
   }
   TokensSeen tokens;
   const bool any_tokens = names_a_token(flags.mine) && names_a_token(flags.golden);

@@ -114,6 +114,28 @@ Result<std::optional<Aligned>> repeat(const OperandPtr& mine, const OperandPtr& 
   return std::optional(mine_is_larger ? Aligned{mine, repeated, how} : Aligned{repeated, golden, how});
 }
 
+// [2, 7, 9] seen as its last positions, [2, 9].
+Result<std::optional<OperandPtr>> last_rows(const OperandPtr& whole, int64_t rows) {
+  const Dims& dims = whole->meta.shape.dims;
+  if (dims.size() < 2) return std::optional<OperandPtr>();
+  const int64_t width = dims.back(), positions = dims[dims.size() - 2];
+  if (positions < 2 || width == 0 || whole->meta.shape.count() != rows * positions * width)
+    return std::optional<OperandPtr>();
+  ASSAY_TRY(OperandPtr view,
+            strided(whole, Shape{{rows, width}}, {positions * width, 1}, (positions - 1) * width));
+  return std::optional(std::move(view));
+}
+
+Result<std::optional<Aligned>> take_last_rows(const OperandPtr& mine, const OperandPtr& golden) {
+  const Dims a = as_rows(mine->meta.shape), b = as_rows(golden->meta.shape);
+  if (a[1] != b[1] || a[0] == b[0]) return std::optional<Aligned>();
+  const bool mine_is_whole = a[0] > b[0];
+  ASSAY_TRY(const auto view, last_rows(mine_is_whole ? mine : golden, std::min(a[0], b[0])));
+  if (!view) return std::optional<Aligned>();
+  return std::optional(mine_is_whole ? Aligned{*view, golden, "the last position of mine"}
+                                     : Aligned{mine, *view, "the last position of golden"});
+}
+
 }  // namespace
 
 Result<std::optional<Aligned>> align(const Spread& mine, const Spread& golden, const AlignRules& rules) {
@@ -138,6 +160,10 @@ Result<std::optional<Aligned>> align(const Spread& mine, const Spread& golden, c
     return std::optional(
         Aligned{mine.own, golden.own,
                 fmt::format("shapes {} and {} differ in merged dimensions only", a.text(), b.text())});
+  if (rules.last_row) {
+    ASSAY_TRY(auto done, take_last_rows(mine.own, golden.own));
+    if (done) return done;
+  }
   if (rules.repeat && a.count() != b.count() && a.count() > 0 && b.count() > 0)
     return repeat(mine.own, golden.own);
   return std::optional<Aligned>();

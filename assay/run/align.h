@@ -18,7 +18,9 @@ struct Spread {
 
 struct AlignRules {
   bool flatten = false;  // as many elements are enough
-  bool repeat = false;   // broadcast, or repeat the side whose first dimension divides the other's
+  bool last_row =
+      false;            // of logits: a side that holds those of the last position alone stands against these
+  bool repeat = false;  // broadcast, or repeat the side whose first dimension divides the other's
 };
 
 struct Aligned {

@@ -53,6 +53,18 @@ TEST(Align, TakesDimensionsOfSizeOneAndMergedOnes) {
               HasSubstr("as many elements"));
 }
 
+TEST(Align, OfLogitsTakesTheLastPosition) {
+  const AlignRules rules{.last_row = true};
+  const auto done = align(alone(counting({2, 3})), alone(counting({2, 4, 3})), rules);
+  ASSERT_TRUE(done && *done);
+  EXPECT_THAT(values_of(*(*done)->golden), ElementsAre(9, 10, 11, 21, 22, 23));
+  EXPECT_EQ((*done)->note, "the last position of golden");
+  EXPECT_EQ(note_of(alone(counting({1, 5, 3})), alone(counting({3})), rules), "the last position of mine");
+  EXPECT_EQ(note_of(alone(counting({1, 4})), alone(counting({1, 5, 3})), rules), "no");
+  EXPECT_EQ(note_of(alone(counting({2, 3})), alone(counting({1, 5, 3})), rules), "no");
+  EXPECT_EQ(note_of(alone(counting({2, 3})), alone(counting({2, 4, 3}))), "no");
+}
+
 TEST(Align, JoinsRanksAlongTheDimensionThatDiffers) {
   const Spread mine = spread({tensor({2, 2}, {0, 1, 4, 5}), tensor({2, 2}, {2, 3, 6, 7})});
   const auto done = align(mine, alone(counting({1, 2, 4})), {});

@@ -356,7 +356,9 @@ class Measurer {
 
   Result<std::optional<Aligned>> align_pair(const Spread& of_mine, const Spread& of_golden,
                                             const Pair& pair) {
-    const AlignRules rules{matched_.pairing.flattens, matched_.pairing.repeats_batch};
+    // A table that numbers its pairs is another tool's, which leaves such pairs out.
+    const bool last_row = pair.why == Why::last_output && pair.number < 0;
+    const AlignRules rules{matched_.pairing.flattens, last_row, matched_.pairing.repeats_batch};
     if (pair.golden_parts == nullptr) return align(of_mine, of_golden, rules);
     for (const int64_t ranks : {static_cast<int64_t>(of_mine.ranks), int64_t{1}}) {
       ASSAY_TRY(const auto whole, load_parts(pair.golden_parts->items, ranks));

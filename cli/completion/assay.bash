@@ -15,14 +15,14 @@ _assay() {
     *,--match) words='name position entry api cell data layer fuzzy' ;;
     *,--to) words='npy npz pt safetensors bin' ;;
     *,--dtype|*,--raw-dtype) words='f64 f32 f16 bf16 f8e4m3fn f8e5m2 i64 i32 i16 i8 u64 u32 u16 u8 bool c64 c128' ;;
-    *,--rules|*,--data-mapping) COMPREPLY=($(compgen -f -- "$current")) && return ;;
+    *,--rules|*,--data-mapping|*,--op-mapping) COMPREPLY=($(compgen -f -- "$current")) && return ;;
     topology,--output|topology,-o) COMPREPLY=($(compgen -f -- "$current")) && return ;;
     *,--output) COMPREPLY=($(compgen -d -- "$current")) && return ;;
     *,--metrics|*,--rule|*,--only|*,--skip|*,--memory|*,--threads|*,--shape|*,--raw-shape|*,--level) return ;;
     *)
       case $verb,$current in
         compare,-*) words='--metrics --rule --rules --fail-fast --only --skip --memory --threads --output --report
-                           --unmatched --layout --match --fuzzy --api-mapping --cell-mapping --layer-mapping --data-mapping
+                           --unmatched --layout --match --fuzzy --api-mapping --cell-mapping --layer-mapping --data-mapping --op-mapping
                            --dtype --shape --quiet --help --help-all' ;;
         inspect,-*) words='--json --values --only --skip --layout --dtype --shape --threads --help' ;;
         convert,-*) words='--to --dtype --layout --force --only --skip --raw-dtype --raw-shape --help' ;;
