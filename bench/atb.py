@@ -8,6 +8,7 @@ is 1 if a target is missed. For numbers worth quoting, nothing else may run.
 from __future__ import annotations
 
 import argparse
+import json
 import pathlib
 import shutil
 import subprocess
@@ -23,13 +24,21 @@ def size_of(folder: pathlib.Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
+def count_of(assay: pathlib.Path, *arguments) -> int:
+    run = subprocess.run([assay, "compare", *arguments, "--report", "json", "--output", "-"], capture_output=True, check=False)
+    return json.loads(run.stdout)["summary"]["compared"]
+
+
 def measure(assay: pathlib.Path, pair: pathlib.Path, report: Report) -> None:
-    mine, golden = pair / "mine", pair / "golden"
+    # Of one round the names are the same on both sides, so that they can be compared as mere folders too.
+    mine, golden = (next((pair / side).glob("*/tensors/*/0")) for side in ("mine", "golden"))
     size = (size_of(mine) + size_of(golden)) / MIB
     report.heading(f"Two ATB dumps, {size:.0f} MiB together")
     codes = (0, 1)
     as_folders = Usage(assay, "compare", mine, golden, "--layout", "folder", "-q", codes=codes)
     as_dumps = Usage(assay, "compare", mine, golden, "-q", codes=codes)
+    rows = [count_of(assay, mine, golden, *layout) for layout in (["--layout", "folder"], [])]
+    report.line("tensors compared", f"{rows[0]} as folders, {rows[1]} as dumps", "as many", rows[1] >= rows[0] > 0)
     report.line("as folders of tensors", f"{as_folders.seconds:.2f} s, {size / as_folders.seconds:.0f} MiB/s", "none", True)
     speed = as_folders.seconds / as_dumps.seconds
     report.line("as dumps, paired by their graphs", f"{as_dumps.seconds:.2f} s, {speed:.2f} times that speed", "0.50",
@@ -54,7 +63,7 @@ def main() -> int:
     report = Report()
     try:
         subprocess.run([sys.executable, ROOT / "bench" / "make_atb_pair.py", "--out", work / "pair", "--gib", str(options.gib),
-                        "--", "--atb-twin"], check=True)
+                        "--", "--atb-twin", "same"], check=True)
         measure(assay, work / "pair", report)
     finally:
         shutil.rmtree(work)
