@@ -87,7 +87,40 @@ class Measurer {
       align_and_gather(mine, golden, scratch, row);
     else if (row.status == Status::no_data)
       compare_stated(mine, golden, row);
+    if (side_statistics_ == SideStatistics::as_f32) {
+      add_statistics_as_f32(mine, row.mine, row);
+      add_statistics_as_f32(golden, row.golden, row);
+    }
     return row;
+  }
+
+  // Unless the pass over the pair has given them already. Tensors without a partner are not read for a table
+  // of pairs.
+  static void add_statistics_as_f32(const OperandPtr& data, SideFacts& side, Comparison& row) {
+    if (data == nullptr || side.measured) return;
+    const auto sums = gather_one(*data);
+    if (sums) {
+      side.measured = numpy_statistics(*sums, is_complex(data->meta.dtype) ? data->meta.dtype : DType::f32);
+      return;
+    }
+    row.status = Status::unreadable;
+    row.note = sums.error().message;
+  }
+
+  // Where all elements of both are finite, what the pair was measured on is all of each side.
+  static void take_statistics_as_f32(const PairSums& pair, Comparison& row) {
+    if (pair.finite != pair.count || pair.count == 0 || pair.scale != 0) return;
+    const auto of_side = [&](const SideSums& sums) {
+      OneSide side;
+      side.count = side.finite = pair.count;
+      side.min = sums.min;
+      side.max = sums.max;
+      side.sum = sums.sum;
+      side.sum_squares = sums.sum_squares;
+      return numpy_statistics(side, DType::f32);
+    };
+    row.mine.measured = of_side(pair.mine);
+    row.golden.measured = of_side(pair.golden);
   }
 
   static Stated as_stated(const Stats& stats) {
@@ -300,14 +333,10 @@ class Measurer {
       row.note = fmt::format("{} holds shape {} where the dump says {}", display(facts.file),
                              found.shape.text(), item.meta->shape.text());
     facts.meta = found;
-    // Those as f32 are for tables of pairs; what stands alone is not read for them.
-    const bool is_alone = !row.pair.mine || !row.pair.golden;
-    if (side_statistics_ == SideStatistics::own_type ||
-        (side_statistics_ == SideStatistics::as_f32 && !is_alone)) {
+    if (side_statistics_ == SideStatistics::own_type) {
       const auto side_sums = gather_one(*loaded->data);
       if (!side_sums) return refuse(Status::unreadable, side_sums.error().message);
-      const bool as_f32 = side_statistics_ == SideStatistics::as_f32 && !is_complex(found.dtype);
-      facts.measured = numpy_statistics(*side_sums, as_f32 ? DType::f32 : found.dtype);
+      facts.measured = numpy_statistics(*side_sums, found.dtype);
     }
     return loaded->data;
   }
@@ -396,10 +425,13 @@ class Measurer {
     if (row.pair.golden_parts != nullptr)
       add_note(row, fmt::format("{} tensors of golden joined", row.pair.golden_parts->items.size()));
     if (!(*aligned)->note.empty()) add_note(row, (*aligned)->note);
-    gather(*(*aligned)->mine, *(*aligned)->golden, scratch, row);
+    const bool is_whole = (*aligned)->mine == mine && (*aligned)->golden == golden;
+    gather(*(*aligned)->mine, *(*aligned)->golden, is_whole, scratch, row);
   }
 
-  void gather(const Operand& mine, const Operand& golden, PairScratch& scratch, Comparison& row) {
+  // is_whole: these are the two tensors of the row, and nothing made of them.
+  void gather(const Operand& mine, const Operand& golden, bool is_whole, PairScratch& scratch,
+              Comparison& row) {
     if (is_complex(mine.meta.dtype) != is_complex(golden.meta.dtype)) {
       row.status = Status::unreadable;
       row.note = fmt::format("complex against real: {} and {}; convert one of them first",
@@ -421,6 +453,8 @@ class Measurer {
       if (chosen && chosen->mine != chosen->golden)
         add_note(row, fmt::format("mine chooses token {}, golden {}", chosen->mine, chosen->golden));
     }
+    if (side_statistics_ == SideStatistics::as_f32 && is_whole && !is_complex(mine.meta.dtype))
+      take_statistics_as_f32(gathered->pair, row);
     row.basis = Basis::data;
     row.metrics = metrics_.finish(*gathered);
   }
