@@ -156,7 +156,8 @@ Result<std::optional<Aligned>> align(const Spread& mine, const Spread& golden, c
   if (a.count() == b.count() && rules.flatten)
     return std::optional(Aligned{mine.own, golden.own,
                                  fmt::format("shape {} against {}, as many elements", a.text(), b.text())});
-  if (a.count() == b.count() && is_merged(without_leading_ones(a.dims), without_leading_ones(b.dims)))
+  if (rules.merge && a.count() == b.count() &&
+      is_merged(without_leading_ones(a.dims), without_leading_ones(b.dims)))
     return std::optional(
         Aligned{mine.own, golden.own,
                 fmt::format("shapes {} and {} differ in merged dimensions only", a.text(), b.text())});

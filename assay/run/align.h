@@ -17,6 +17,7 @@ struct Spread {
 };
 
 struct AlignRules {
+  bool merge = false;    // neighbouring dimensions may be taken together: [2, 3, 4] and [6, 4]
   bool flatten = false;  // as many elements are enough
   bool last_row =
       false;            // of logits: a side that holds those of the last position alone stands against these

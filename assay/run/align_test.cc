@@ -47,8 +47,10 @@ TEST(Align, LeavesEqualShapesAlone) {
 
 TEST(Align, TakesDimensionsOfSizeOneAndMergedOnes) {
   EXPECT_THAT(note_of(alone(counting({6, 4})), alone(counting({1, 6, 4}))), HasSubstr("size 1 only"));
-  EXPECT_THAT(note_of(alone(counting({6, 4})), alone(counting({2, 3, 4}))), HasSubstr("merged dimensions"));
-  EXPECT_EQ(note_of(alone(counting({6, 4})), alone(counting({4, 6}))), "no");
+  EXPECT_THAT(note_of(alone(counting({6, 4})), alone(counting({2, 3, 4})), {.merge = true}),
+              HasSubstr("merged dimensions"));
+  EXPECT_EQ(note_of(alone(counting({6, 4})), alone(counting({2, 3, 4}))), "no");
+  EXPECT_EQ(note_of(alone(counting({6, 4})), alone(counting({4, 6})), {.merge = true}), "no");
   EXPECT_THAT(note_of(alone(counting({6, 4})), alone(counting({4, 6})), {.flatten = true}),
               HasSubstr("as many elements"));
 }

@@ -16,6 +16,7 @@
 #include <tbb/parallel_pipeline.h>
 #include <tbb/task_arena.h>
 
+#include <algorithm>
 #include <deque>
 #include <memory>
 
@@ -50,6 +51,7 @@ class Measurer {
     for (const Side side : {Side::mine, Side::golden})
       for (const Frame& frame : matched.frames.frames(side)) {
         dumped_with_data_ |= frame.content == Content::data;
+        has_trees_ &= !frame.tree.ops.empty();
         auto& sources = side == Side::mine ? quantised_mine_ : quantised_golden_;
         if (matched.pairing.dequantises) sources.emplace_back(frame, static_cast<int32_t>(sources.size()));
       }
@@ -385,9 +387,12 @@ class Measurer {
 
   Result<std::optional<Aligned>> align_pair(const Spread& of_mine, const Spread& of_golden,
                                             const Pair& pair) {
+    AlignRules rules;
+    rules.merge = has_trees_;
+    rules.flatten = matched_.pairing.flattens;
     // A table that numbers its pairs is another tool's, which leaves such pairs out.
-    const bool last_row = pair.why == Why::last_output && pair.number < 0;
-    const AlignRules rules{matched_.pairing.flattens, last_row, matched_.pairing.repeats_batch};
+    rules.last_row = pair.why == Why::last_output && pair.number < 0;
+    rules.repeat = matched_.pairing.repeats_batch;
     if (pair.golden_parts == nullptr) return align(of_mine, of_golden, rules);
     for (const int64_t ranks : {static_cast<int64_t>(of_mine.ranks), int64_t{1}}) {
       ASSAY_TRY(const auto whole, load_parts(pair.golden_parts->items, ranks));
@@ -465,6 +470,8 @@ class Measurer {
   Progress& progress_;
   const SideStatistics side_statistics_;
   bool dumped_with_data_ = false;
+  // Dumps of operators on both sides: two systems may lay out the same tensor with other dimensions.
+  bool has_trees_ = true;
   std::vector<QuantSources> quantised_mine_, quantised_golden_;  // by frame, where they are asked for
 };
 
