@@ -210,7 +210,7 @@ TEST_F(AtbDump, HasOneFramePerRank) {
   EXPECT_THAT(sections(), ElementsAre("rank 0 token 0", "rank 1 token 0"));
   const auto frame = index();
   ASSERT_TRUE(frame);
-  EXPECT_THAT(frame->nodes[0].items[0].shards, SizeIs(2));
+  EXPECT_THAT(frame->nodes[0].items[0].shards(), SizeIs(2));
 }
 
 // ----- statistic.csv of msprobe

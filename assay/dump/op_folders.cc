@@ -129,7 +129,7 @@ void OpFrame::make_node(int32_t op, std::vector<OpFile>& files) {
         FileEntry{root_ / (file.described_in.empty() ? file.relative : file.described_in), file.size});
     Item item = make_item(frame_, file.relative, number, 0, std::move(file.draft));
     item.port = file.port;
-    if (item.data || item.stated != nullptr) item.shards = shards_of(file.relative, number);
+    if (item.data || item.stated != nullptr) item.shard_list = shards_of(file.relative, number);
     if (!item.data) item.described_in = number;
     node.items.push_back(item);
   }
@@ -142,8 +142,8 @@ void OpFrame::make_node(int32_t op, std::vector<OpFile>& files) {
   frame_.nodes.push_back(std::move(node));
 }
 
-std::span<const TensorRef> OpFrame::shards_of(const std::string& relative, int32_t own) {
-  if (ranks_.size() < 2) return {};
+const std::vector<TensorRef>* OpFrame::shards_of(const std::string& relative, int32_t own) {
+  if (ranks_.size() < 2) return nullptr;
   std::vector<TensorRef> shards;
   for (const fs::path& rank : ranks_) {
     if (rank == root_) {
@@ -156,8 +156,8 @@ std::span<const TensorRef> OpFrame::shards_of(const std::string& relative, int32
     shards.push_back({static_cast<int32_t>(frame_.files.size()), 0});
     frame_.files.push_back(FileEntry{rank / relative, static_cast<int64_t>(size)});
   }
-  if (shards.size() < 2) return {};
-  return frame_.shards.emplace_back(std::move(shards));
+  if (shards.size() < 2) return nullptr;
+  return &frame_.shards.emplace_back(std::move(shards));
 }
 
 }  // namespace assay

@@ -39,7 +39,7 @@ class OpFrame {
 
  private:
   void make_node(int32_t op, std::vector<OpFile>& files);
-  std::span<const TensorRef> shards_of(const std::string& relative, int32_t own);
+  const std::vector<TensorRef>* shards_of(const std::string& relative, int32_t own);
 
   Frame& frame_;
   const OpenOptions& options_;

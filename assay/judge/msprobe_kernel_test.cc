@@ -10,7 +10,7 @@ namespace {
 // Words and messages were compared with those of msprobe 8.3 and 26.0 on the same data.
 
 const double kNan = std::nan("");
-const Item kTensorItem = {"op.1.output.0", {}, nullptr, TensorRef{}, nullptr, {}, {}};
+const Item kTensorItem = {"op.1.output.0", {}, nullptr, TensorRef{}, -1, nullptr, {}, {}};
 
 SideFacts tensor(DType dtype, std::vector<int64_t> dims) {
   return {kTensorItem.name, TensorMeta{dtype, Shape{std::move(dims)}}, "a.npy", &kTensorItem};

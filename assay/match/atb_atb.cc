@@ -247,7 +247,7 @@ class GraphMatch {
   }
 
   bool has_more_ranks(size_t mine, size_t golden) const {
-    return mine_.items.item(mine).shards.size() > golden_.items.item(golden).shards.size();
+    return mine_.items.item(mine).shards().size() > golden_.items.item(golden).shards().size();
   }
 
   // How a weight is cut over ranks, along which dimension and in which order, no dump says.
@@ -260,7 +260,7 @@ class GraphMatch {
   // A projection that computes several at once gives every rank its share of each: not one piece of the
   // whole. What it is split into behind tells where golden has to be cut.
   void attach_parts(Pairing& pairing) {
-    std::unordered_map<int32_t, const GoldenParts*> by_value;
+    std::unordered_map<int32_t, const Recipe*> by_value;
     for (const auto& [a, b] : ops_) {
       const auto given = mine_.items.find(a, Direction::input, 0);
       const auto taken = golden_.items.find(b, Direction::input, 0);
@@ -270,9 +270,9 @@ class GraphMatch {
       const int32_t value = mine_.values.of(a, {Direction::input, 0});
       if (!splits || !given || !taken || pieces.size() < 2 || value == OpValues::kUnknown) continue;
       if (!has_more_ranks(*given, *taken)) continue;
-      GoldenParts& parts = pairing.parts.emplace_back();
-      for (const size_t piece : pieces) parts.items.push_back(builder_.items(Side::golden)[piece]);
-      by_value.emplace(value, &parts);
+      Recipe& recipe = pairing.recipes.emplace_back();
+      for (const size_t piece : pieces) recipe.parts.push_back(builder_.items(Side::golden)[piece]);
+      by_value.emplace(value, &recipe);
     }
     if (by_value.empty()) return;
     for (size_t i = 0; i < mine_.tree().ops.size(); ++i)
@@ -287,7 +287,7 @@ class GraphMatch {
         if (!pair.mine || !pair.golden) continue;
         const Node& of_mine = builder_.frames(Side::mine)[0].nodes[static_cast<size_t>(pair.mine->node)];
         const auto found = parts_of_item_.find(&of_mine.items[static_cast<size_t>(pair.mine->item)]);
-        if (found != parts_of_item_.end()) pair.golden_parts = found->second;
+        if (found != parts_of_item_.end()) pair.recipe = found->second;
       }
   }
 
@@ -342,7 +342,7 @@ class GraphMatch {
   const GraphSide mine_, golden_;
   std::vector<OpPair> ops_;
   std::set<std::pair<int32_t, int32_t>> same_values_;  // of mine, of golden
-  std::unordered_map<const Item*, const GoldenParts*> parts_of_item_;
+  std::unordered_map<const Item*, const Recipe*> parts_of_item_;
   bool graphs_differ_ = false;
 };
 

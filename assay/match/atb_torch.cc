@@ -218,25 +218,25 @@ class RoleMatch {
 
   // The pairs of a tensor with its parts become one pair.
   void attach_parts(Pairing& pairing) {
-    std::map<std::pair<int32_t, int32_t>, const GoldenParts*> by_item;
+    std::map<std::pair<int32_t, int32_t>, const Recipe*> by_item;
     for (const auto& [mine, golden] : parts_) {
-      GoldenParts& parts = pairing.parts.emplace_back();
+      Recipe& recipe = pairing.recipes.emplace_back();
       for (const size_t position : golden) {
-        parts.items.push_back(builder_.items(Side::golden)[position]);
-        parts.name += parts.name.empty() ? "" : " + ";
-        parts.name += builder_.name(Side::golden, position);
+        recipe.parts.push_back(builder_.items(Side::golden)[position]);
+        recipe.parts_name += recipe.parts_name.empty() ? "" : " + ";
+        recipe.parts_name += builder_.name(Side::golden, position);
       }
       const ItemId& id = builder_.items(Side::mine)[mine];
-      by_item.emplace(std::pair(id.node, id.item), &parts);
+      by_item.emplace(std::pair(id.node, id.item), &recipe);
     }
     for (PairedNode& node : pairing.nodes) {
       for (Pair& pair : node.pairs) {
         if (!pair.mine || !pair.golden) continue;
         const auto found = by_item.find({pair.mine->node, pair.mine->item});
-        if (found != by_item.end()) pair.golden_parts = found->second;
+        if (found != by_item.end()) pair.recipe = found->second;
       }
       std::erase_if(node.pairs, [](const Pair& pair) {
-        return pair.golden_parts != nullptr && !(*pair.golden == pair.golden_parts->items.front());
+        return pair.has_parts() && !(*pair.golden == pair.recipe->parts.front());
       });
     }
   }

@@ -83,10 +83,10 @@ TEST(AtbTorch, JoinsTheModulesOfAFusedProjection) {
   Texts joined;
   for (const PairedNode& node : matched.pairing.nodes)
     for (const Pair& pair : node.pairs)
-      if (pair.golden_parts != nullptr) {
-        EXPECT_EQ(pair.golden_parts->items.size(), 3U);
+      if (pair.has_parts()) {
+        EXPECT_EQ(pair.recipe->parts.size(), 3U);
         joined.push_back(std::string(matched.item(Side::mine, *pair.mine).name) + "|" +
-                         pair.golden_parts->name);
+                         pair.recipe->parts_name);
       }
   EXPECT_THAT(joined,
               ElementsAre("0_layer/1_LinearOperation/after/outtensor0.bin|root.layers.0.self_attn.q_proj/"
@@ -105,9 +105,8 @@ TEST(AtbTorch, LosesNothing) {
     for (const Pair& pair : node.pairs) {
       if (pair.mine) seen.insert(matched.item(Side::mine, *pair.mine).name);
       if (pair.golden) seen.insert(matched.item(Side::golden, *pair.golden).name);
-      if (pair.golden_parts != nullptr)
-        for (const ItemId& part : pair.golden_parts->items)
-          seen.insert(matched.item(Side::golden, part).name);
+      if (pair.has_parts())
+        for (const ItemId& part : pair.recipe->parts) seen.insert(matched.item(Side::golden, part).name);
     }
   EXPECT_EQ(seen.size(), wanted);
 }

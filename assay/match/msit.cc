@@ -82,13 +82,15 @@ class MsitMatcher {
       const FilePairs files = file_pairs(match);
       for (const auto& [m, g] : files.pairs) {
         Pair pair;
-        if (files.length && has(golden_.name(g), "rotary"))
-          pair.rope = &pairing.ropes.emplace_back(
-              RopeRow{builder_.items(Side::mine)[*files.length], has(mine_.name(m), "intensor3")});
+        if (files.length && has(golden_.name(g), "rotary")) {
+          Recipe& recipe = pairing.recipes.emplace_back();
+          recipe.rope = RopeRow{builder_.items(Side::mine)[*files.length], has(mine_.name(m), "intensor3")};
+          pair.recipe = &recipe;
+        }
         pair.mine = builder_.items(Side::mine)[m];
         pair.golden = builder_.items(Side::golden)[g];
         pair.why = Why::same_role;
-        pair.number = options_.numbering ? (*options_.numbering)++ : -1;
+        if (options_.numbering) pair.number = static_cast<int32_t>((*options_.numbering)++);
         node.pairs.push_back(pair);
         used_mine_.insert(m);
         used_golden_.insert(g);

@@ -111,11 +111,11 @@ TEST(MsitMatcher, TakesTheAnglesOfARotaryEmbedding) {
   int64_t cosines = 0, sines = 0;
   for (const PairedNode& node : matched.pairing.nodes)
     for (const Pair& pair : node.pairs) {
-      if (pair.rope == nullptr) continue;
-      ++(pair.rope->is_sine ? sines : cosines);
-      EXPECT_TRUE(matched.item(Side::mine, pair.rope->length).name.ends_with("intensor4.bin"));
+      if (pair.recipe == nullptr) continue;
+      ++(pair.recipe->rope->is_sine ? sines : cosines);
+      EXPECT_TRUE(matched.item(Side::mine, pair.recipe->rope->length).name.ends_with("intensor4.bin"));
       EXPECT_TRUE(matched.item(Side::mine, *pair.mine)
-                      .name.ends_with(pair.rope->is_sine ? "intensor3.bin" : "intensor2.bin"));
+                      .name.ends_with(pair.recipe->rope->is_sine ? "intensor3.bin" : "intensor2.bin"));
     }
   EXPECT_EQ(cosines, kBlocks);
   EXPECT_EQ(sines, kBlocks);

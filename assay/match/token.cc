@@ -39,7 +39,7 @@ Result<Pairing> match_tokens(const Indexed& frames, const MatchOptions& options)
   std::erase_if(pairing.nodes, [](const PairedNode& node) { return node.pairs.empty(); });
   if (options.numbering)
     for (PairedNode& node : pairing.nodes)
-      for (Pair& pair : node.pairs) pair.number = (*options.numbering)++;
+      for (Pair& pair : node.pairs) pair.number = static_cast<int32_t>((*options.numbering)++);
   if (pairing.nodes.empty()) pairing.warnings.push_back("this token has no logits on one of the sides");
   return pairing;
 }

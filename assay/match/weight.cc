@@ -73,8 +73,9 @@ Result<Pairing> match_weights(const Indexed& frames, const MatchOptions&) {
     pair.mine = builder.items(Side::mine)[*m];
     pair.golden = builder.items(Side::golden)[g];
     pair.why = Why::same_name;
-    pair.quantised = &pairing.quantised.emplace_back(
-        QuantisedBy{builder.items(Side::mine)[*scale], builder.items(Side::mine)[*offset]});
+    Recipe& recipe = pairing.recipes.emplace_back();
+    recipe.quantised = QuantisedBy{builder.items(Side::mine)[*scale], builder.items(Side::mine)[*offset]};
+    pair.recipe = &recipe;
     PairedNode node{golden.key(g), std::ssize(pairing.nodes), {}};
     node.pairs.push_back(pair);
     pairing.nodes.push_back(std::move(node));

@@ -35,8 +35,8 @@ Texts quantised_by(const Matched& matched) {
   for (const PairedNode& node : matched.pairing.nodes)
     for (const Pair& pair : node.pairs)
       out.push_back(std::string(node.name) + ": " +
-                    std::string(matched.item(Side::mine, pair.quantised->scale).name) + ", " +
-                    std::string(matched.item(Side::mine, pair.quantised->offset).name));
+                    std::string(matched.item(Side::mine, pair.recipe->quantised->scale).name) + ", " +
+                    std::string(matched.item(Side::mine, pair.recipe->quantised->offset).name));
   return out;
 }
 

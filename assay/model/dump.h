@@ -56,13 +56,18 @@ struct Item {
   Port port;
   const TensorMeta* meta = nullptr;  // null where it is not known before the file is opened
   std::optional<TensorRef> data;
+  int32_t described_in = -1;  // the file with its statistics, where its data was never written
   const Stated* stated = nullptr;
   const std::vector<Fact>* facts = nullptr;
-  // Where several ranks hold a part of it each: those of all ranks, in their order, this one among them.
-  std::span<const TensorRef> shards = {};
-  int32_t described_in = -1;      // the file with its statistics, where its data was never written
+  const std::vector<TensorRef>* shard_list = nullptr;
   std::string_view trouble = {};  // why there is no data, when indexing already found out
+
+  // Where several ranks hold a part of it each: those of all ranks, in their order, this one among them.
+  std::span<const TensorRef> shards() const {
+    return shard_list == nullptr ? std::span<const TensorRef>{} : *shard_list;
+  }
 };
+static_assert(sizeof(Item) <= 88, "a dump.json of 1 GB has millions of them");
 
 // One operator, module or file: the unit that is judged together.
 struct Node {

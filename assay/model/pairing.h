@@ -48,13 +48,6 @@ enum class Why : uint8_t {
 };
 std::string_view text(Why why);  // "same name"
 
-// Items of golden that stand behind each other in one of mine, along the last dimension: query, key and value
-// in one projection.
-struct GoldenParts {
-  std::vector<ItemId> items;
-  std::string name;  // of all of them: "q_proj/output.pth + k_proj/output.pth"; empty: that of `golden`
-};
-
 // Golden is a table of angles for all positions, mine the angles of one: that which item `length` of mine
 // counts up to.
 struct RopeRow {
@@ -67,16 +60,27 @@ struct QuantisedBy {
   ItemId scale, offset;
 };
 
+// How the sides of a pair become comparable, where one item against one is not enough.
+struct Recipe {
+  // Items of one side that stand behind each other in one item of the other, along the last dimension: query,
+  // key and value in one projection. The item of the pair is the first of them, or holds all of them.
+  std::vector<ItemId> parts = {};
+  Side parts_of = Side::golden;
+  std::string parts_name = {};  // "q_proj/output.pth + k_proj/output.pth"; empty: that of the pair's item
+  std::optional<RopeRow> rope = {};
+  std::optional<QuantisedBy> quantised = {};
+};
+
 struct Pair {
   std::optional<ItemId> mine, golden;  // one may be empty: unmatched
   Why why = Why::nothing_fits;
-  // `golden` is the first of them, or holds all of them. Null: the usual one against one. Lives in the
-  // pairing.
-  const GoldenParts* golden_parts = nullptr;
-  int64_t number = -1;                     // where a report numbers its pairs
-  const RopeRow* rope = nullptr;           // of a rotary embedding; lives in the pairing
-  const QuantisedBy* quantised = nullptr;  // of a weight; lives in the pairing
+  int32_t number = -1;             // where a report numbers its pairs
+  const Recipe* recipe = nullptr;  // null: the usual one against one; lives in the pairing
+
+  bool has_parts() const { return recipe != nullptr && !recipe->parts.empty(); }
+  bool has_parts(Side side) const { return has_parts() && recipe->parts_of == side; }
 };
+static_assert(sizeof(Pair) <= 48, "two dump.json of 1 GB have millions of them");
 
 // The pairs of one operator, in report order.
 struct PairedNode {
@@ -88,9 +92,7 @@ struct PairedNode {
 
 struct Pairing {
   std::vector<PairedNode> nodes;
-  std::deque<GoldenParts> parts;
-  std::deque<RopeRow> ropes;
-  std::deque<QuantisedBy> quantised;
+  std::deque<Recipe> recipes;
   std::vector<std::string> warnings;  // what a matcher could not make sense of
   bool graphs_differ = false;         // operators of one side only are to be expected
   bool dequantises = false;           // int8 against a real type is made real by its scale and offset

@@ -71,4 +71,19 @@ std::optional<QuantFactors> QuantSources::find(const ItemId& quantised) const {
   return factors;
 }
 
+std::optional<Side> side_to_dequantise(const Pairing& pairing, const TensorMeta& mine,
+                                       const TensorMeta& golden) {
+  if (!pairing.dequantises) return std::nullopt;
+  if (mine.dtype == DType::i8 && is_real(golden.dtype)) return Side::mine;
+  if (golden.dtype == DType::i8 && is_real(mine.dtype)) return Side::golden;
+  return std::nullopt;
+}
+
+void refuse_int8(Comparison& row, std::string_view why) {
+  row.status = Status::no_data;
+  row.is_excused = true;
+  const DType mine = row.mine.meta->dtype, golden = row.golden.meta->dtype;
+  row.note = fmt::format("int8 against {}: {}", name(mine == DType::i8 ? golden : mine), why);
+}
+
 }  // namespace assay

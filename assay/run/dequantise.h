@@ -3,9 +3,16 @@
 #pragma once
 
 #include "assay/model/op_values.h"
+#include "assay/model/outcome.h"
 #include "assay/model/pairing.h"
 
 namespace assay {
+
+// The side of int8 where the other one is of a real type and that is to be expected.
+std::optional<Side> side_to_dequantise(const Pairing& pairing, const TensorMeta& mine,
+                                       const TensorMeta& golden);
+// The row says why int8 and a real type are not compared, and is not held against either side.
+void refuse_int8(Comparison& row, std::string_view why);
 
 struct QuantFactors {
   ItemId scale;

@@ -89,7 +89,7 @@ std::vector<std::pair<Stats, int64_t>> Loader::load_shard_statistics(Side side, 
   const Item& item = item_of(frames_, side, id);
   const Frame& frame = frames_.frames(side)[static_cast<size_t>(id.frame)];
   std::vector<std::pair<Stats, int64_t>> found;
-  for (const TensorRef& shard : item.shards) {
+  for (const TensorRef& shard : item.shards()) {
     auto set = open_tensors(frame.files[static_cast<size_t>(shard.file)].path, options_);
     if (!set || set->tensors.size() != 1 || !set->tensors[0].stats || !set->tensors[0].meta) return {};
     found.emplace_back(std::move(*set->tensors[0].stats), set->tensors[0].meta->shape.count());
@@ -101,7 +101,7 @@ Result<std::vector<OperandPtr>> Loader::load_shards(Side side, const ItemId& id)
   const Item& item = item_of(frames_, side, id);
   const Frame& frame = frames_.frames(side)[static_cast<size_t>(id.frame)];
   std::vector<OperandPtr> shards;
-  for (const TensorRef& shard : item.shards) {
+  for (const TensorRef& shard : item.shards()) {
     const fs::path& path = frame.files[static_cast<size_t>(shard.file)].path;
     ASSAY_TRY(const TensorSet set, open_tensors(path, options_));
     if (static_cast<size_t>(shard.slot) >= set.tensors.size())

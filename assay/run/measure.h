@@ -4,15 +4,12 @@
 #include "assay/metric/metric.h"
 #include "assay/model/outcome.h"
 #include "assay/run/load.h"
+#include "assay/run/side_statistics.h"
 #include "assay/support/progress.h"
 
 #include <functional>
 
 namespace assay {
-
-// Of each side by itself, beside what the pair gives (SideFacts::measured): in its own type, or as if it were
-// f32.
-enum class SideStatistics : uint8_t { none, own_type, as_f32 };
 
 // What happens to a batch of measured nodes.
 struct RowFlow {

@@ -1,0 +1,130 @@
+#include "assay/run/stated_comparison.h"
+
+#include "assay/metric/numpy_stats.h"
+#include "assay/run/dequantise.h"
+#include "assay/run/stated_parts.h"
+
+#include <deque>
+
+namespace assay {
+namespace {
+
+Stated as_stated(const Stats& stats) {
+  const auto number = [](const Value& value) -> Scalar {
+    if (const auto* real = std::get_if<double>(&value)) return *real;
+    if (const auto* whole = std::get_if<int64_t>(&value)) return *whole;
+    return {};
+  };
+  Stated stated;
+  stated.max = number(stats.max);
+  stated.min = number(stats.min);
+  stated.mean = number(stats.mean);
+  stated.norm = number(stats.norm);
+  return stated;
+}
+
+// What the dump says of a tensor, or else what its data say.
+void find_statistics(SideFacts& side, const OperandPtr& data) {
+  if (side.item->stated != nullptr || data == nullptr) return;
+  const auto sums = gather_one(*data);
+  if (!sums) return;
+  const Stats stats = numpy_statistics(*sums, data->meta.dtype);
+  side.computed = std::make_shared<const Stated>(as_stated(stats));
+}
+
+}  // namespace
+
+StatedComparison::StatedComparison(const Matched& matched, const MetricPlan& metrics, Loader& loader)
+    : matched_(matched), metrics_(metrics), loader_(loader) {
+  for (const Side side : {Side::mine, Side::golden})
+    for (const Frame& frame : matched.frames.frames(side))
+      dumped_with_data_ |= frame.content == Content::data;
+}
+
+void StatedComparison::compare(const OperandPtr& mine_data, const OperandPtr& golden_data,
+                               Comparison& row) const {
+  find_statistics(row.mine, mine_data);
+  find_statistics(row.golden, golden_data);
+  if (row.pair.has_parts()) {
+    SideFacts& joined = row.pair.recipe->parts_of == Side::mine ? row.mine : row.golden;
+    if (!join_parts(*row.pair.recipe, joined)) return;
+  }
+  join_ranks(Side::mine, *row.pair.mine, row.mine, row.golden);
+  join_ranks(Side::golden, *row.pair.golden, row.golden, row.mine);
+  const Stated *const mine = row.mine.stated(), *const golden = row.golden.stated();
+  if (mine == nullptr || golden == nullptr) return;
+  if (row.mine.meta && row.golden.meta &&
+      side_to_dequantise(matched_.pairing, *row.mine.meta, *row.golden.meta)) {
+    refuse_int8(row, "statistics cannot be made real");
+    return;
+  }
+  const bool is_tensor = row.mine.meta && row.golden.meta && row.golden.meta->shape.count() > 0;
+  const auto says_nothing = [](const Stated& s) {
+    return s.max.is_absent() && s.min.is_absent() && s.norm.is_absent() && s.checksum.empty();
+  };
+  row.basis = Basis::stated;
+  row.metrics = metrics_.finish_stated(*mine, *golden);
+  if (is_tensor && (says_nothing(*mine) || says_nothing(*golden))) {
+    row.note = "neither data nor statistics to compare";
+    return;
+  }
+  // Where one side was dumped with data, its absence deserves a word.
+  if (is_tensor && dumped_with_data_)
+    row.note += "; compared by statistics";
+  else
+    row.note.clear();
+  row.status = row.mine.meta && row.golden.meta && !may_be_same(row.mine.meta->shape, row.golden.meta->shape)
+                   ? Status::shape_mismatch
+                   : Status::compared;
+}
+
+// Of all parts together; the shape is theirs side by side.
+bool StatedComparison::join_parts(const Recipe& recipe, SideFacts& facts) const {
+  std::vector<SideFacts> sides(recipe.parts.size());
+  std::vector<StatedPart> parts;
+  int64_t width = 0, last = 0;
+  for (size_t i = 0; i < sides.size(); ++i) {
+    sides[i].item = &matched_.item(recipe.parts_of, recipe.parts[i]);
+    OperandPtr data;
+    if (sides[i].item->data)
+      if (auto loaded = loader_.load(recipe.parts_of, recipe.parts[i])) data = loaded->data;
+    find_statistics(sides[i], data);
+    const TensorMeta* const meta = data ? &data->meta : sides[i].item->meta;
+    if (meta == nullptr) return false;
+    parts.push_back({sides[i].stated(), meta->shape.count()});
+    last = meta->shape.dims.empty() ? 1 : meta->shape.dims.back();
+    width += last;
+    if (i + 1 < sides.size() || last == 0) continue;
+    facts.meta = TensorMeta{meta->dtype, Shape{{meta->shape.count() / last, width}}};
+  }
+  const auto joined = join_stated(parts);
+  if (joined) facts.computed = std::make_shared<const Stated>(*joined);
+  return joined.has_value();
+}
+
+// Where each rank holds a part of what the other side holds whole.
+void StatedComparison::join_ranks(Side side, const ItemId& id, SideFacts& facts,
+                                  const SideFacts& other) const {
+  const auto ranks = static_cast<int64_t>(matched_.item(side, id).shards().size());
+  if (ranks < 2 || !facts.meta || !other.meta || facts.meta->shape.dims.empty()) return;
+  if (facts.meta->shape.count() * ranks != other.meta->shape.count()) return;
+  std::deque<Stated> stated;
+  std::vector<StatedPart> parts;
+  for (const auto& [stats, count] : loader_.load_shard_statistics(side, id))
+    parts.push_back({&stated.emplace_back(as_stated(stats)), count});
+  const auto joined = join_stated(parts);
+  if (!joined) return;
+  TensorMeta whole = *facts.meta;
+  whole.shape.dims.back() *= ranks;
+  facts.meta = std::move(whole);
+  facts.computed = std::make_shared<const Stated>(*joined);
+}
+
+// Whether tensors of these shapes can have the same statistics. Inference engines drop and merge dimensions.
+bool StatedComparison::may_be_same(const Shape& mine, const Shape& golden) const {
+  if (mine == golden) return true;
+  const bool lenient = matched_.pairing.dequantises;
+  return lenient && mine.count() == golden.count();
+}
+
+}  // namespace assay

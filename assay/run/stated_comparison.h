@@ -1,0 +1,29 @@
+// Pairs without data on one side at least: what the dumps say of the tensors is compared instead.
+#pragma once
+
+#include "assay/metric/metric.h"
+#include "assay/model/outcome.h"
+#include "assay/run/load.h"
+
+namespace assay {
+
+class StatedComparison {
+ public:
+  // All outlive this.
+  StatedComparison(const Matched& matched, const MetricPlan& metrics, Loader& loader);
+  // Statistics of a side with data (else null) are taken from it. The row stays as it is where a side has
+  // neither.
+  void compare(const OperandPtr& mine_data, const OperandPtr& golden_data, Comparison& row) const;
+
+ private:
+  bool join_parts(const Recipe& recipe, SideFacts& facts) const;
+  void join_ranks(Side side, const ItemId& id, SideFacts& facts, const SideFacts& other) const;
+  bool may_be_same(const Shape& mine, const Shape& golden) const;
+
+  const Matched& matched_;
+  const MetricPlan& metrics_;
+  Loader& loader_;
+  bool dumped_with_data_ = false;
+};
+
+}  // namespace assay
