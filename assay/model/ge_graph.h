@@ -1,0 +1,42 @@
+// The graph of operators that a compiler made of a model, with what each of them came from.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace assay {
+
+// One output of an operator, and the tensor of the eager graph that it computes.
+struct GeOutput {
+  std::string fx_name;  // "{node}-{target}", as FX dumps name their files; empty: not said
+  int fx_index = 0;     // which of that node's outputs
+};
+
+struct GeInput {
+  std::string producer;  // name of the operator; empty: none
+  int output = 0;        // of the producer; -1: it only has to run before
+};
+
+struct GeOp {
+  std::string name, type;
+  std::vector<GeInput> inputs;
+  std::vector<GeOutput> outputs;
+  std::vector<std::string> original_names;  // of a fused operator: what it was fused from; empty: not said
+};
+
+struct GeGraph {
+  std::string name;
+  std::vector<GeOp> ops;  // of the graph and its sub-graphs, in the order of the file
+  // Built by finish().
+  std::unordered_map<std::string_view, int32_t> by_name;  // into ops; the first of a name
+  std::vector<int32_t> position;                          // of each op in execution order
+
+  // Call once all ops are there. Operators of a cycle keep the order of the file.
+  void finish();
+  const GeOp* find(std::string_view op) const;
+};
+
+}  // namespace assay
