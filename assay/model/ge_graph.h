@@ -11,8 +11,10 @@ namespace assay {
 
 // One output of an operator, and the tensor of the eager graph that it computes.
 struct GeOutput {
-  std::string fx_name;  // "{node}-{target}", as FX dumps name their files; empty: not said
-  int fx_index = 0;     // which of that node's outputs
+  std::string fx_name;      // "{node}-{target}", as FX dumps name their files; empty: not said
+  int fx_index = 0;         // which of that node's outputs
+  std::string origin_name;  // after fusion: the operator that this was an output of before; empty: not said
+  int origin_index = 0;     // which of its outputs
 };
 
 struct GeInput {
