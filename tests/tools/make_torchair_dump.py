@@ -9,17 +9,18 @@ interpreter, or of the engine without fusion), and truth.json, which says what b
 
 Both sides are computed for real from the same weights; mine rounds every result to --dtype. The same flags give the same bytes.
 
-truth.json: "mine" and "golden" are the paths to compare. "tensors" lists every tensor of either side: file, "name" (that of the
-file before it was hashed or compacted; no two files of a dump share one), slot (of FX files what follows INPUT and OUTPUT), rank, graph,
-token, "value" (equal in two tensors of a frame: they hold the same, and may be compared), "tainted" (it comes after the
-fault), "numeric". "pairs" lists what has to be compared: the index of a tensor of mine, and of those of golden that will do; with
-"required" false it need not be, but with nothing else. "alone" lists tensors of either side that have no partner. "first" is
-the pair of the first divergence, "fault" the operator of mine (fused, if it was) that has it. A tensor that the engine put in
-itself ("private") is never compared with one of another value.
+truth.json: "mine" and "golden" are the paths to compare. "tensors" lists every tensor of either side: "file"; "name", that of the
+file before it was hashed or compacted, which no other file of the dump has; "slot" (of FX files what follows INPUT or OUTPUT);
+"rank", "graph", "token"; "value", equal in two tensors of a frame if they hold the same and may be compared; "tainted", it
+comes after the fault; "numeric", false for a pickled None and for a text; "private", the engine put the operator in; "constant".
+"pairs" lists what has to be compared: the index of a tensor of mine, and of those of golden that will do; with "required" false
+it need not be, but with nothing else. "alone" lists tensors of either side that have no partner. "first" is the pair of the
+first divergence, "fault" the operator of mine (fused, if it was) that has it.
 """
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import pathlib
 import sys
@@ -29,7 +30,7 @@ from torchair_model import Fault, Run, run_graph
 
 ROOTS = {"msit": ("msit_ge_dump", "msit_fx_dump"), "msprobe": ("msprobe_ge_dump", "msprobe_fx_dump"),
          "ait": ("dump_20250101_120000", "ait_fx")}
-LONG_SCOPE = "model_model_decoder_layers_transformer_block_with_a_name_that_tells_all_of_its_ancestors_one_by_one_"
+LONG_SCOPE = "model_model_decoder_layers_transformer_block_with_a_name_that_tells_all_of_its_many_ancestors_one_by_one_"
 
 
 class Planted:
@@ -91,11 +92,6 @@ def arguments(words: list[str] | None) -> argparse.Namespace:
     return args
 
 
-def slot_key(slot: str) -> tuple:
-    side, *numbers = slot.split(".")
-    return side, tuple(map(int, numbers))
-
-
 def find_pairs(mine: list[Held], golden: list[Held]) -> list[dict]:
     """Of every tensor of mine: those of golden that hold the same value at the same place of an operator that it stands for.
 
@@ -143,35 +139,9 @@ def main(words: list[str] | None = None) -> int:
     mine = EngineDump(args.out, f"mine/{ge_root}", args, 0, args.mine_form, args.file_names)
     golden = EngineDump(args.out, f"golden/{ge_root}", args, 1, args.golden_form, "five") if args.golden == "ge" \
         else FxDump(args.out, f"golden/{fx_root}", args)
-    missing = {side: {word.partition(":")[2] for word in args.missing if word.startswith(side)} for side in ("mine", "golden")}
-    scope = LONG_SCOPE if args.long_names else ""
-    number = 0
-    hit = False
-    names: set[str] = set()
-    for rank in range(args.ranks):
-        for graph in range(1, args.graphs + 1):
-            for token in range(args.tokens):
-                frame = Frame(rank, graph, token, number)
-                number += 1
-                seed = args.seed * 1000003 + number
-                options = (args.layers, args.arguments, args.odd)
-                right = run_graph(Run(seed, None, None, None, scope), *options)
-                fault = args.fault.of(frame) if args.fault else None
-                wrong = run_graph(Run(seed, args.dtype, right, fault, scope), *options)
-                hit |= wrong.fault_hit
-                ops = engine_ops(wrong, not args.no_fusion, not args.no_private, args.plain_formats)
-                ops, opaque = rename_fused(ops, args.opaque_fused)
-                mine.write(frame, ops, missing["mine"])
-                names |= {op.name for op in ops}
-                if token == 0:
-                    mine.write_graph(rank, graph, wrong, opaque)
-                if args.golden == "fx":
-                    golden.write(frame, right, missing["golden"])
-                else:
-                    golden.write(frame, engine_ops(right, False, False, True), missing["golden"])
-                    if token == 0:
-                        golden.write_graph(rank, graph, right, {})
-    if args.fault and not hit:
+    frames = itertools.product(range(args.ranks), range(1, args.graphs + 1), range(args.tokens))
+    hits = [write_frame(args, Frame(*place, number), mine, golden) for number, place in enumerate(frames)]
+    if args.fault and not any(hits):
         sys.exit(f"--fault {args.fault.fault.op}: no operator of the graph has that name in that frame; truth.json of a run "
                  "without --fault lists them")
     truth = {"mine": mine.root, "golden": golden.root if args.golden == "ge" else golden.passed()}
@@ -180,6 +150,27 @@ def main(words: list[str] | None = None) -> int:
     required = sum(pair["required"] for pair in truth["pairs"])
     print(f"{args.out}: {required} pairs of tensors belong together")
     return 0
+
+
+def write_frame(args: argparse.Namespace, frame: Frame, mine: EngineDump, golden: EngineDump | FxDump) -> bool:
+    """Both sides of one execution of one graph; whether the fault is in it."""
+    missing = {side: {word.partition(":")[2] for word in args.missing if word.startswith(side)} for side in ("mine", "golden")}
+    scope = LONG_SCOPE if args.long_names else ""
+    seed = args.seed * 1000003 + frame.number
+    options = (args.layers, args.arguments, args.odd)
+    right = run_graph(Run(seed, None, None, None, scope), *options)
+    wrong = run_graph(Run(seed, args.dtype, right, args.fault.of(frame) if args.fault else None, scope), *options)
+    ops, opaque = rename_fused(engine_ops(wrong, not args.no_fusion, not args.no_private, args.plain_formats), args.opaque_fused)
+    mine.write(frame, ops, missing["mine"])
+    if frame.token == 0:
+        mine.write_graph(frame.rank, frame.graph, wrong, opaque)
+    if isinstance(golden, FxDump):
+        golden.write(frame, right, missing["golden"])
+        return wrong.fault_hit
+    golden.write(frame, engine_ops(right, False, False, True), missing["golden"])
+    if frame.token == 0:
+        golden.write_graph(frame.rank, frame.graph, right, {})
+    return wrong.fault_hit
 
 
 def tell(mine: list[Held], golden: list[Held]) -> dict:

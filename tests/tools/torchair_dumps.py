@@ -12,7 +12,7 @@ import numpy as np
 
 import torchair_files
 from torchair_files import GraphText, Tensor
-from torchair_model import Op, Run, Value
+from torchair_model import Op, Run, Value, constant_key
 
 START = datetime.datetime(2025, 1, 1, 12)
 MICROSECOND = 1735732803000000  # START, about, as the engine counts
@@ -61,7 +61,7 @@ def fused(ops: list[Op], plain: bool) -> Written:
     return Written(FUSED, "".join(names), names, outside, parts[-1].outputs)
 
 
-def private(run: Run, position: int, before: Op) -> list[Written]:
+def private(position: int, before: Op) -> list[Written]:
     """What the engine puts in front of an operator: conversions, and work of its own whose names look like those of the graph."""
     made = []
 
@@ -78,11 +78,10 @@ def private(run: Run, position: int, before: Op) -> list[Written]:
         turned = x._replace(array=x.array.swapaxes(-1, -2), key=f"turned {position}")
         add("Transpose", f"transpose_Transpose_{position}", (x, "ND"), (turned, "ND"))
     if before.op_type == "SoftmaxV2":
-        used = {op.name for op in run.ops}
-        for base in ("Add_1", "Mul_1"):
-            name = next(f"{base}{n}" for n in range(2, 10000) if f"{base}{n}" not in used)
-            x = before.inputs[0]
-            add(base.partition("_")[0], name, (x, "ND"), (x._replace(array=x.array[..., ::-1] + 3, key=f"private {name}"), "ND"))
+        x = before.inputs[0]
+        for op_type in ("Add", "Mul"):
+            name = f"{op_type}_1{100 + position}"  # goes on where Add_1 ends
+            add(op_type, name, (x, "ND"), (x._replace(array=x.array[..., ::-1] + 3, key=f"private {name}"), "ND"))
     return made
 
 
@@ -96,7 +95,7 @@ def engine_ops(run: Run, fuse: bool, insert: bool, plain: bool) -> list[Written]
             end += 1
         group = run.ops[position:end]
         if insert:
-            written += private(run, position, op)
+            written += private(position, op)
         if len(group) > 1:
             written.append(fused(group, plain))
         elif op.dumped:
@@ -152,8 +151,8 @@ class EngineDump:
                 long_names.append((stored_as + suffix, name + suffix))
             (path / (stored_as + suffix)).write_bytes(content)
             for side, values in (("input", written.inputs), ("output", written.outputs)):
-                self.held += [Held(frame, f"{folder}/{stored_as}{suffix}", name, f"{side}.{i}", written.name, written.members, value)
-                              for i, (value, _) in enumerate(values)]
+                self.held += [Held(frame, f"{folder}/{stored_as}{suffix}", name, f"{side}.{i}", written.name, written.members,
+                                   value) for i, (value, _) in enumerate(values)]
         if long_names:
             with open(path / "mapping.csv", "w", newline="") as file:
                 csv.writer(file, lineterminator="\n").writerows(long_names)
@@ -271,7 +270,7 @@ class FxDump:
             value = content
         else:
             array = np.array(content)
-            value = Value(array, "", f"constant {content}", "", constant=True)
+            value = Value(array, "", constant_key(content), "", constant=True)
         numeric = array.dtype.kind in "biuf"
         name = f"{op.fx}.{slot}.{stamp}"
         compact = self.args.golden_form == "min_max" and numeric and array.size

@@ -80,15 +80,15 @@ class Run:
 
     def constant(self, number, dtype: str = "float") -> Value:
         name = self.unique("Const")
-        value = Value(self.round(np.asarray(number), dtype), dtype, f"constant {number}", f"{name}:0", constant=True)
+        value = Value(self.round(np.asarray(number), dtype), dtype, constant_key(number), f"{name}:0", constant=True)
         self.leaves.append((name, "Const", value))
         return value
 
     def op(self, op_type: str, inputs: list[Value], results: Callable[..., object], *, base: str | None = None,
            fx: str | None = None, args: list | None = None, dtypes: tuple[str, ...] = ("float",), fuse: str | None = None,
            dumped: bool = True, same: bool = False, formats: dict[str, str] | None = None):
-        """results gets the arrays of the inputs. same: the output has the numbers of input 0 (a cast). fx is "add aten.add.Tensor";
-        args is what FX is called with, the inputs where it is left out."""
+        """results gets the arrays of the inputs. same: the output has the numbers of input 0 (a cast). fx is
+        "add aten.add.Tensor"; args is what FX is called with, the inputs where it is left out."""
         name = self.unique((self.scope if fuse else "") + (base or op_type))
         node = None
         if fx:
@@ -109,8 +109,19 @@ class Run:
                 self.fault_hit = True
             key = inputs[0].key if same and not faulty else f"{name}:{index}"
             outputs.append(Value(array, dtype, key, f"{name}:{index}", tainted or faulty))
-        self.ops.append(Op(name, op_type, inputs, outputs, node, list(inputs) if args is None else args, fuse, dumped, formats or {}))
+        args = list(inputs) if args is None else args
+        self.ops.append(Op(name, op_type, inputs, outputs, node, args, fuse, dumped, formats or {}))
         return outputs[0] if len(outputs) == 1 else outputs
+
+
+def constant_key(content) -> str:
+    """2 and 2.0 are one value; what is no number stands for itself."""
+    if content is None:
+        return "constant None"
+    try:
+        return f"constant {np.asarray(content, np.float64).tolist()}"
+    except (TypeError, ValueError):
+        return f"constant {content!r}"
 
 
 def softmax(x: np.ndarray) -> np.ndarray:
@@ -126,17 +137,18 @@ def view(run: Run, x: Value, shape: tuple[int, ...]) -> Value:
 
 def linear(run: Run, x: Value, width: int) -> Value:
     w = run.weight(x.array.shape[-1], width, storage="FRACTAL_NZ")
-    return run.op("MatMulV2", [x, w], lambda a, b: a @ b, base="MatMul", fx="mm aten.mm.default", formats={"input.1": "FRACTAL_NZ"})
+    return run.op("MatMulV2", [x, w], np.matmul, base="MatMul", fx="mm aten.mm.default", formats={"input.1": "FRACTAL_NZ"})
 
 
 def stem(run: Run) -> Value:
     """Convolution over a picture, in the formats of the device; arguments of None and lists on the FX side."""
     picture = run.data(run.random.standard_normal((2, CHANNELS, SIDE, SIDE)))
     w = run.weight(8, CHANNELS, 1, 1, storage="FRACTAL_Z")
-    x = run.op("Conv2D", [picture, w], lambda a, b: np.einsum("nchw,oc->nohw", a, b[:, :, 0, 0]), fx="convolution aten.convolution.default",
-               args=[picture, w, None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1],
+    x = run.op("Conv2D", [picture, w], lambda a, b: np.einsum("nchw,oc->nohw", a, b[:, :, 0, 0]),
+               fx="convolution aten.convolution.default", args=[picture, w, None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1],
                formats={"input.0": "NC1HWC0", "input.1": "FRACTAL_Z", "output.0": "NC1HWC0"})
-    x = run.op("Relu", [x], lambda a: np.maximum(a, 0), fx="relu aten.relu.default", formats={"input.0": "NC1HWC0", "output.0": "NC1HWC0"})
+    x = run.op("Relu", [x], lambda a: np.maximum(a, 0), fx="relu aten.relu.default",
+               formats={"input.0": "NC1HWC0", "output.0": "NC1HWC0"})
     order = run.constant([0, 2, 3, 1], "i64")
     return run.op("Transpose", [x, order], lambda a, _: a.transpose(0, 2, 3, 1), fx="permute aten.permute.default",
                   args=[x, [0, 2, 3, 1]], formats={"output.0": "NHWC"})
@@ -144,8 +156,8 @@ def stem(run: Run) -> Value:
 
 def norm(run: Run, x: Value, tag: str) -> Value:
     square = run.op("Pow", [x, run.constant(2.0)], lambda a, b: a ** b, fx="pow_1 aten.pow.Tensor_Scalar", args=[x, 2])
-    mean = run.op("ReduceMean", [square, run.constant([-1], "i64")], lambda a, _: a.mean(-1, keepdims=True), fx="mean aten.mean.dim",
-                  args=[square, [-1], True])
+    mean = run.op("ReduceMean", [square, run.constant([-1], "i64")], lambda a, _: a.mean(-1, keepdims=True),
+                  fx="mean aten.mean.dim", args=[square, [-1], True])
     tiny = run.constant(1e-3)
     shifted = run.op("Add", [mean, tiny], np.add, fx="add aten.add.Tensor", args=[mean, 1e-3], fuse=f"{tag}_shift")
     scale = run.op("Rsqrt", [shifted], lambda a: 1 / np.sqrt(a), fx="rsqrt aten.rsqrt.default", fuse=f"{tag}_shift")
@@ -167,16 +179,18 @@ def attention(run: Run, x: Value) -> Value:
     q, k, v = heads
     turned = run.op("Transpose", [k, run.constant([0, 2, 1], "i64")], lambda a, _: a.transpose(0, 2, 1),
                     fx="transpose_1 aten.transpose.int", args=[k, 1, 2])
-    scores = run.op("BatchMatMulV2", [q, turned], np.matmul, base="BatchMatMul", fx="bmm aten.bmm.default", formats={"output.0": "FRACTAL_NZ"})
+    scores = run.op("BatchMatMulV2", [q, turned], np.matmul, base="BatchMatMul", fx="bmm aten.bmm.default",
+                    formats={"output.0": "FRACTAL_NZ"})
     scale = 1 / math.sqrt(HIDDEN // HEADS)
     scores = run.op("Mul", [scores, run.constant(scale)], np.multiply, fx="mul aten.mul.Tensor", args=[scores, scale])
     # The converter of softmax widens by itself: an operator of the graph without a node of FX.
     wide = run.op("Cast", [scores], lambda a: a, dtypes=("f32",), same=True)
-    soft = run.op("SoftmaxV2", [wide], softmax, base="Softmax", fx="_softmax aten._softmax.default", args=[scores, -1, True], dtypes=("f32",))
+    soft = run.op("SoftmaxV2", [wide], softmax, base="Softmax", fx="_softmax aten._softmax.default", args=[scores, -1, True],
+                  dtypes=("f32",))
     narrow = run.op("Cast", [soft], lambda a: a, fx="_to_copy aten._to_copy.default", args=[soft])
     mixed = run.op("BatchMatMulV2", [narrow, v], np.matmul, base="BatchMatMul", fx="bmm aten.bmm.default")
-    back = run.op("Transpose", [mixed, run.constant([1, 0, 2], "i64")], lambda a, _: a.transpose(1, 0, 2), fx="permute aten.permute.default",
-                  args=[mixed, [1, 0, 2]])
+    back = run.op("Transpose", [mixed, run.constant([1, 0, 2], "i64")], lambda a, _: a.transpose(1, 0, 2),
+                  fx="permute aten.permute.default", args=[mixed, [1, 0, 2]])
     return linear(run, view(run, back, (LENGTH, HIDDEN)), HIDDEN)
 
 
@@ -197,7 +211,8 @@ def many_inputs(run: Run, x: Value) -> Value:
     joined = run.op("ConcatV2", [*pieces, run.constant(0, "i32")], lambda *a: np.concatenate(a[:-1], 0), base="Concat",
                     fx="cat aten.cat.default", args=[pieces, 0])
     apart = view(run, joined, (PIECES, LENGTH, HIDDEN))
-    mean = run.op("ReduceMean", [apart, run.constant([0], "i64")], lambda a, _: a.mean(0), fx="mean aten.mean.dim", args=[apart, [0]])
+    mean = run.op("ReduceMean", [apart, run.constant([0], "i64")], lambda a, _: a.mean(0), fx="mean aten.mean.dim",
+                  args=[apart, [0]])
     return run.op("Add", [mean, total], np.add, fx="add aten.add.Tensor")
 
 
@@ -212,8 +227,8 @@ def shifted_arguments(run: Run, x: Value) -> Value:
     x = run.op("FlashAttentionScore", [q, k, v, mask], attend, fx="npu_fusion_attention npu.npu_fusion_attention.default",
                args=[q, k, v, HEADS, "BSH", None, None, mask])
     table, rows = run.weight(VOCAB, HIDDEN), run.data(run.random.integers(0, VOCAB, LENGTH), "i64")
-    picked = run.op("GatherV2", [table, rows, run.constant(0, "i32")], lambda t, i, _: t[i], fx="embedding aten.embedding.default",
-                    args=[table, rows, -1])
+    picked = run.op("GatherV2", [table, rows, run.constant(0, "i32")], lambda t, i, _: t[i],
+                    fx="embedding aten.embedding.default", args=[table, rows, -1])
     return run.op("Add", [x, picked], np.add, fx="add aten.add.Tensor")
 
 
@@ -234,15 +249,15 @@ def backtracking_names(run: Run, x: Value) -> Value:
     """`AddNeg` is Add and Neg, although there is an AddN as well."""
     y = run.op("Add", [x, run.weight(HIDDEN)], np.add, fx="add aten.add.Tensor", fuse="short")
     y = run.op("Neg", [y], np.negative, fx="neg aten.neg.default", fuse="short")
-    return run.op("AddN", [x, y], np.add, fx="sum_n npu.npu_add_n.default", args=[[x, y]])
+    return run.op("AddN", [x, y, x], lambda a, b, c: a + b + c, fx="npu_add_n npu.npu_add_n.default", args=[[x, y, x]])
 
 
 def run_graph(run: Run, layers: int, arguments: bool, odd: bool) -> Run:
     ids = run.data(run.random.integers(0, VOCAB, LENGTH), "i64")
     table = run.weight(VOCAB, HIDDEN)
     stem(run)
-    x = run.op("GatherV2", [table, ids, run.constant(0, "i32")], lambda t, i, _: t[i] * 1.0, fx="embedding aten.embedding.default",
-               args=[table, ids])
+    x = run.op("GatherV2", [table, ids, run.constant(0, "i32")], lambda t, i, _: t[i],
+               fx="embedding aten.embedding.default", args=[table, ids])
     x = backtracking_names(run, x)
     for n in range(layers):
         attended = attention(run, norm(run, x, f"{n}a"))
@@ -257,8 +272,8 @@ def run_graph(run: Run, layers: int, arguments: bool, odd: bool) -> Run:
     run.op("ReduceSum", [run.op("Square", [logits], np.square, fx="square aten.square.default")], lambda a: a.sum(),
            fx="sum_1 aten.sum.default")
     run.op("Greater", [logits, run.constant(0.0)], lambda a, b: a > b, fx="gt aten.gt.Scalar", args=[logits, 0], dtypes=("bool",))
-    run.op("AscendQuantV2", [logits], lambda a: np.clip(np.rint(a * 20), -128, 127), base="AscendQuant", fx="npu_quantize npu.npu_quantize.default",
-           dtypes=("i8",))
-    run.op("ArgMaxV2", [logits, run.constant(-1, "i32")], lambda a, _: a.argmax(-1), base="ArgMax", fx="argmax aten.argmax.default",
-           args=[logits, -1], dtypes=("i64",))
+    run.op("AscendQuantV2", [logits], lambda a: np.clip(np.rint(a * 20), -128, 127), base="AscendQuant",
+           fx="npu_quantize npu.npu_quantize.default", dtypes=("i8",))
+    run.op("ArgMaxV2", [logits, run.constant(-1, "i32")], lambda a, _: a.argmax(-1), base="ArgMax",
+           fx="argmax aten.argmax.default", args=[logits, -1], dtypes=("i64",))
     return run
