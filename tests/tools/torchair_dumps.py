@@ -61,7 +61,7 @@ def fused(ops: list[Op], plain: bool) -> Written:
     return Written(FUSED, "".join(names), names, outside, parts[-1].outputs)
 
 
-def private(position: int, before: Op) -> list[Written]:
+def private(run: Run, position: int, before: Op) -> list[Written]:
     """What the engine puts in front of an operator: conversions, and work of its own whose names look like those of the graph."""
     made = []
 
@@ -78,10 +78,12 @@ def private(position: int, before: Op) -> list[Written]:
         turned = x._replace(array=x.array.swapaxes(-1, -2), key=f"turned {position}")
         add("Transpose", f"transpose_Transpose_{position}", (x, "ND"), (turned, "ND"))
     if before.op_type == "SoftmaxV2":
-        x = before.inputs[0]
-        for op_type in ("Add", "Mul"):
-            name = f"{op_type}_1{100 + position}"  # goes on where Add_1 ends
-            add(op_type, name, (x, "ND"), (x._replace(array=x.array[..., ::-1] + 3, key=f"private {name}"), "ND"))
+        # Names that go on where that of Add_1 ends, and numbers of its shape, so that only the name can tell the two apart.
+        for host in (op for op in run.ops[:position] if op.op_type in ("Add", "Mul") and op.name.endswith("_1")):
+            name = f"{host.name}{100 + position}"
+            x = host.outputs[0]
+            add(host.op_type, name, (x._replace(array=x.array[::-1] * 2, key=f"private {name} 0"), "ND"),
+                (x._replace(array=x.array[::-1] + 3, key=f"private {name} 1"), "ND"))
     return made
 
 
@@ -95,7 +97,7 @@ def engine_ops(run: Run, fuse: bool, insert: bool, plain: bool) -> list[Written]
             end += 1
         group = run.ops[position:end]
         if insert:
-            written += private(position, op)
+            written += private(run, position, op)
         if len(group) > 1:
             written.append(fused(group, plain))
         elif op.dumped:
