@@ -6,6 +6,7 @@
 #include "assay/support/json_tape.h"
 #include "assay/support/log.h"
 #include "cli/argparse.h"
+#include "cli/msit_torchair.h"
 #include "cli/msprobe_atb.h"
 #include "cli/msprobe_job.h"
 #include "cli/msprobe_parse.h"
@@ -325,7 +326,8 @@ Result<MsprobeJob> new_job(const Parsed& parsed) {
         "Invalid mode '{}'. Available modes: ['auto', 'offline_data', 'torchair', 'offline_model', 'atb']",
         printable(mode));
   if (mode != "auto")
-    return fail(ErrorKind::bad_argument, "mode '{}' is not served by assay yet; 'auto' and 'atb' are", mode);
+    return fail(ErrorKind::bad_argument,
+                "mode '{}' is not served by assay yet; 'auto', 'atb' and 'torchair' are", mode);
   if (parsed.has("--consistent_check"))
     return fail(ErrorKind::bad_argument, "--consistent_check is not served by assay yet");
   ASSAY_TRY(MsprobeJob job, common_job(parsed, Generation::g3));
@@ -345,19 +347,20 @@ Result<MsprobeJob> new_job(const Parsed& parsed) {
 }
 
 // Every word that begins with a dash must be a flag of the mode, also one that is meant as a value.
-Result<void> check_new_words(std::span<const std::string> arguments, bool is_atb) {
-  constexpr std::array<std::string_view, 4> kOfAtb = {"-m", "-tp", "-gp", "-o"};
+Result<void> check_new_words(std::span<const std::string> arguments, std::string_view mode) {
+  constexpr std::array<std::string_view, 4> kOfOthers = {"-m", "-tp", "-gp", "-o"};
+  const bool is_auto = mode == "auto";
   for (const std::string& word : arguments) {
     if (!word.starts_with("-") || word == "-h" || word == "--help") continue;
     bool known = false;
     for (const ForeignFlag& flag : kNewCommand.flags) {
-      if (is_atb && std::find(kOfAtb.begin(), kOfAtb.end(), flag.names[0]) == kOfAtb.end()) continue;
+      if (!is_auto && std::find(kOfOthers.begin(), kOfOthers.end(), flag.names[0]) == kOfOthers.end())
+        continue;
       known |=
           std::find(flag.names.begin(), flag.names.end(), word.substr(0, word.find('='))) != flag.names.end();
     }
     if (!known)
-      return fail(ErrorKind::bad_argument, "Invalid argument '{}' for mode '{}'", printable(word),
-                  is_atb ? "atb" : "auto");
+      return fail(ErrorKind::bad_argument, "Invalid argument '{}' for mode '{}'", printable(word), mode);
   }
   return {};
 }
@@ -365,14 +368,18 @@ Result<void> check_new_words(std::span<const std::string> arguments, bool is_atb
 int run_new(std::span<const std::string> arguments, const Context& context) {
   const auto parsed = parse_foreign(kNewCommand, arguments);
   if (!parsed && parsed.error().code == 0) return stop(parsed.error());
-  const bool is_atb = parsed && parsed->value("--mode") == "atb";
-  if (const auto words = check_new_words(arguments, is_atb); !words) return report_error(words.error());
+  const std::string given = parsed ? parsed->value("--mode").value_or("auto") : "auto";
+  const std::string mode = given == "atb" || given == "torchair" ? given : "auto";
+  if (const auto words = check_new_words(arguments, mode); !words) return report_error(words.error());
   if (!parsed) return stop(parsed.error());
-  if (is_atb) {
-    const auto done = run_msprobe_atb(
-        {parsed->value("--target_path").value_or(""), parsed->value("--golden_path").value_or(""),
-         parsed->value("--output_path").value_or("./output")},
-        context);
+  if (mode != "auto") {
+    const fs::path mine = parsed->value("--target_path").value_or(""),
+                   golden = parsed->value("--golden_path").value_or(""),
+                   output = parsed->value("--output_path").value_or("./output");
+    TorchairJob job{mine, golden, output};
+    job.is_msprobe = true;
+    const auto done =
+        mode == "atb" ? run_msprobe_atb({mine, golden, output}, context) : compare_torchair(job, context);
     std::fflush(stdout);
     return done ? 0 : report_error(done.error());
   }

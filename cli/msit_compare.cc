@@ -9,6 +9,8 @@
 #include "assay/support/json_tape.h"
 #include "assay/support/log.h"
 #include "cli/mapping_flags.h"
+#include "cli/msit_reports.h"
+#include "cli/msit_torchair.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -32,62 +34,6 @@ Result<void> measure_as_msit(CompareRequest& request, bool is_stats) {
   return {};
 }
 
-// Keeps what the table leaves out, and the one row of two files.
-class Witness : public Sink {
- public:
-  Result<void> begin(const Head& head) override {
-    head_ = head;
-    return {};
-  }
-  std::string render(std::string_view, std::span<const NodeResult>) const override { return {}; }
-  Result<void> write(std::string_view section, std::span<const NodeResult> nodes, std::string&&) override {
-    // Of three levels the last one looks at everything.
-    const bool is_last = !all_levels || section.ends_with("api");
-    for (const NodeResult& node : nodes)
-      for (const Comparison& row : node.rows) {
-        if (row.status == Status::only_mine || row.status == Status::only_golden) {
-          alone += is_last;
-          continue;
-        }
-        ++compared;
-        const MsitLeftOut why = left_out_by_msit(row);
-        other_shape += why == MsitLeftOut::other_shape;
-        int8 += why == MsitLeftOut::int8;
-        if (row.status == Status::unreadable && trouble.empty()) trouble = row.note;
-        text = msit_result_text(head_, row, is_ait);
-      }
-    return {};
-  }
-  Result<void> end(const Summary&) override { return {}; }
-
-  bool all_levels = false, is_ait = false;
-  int64_t compared = 0, alone = 0, other_shape = 0, int8 = 0;
-  std::string text, trouble;
-
- private:
-  Head head_;
-};
-
-// The set of sinks owns it; this one is read behind the run.
-std::pair<std::unique_ptr<Sink>, std::shared_ptr<Witness>> witness() {
-  class Shared : public Sink {
-   public:
-    explicit Shared(std::shared_ptr<Witness> to) : to_(std::move(to)) {}
-    Result<void> begin(const Head& head) override { return to_->begin(head); }
-    std::string render(std::string_view, std::span<const NodeResult>) const override { return {}; }
-    Result<void> write(std::string_view section, std::span<const NodeResult> nodes,
-                       std::string&& text) override {
-      return to_->write(section, nodes, std::move(text));
-    }
-    Result<void> end(const Summary&) override { return {}; }
-
-   private:
-    std::shared_ptr<Witness> to_;
-  };
-  auto kept = std::make_shared<Witness>();
-  return {std::make_unique<Shared>(kept), kept};
-}
-
 CompareRequest request_of(const MsitCompareFlags& flags, const Context& context) {
   CompareRequest request;
   request.mine = flags.mine;
@@ -99,22 +45,6 @@ CompareRequest request_of(const MsitCompareFlags& flags, const Context& context)
   return request;
 }
 
-Result<void> add_native_reports(const MsitCompareFlags& flags, ReportSet& reports) {
-  for (const std::string& name : flags.reports) {
-    const Output* const output = find_output(name);
-    if (output == nullptr || name == "terminal")
-      return fail(ErrorKind::bad_argument,
-                  "--report: there is no report '{}'; csv, xlsx, json, jsonl, junit and sqlite",
-                  printable(name));
-    reports.add(output->open({flags.output, &native_profile}));
-  }
-  return {};
-}
-
-void say_where(const CompareOutcome& outcome) {
-  for (const fs::path& file : outcome.files) log::info("Saved comparing results: {}", display(file));
-}
-
 // ----- two files
 
 Result<void> compare_files(const MsitCompareFlags& flags, Tool tool, const Context& context) {
@@ -123,7 +53,7 @@ Result<void> compare_files(const MsitCompareFlags& flags, Tool tool, const Conte
   request.matching.matcher = "position";
   request.matching.flattens = true;
   ReportSet reports;
-  auto [sink, seen] = witness();
+  auto [sink, seen] = make_witness();
   seen->is_ait = tool == Tool::ait;
   reports.add(std::move(sink));
   MsitStyle style;
@@ -131,7 +61,7 @@ Result<void> compare_files(const MsitCompareFlags& flags, Tool tool, const Conte
   const Profile profile = msit_profile(style);
   if (flags.wants_files && flags.reports.empty())
     reports.add(find_output("csv")->open({flags.output, &profile}));
-  ASSAY_TRY_DO(add_native_reports(flags, reports));
+  ASSAY_TRY_DO(add_native_reports(flags.reports, flags.output, reports));
   ASSAY_TRY(const CompareOutcome outcome, compare(request, reports));
   if (!seen->trouble.empty()) return fail(ErrorKind::bad_format, "{}", seen->trouble);
   log::info("Compared results: {}", seen->text);
@@ -150,20 +80,6 @@ std::shared_ptr<const OpMapping> op_mapping_of(const fs::path& given, int64_t me
   }
   log::info("Using user-specified op_mapping from file: {}", display(op_mapping_file(given)));
   return *mapping;
-}
-
-void say_what_is_left_out(const Witness& seen, bool is_sheets) {
-  std::vector<std::string> parts;
-  if (!is_sheets && seen.other_shape > 0)
-    parts.push_back(fmt::format("{} of other shapes", seen.other_shape));
-  if (!is_sheets && seen.int8 > 0) parts.push_back(fmt::format("{} of int8 against another type", seen.int8));
-  const int64_t pairs = is_sheets ? 0 : seen.other_shape + seen.int8;
-  if (pairs == 0 && seen.alone == 0) return;
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? ": " : ", ") + part;
-  log::info(
-      "{} of {} pairs are not in this table{}; {} tensors have no partner. 'assay compare' lists them all.",
-      pairs, seen.compared, text, seen.alone);
 }
 
 // ".../0_4001/3" and ".../cpu_4000/3/" mean this token and no other.
@@ -227,8 +143,8 @@ Result<void> compare_dumps(const MsitCompareFlags& flags, Tool tool, const Conte
   const Profile profile = msit_profile(style);
   ReportSet reports;
   reports.add(find_output(is_sheets ? "xlsx" : "csv")->open({flags.output, &profile}));
-  ASSAY_TRY_DO(add_native_reports(flags, reports));
-  auto [sink, seen] = witness();
+  ASSAY_TRY_DO(add_native_reports(flags.reports, flags.output, reports));
+  auto [sink, seen] = make_witness();
   seen->all_levels = is_sheets;
   reports.add(std::move(sink));
   ASSAY_TRY(const CompareOutcome outcome, compare(request, reports));
@@ -275,13 +191,20 @@ Result<void> compare_weights(const MsitCompareFlags& flags, Tool tool, const Con
   const Profile profile = msit_profile(style);
   ReportSet reports;
   reports.add(find_output("csv")->open({flags.output, &profile}));
-  auto [sink, seen] = witness();
+  auto [sink, seen] = make_witness();
   reports.add(std::move(sink));
-  ASSAY_TRY_DO(add_native_reports(flags, reports));
+  ASSAY_TRY_DO(add_native_reports(flags.reports, flags.output, reports));
   ASSAY_TRY(const CompareOutcome outcome, compare(request, reports));
   if (!seen->trouble.empty()) log::error("{}", seen->trouble);
   say_where(outcome);
   return {};
+}
+
+TorchairJob torchair_job(const MsitCompareFlags& flags) {
+  TorchairJob job{flags.mine, flags.golden, flags.output};
+  job.reports = flags.reports;
+  if (flags.rank && *flags.rank <= INT32_MAX) job.rank = static_cast<int>(*flags.rank);
+  return job;
 }
 
 }  // namespace
@@ -294,6 +217,10 @@ int run_msit_compare(const MsitCompareFlags& flags, Tool tool, const Context& co
   std::error_code ignored;
   if (fs::is_regular_file(flags.mine, ignored) && fs::is_regular_file(flags.golden, ignored)) {
     const auto done = compare_files(flags, tool, context);
+    return done ? 0 : end_msit(tool, done.error().message);
+  }
+  if (is_torchair_dump(flags.mine)) {
+    const auto done = compare_torchair(torchair_job(flags), context);
     return done ? 0 : end_msit(tool, done.error().message);
   }
   for (const fs::path& path : {flags.golden, flags.mine})

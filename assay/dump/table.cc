@@ -8,6 +8,7 @@
 #include "assay/dump/msprobe.h"
 #include "assay/dump/single.h"
 #include "assay/dump/torch_hook.h"
+#include "assay/dump/torchair.h"
 
 #include <algorithm>
 
@@ -80,9 +81,9 @@ Result<const Layout*> choose_layout(const fs::path& root, std::string_view force
 }  // namespace
 
 std::span<const Layout* const> layouts() {
-  static const Layout* const kTable[] = {&single_layout,    &folder_layout,       &msprobe_layout,
-                                         &ms_kernel_layout, &atb_layout,          &torch_hook_layout,
-                                         &logits_layout,    &atb_statistic_layout};
+  static const Layout* const kTable[] = {
+      &single_layout,     &folder_layout, &msprobe_layout,       &ms_kernel_layout,   &atb_layout,
+      &torch_hook_layout, &logits_layout, &atb_statistic_layout, &torchair_ge_layout, &torchair_fx_layout};
   return kTable;
 }
 

@@ -1,6 +1,7 @@
 #include "assay/format/atb_bin.h"
 #include "assay/format/format.h"
 #include "assay/format/ge_dump.h"
+#include "assay/format/min_max_rows.h"
 #include "assay/format/npy.h"
 #include "assay/format/npz.h"
 #include "assay/format/pt.h"
@@ -61,7 +62,9 @@ Result<TensorSet> open_tensors(const fs::path& path, const FormatOptions& option
   if (format == nullptr)
     return fail(ErrorKind::bad_format,
                 "{}: is not a tensor file we know; for raw bytes pass --dtype and --shape", file->name());
-  return format->open(file, options);
+  if (!is_min_max_archive(path)) return format->open(file, options);
+  ASSAY_TRY(TensorSet archive, format->open(file, options));
+  return split_min_max(std::move(archive));
 }
 
 }  // namespace assay

@@ -6,6 +6,7 @@
 #include "assay/match/mappings.h"
 #include "assay/model/pairing.h"
 
+#include <map>
 #include <memory>
 #include <span>
 
@@ -46,6 +47,8 @@ struct MatchOptions {
   std::vector<std::string> levels = {};  // msit's: layer, module, api; every section once for each
   std::shared_ptr<const OpMapping> op_mapping = {};  // types of operators of ATB, and of modules of torch
   std::shared_ptr<int64_t> numbering = {};           // the number of the next pair, where pairs are numbered
+  // … by rank, in tables of compiled graphs.
+  std::shared_ptr<std::map<int, int64_t>> numbers_by_rank = {};
   bool flattens = false;       // tensors of as many elements are compared, whatever their shapes
   bool repeats_batch = false;  // as ait did: the smaller of two batches is repeated
 };

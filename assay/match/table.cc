@@ -11,6 +11,7 @@
 #include "assay/match/matcher.h"
 #include "assay/match/name.h"
 #include "assay/match/position.h"
+#include "assay/match/torchair.h"
 
 namespace assay {
 namespace {
@@ -32,6 +33,10 @@ const Matcher* chosen_by_layout(std::string_view mine, std::string_view golden) 
   if (mine == golden && (mine == "atb" || mine == "torch_hook")) return &atb_atb_matcher;
   if ((mine == "atb" && golden == "torch_hook") || (mine == "torch_hook" && golden == "atb"))
     return &atb_torch_matcher;
+  if (mine == "torchair_ge" && golden == "torchair_ge") return &ge_fusion_matcher;
+  if ((mine == "torchair_ge" && golden == "torchair_fx") ||
+      (mine == "torchair_fx" && golden == "torchair_ge"))
+    return &ge_fx_matcher;
   if (mine == "logits" && golden == "logits") return &file_name_matcher;
   return &name_matcher;
 }
@@ -40,9 +45,10 @@ const Matcher* chosen_by_layout(std::string_view mine, std::string_view golden) 
 
 std::span<const Matcher* const> matchers() {
   static const Matcher* const kTable[] = {
-      &name_matcher,  &position_matcher, &entry_matcher,  &api_matcher,       &cell_matcher,
-      &data_matcher,  &layer_matcher,    &fuzzy_matcher,  &atb_torch_matcher, &atb_atb_matcher,
-      &token_matcher, &msit_matcher,     &weight_matcher, &file_name_matcher};
+      &name_matcher,      &position_matcher,  &entry_matcher, &api_matcher,
+      &cell_matcher,      &data_matcher,      &layer_matcher, &fuzzy_matcher,
+      &atb_torch_matcher, &atb_atb_matcher,   &token_matcher, &msit_matcher,
+      &weight_matcher,    &file_name_matcher, &ge_fx_matcher, &ge_fusion_matcher};
   return kTable;
 }
 

@@ -77,6 +77,8 @@ struct Node {
   std::vector<Item> items;
 };
 
+struct GeGraph;  // assay/model/ge_graph.h
+
 // What the items of a frame can be compared by.
 enum class Content : uint8_t { data, statistics, checksums };
 
@@ -108,7 +110,8 @@ struct Frame {
   std::deque<std::vector<Fact>> facts;
   std::deque<std::vector<std::string_view>> stacks;
   std::deque<std::vector<TensorRef>> shards;
-  OpTree tree;  // empty where the dump does not say
+  OpTree tree;                           // empty where the dump does not say
+  std::shared_ptr<const GeGraph> graph;  // of a compiled model, where the dump has it
   std::vector<std::string> warnings;
 };
 
@@ -118,6 +121,9 @@ struct FrameInfo {
   std::vector<fs::path> paths;  // what they are is the layout's business
   int64_t first_order = 0,
           last_order = INT64_MAX;  // of the top-level operators of a round that two tokens share
+  // Of a compiled graph. Where the two sides do not number theirs alike, the names tell which is which.
+  std::shared_ptr<const GeGraph> graph = {};
+  std::vector<std::string> op_names = {};
 };
 
 struct Layout;  // assay/dump/layout.h

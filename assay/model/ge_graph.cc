@@ -1,12 +1,17 @@
 #include "assay/model/ge_graph.h"
 
+#include <algorithm>
+#include <functional>
 #include <queue>
 
 namespace assay {
 
 void GeGraph::finish() {
   by_name.clear();
-  for (size_t i = 0; i < ops.size(); ++i) by_name.try_emplace(ops[i].name, static_cast<int32_t>(i));
+  for (size_t i = 0; i < ops.size(); ++i) {
+    by_name.try_emplace(ops[i].name, static_cast<int32_t>(i));
+    longest_name = std::max(longest_name, ops[i].name.size());
+  }
   std::vector<int32_t> missing(ops.size());  // producers that are not placed yet
   std::vector<std::vector<int32_t>> consumers(ops.size());
   for (size_t i = 0; i < ops.size(); ++i)

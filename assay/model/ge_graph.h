@@ -35,6 +35,7 @@ struct GeGraph {
   // Built by finish().
   std::unordered_map<std::string_view, int32_t> by_name;  // into ops; the first of a name
   std::vector<int32_t> position;                          // of each op in execution order
+  size_t longest_name = 0;
 
   // Call once all ops are there. Operators of a cycle keep the order of the file.
   void finish();

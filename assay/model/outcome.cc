@@ -30,6 +30,14 @@ std::string_view text(Why why) {
       return "operator mapping file";
     case Why::last_output:
       return "logits of the token";
+    case Why::same_origin:
+      return "the graph says it was made of this one";
+    case Why::fused_from:
+      return "the graph says it was fused from this one";
+    case Why::producer:
+      return "the graph says its input comes from this one";
+    case Why::own_input:
+      return "its own input: it changes type or layout only";
     case Why::nothing_fits:
       return "no counterpart";
     case Why::left_out:

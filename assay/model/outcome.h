@@ -62,6 +62,7 @@ struct SideFacts {
   fs::path file;
   const Item* item = nullptr;          // null in a row that outlives its frame
   std::string_view op_type = {};       // of its operator, where the dump says
+  int token = -1;                      // of its frame
   std::optional<Stats> measured = {};  // of all its elements, where the request asks for them
   // What a row of statistics was compared by, where the dump does not state it: computed from data, or joined
   // from parts.
@@ -129,8 +130,9 @@ struct Head {
   int terminal_width = 100;
   bool colour = false;
 
-  At at;                 // of mine, or of golden where mine has none
-  int golden_rank = -1;  // where ranks are paired in order it may be another
+  At at;                         // of mine, or of golden where mine has none
+  int golden_rank = -1;          // where ranks are paired in order it may be another
+  bool has_more_graphs = false;  // the rank has sections of other graphs
   Content content = Content::data;
   bool has_stacks = false;
   bool cross_framework = false;

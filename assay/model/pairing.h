@@ -39,6 +39,10 @@ enum class Why : uint8_t {
   same_role,    // in the model: the query projection of layer 3
   op_mapping,   // a file of operator types says so
   last_output,  // of a token: its logits
+  same_origin,  // the graph says that it was made of this one
+  fused_from,   // … among others
+  producer,     // what the graph says its input comes from
+  own_input,    // of an operator that only changes type or layout
   // Reasons why an item stands alone.
   nothing_fits,
   left_out,
@@ -69,6 +73,9 @@ struct Recipe {
   std::string parts_name = {};  // "q_proj/output.pth + k_proj/output.pth"; empty: that of the pair's item
   std::optional<RopeRow> rope = {};
   std::optional<QuantisedBy> quantised = {};
+  std::optional<Side> range_of =
+      {};                       // of this side the smallest and the largest element; the other has no more
+  bool golden_is_mine = false;  // what stands for golden is an item of mine: an operator's own input
 };
 
 struct Pair {
@@ -79,6 +86,7 @@ struct Pair {
 
   bool has_parts() const { return recipe != nullptr && !recipe->parts.empty(); }
   bool has_parts(Side side) const { return has_parts() && recipe->parts_of == side; }
+  Side golden_side() const { return recipe != nullptr && recipe->golden_is_mine ? Side::mine : Side::golden; }
 };
 static_assert(sizeof(Pair) <= 48, "two dump.json of 1 GB have millions of them");
 

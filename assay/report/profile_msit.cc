@@ -14,10 +14,33 @@ namespace {
 
 constexpr std::string_view kOtherShape = "data shape doesn't match.";
 
+bool is_fx(const SideFacts& side) { return side.file.extension() == ".npy"; }
+
 // "torch.float16"
 std::string torch_name(DType dtype) {
   const std::string_view known = info(dtype).long_name;
   return fmt::format("torch.{}", known.empty() ? name(dtype) : known);
+}
+
+// The original widens what torch has no type for before it looks at the type.
+DType widened(const SideFacts& side, const MsitStyle& style) {
+  const DType dtype = side.meta->dtype;
+  if (!style.is_torchair) return dtype;
+  if (side.meta->shape.count() == 0 && !is_fx(side)) return DType::f64;
+  switch (dtype) {
+    case DType::bf16:
+      return DType::f32;
+    case DType::hif8:
+    case DType::f8e5m2:
+    case DType::f8e4m3fn:
+      return DType::f64;
+    case DType::u16:
+      return style.is_msprobe ? DType::i32 : DType::f64;
+    case DType::u32:
+      return style.is_msprobe ? DType::i64 : DType::f64;
+    default:
+      return dtype;
+  }
 }
 
 // What is computed in f32 is printed as that number.
@@ -79,6 +102,41 @@ using FactsOf = const SideFacts& (*)(const RowView&);
 const SideFacts& mine_of(const RowView& v) { return v.row.mine; }
 const SideFacts& golden_of(const RowView& v) { return v.row.golden; }
 
+// ",inputs,0" behind the path: which of the tensors of the file.
+std::string tensor_number(const SideFacts& side) {
+  return fmt::format(",{},{}", side.item->port.direction == Direction::input ? "inputs" : "outputs",
+                     side.item->port.index);
+}
+
+// The original appends to one text as it goes from tensor to tensor: of an operator that was not fused
+// nothing for inputs, and for outputs what stood there before.
+std::string golden_number(const RowView& v) {
+  const SideFacts& golden = v.row.golden;
+  if (is_fx(golden)) return {};
+  const bool is_input = golden.item->port.direction == Direction::input;
+  if (v.row.pair.why == Why::own_input || (is_input && v.row.pair.why == Why::fused_from))
+    return tensor_number(golden);
+  if (is_input) return {};
+  std::string text;
+  if (std::any_of(v.node.rows.begin(), v.node.rows.end(), [](const Comparison& row) {
+        return row.golden.item != nullptr && row.golden.item->port.direction == Direction::input;
+      }))
+    text = ",inputs,0";
+  for (int i = 0; i <= golden.item->port.index; ++i) text += fmt::format(",outputs,{}", i);
+  return text;
+}
+
+void add_numbered_paths(std::vector<Column>& out, bool is_mine) {
+  if (is_mine)
+    out.push_back({"my_data_path", [](const RowView& v) -> Value {
+                     return display(real_path(v.row.mine)) + tensor_number(v.row.mine);
+                   }});
+  else
+    out.push_back({"golden_data_path", [](const RowView& v) -> Value {
+                     return display(real_path(v.row.golden)) + golden_number(v);
+                   }});
+}
+
 void add_path(std::vector<Column>& out, std::string_view prefix, FactsOf side) {
   out.push_back({fmt::format("{}_data_path", prefix),
                  [side](const RowView& v) -> Value { return display(real_path(side(v))); }});
@@ -89,9 +147,10 @@ void add_type(std::vector<Column>& out, std::string_view prefix, FactsOf side) {
                  [side](const RowView& v) -> Value { return std::string(side(v).op_type); }});
 }
 
-void add_description(std::vector<Column>& out, std::string_view prefix, FactsOf side) {
-  out.push_back({fmt::format("{}_dtype", prefix), [side](const RowView& v) -> Value {
-                   return side(v).meta ? Value(torch_name(side(v).meta->dtype)) : Value();
+void add_description(std::vector<Column>& out, std::string_view prefix, FactsOf side,
+                     const MsitStyle& style) {
+  out.push_back({fmt::format("{}_dtype", prefix), [side, style](const RowView& v) -> Value {
+                   return side(v).meta ? Value(torch_name(widened(side(v), style))) : Value();
                  }});
   out.push_back({fmt::format("{}_shape", prefix), [side](const RowView& v) -> Value {
                    return side(v).meta ? Value(side(v).meta->shape.text()) : Value();
@@ -121,17 +180,41 @@ void add_metrics(std::vector<Column>& out, const Head& head, bool is_ait) {
                    ColumnKind::number});
 }
 
-std::vector<Column> weight_columns(const Head& head, bool is_ait) {
+std::vector<Column> weight_columns(const Head& head, const MsitStyle& style) {
   std::vector<Column> out;
   out.push_back({"weight_name", [](const RowView& v) -> Value { return std::string(v.node.name); }});
-  add_description(out, "golden", golden_of);
-  add_description(out, "my", mine_of);
-  add_metrics(out, head, is_ait);
+  add_description(out, "golden", golden_of, style);
+  add_description(out, "my", mine_of, style);
+  add_metrics(out, head, style.is_ait);
   return out;
 }
 
+// The types of operators are columns that stay empty.
+std::vector<Column> torchair_columns(const Head& head, const MsitStyle& style) {
+  std::vector<Column> out;
+  out.push_back({"token_id", [](const RowView& v) -> Value { return int64_t{v.row.mine.token}; }});
+  out.push_back({"data_id", [](const RowView& v) -> Value { return int64_t{v.row.pair.number}; }});
+  for (const bool is_mine : {false, true}) {
+    const std::string_view prefix = is_mine ? "my" : "golden";
+    add_numbered_paths(out, is_mine);
+    out.push_back({fmt::format("{}_op_type", prefix), [](const RowView&) -> Value { return {}; }});
+    add_description(out, prefix, is_mine ? mine_of : golden_of, style);
+  }
+  add_metrics(out, head, false);
+  out.push_back({"cmp_fail_reason", [](const RowView& v) -> Value { return v.row.verdict.reason; }});
+  return out;
+}
+
+std::string torchair_stem(const Head& head, bool is_msprobe) {
+  std::string stem = is_msprobe ? "msprobe_cmp_report" : "msit_cmp_report";
+  if (head.at.rank >= 0) stem += fmt::format("_rank{}", head.at.rank);
+  if (head.has_more_graphs) stem += fmt::format("_graph{}", head.at.graph);
+  return fmt::format("{}_{}", stem, utc_stamp(head.now));
+}
+
 std::vector<Column> columns(const Head& head, const MsitStyle& style) {
-  if (style.is_weight) return weight_columns(head, style.is_ait);
+  if (style.is_weight) return weight_columns(head, style);
+  if (style.is_torchair) return torchair_columns(head, style);
   std::vector<Column> out;
   out.push_back({"token_id", [](const RowView& v) -> Value {
                    const size_t space = v.section.find("token ");
@@ -144,7 +227,7 @@ std::vector<Column> columns(const Head& head, const MsitStyle& style) {
                  }});
   add_path(out, "golden", golden_of);
   if (!style.is_ait) add_type(out, "golden", golden_of);
-  if (!style.is_stats) add_description(out, "golden", golden_of);
+  if (!style.is_stats) add_description(out, "golden", golden_of, style);
   add_path(out, "my", mine_of);
   if (!style.is_ait) add_type(out, "my", mine_of);
   if (style.is_stats) {
@@ -158,7 +241,7 @@ std::vector<Column> columns(const Head& head, const MsitStyle& style) {
                        ColumnKind::number});
     return out;
   }
-  add_description(out, "my", mine_of);
+  add_description(out, "my", mine_of, style);
   add_metrics(out, head, style.is_ait);
   out.push_back({"cmp_fail_reason", [](const RowView& v) -> Value { return v.row.verdict.reason; }});
   return out;
@@ -183,6 +266,7 @@ Profile msit_profile(const MsitStyle& style) {
     return style.is_sheets || style.is_weight || left_out_by_msit(v.row) == MsitLeftOut::no;
   };
   profile.file_stem = [style](const Head& head) {
+    if (style.is_torchair) return torchair_stem(head, style.is_msprobe);
     if (style.is_stats) return fmt::format("statstics_cmp_report_{}", utc_stamp(head.now));
     return style.is_ait ? fmt::format("ait_cmp_report_{}", local_stamp(head.now))
                         : fmt::format("msit_cmp_report_{}", utc_stamp(head.now));

@@ -10,6 +10,9 @@ struct MsitStyle {
   bool is_stats = false;   // statistics against statistics
   bool is_sheets = false;  // a workbook with one sheet per level
   bool is_weight = false;  // weights of two checkpoints
+  // Operators of a compiled graph: paths with the number of the tensor, one table per rank and graph.
+  bool is_torchair = false;
+  bool is_msprobe = false;  // … as msprobe names it
 };
 
 Profile msit_profile(const MsitStyle& style);

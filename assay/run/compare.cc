@@ -149,7 +149,12 @@ Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports
     // One broken rank among many is a finding; a dump that is broken as a whole is an error, and has no
     // report.
     if (!admitted && sections.size() == 1) return tl::unexpected<Error>(admitted.error());
-    if (admitted) describe_section(*matched, head);
+    if (admitted) {
+      describe_section(*matched, head);
+      head.has_more_graphs = std::any_of(sections.begin(), sections.end(), [&](const Section& other) {
+        return other.at.rank == section.at.rank && other.at.graph != section.at.graph;
+      });
+    }
     if (!std::exchange(begun, true)) {
       ASSAY_TRY_DO(reports.begin(head));
     }

@@ -60,7 +60,7 @@ class Measurer {
     int64_t bytes = 0;
     for (const Pair& pair : node.pairs) {
       if (pair.mine) bytes += loader_.size_of_item(Side::mine, *pair.mine);
-      if (pair.golden) bytes += loader_.size_of_item(Side::golden, *pair.golden);
+      if (pair.golden) bytes += loader_.size_of_item(pair.golden_side(), *pair.golden);
     }
     return bytes;
   }
@@ -70,7 +70,7 @@ class Measurer {
     Comparison row;
     row.pair = pair;
     const OperandPtr mine = take(Side::mine, pair.mine, row.mine, row);
-    const OperandPtr golden = take(Side::golden, pair.golden, row.golden, row);
+    const OperandPtr golden = take(pair.golden_side(), pair.golden, row.golden, row);
     if (pair.has_parts() && !pair.recipe->parts_name.empty())
       (pair.recipe->parts_of == Side::mine ? row.mine : row.golden).name = pair.recipe->parts_name;
     if (!pair.mine || !pair.golden) {  // what cannot be read is trouble whether it has a partner or not
@@ -94,16 +94,14 @@ class Measurer {
     const Item& item = matched_.item(side, *id);
     facts.name = item.name;
     facts.item = &item;
-    facts.op_type = matched_.frames.frames(side)[static_cast<size_t>(id->frame)]
-                        .nodes[static_cast<size_t>(id->node)]
-                        .type;
+    const Frame& frame = matched_.frames.frames(side)[static_cast<size_t>(id->frame)];
+    facts.op_type = frame.nodes[static_cast<size_t>(id->node)].type;
+    facts.token = frame.at.token;
     facts.meta = RowMeta(item.meta);
     if (const fs::path* file = loader_.file_of(side, *id))
       facts.file = *file;
     else if (item.described_in >= 0)
-      facts.file = matched_.frames.frames(side)[static_cast<size_t>(id->frame)]
-                       .files[static_cast<size_t>(item.described_in)]
-                       .path;
+      facts.file = frame.files[static_cast<size_t>(item.described_in)].path;
     const auto refuse = [&](Status status, std::string why) {
       if (row.status == Status::compared) {
         row.status = status;
@@ -134,7 +132,7 @@ class Measurer {
       loaded->data = std::move(*prepared);
     }
     const TensorMeta& found = loaded->data->meta;
-    const bool is_made = recipe != nullptr && recipe->rope;
+    const bool is_made = recipe != nullptr && (recipe->rope || recipe->range_of == side);
     if (!is_made && item.meta != nullptr && item.meta->shape != found.shape)
       row.note = fmt::format("{} holds shape {} where the dump says {}", display(facts.file),
                              found.shape.text(), item.meta->shape.text());
@@ -176,7 +174,7 @@ class Measurer {
   void align_and_gather(const OperandPtr& mine, const OperandPtr& golden, PairScratch& scratch,
                         Comparison& row) {
     Spread of_mine = spread(Side::mine, *row.pair.mine, mine);
-    Spread of_golden = spread(Side::golden, *row.pair.golden, golden);
+    Spread of_golden = spread(row.pair.golden_side(), *row.pair.golden, golden);
     if (const auto side = side_to_dequantise(matched_.pairing, mine->meta, golden->meta)) {
       Spread& quantised = *side == Side::mine ? of_mine : of_golden;
       auto real =
@@ -302,8 +300,8 @@ int64_t bytes_to_read(const Matched& matched) {
   for (const PairedNode& node : matched.pairing.nodes)
     for (const Pair& pair : node.pairs)
       if (pair.mine && pair.golden)
-        bytes +=
-            loader.size_of_item(Side::mine, *pair.mine) + loader.size_of_item(Side::golden, *pair.golden);
+        bytes += loader.size_of_item(Side::mine, *pair.mine) +
+                 loader.size_of_item(pair.golden_side(), *pair.golden);
   return bytes;
 }
 

@@ -3,9 +3,30 @@
 #include "assay/metric/numpy_stats.h"
 #include "assay/run/rope.h"
 #include "assay/tensor/affine.h"
+#include "assay/tensor/dense.h"
 #include "assay/tensor/dequantized.h"
 
+#include <cmath>
+
 namespace assay {
+namespace {
+
+// Two elements, of the same type. As numpy has it, NaN is both.
+Result<OperandPtr> range_of(const Operand& data) {
+  ASSAY_TRY(const OneSide sums, gather_one(data));
+  double range[] = {sums.min, sums.max};
+  if (sums.minus_infs > 0) range[0] = -INFINITY;
+  if (sums.infs > sums.minus_infs) range[1] = INFINITY;
+  if (sums.finite == 0 && sums.infs > 0) range[0] = sums.minus_infs > 0 ? -INFINITY : INFINITY;
+  if (sums.finite == 0 && sums.infs > 0) range[1] = sums.infs > sums.minus_infs ? INFINITY : -INFINITY;
+  if (sums.nans > 0 || sums.count == 0) range[0] = range[1] = NAN;
+  const DType dtype = is_real(data.meta.dtype) || sums.count > 0 ? data.meta.dtype : DType::f64;
+  std::vector<std::byte> bytes(static_cast<size_t>(2 * size_of(dtype)));
+  from_f64(dtype, range, 2, bytes.data());
+  return dense_in_memory(std::move(bytes), TensorMeta{dtype, Shape{{2}}});
+}
+
+}  // namespace
 
 RecipeBook::RecipeBook(const Matched& matched, Loader& loader) : matched_(matched), loader_(loader) {
   if (!matched.pairing.dequantises) return;
@@ -20,6 +41,7 @@ Result<OperandPtr> RecipeBook::prepare(Side side, const Recipe& recipe, OperandP
   if (recipe.rope) {
     ASSAY_TRY(loaded, angles(side, *recipe.rope, std::move(loaded)));
   }
+  if (recipe.range_of == side) return range_of(*loaded);
   if (side == Side::mine && recipe.quantised) {
     ASSAY_TRY(loaded, weight(*recipe.quantised, std::move(loaded)));
   }

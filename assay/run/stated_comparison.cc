@@ -50,7 +50,7 @@ void StatedComparison::compare(const OperandPtr& mine_data, const OperandPtr& go
     if (!join_parts(*row.pair.recipe, joined)) return;
   }
   join_ranks(Side::mine, *row.pair.mine, row.mine, row.golden);
-  join_ranks(Side::golden, *row.pair.golden, row.golden, row.mine);
+  join_ranks(row.pair.golden_side(), *row.pair.golden, row.golden, row.mine);
   const Stated *const mine = row.mine.stated(), *const golden = row.golden.stated();
   if (mine == nullptr || golden == nullptr) return;
   if (row.mine.meta && row.golden.meta &&

@@ -1,0 +1,249 @@
+#include "assay/base/cancel.h"
+#include "assay/base/text.h"
+#include "assay/dump/items.h"
+#include "assay/dump/op_folders.h"
+#include "assay/dump/torchair.h"
+#include "assay/dump/torchair_names.h"
+#include "assay/dump/walk.h"
+#include "assay/support/log.h"
+
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace assay {
+namespace {
+
+constexpr int kMostEntriesSeen = 100'000;  // looking for a dump must not take long in a folder that is none
+constexpr size_t kLongestToken = 11;       // digits; longer ones are times
+
+int recognise_fx(const fs::path& root) {
+  constexpr int kFound = 92;
+  if (!is_folder(root)) return 0;
+  std::vector<fs::path> left = {root};
+  int seen = 0;
+  while (!left.empty()) {
+    const fs::path folder = std::move(left.back());
+    left.pop_back();
+    std::error_code error;
+    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+      if (++seen > kMostEntriesSeen) return 0;
+      std::error_code ignored;
+      const std::string name = it->path().filename().native();
+      if (it->is_directory(ignored)) {
+        left.push_back(it->path());
+      } else if (const auto parsed = parse_fx_file(name)) {
+        // "add_1-aten.add.Tensor" with a time of microseconds
+        if (parsed->key.find('-') != std::string_view::npos && parsed->timestamp.size() == 20) return kFound;
+      }
+    }
+  }
+  return 0;
+}
+
+// ----- where a folder was taken
+
+// …/worldsize{W}_global_rank{R}/graph_{G}/{token}, or …/{token + 1}/gm_{time}_dump
+At place_of(const fs::path& folder) {
+  std::vector<std::string> parts;
+  for (const fs::path& part : fs::absolute(folder).lexically_normal().relative_path())
+    if (!part.empty()) parts.push_back(part.native());
+  const auto from_end = [&](size_t i) {
+    return parts.size() >= i ? std::string_view(parts[parts.size() - i]) : std::string_view();
+  };
+  const auto token = [](std::string_view name) {
+    return name.size() <= kLongestToken ? whole_number(name) : std::nullopt;
+  };
+  At at;
+  at.token = 0;
+  if (from_end(1).starts_with("gm_")) {
+    at.part = from_end(1);
+    if (const auto counted = token(from_end(2))) at.token = std::max(0, *counted - 1);
+  } else if (const auto number = token(from_end(1))) {
+    at.token = *number;
+    at.graph = graph_of_folder(from_end(2)).value_or(-1);
+  }
+  for (const std::string& part : parts)
+    if (const auto rank = rank_of_folder(part)) at.rank = *rank;
+  return at;
+}
+
+// Folders of one graph may have another name at every token; then their place among them counts.
+void name_graphs_alike(std::vector<FrameInfo>& frames) {
+  std::map<std::string, int> tokens_with;
+  for (const FrameInfo& frame : frames) ++tokens_with[frame.at.part];
+  const bool is_named_alike = std::any_of(tokens_with.begin(), tokens_with.end(), [](const auto& each) {
+    return !each.first.empty() && each.second > 1;
+  });
+  if (is_named_alike) return;
+  std::map<std::pair<int, int>, int> next;  // by rank and token
+  for (FrameInfo& frame : frames)
+    if (!frame.at.part.empty()) frame.at.part = fmt::format("gm {}", ++next[{frame.at.rank, frame.at.token}]);
+}
+
+Result<std::vector<FrameInfo>> survey_fx(const fs::path& root, const OpenOptions& options) {
+  ASSAY_TRY(const Walk walk, walk_folder(root));
+  for (const std::string& warning : walk.warnings) log::warn("{}", warning);
+  struct Found {
+    std::set<std::string> keys;
+  };
+  std::map<std::pair<std::string, int>, Found> folders;  // and the rank in the names of files
+  std::set<int> ranks;
+  for (const FoundFile& file : walk.files) {
+    if (!file.trouble.empty() && file.relative.ends_with('/')) log::warn("{}", file.trouble);
+    const size_t slash = file.relative.rfind('/') + 1;  // npos + 1 is 0: in the root itself
+    const auto parsed = parse_fx_file(std::string_view(file.relative).substr(slash));
+    if (!parsed) continue;
+    folders[{file.relative.substr(0, slash), parsed->rank}].keys.emplace(parsed->key);
+    ranks.insert(parsed->rank);
+  }
+  std::vector<FrameInfo> frames;
+  for (auto& [key, found] : folders) {
+    const auto& [relative, rank] = key;
+    FrameInfo frame;
+    frame.paths = {relative.empty() ? root : root / relative.substr(0, relative.size() - 1)};
+    frame.at = place_of(frame.paths[0]);
+    if (frame.at.rank < 0 && ranks.size() > 1) frame.at.rank = rank;
+    if (!options.ranks.empty() && frame.at.rank >= 0 &&
+        std::find(options.ranks.begin(), options.ranks.end(), frame.at.rank) == options.ranks.end())
+      continue;
+    frame.op_names.assign(found.keys.begin(), found.keys.end());
+    frames.push_back(std::move(frame));
+  }
+  if (frames.empty())
+    return fail(ErrorKind::not_found,
+                "{}: holds no files {{node}}-{{target}}.INPUT.0.{{time}}.npy of an FX graph{}", display(root),
+                folders.empty() ? ", however deep" : " of the rank that is asked for");
+  std::stable_sort(frames.begin(), frames.end(), [](const FrameInfo& a, const FrameInfo& b) {
+    const auto numbers = [](const At& at) { return std::tie(at.rank, at.graph, at.token); };
+    if (numbers(a.at) != numbers(b.at)) return numbers(a.at) < numbers(b.at);
+    return natural_less(a.at.part, b.at.part);
+  });
+  name_graphs_alike(frames);
+  return frames;
+}
+
+// ----- the tensors of a token
+
+struct FxFile {
+  fs::path path;
+  int64_t size = 0;
+  std::string key, time;
+  Port port;
+  int part = -1;
+  std::optional<TensorDraft> tensor = {};
+  bool is_number = true;  // None, texts and lists of them are dumped too
+  std::vector<std::string> warnings = {};
+};
+
+std::vector<FxFile> files_of(const fs::path& folder, int rank, std::vector<std::string>& warnings) {
+  std::vector<FxFile> files;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().native();
+    const auto parsed = parse_fx_file(name);
+    std::error_code ignored;
+    if (!parsed || it->is_directory(ignored) || (rank >= 0 && parsed->rank >= 0 && parsed->rank != rank))
+      continue;
+    const auto size = it->file_size(ignored);
+    files.push_back({it->path(), ignored ? 0 : static_cast<int64_t>(size), std::string(parsed->key),
+                     std::string(parsed->timestamp), parsed->port, parsed->part});
+  }
+  if (error) warnings.push_back(fmt::format("{}: cannot be read: {}", display(folder), error.message()));
+  return files;
+}
+
+// An argument of the node that is no tensor: numpy stores it as a text or as a pickled object.
+bool says_no_number(const Error& error) { return error.kind == ErrorKind::unsupported; }
+
+void read_tensors(std::vector<FxFile>& files, const OpenOptions& options) {
+  tbb::parallel_for(size_t{0}, files.size(), [&](size_t i) {
+    if (cancelled()) return;
+    FxFile& file = files[i];
+    auto set = open_tensors(file.path, options.format);
+    if (!set) {
+      file.is_number = !says_no_number(set.error());
+      file.tensor.emplace().trouble = set.error().message;
+      return;
+    }
+    file.warnings = set->warnings;
+    std::vector<TensorDraft> drafts = draft_tensors(std::move(*set));
+    if (drafts.size() == 1)
+      file.tensor = std::move(drafts[0]);
+    else
+      file.tensor.emplace().trouble =
+          fmt::format("{}: holds {} tensors where a dump of FX has one", display(file.path), drafts.size());
+  });
+}
+
+// Nodes in the order in which they ran; inputs before outputs, by number and not by text.
+void sort_files(std::vector<FxFile>& files) {
+  std::map<std::string, std::string> begins;  // of every node: its first time
+  for (const FxFile& file : files) {
+    const auto [known, is_new] = begins.try_emplace(file.key, file.time);
+    if (file.time < known->second) known->second = file.time;
+  }
+  std::stable_sort(files.begin(), files.end(), [&](const FxFile& a, const FxFile& b) {
+    if (a.key != b.key) return std::tie(begins[a.key], a.key) < std::tie(begins[b.key], b.key);
+    if (a.time != b.time) return a.time < b.time;
+    return std::tie(a.port.direction, a.port.index, a.part) <
+           std::tie(b.port.direction, b.port.index, b.part);
+  });
+}
+
+std::string item_name(const FxFile& file, std::string_view node) {
+  std::string name = fmt::format(
+      "{}.{}.{}", node, file.port.direction == Direction::input ? "INPUT" : "OUTPUT", file.port.index);
+  if (file.part >= 0) name += fmt::format(".{}", file.part);
+  return name;
+}
+
+Result<Frame> index_fx(const FrameInfo& info, const OpenOptions& options) {
+  Frame frame;
+  frame.at = info.at;
+  frame.framework = "fx";
+  std::vector<FxFile> files = files_of(info.paths.at(0), info.at.rank, frame.warnings);
+  read_tensors(files, options);
+  ASSAY_TRY_DO(check_cancelled());
+  sort_files(files);
+  bool any_data = false;
+  std::map<std::string, int> runs;  // of every node
+  const FxFile* before = nullptr;
+  for (FxFile& file : files) {
+    std::move(file.warnings.begin(), file.warnings.end(), std::back_inserter(frame.warnings));
+    const bool is_new = before == nullptr || before->key != file.key || before->time != file.time;
+    before = &file;
+    if (is_new) ++runs[file.key];
+    if (!file.is_number) continue;
+    const int run = runs[file.key];
+    const std::string node_name = run == 1 ? file.key : fmt::format("{}#{}", file.key, run - 1);
+    std::string name = item_name(file, node_name);
+    if (!selected(name, options)) continue;
+    const std::string printed = printable(node_name);
+    if (frame.nodes.empty() || frame.nodes.back().name != printed) {
+      Node& node = frame.nodes.emplace_back();
+      node.name = frame.strings.keep(printed);
+      const size_t dash = file.key.find('-');
+      if (dash != std::string::npos) node.type = frame.strings.keep(printable(file.key.substr(dash + 1)));
+      node.order = std::ssize(frame.nodes) - 1;
+    }
+    any_data |= file.tensor->has_data;
+    const auto number = static_cast<int32_t>(frame.files.size());
+    frame.files.push_back(FileEntry{file.path, file.size});
+    Item item = make_item(frame, std::move(name), number, 0, std::move(*file.tensor));
+    item.port = file.port;
+    if (!item.data) item.described_in = number;
+    frame.nodes.back().items.push_back(item);
+  }
+  if (!any_data) frame.content = Content::statistics;
+  return frame;
+}
+
+}  // namespace
+
+const Layout torchair_fx_layout = {"torchair_fx", recognise_fx, survey_fx, index_fx, true};
+
+}  // namespace assay

@@ -1,0 +1,348 @@
+#include "assay/base/cancel.h"
+#include "assay/base/text.h"
+#include "assay/dump/items.h"
+#include "assay/dump/op_folders.h"
+#include "assay/dump/torchair.h"
+#include "assay/dump/torchair_graphs.h"
+#include "assay/dump/torchair_names.h"
+#include "assay/dump/walk.h"
+#include "assay/support/log.h"
+
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace assay {
+namespace {
+
+constexpr int kMostEntriesSeen = 100'000;  // looking for a dump must not take long in a folder that is none
+
+bool is_long_name(std::string_view name) {  // stands in mapping.csv
+  const std::string_view digits = name.substr(0, name.find_first_not_of("0123456789"));
+  return digits.size() >= 8 && (digits == name || name.substr(digits.size()) == "_min_max.npz" ||
+                                name.substr(digits.size()) == ".stats.json");
+}
+
+int recognise_ge(const fs::path& root) {
+  constexpr int kGraph = 93, kFiles = 88;
+  if (!is_folder(root)) return 0;
+  std::vector<fs::path> left = {root};
+  int seen = 0;
+  bool has_files = false;
+  while (!left.empty()) {
+    const fs::path folder = std::move(left.back());
+    left.pop_back();
+    const bool is_token = whole_number(folder.filename().native()).has_value() || folder == root;
+    std::error_code error;
+    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+      if (++seen > kMostEntriesSeen) return has_files ? kFiles : 0;
+      const std::string name = it->path().filename().native();
+      if (parse_graph_file(name)) return kGraph;
+      std::error_code ignored;
+      if (it->is_directory(ignored)) {
+        left.push_back(it->path());
+      } else if (is_token && !has_files) {
+        const auto parsed = parse_ge_file(name);
+        // A time of microseconds, so that not any name with dots and numbers will do.
+        has_files = parsed && parsed->timestamp.size() == 16;
+      }
+    }
+  }
+  return has_files ? kFiles : 0;
+}
+
+// ----- where a folder of files was taken
+
+struct Place {
+  int rank = -1, device = -1, model_id = 0, token = 0;
+  std::string model;
+};
+
+// …/worldsize{W}_global_rank{R}/{time}/{device}/{model}/{model id}/{token}: the user may name any of these,
+// so the whole path counts.
+Place place_of(const fs::path& folder) {
+  std::vector<std::string> parts;
+  for (const fs::path& part : fs::absolute(folder).lexically_normal().relative_path())
+    if (!part.empty()) parts.push_back(part.native());
+  const auto from_end = [&](size_t i) {
+    return parts.size() >= i ? std::string_view(parts[parts.size() - i]) : std::string_view();
+  };
+  Place place;
+  place.token = whole_number(from_end(1)).value_or(0);
+  place.model_id = whole_number(from_end(2)).value_or(0);
+  if (is_time_folder(from_end(5))) {
+    place.model = from_end(3);
+    place.device = whole_number(from_end(4)).value_or(-1);
+  }
+  for (const std::string& part : parts)
+    if (const auto rank = rank_of_folder(part)) place.rank = *rank;
+  return place;
+}
+
+struct TokenFolder {
+  fs::path path;
+  Place place;
+  std::vector<std::string> op_names;
+};
+
+std::vector<TokenFolder> token_folders(const fs::path& root, const Walk& walk) {
+  std::map<std::string, std::vector<std::string>> names;  // by folder
+  for (const FoundFile& file : walk.files) {
+    const size_t slash = file.relative.rfind('/') + 1;  // npos + 1 is 0: in the root itself
+    const std::string_view name = std::string_view(file.relative).substr(slash);
+    const auto parsed = parse_ge_file(name);
+    if (parsed)
+      names[file.relative.substr(0, slash)].emplace_back(parsed->op_name);
+    else if (is_long_name(name))
+      names[file.relative.substr(0, slash)];
+  }
+  std::vector<TokenFolder> folders;
+  for (auto& [relative, ops] : names) {
+    fs::path path = relative.empty() ? root : root / relative.substr(0, relative.size() - 1);
+    Place place = place_of(path);
+    folders.push_back({std::move(path), std::move(place), std::move(ops)});
+  }
+  std::stable_sort(folders.begin(), folders.end(), [](const TokenFolder& a, const TokenFolder& b) {
+    return natural_less(a.path.native(), b.path.native());
+  });
+  // Versions that have no folders of ranks have several devices in one.
+  std::set<int> devices;
+  for (const TokenFolder& folder : folders)
+    if (folder.place.rank < 0) devices.insert(folder.place.device);
+  if (devices.size() > 1)
+    for (TokenFolder& folder : folders)
+      if (folder.place.rank < 0) folder.place.rank = folder.place.device;
+  return folders;
+}
+
+using ModelKey = std::tuple<int, int, std::string>;  // rank, model id, model
+
+std::map<ModelKey, CompiledModel> models_of(const std::vector<TokenFolder>& folders,
+                                            const std::vector<GraphFile>& graphs) {
+  std::map<ModelKey, CompiledModel> models;
+  for (const TokenFolder& folder : folders) {
+    CompiledModel& model = models[{folder.place.rank, folder.place.model_id, folder.place.model}];
+    model.name = folder.place.model;
+    model.op_names.insert(model.op_names.end(), folder.op_names.begin(), folder.op_names.end());
+  }
+  std::map<int, std::vector<CompiledModel*>> by_rank;
+  for (auto& [key, model] : models) by_rank[std::get<0>(key)].push_back(&model);
+  for (auto& [rank, of_rank] : by_rank) {
+    std::vector<const GraphFile*> fitting;
+    for (const GraphFile& graph : graphs)
+      if (graph.rank == rank) fitting.push_back(&graph);
+    if (fitting.empty() && (rank < 0 || by_rank.size() == 1))
+      for (const GraphFile& graph : graphs) fitting.push_back(&graph);
+    assign_graphs(of_rank, fitting);
+  }
+  return models;
+}
+
+Result<std::vector<FrameInfo>> survey_ge(const fs::path& root, const OpenOptions& options) {
+  ASSAY_TRY(const Walk walk, walk_folder(root));
+  for (const std::string& warning : walk.warnings) log::warn("{}", warning);
+  std::vector<std::string> texts;
+  for (const FoundFile& file : walk.files) {
+    if (!file.trouble.empty() && file.relative.ends_with('/')) log::warn("{}", file.trouble);
+    if (file.relative.ends_with(".txt")) texts.push_back(file.relative);
+  }
+  const std::vector<TokenFolder> folders = token_folders(root, walk);
+  if (folders.empty())
+    return fail(
+        ErrorKind::not_found,
+        "{}: holds no files {{type}}.{{name}}.{{task}}.{{stream}}.{{time}} of the graph engine, however "
+        "deep",
+        display(root));
+  const std::vector<GraphFile> graphs = find_graphs(root, texts, options.format.memory);
+  const std::map<ModelKey, CompiledModel> models = models_of(folders, graphs);
+  // Whether the number of its graph is enough to tell a model from the others.
+  std::map<std::pair<int, int>, int> uses;
+  const auto number_of = [](const CompiledModel& model) {
+    return model.graph != nullptr ? model.graph->graph : graph_of_folder(model.name).value_or(-1);
+  };
+  for (const auto& [key, model] : models) ++uses[{std::get<0>(key), number_of(model)}];
+  std::map<std::tuple<ModelKey, int>, FrameInfo> frames;
+  for (const TokenFolder& folder : folders) {
+    const ModelKey key{folder.place.rank, folder.place.model_id, folder.place.model};
+    if (!options.ranks.empty() && folder.place.rank >= 0 &&
+        std::find(options.ranks.begin(), options.ranks.end(), folder.place.rank) == options.ranks.end())
+      continue;
+    const CompiledModel& model = models.at(key);
+    FrameInfo& frame = frames[{key, folder.place.token}];
+    frame.at.rank = folder.place.rank;
+    frame.at.graph = number_of(model);
+    frame.at.token = folder.place.token;
+    if (uses[{folder.place.rank, frame.at.graph}] > 1)
+      frame.at.part = fmt::format("model {}", folder.place.model_id);
+    if (model.graph != nullptr) frame.graph = model.graph->content;
+    frame.op_names.insert(frame.op_names.end(), folder.op_names.begin(), folder.op_names.end());
+    frame.paths.push_back(folder.path);
+  }
+  if (frames.empty())
+    return fail(ErrorKind::not_found, "{}: has no data of the rank that is asked for", display(root));
+  std::vector<FrameInfo> out;
+  for (auto& [key, frame] : frames) out.push_back(std::move(frame));
+  return out;
+}
+
+// ----- the tensors of a token
+
+struct GeFile {
+  fs::path path;
+  int64_t size = 0;
+  std::string type, name, time;
+  std::vector<TensorDraft> tensors = {};
+  std::vector<std::string> warnings = {};
+  std::string trouble = {};
+};
+
+std::vector<GeFile> files_of(const std::vector<fs::path>& folders, std::vector<std::string>& warnings) {
+  std::vector<GeFile> files;
+  for (const fs::path& folder : folders) {
+    const auto long_names = read_long_names(folder);
+    std::error_code error;
+    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+      std::error_code ignored;
+      if (it->is_directory(ignored)) continue;
+      std::string name = it->path().filename().native();
+      if (const auto known = long_names.find(name); known != long_names.end()) name = known->second;
+      const auto parsed = parse_ge_file(name);
+      if (!parsed) {
+        if (is_long_name(name))
+          warnings.push_back(fmt::format("{}: mapping.csv does not say which operator this is; skipped",
+                                         display(it->path())));
+        continue;
+      }
+      const auto size = it->file_size(ignored);
+      files.push_back({it->path(), ignored ? 0 : static_cast<int64_t>(size), std::string(parsed->op_type),
+                       std::string(parsed->op_name), std::string(parsed->timestamp)});
+    }
+    if (error) warnings.push_back(fmt::format("{}: cannot be read: {}", display(folder), error.message()));
+  }
+  std::sort(files.begin(), files.end(),
+            [](const GeFile& a, const GeFile& b) { return a.path.native() < b.path.native(); });
+  return files;
+}
+
+void read_tensors(std::vector<GeFile>& files, const OpenOptions& options) {
+  tbb::parallel_for(size_t{0}, files.size(), [&](size_t i) {
+    if (cancelled()) return;
+    auto set = open_tensors(files[i].path, options.format);
+    if (!set) {
+      files[i].trouble = set.error().message;
+      return;
+    }
+    files[i].warnings = set->warnings;
+    files[i].tensors = draft_tensors(std::move(*set));
+  });
+}
+
+// Runs of one operator in one token: the largest file first, since it is the one that counts.
+void mark_repeats(std::vector<GeFile>& files, std::vector<std::string>& warnings) {
+  std::map<std::string, std::vector<GeFile*>> by_name;
+  for (GeFile& file : files) by_name[file.name].push_back(&file);
+  for (auto& [name, runs] : by_name) {
+    if (runs.size() < 2) continue;
+    std::stable_sort(runs.begin(), runs.end(),
+                     [](const GeFile* a, const GeFile* b) { return a->size > b->size; });
+    warnings.push_back(fmt::format("{} files are of operator {}; the largest one counts, {}", runs.size(),
+                                   printable(name), display(runs[0]->path)));
+    for (size_t i = 1; i < runs.size(); ++i) runs[i]->name += fmt::format("#{}", i);
+  }
+}
+
+// The names that a fused operator's name is made of are the matcher's business; where it stands is known by
+// the time at least.
+std::vector<size_t> execution_order(const std::vector<GeFile>& files, const GeGraph* graph) {
+  std::vector<size_t> by_time(files.size());
+  for (size_t i = 0; i < by_time.size(); ++i) by_time[i] = i;
+  std::stable_sort(by_time.begin(), by_time.end(), [&](size_t a, size_t b) {
+    if (files[a].time.size() != files[b].time.size()) return files[a].time.size() < files[b].time.size();
+    return files[a].time < files[b].time;
+  });
+  if (graph == nullptr) return by_time;
+  // What the graph does not know stands behind what ran before it.
+  struct Key {
+    int32_t position;
+    size_t in_time;
+    size_t file;
+  };
+  std::vector<Key> keys;
+  int32_t latest = -1;
+  for (size_t t = 0; t < by_time.size(); ++t) {
+    const auto known = graph->by_name.find(files[by_time[t]].name);
+    if (known != graph->by_name.end()) latest = graph->position[static_cast<size_t>(known->second)];
+    keys.push_back({latest, t, by_time[t]});
+  }
+  std::stable_sort(keys.begin(), keys.end(), [](const Key& a, const Key& b) {
+    return std::tie(a.position, a.in_time) < std::tie(b.position, b.in_time);
+  });
+  std::vector<size_t> order;
+  for (const Key& key : keys) order.push_back(key.file);
+  return order;
+}
+
+Port port_of(std::string_view name) {  // "output.3"
+  Port port;
+  if (name.starts_with("input.")) port.direction = Direction::input;
+  if (name.starts_with("output.")) port.direction = Direction::output;
+  port.index = whole_number(name.substr(name.find('.') + 1)).value_or(0);
+  return port;
+}
+
+void add_node(Frame& frame, GeFile& file, const OpenOptions& options) {
+  const auto number = static_cast<int32_t>(frame.files.size());
+  if (file.tensors.empty()) {
+    TensorDraft unreadable;
+    unreadable.trouble =
+        file.trouble.empty() ? fmt::format("{}: holds no tensor", display(file.path)) : file.trouble;
+    file.tensors.push_back(std::move(unreadable));
+  }
+  Node node;
+  for (size_t slot = 0; slot < file.tensors.size(); ++slot) {
+    TensorDraft& draft = file.tensors[slot];
+    std::string name = draft.name.empty() ? file.name : fmt::format("{}.{}", file.name, draft.name);
+    if (!selected(name, options)) continue;
+    const Port port = port_of(draft.name);
+    Item item = make_item(frame, std::move(name), number, static_cast<int32_t>(slot), std::move(draft));
+    item.port = port;
+    if (!item.data) item.described_in = number;
+    node.items.push_back(item);
+  }
+  if (node.items.empty()) return;
+  frame.files.push_back(FileEntry{file.path, file.size});
+  node.name = frame.strings.keep(printable(file.name));
+  node.type = frame.strings.keep(printable(file.type));
+  node.order = std::ssize(frame.nodes);
+  frame.nodes.push_back(std::move(node));
+}
+
+Result<Frame> index_ge(const FrameInfo& info, const OpenOptions& options) {
+  Frame frame;
+  frame.at = info.at;
+  frame.framework = "ge";
+  frame.graph = info.graph;
+  std::vector<GeFile> files = files_of(info.paths, frame.warnings);
+  read_tensors(files, options);
+  ASSAY_TRY_DO(check_cancelled());
+  mark_repeats(files, frame.warnings);
+  bool any_data = false;
+  for (const size_t i : execution_order(files, frame.graph.get())) {
+    GeFile& file = files[i];
+    std::move(file.warnings.begin(), file.warnings.end(), std::back_inserter(frame.warnings));
+    any_data |= std::any_of(file.tensors.begin(), file.tensors.end(),
+                            [](const TensorDraft& tensor) { return tensor.has_data; });
+    add_node(frame, file, options);
+  }
+  if (!any_data) frame.content = Content::statistics;
+  return frame;
+}
+
+}  // namespace
+
+const Layout torchair_ge_layout = {"torchair_ge", recognise_ge, survey_ge, index_ge, true};
+
+}  // namespace assay

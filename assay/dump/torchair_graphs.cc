@@ -1,0 +1,153 @@
+#include "assay/dump/torchair_graphs.h"
+
+#include "assay/base/text.h"
+#include "assay/dump/torchair_names.h"
+#include "assay/graph/ge_graph_file.h"
+#include "assay/support/log.h"
+
+#include <algorithm>
+#include <set>
+
+namespace assay {
+namespace {
+
+// A part of a dump may be what the user named; the graphs lie at its top.
+constexpr int kMostFoldersUp = 7;
+
+bool is_engine_graph(std::string_view name) {
+  return name.starts_with("ge_proto_") && name.ends_with(".txt");
+}
+
+std::vector<fs::path> files_in(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
+    files.push_back(it->path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+// Of the many that the engine writes, one after each pass, the last ones name what was fused.
+std::vector<fs::path> last_passes(std::vector<fs::path> files) {
+  std::stable_sort(files.begin(), files.end(), [](const fs::path& a, const fs::path& b) {
+    return natural_less(a.filename().native(), b.filename().native());
+  });
+  std::vector<fs::path> built = files;
+  std::erase_if(built, [](const fs::path& path) {
+    return path.filename().native().find("Build") == std::string::npos;
+  });
+  if (built.empty() && !files.empty()) built.push_back(files.back());
+  return built;
+}
+
+bool holds_all(const GeGraph& graph, const std::vector<std::string>& names) {
+  return std::all_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return graph.find(name) != nullptr; });
+}
+
+void add_fused(GeGraph& graph, const std::vector<GeGraph>& of_engine) {
+  std::vector<GeOp> fused;
+  for (const GeGraph& later : of_engine)
+    for (const GeOp& op : later.ops)
+      if (op.original_names.size() > 1 && graph.find(op.name) == nullptr &&
+          holds_all(graph, op.original_names))
+        fused.push_back(op);
+  if (fused.empty()) return;
+  std::move(fused.begin(), fused.end(), std::back_inserter(graph.ops));
+  graph.finish();
+}
+
+size_t shared_ops(const CompiledModel& model, const GeGraph& graph) {
+  return static_cast<size_t>(std::count_if(model.op_names.begin(), model.op_names.end(),
+                                           [&](const std::string& op) { return graph.find(op) != nullptr; }));
+}
+
+bool assign_by_number(const std::vector<CompiledModel*>& models,
+                      const std::vector<const GraphFile*>& graphs) {
+  std::vector<const GraphFile*> found;
+  for (const CompiledModel* model : models) {
+    const auto number = graph_of_folder(model->name);
+    const auto graph = std::find_if(graphs.begin(), graphs.end(),
+                                    [&](const GraphFile* each) { return number && each->graph == *number; });
+    if (graph == graphs.end()) return false;
+    found.push_back(*graph);
+  }
+  if (std::set<const GraphFile*>(found.begin(), found.end()).size() != found.size()) return false;
+  for (size_t i = 0; i < models.size(); ++i) models[i]->graph = found[i];
+  return true;
+}
+
+}  // namespace
+
+std::vector<GraphFile> find_graphs(const fs::path& root, const std::vector<std::string>& files_below,
+                                   int64_t memory) {
+  std::vector<fs::path> candidates;
+  for (const std::string& relative : files_below) candidates.push_back(root / relative);
+  const auto is_graph = [](const fs::path& path) {
+    return parse_graph_file(path.filename().native()).has_value();
+  };
+  fs::path folder = fs::absolute(root).lexically_normal();
+  if (!folder.has_filename()) folder = folder.parent_path();
+  for (int up = 0; up < kMostFoldersUp && std::none_of(candidates.begin(), candidates.end(), is_graph);
+       ++up) {
+    if (!folder.has_parent_path() || folder == folder.parent_path()) break;
+    folder = folder.parent_path();
+    candidates = files_in(folder);
+  }
+  std::vector<GeGraph> of_engine;
+  std::vector<fs::path> engine_files = candidates;
+  std::erase_if(engine_files,
+                [](const fs::path& path) { return !is_engine_graph(path.filename().native()); });
+  for (const fs::path& path : last_passes(std::move(engine_files))) {
+    auto graph = read_ge_graph(path, memory);
+    if (graph)
+      of_engine.push_back(std::move(*graph));
+    else
+      log::warn("{}; what it says of fused operators is not used", graph.error().message);
+  }
+  std::vector<GraphFile> graphs;
+  for (const fs::path& path : candidates) {
+    const auto name = parse_graph_file(path.filename().native());
+    if (!name) continue;
+    GraphFile file{path, name->graph, name->rank};
+    auto graph = read_ge_graph(path, memory);
+    if (graph) {
+      add_fused(*graph, of_engine);
+      file.content = std::make_shared<const GeGraph>(std::move(*graph));
+    } else {
+      log::warn("{}; what its operators came from is not known", graph.error().message);
+    }
+    graphs.push_back(std::move(file));
+  }
+  std::stable_sort(graphs.begin(), graphs.end(),
+                   [](const GraphFile& a, const GraphFile& b) { return a.graph < b.graph; });
+  return graphs;
+}
+
+void assign_graphs(std::vector<CompiledModel*>& models, const std::vector<const GraphFile*>& graphs) {
+  if (graphs.empty() || assign_by_number(models, graphs)) return;
+  // A graph that is compiled for several shapes has several models.
+  const bool is_shared = graphs.size() < models.size();
+  struct Fit {
+    size_t ops, model, graph;
+  };
+  std::vector<Fit> fits;
+  for (size_t m = 0; m < models.size(); ++m)
+    for (size_t g = 0; g < graphs.size(); ++g)
+      if (graphs[g]->content) fits.push_back({shared_ops(*models[m], *graphs[g]->content), m, g});
+  std::stable_sort(fits.begin(), fits.end(), [](const Fit& a, const Fit& b) {
+    if (a.ops != b.ops) return a.ops > b.ops;
+    const auto distance = [](const Fit& fit) {
+      return fit.model > fit.graph ? fit.model - fit.graph : fit.graph - fit.model;
+    };
+    return distance(a) < distance(b);
+  });
+  std::vector<bool> taken(graphs.size());
+  for (const Fit& fit : fits) {
+    if (models[fit.model]->graph != nullptr || (taken[fit.graph] && !is_shared)) continue;
+    models[fit.model]->graph = graphs[fit.graph];
+    taken[fit.graph] = true;
+  }
+}
+
+}  // namespace assay

@@ -1,0 +1,130 @@
+#include "assay/dump/torchair_names.h"
+
+#include "assay/base/text.h"
+#include "assay/dump/op_folders.h"
+#include "assay/support/csv.h"
+
+#include <algorithm>
+
+namespace assay {
+namespace {
+
+constexpr std::string_view kMinMaxOfGe = "_min_max.npz", kMinMaxOfFx = "_min_max.npy",
+                           kStatistics = ".stats.json";
+constexpr size_t kShortestTime = 14;  // digits; what else is a number has fewer
+constexpr int64_t kLargestMapping = int64_t{100} << 20;
+
+bool is_digits(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+bool cut_suffix(std::string_view& text, std::string_view suffix) {
+  if (!text.ends_with(suffix)) return false;
+  text.remove_suffix(suffix.size());
+  return true;
+}
+
+// Which of the words is the time: the last one that is long enough, or else the last one.
+std::optional<size_t> find_time(const std::vector<std::string_view>& words) {
+  constexpr size_t kMostBehind = 4;
+  for (size_t behind = 0; behind <= kMostBehind && behind + 4 <= words.size(); ++behind) {
+    const size_t i = words.size() - 1 - behind;
+    if (!is_digits(words[i])) return std::nullopt;
+    if (words[i].size() >= kShortestTime) return i;
+  }
+  return words.size() >= 5 ? std::optional(words.size() - 1) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<GeFileName> parse_ge_file(std::string_view name) {
+  GeFileName out;
+  if (cut_suffix(name, kMinMaxOfGe) || cut_suffix(name, kStatistics) || cut_suffix(name, ".csv"))
+    out.kind = GeFileKind::statistics;
+  const std::vector<std::string_view> words = split(name, '.');
+  const auto time = find_time(words);
+  if (!time) return std::nullopt;
+  // In front of it the task and the stream, or the task alone.
+  size_t end = *time;
+  for (size_t numbers = 0; numbers < 2 && end > 2 && is_digits(words[end - 1]); ++numbers) --end;
+  if (end == *time || end < 2 || words[0].empty()) return std::nullopt;
+  out.op_type = words[0];
+  const char* const last = words[end - 1].data() + words[end - 1].size();
+  out.op_name = std::string_view(words[1].data(), static_cast<size_t>(last - words[1].data()));
+  out.timestamp = words[*time];
+  if (out.op_name.empty()) return std::nullopt;
+  return out;
+}
+
+std::optional<FxFileName> parse_fx_file(std::string_view name) {
+  FxFileName out;
+  cut_suffix(name, kStatistics);
+  if (!cut_suffix(name, kMinMaxOfFx) && !cut_suffix(name, ".npy")) return std::nullopt;
+  size_t mark = std::string_view::npos, length = 0;
+  for (const auto& [word, direction] : {std::pair{std::string_view(".INPUT."), Direction::input},
+                                        std::pair{std::string_view(".OUTPUT."), Direction::output}}) {
+    const size_t found = name.rfind(word);
+    if (found == std::string_view::npos || (mark != std::string_view::npos && found < mark)) continue;
+    mark = found;
+    length = word.size();
+    out.port.direction = direction;
+  }
+  if (mark == std::string_view::npos || mark == 0) return std::nullopt;
+  out.key = name.substr(0, mark);
+  const std::vector<std::string_view> words = split(name.substr(mark + length), '.');
+  if (words.size() < 2 || words.size() > 3) return std::nullopt;
+  const auto index = whole_number(words[0]);
+  if (!index) return std::nullopt;
+  out.port.index = *index;
+  if (words.size() == 3) {
+    const auto part = whole_number(words[1]);
+    if (!part) return std::nullopt;
+    out.part = *part;
+  }
+  const std::string_view tail = words.back();
+  out.timestamp = tail.substr(0, tail.find_first_not_of("0123456789"));
+  if (out.timestamp.empty()) return std::nullopt;
+  constexpr std::string_view kRank = "_rank_";
+  if (const size_t rank = tail.find(kRank); rank != std::string_view::npos) {
+    const std::string_view rest = tail.substr(rank + kRank.size());
+    out.rank = whole_number(rest.substr(0, rest.find('_'))).value_or(-1);
+  }
+  return out;
+}
+
+std::optional<GraphFileName> parse_graph_file(std::string_view name) {
+  constexpr std::string_view kBegin = "dynamo_original_graph_";
+  if (!name.starts_with(kBegin) || !name.ends_with(".txt")) return std::nullopt;
+  GraphFileName out;
+  const std::vector<std::string_view> words = split(name.substr(kBegin.size()), '_');
+  out.graph = whole_number(words[0]).value_or(-1);
+  for (size_t i = 0; i + 1 < words.size(); ++i)
+    if (words[i] == "rank") out.rank = whole_number(words[i + 1]).value_or(-1);
+  return out;
+}
+
+std::optional<int> rank_of_folder(std::string_view name) {
+  const size_t rank = name.rfind("rank");
+  if (!name.starts_with("worldsize") || rank == std::string_view::npos) return std::nullopt;
+  return whole_number(name.substr(rank + 4));
+}
+
+std::optional<int> graph_of_folder(std::string_view name) {
+  constexpr std::string_view kGraph = "graph_";
+  return name.starts_with(kGraph) ? whole_number(name.substr(kGraph.size())) : std::nullopt;
+}
+
+bool is_time_folder(std::string_view name) { return name.size() == kShortestTime && is_digits(name); }
+
+std::unordered_map<std::string, std::string> read_long_names(const fs::path& folder) {
+  std::unordered_map<std::string, std::string> names;
+  auto file = File::open(folder / "mapping.csv");
+  if (!file || (*file)->size() > kLargestMapping) return names;
+  CsvReader rows(std::move(*file));
+  std::vector<std::string> cells;
+  for (auto more = rows.next(cells); more && *more; more = rows.next(cells))
+    if (cells.size() == 2) names.insert_or_assign(cells[0], cells[1]);
+  return names;
+}
+
+}  // namespace assay

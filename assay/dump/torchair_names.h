@@ -1,0 +1,50 @@
+// What the names of files and folders of TorchAir dumps say. docs/formats/torchair.md
+#pragma once
+
+#include "assay/base/file.h"
+#include "assay/model/dump.h"
+
+#include <unordered_map>
+
+namespace assay {
+
+// A file that stands for a dump file may hold less than that: statistics of its tensors.
+enum class GeFileKind : uint8_t { tensors, statistics };
+
+// "{type}.{name}.{task}.{stream}.{time}", without the stream in old versions, with four more numbers behind
+// it where an operator ran in threads.
+struct GeFileName {
+  std::string_view op_type, op_name;
+  std::string_view timestamp;  // microseconds since 1970
+  GeFileKind kind = GeFileKind::tensors;
+};
+std::optional<GeFileName> parse_ge_file(std::string_view name);
+
+// "{node}-{target}.{INPUT|OUTPUT}.{i}[.{j}].{time}[_rank_{r}_pid_{p}].npy"
+struct FxFileName {
+  std::string_view key;  // "{node}-{target}", what a graph calls the tensors of the node
+  Port port;
+  int part = -1;  // of an argument that is a list of tensors
+  std::string_view timestamp;
+  int rank = -1;
+};
+std::optional<FxFileName> parse_fx_file(std::string_view name);
+
+// "dynamo_original_graph_{G}_rank_{R}_pid_{P}_ts_{T}.txt"
+struct GraphFileName {
+  int graph = -1, rank = -1;
+};
+std::optional<GraphFileName> parse_graph_file(std::string_view name);
+
+// "worldsize8_global_rank3": 3
+std::optional<int> rank_of_folder(std::string_view name);
+// "graph_2": 2
+std::optional<int> graph_of_folder(std::string_view name);
+// Fourteen digits.
+bool is_time_folder(std::string_view name);
+
+// mapping.csv: digits that stand for a name which is too long for a file system. Rows that say something else
+// are passed over.
+std::unordered_map<std::string, std::string> read_long_names(const fs::path& folder);
+
+}  // namespace assay

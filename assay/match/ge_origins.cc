@@ -1,0 +1,77 @@
+#include "assay/match/ge_origins.h"
+
+#include <algorithm>
+
+namespace assay {
+namespace {
+
+constexpr size_t kLongestName = 4096;
+
+// "_lxslice3" at the end: a part of an operator that was cut to fit a buffer.
+std::string_view without_slice(std::string_view name) {
+  const size_t mark = name.rfind("_lxslice");
+  if (mark == std::string_view::npos || mark == 0) return name;
+  const std::string_view number = name.substr(mark + 8);
+  return number.find_first_not_of("0123456789") == std::string_view::npos ? name.substr(0, mark) : name;
+}
+
+// Longer names first, and back again where the rest does not come out even.
+std::vector<const GeOp*> split_name(const GeGraph& graph, std::string_view name) {
+  const size_t longest = graph.longest_name;
+  struct Step {
+    size_t begin, length;  // of the name tried here; those longer than it have failed
+  };
+  std::vector<Step> steps = {{0, std::min(longest, name.size()) + 1}};
+  std::vector<bool> is_dead(name.size() + 1);
+  std::vector<const GeOp*> ops;
+  while (!steps.empty()) {
+    Step& step = steps.back();
+    const GeOp* found = nullptr;
+    while (found == nullptr && step.length > 1) {
+      --step.length;
+      if (!is_dead[step.begin + step.length]) found = graph.find(name.substr(step.begin, step.length));
+    }
+    if (found == nullptr) {
+      is_dead[step.begin] = true;
+      steps.pop_back();
+      if (!ops.empty()) ops.pop_back();
+      continue;
+    }
+    ops.push_back(found);
+    const size_t next = step.begin + step.length;
+    if (next == name.size()) return ops;
+    steps.push_back({next, std::min(longest, name.size() - next) + 1});
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<const GeOp*> origins_of(const GeGraph& graph, std::string_view op_name) {
+  op_name = without_slice(op_name);
+  if (const GeOp* const op = graph.find(op_name)) {
+    std::vector<const GeOp*> said;
+    for (const std::string& name : op->original_names)
+      if (const GeOp* const original = graph.find(name)) said.push_back(original);
+    return said.size() > 1 ? said : std::vector<const GeOp*>{op};
+  }
+  return op_name.empty() || op_name.size() > kLongestName ? std::vector<const GeOp*>()
+                                                          : split_name(graph, op_name);
+}
+
+std::vector<OuterInput> outer_inputs(const std::vector<const GeOp*>& fused) {
+  std::vector<OuterInput> outer;
+  for (const GeOp* op : fused) {
+    size_t index = 0;
+    for (const GeInput& input : op->inputs) {
+      if (input.output < 0 || input.producer.empty()) continue;
+      const bool is_inner = std::any_of(fused.begin(), fused.end(),
+                                        [&](const GeOp* other) { return other->name == input.producer; });
+      if (!is_inner) outer.push_back({op, index, &input});
+      ++index;
+    }
+  }
+  return outer;
+}
+
+}  // namespace assay

@@ -1,0 +1,24 @@
+// Which operators of the graph as it was written an operator that ran was made of.
+#pragma once
+
+#include "assay/model/ge_graph.h"
+
+#include <string_view>
+#include <vector>
+
+namespace assay {
+
+// The operator itself where the graph has it, what the graph says it was fused from, or the names its own
+// name is put together from: "Mul_1Relu" is Mul_1 and Relu. The whole name has to be used up, so that Add_12
+// is not Add_1; empty: it is an operator that the compiler put in.
+std::vector<const GeOp*> origins_of(const GeGraph& graph, std::string_view op_name);
+
+// An input of one of several fused operators that comes from outside of them.
+struct OuterInput {
+  const GeOp* op;
+  size_t index;  // of GeOp::inputs, not counting those that are only waited for
+  const GeInput* from;
+};
+std::vector<OuterInput> outer_inputs(const std::vector<const GeOp*>& fused);
+
+}  // namespace assay

@@ -1,0 +1,71 @@
+#include "assay/match/ge_origins.h"
+
+#include <gmock/gmock.h>
+
+namespace assay {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+GeGraph graph_of(const std::vector<std::string>& names) {
+  GeGraph graph;
+  for (const std::string& name : names) graph.ops.push_back({name, name, {}, {}, {}});
+  graph.finish();
+  return graph;
+}
+
+std::vector<std::string> names_of(const GeGraph& graph, std::string_view op) {
+  std::vector<std::string> names;
+  for (const GeOp* origin : origins_of(graph, op)) names.push_back(origin->name);
+  return names;
+}
+
+TEST(GeOrigins, SplitsAFusedName) {
+  const GeGraph graph = graph_of({"Add", "Add_1", "Mul"});
+  EXPECT_THAT(names_of(graph, "Add"), ElementsAre("Add"));
+  EXPECT_THAT(names_of(graph, "AddAdd_1"), ElementsAre("Add", "Add_1"));
+  EXPECT_THAT(names_of(graph, "Add_1Add"), ElementsAre("Add_1", "Add"));
+  EXPECT_THAT(names_of(graph, "Mul_lxslice2"), ElementsAre("Mul"));
+}
+
+TEST(GeOrigins, WantsTheWholeName) {
+  const GeGraph graph = graph_of({"Add", "Add_1", "Mul"});
+  EXPECT_THAT(names_of(graph, "Add_12"), IsEmpty());  // an operator of the compiler, not Add_1
+  EXPECT_THAT(names_of(graph, "AddMulRelu"), IsEmpty());
+  EXPECT_THAT(names_of(graph, "XMul"), IsEmpty());
+  EXPECT_THAT(names_of(graph, ""), IsEmpty());
+}
+
+TEST(GeOrigins, GoesBackWhereTheLongestNameLeadsNowhere) {
+  const GeGraph graph = graph_of({"Add", "AddMul", "MulRelu", "Relu"});
+  EXPECT_THAT(names_of(graph, "AddMulRelu"), ElementsAre("AddMul", "Relu"));
+  const GeGraph narrow = graph_of({"Add", "AddMul", "MulRelu"});
+  EXPECT_THAT(names_of(narrow, "AddMulRelu"), ElementsAre("Add", "MulRelu"));
+}
+
+TEST(GeOrigins, ComesToAnEndOnHostileNames) {
+  const GeGraph graph = graph_of({"a", "aa", "aaa"});
+  EXPECT_THAT(names_of(graph, std::string(4000, 'a') + "b"), IsEmpty());
+  EXPECT_EQ(names_of(graph, std::string(4000, 'a')).size(), 1334U);  // 1333 of three, one of one
+}
+
+TEST(GeOrigins, PrefersWhatTheGraphSays) {
+  GeGraph graph = graph_of({"Conv", "Relu", "ConvRelu_fused"});
+  graph.ops[2].original_names = {"Conv", "Relu"};
+  EXPECT_THAT(names_of(graph, "ConvRelu_fused"), ElementsAre("Conv", "Relu"));
+}
+
+TEST(GeOrigins, InputsFromOutside) {
+  GeGraph graph = graph_of({"x", "w", "Mul", "Add"});
+  graph.ops[2].inputs = {{"x", 0}, {"w", 0}};
+  graph.ops[3].inputs = {{"Mul", 0}, {"x", -1}, {"", 0}, {"w", 1}};
+  const auto outer = outer_inputs({&graph.ops[2], &graph.ops[3]});
+  ASSERT_EQ(outer.size(), 3U);
+  EXPECT_EQ(outer[2].op->name, "Add");
+  EXPECT_EQ(outer[2].index, 1U);  // the one that is only waited for does not count
+  EXPECT_EQ(outer[2].from->output, 1);
+}
+
+}  // namespace
+}  // namespace assay
