@@ -200,9 +200,10 @@ Result<void> compare_weights(const MsitCompareFlags& flags, Tool tool, const Con
   return {};
 }
 
-TorchairJob torchair_job(const MsitCompareFlags& flags) {
+TorchairJob torchair_job(const MsitCompareFlags& flags, Tool tool) {
   TorchairJob job{flags.mine, flags.golden, flags.output};
   job.reports = flags.reports;
+  job.is_ait = tool == Tool::ait;
   if (flags.rank && *flags.rank <= INT32_MAX) job.rank = static_cast<int>(*flags.rank);
   return job;
 }
@@ -220,7 +221,7 @@ int run_msit_compare(const MsitCompareFlags& flags, Tool tool, const Context& co
     return done ? 0 : end_msit(tool, done.error().message);
   }
   if (is_torchair_dump(flags.mine)) {
-    const auto done = compare_torchair(torchair_job(flags), context);
+    const auto done = compare_torchair(torchair_job(flags, tool), context);
     return done ? 0 : end_msit(tool, done.error().message);
   }
   for (const fs::path& path : {flags.golden, flags.mine})

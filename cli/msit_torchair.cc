@@ -110,6 +110,7 @@ Result<void> compare_torchair(const TorchairJob& job, const Context& context) {
   MsitStyle style;
   style.is_torchair = true;
   style.is_msprobe = job.is_msprobe;
+  style.is_ait = job.is_ait;
   const Profile profile = msit_profile(style);
   ReportSet reports;
   reports.add(per_section([&] { return find_output("csv")->open({job.output, &profile}); }));

@@ -10,7 +10,7 @@ struct TorchairJob {
   fs::path mine, golden, output;
   std::vector<std::string> reports = {};  // of ours, beside the original's
   std::optional<int> rank = {};
-  bool is_msprobe = false;
+  bool is_msprobe = false, is_ait = false;  // whose names
 };
 
 // Whether this is how the originals tell such a dump: somewhere in it lies the text of a graph.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -87,17 +88,39 @@ class GeFx {
     return a == nullptr || b == nullptr || a->shape.count() == b->shape.count();
   }
 
-  // The arguments of a node, where each stands for one input of the operator that it became.
-  std::optional<std::vector<std::optional<size_t>>> arguments_as_inputs(const GeOp& origin) const {
+  // How many elements the inputs of an operator have; -1 where nothing tells.
+  std::vector<int64_t> input_sizes(const GraphOps::Op& op, const std::vector<OuterInput>& outer,
+                                   const GeOp& origin) const {
+    const auto elements = [](const TensorMeta* meta) { return meta == nullptr ? -1 : meta->shape.count(); };
+    std::vector<int64_t> sizes;
+    for (const GeInput& input : origin.inputs) {
+      if (input.output < 0 || input.producer.empty()) continue;
+      const auto result = result_of(input);
+      int64_t size = result ? elements(fx_.item(*result).meta) : -1;
+      for (size_t i = 0; i < outer.size(); ++i)
+        if (outer[i].from == &input) size = elements(ge_.item(op.inputs[i]).meta);
+      sizes.push_back(size);
+    }
+    return sizes;
+  }
+
+  // Which argument of its node each input of an operator is: those at the same place, if there are as many;
+  // else the same number of elements tells, in order.
+  std::vector<std::optional<size_t>> arguments_as_inputs(const GeOp& origin,
+                                                         const std::vector<int64_t>& sizes) const {
     const GraphOps::Op* const node = node_of(origin);
-    if (node == nullptr) return std::nullopt;
-    const auto wanted = static_cast<size_t>(
-        std::count_if(origin.inputs.begin(), origin.inputs.end(),
-                      [](const GeInput& input) { return input.output >= 0 && !input.producer.empty(); }));
+    if (node == nullptr) return std::vector<std::optional<size_t>>(sizes.size());
     auto list = arguments(*node);
-    if (list.size() != wanted) std::erase_if(list, [](const auto& each) { return !each; });
-    if (list.size() != wanted) return std::nullopt;
-    return list;
+    if (list.size() != sizes.size()) std::erase_if(list, [](const auto& each) { return !each; });
+    if (list.size() == sizes.size()) return list;
+    std::vector<int64_t> given;
+    for (const auto& each : list) {
+      const TensorMeta* const meta = fx_.item(*each).meta;
+      given.push_back(meta == nullptr ? -1 : meta->shape.count());
+    }
+    std::vector<std::optional<size_t>> found(sizes.size());
+    for (const auto& [input, argument] : align_sizes(sizes, given)) found[input] = list[argument];
+    return found;
   }
 
   std::optional<size_t> result_of(const GeInput& from) const {
@@ -127,10 +150,13 @@ class GeFx {
       if (node != nullptr) pair_lists(ge_, op.inputs, fx_, node->inputs, why, pairs);
       return;
     }
+    std::map<const GeOp*, std::vector<std::optional<size_t>>> given;
+    for (const GeOp* origin : origins)
+      given.emplace(origin, arguments_as_inputs(*origin, input_sizes(op, outer, *origin)));
     for (size_t i = 0; i < outer.size(); ++i) {
-      const auto list = arguments_as_inputs(*outer[i].op);
-      if (list && (*list)[outer[i].index] && fits(op.inputs[i], *(*list)[outer[i].index]))
-        pairs.push_back({op.inputs[i], *(*list)[outer[i].index], why});
+      const auto& argument = given.at(outer[i].op)[outer[i].index];
+      if (argument && fits(op.inputs[i], *argument))
+        pairs.push_back({op.inputs[i], *argument, why});
       else if (const auto result = result_of(*outer[i].from); result && fits(op.inputs[i], *result))
         pairs.push_back({op.inputs[i], *result, Why::producer});
     }

@@ -112,15 +112,23 @@ void pair_lists(const GraphOps& mine, const std::vector<size_t>& of_mine, const 
   for (const size_t position : of_mine) a.push_back(elements_of(mine.item(position)));
   for (const size_t position : of_golden)
     b.push_back(position == kNotDumped ? -1 : elements_of(golden.item(position)));
+  for (const auto& [i, j] : align_sizes(a, b)) pairs.push_back({of_mine[i], of_golden[j], why});
+}
+
+std::vector<std::pair<size_t, size_t>> align_sizes(const std::vector<int64_t>& a,
+                                                   const std::vector<int64_t>& b) {
+  std::vector<std::pair<size_t, size_t>> pairs;
+  if (a.size() * b.size() > kMostSteps) return pairs;
   const auto length = common_lengths(a, b);
   for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
     if (a[i] == b[j] && a[i] >= 0)
-      pairs.push_back({of_mine[i++], of_golden[j++], why});
+      pairs.emplace_back(i++, j++);
     else if (length[i + 1][j] >= length[i][j + 1])
       ++i;
     else
       ++j;
   }
+  return pairs;
 }
 
 void zip_lists(const std::vector<size_t>& of_mine, const std::vector<size_t>& of_golden, Why why,

@@ -53,6 +53,9 @@ struct OpPairs {
 // elements; the rest is left alone.
 void pair_lists(const GraphOps& mine, const std::vector<size_t>& of_mine, const GraphOps& golden,
                 const std::vector<size_t>& of_golden, Why why, std::vector<TensorPair>& pairs);
+// The most of both that can be paired in order, equal sizes with each other; -1 is unknown and fits nothing.
+std::vector<std::pair<size_t, size_t>> align_sizes(const std::vector<int64_t>& a,
+                                                   const std::vector<int64_t>& b);
 // The k-th with the k-th, as long as there are any: as msit does it, which counts what was not dumped.
 void zip_lists(const std::vector<size_t>& of_mine, const std::vector<size_t>& of_golden, Why why,
                std::vector<TensorPair>& pairs);

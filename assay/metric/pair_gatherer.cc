@@ -1,6 +1,7 @@
 #include "assay/metric/pair_gatherer.h"
 
 #include "assay/metric/absolute_sum.h"
+#include "assay/metric/msit_ratio.h"
 #include "assay/metric/msprobe.h"
 #include "assay/metric/rank.h"
 
@@ -32,6 +33,13 @@ Wide load_integer(DType dtype, const std::byte* from, int64_t i) {
   const Bytes rest(from + i * 8, 8);
   if (dtype == DType::u64) return load_le<uint64_t>(rest);
   return load_le<int64_t>(rest);
+}
+
+template <class T>
+void take_msit_ratio(const T* a, const T* b, int64_t n, tile::Relative& into) {
+  const MsitRatio ratio = msit_ratio(a, b, n);
+  into.max_msit = ratio.max;
+  into.sum_msit = ratio.sum;
 }
 
 constexpr GatherMask kMsprobeNeeds[] = {gather::msprobe_g1, gather::msprobe_g2, gather::msprobe_g3};
@@ -162,6 +170,7 @@ void PairGatherer::add_f32(const std::byte* mine, const std::byte* golden, int64
     }
     m.relative.under_1e3 -= n - left;  // a pair that was set aside looks like 0 against 0
     m.relative.under_5e3 -= n - left;
+    if (needs_ & gather::msit_ratio) take_msit_ratio(a, b, n, m.relative);
     add_relative(m.relative);
   }
   if (needs_ & gather::absolutes) add_absolutes(a, b, n);
@@ -228,6 +237,7 @@ void PairGatherer::add_f64(const std::byte* mine, const std::byte* golden, int64
     tile::Relative r = tile::relative(a, b, d, n);
     r.under_1e3 -= n - left;
     r.under_5e3 -= n - left;
+    if (needs_ & gather::msit_ratio) take_msit_ratio(a, b, n, r);
     add_relative(r);
   }
   if (needs_ & gather::absolutes) add_absolutes(a, b, n);

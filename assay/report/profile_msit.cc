@@ -205,11 +205,13 @@ std::vector<Column> torchair_columns(const Head& head, const MsitStyle& style) {
   return out;
 }
 
-std::string torchair_stem(const Head& head, bool is_msprobe) {
-  std::string stem = is_msprobe ? "msprobe_cmp_report" : "msit_cmp_report";
+std::string torchair_stem(const Head& head, const MsitStyle& style) {
+  std::string stem = fmt::format("{}_cmp_report", style.is_msprobe ? "msprobe"
+                                                  : style.is_ait   ? "ait"
+                                                                   : "msit");
   if (head.at.rank >= 0) stem += fmt::format("_rank{}", head.at.rank);
   if (head.has_more_graphs) stem += fmt::format("_graph{}", head.at.graph);
-  return fmt::format("{}_{}", stem, utc_stamp(head.now));
+  return fmt::format("{}_{}", stem, style.is_ait ? local_stamp(head.now) : utc_stamp(head.now));
 }
 
 std::vector<Column> columns(const Head& head, const MsitStyle& style) {
@@ -266,7 +268,7 @@ Profile msit_profile(const MsitStyle& style) {
     return style.is_sheets || style.is_weight || left_out_by_msit(v.row) == MsitLeftOut::no;
   };
   profile.file_stem = [style](const Head& head) {
-    if (style.is_torchair) return torchair_stem(head, style.is_msprobe);
+    if (style.is_torchair) return torchair_stem(head, style);
     if (style.is_stats) return fmt::format("statstics_cmp_report_{}", utc_stamp(head.now));
     return style.is_ait ? fmt::format("ait_cmp_report_{}", local_stamp(head.now))
                         : fmt::format("msit_cmp_report_{}", utc_stamp(head.now));
