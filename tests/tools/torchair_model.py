@@ -233,16 +233,19 @@ def shifted_arguments(run: Run, x: Value) -> Value:
 
 
 def odd_values(run: Run, x: Value) -> None:
-    """Not-a-number, infinity, nothing at all, integers that f32 cannot hold."""
+    """Not-a-number, infinity, integers that f32 cannot hold."""
     holes = x.array.copy()
     holes.flat[3] = np.nan
     holes.flat[7] = np.inf
     holed = run.data(holes)
     run.op("Abs", [holed], np.abs, fx="abs_1 aten.abs.default")
-    empty = run.op("Slice", [x], lambda a: a[:0], fx="slice_1 aten.slice.Tensor", args=[x, 0, 0, 0])
-    run.op("Neg", [empty], np.negative, base="NegEmpty", fx="neg aten.neg.default")
     large = run.data(np.array([2 ** 53 + 1, -7, 2 ** 24 + 1]), "i64")
     run.op("Sign", [large], np.sign, fx="sign aten.sign.default", dtypes=("i64",))
+
+
+def empty_tensors(run: Run, x: Value) -> None:
+    none = run.op("Slice", [x], lambda a: a[:0], fx="slice_1 aten.slice.Tensor", args=[x, 0, 0, 0])
+    run.op("Abs", [none], np.abs, fx="abs_1 aten.abs.default")
 
 
 def backtracking_names(run: Run, x: Value) -> Value:
@@ -252,7 +255,7 @@ def backtracking_names(run: Run, x: Value) -> Value:
     return run.op("AddN", [x, y, x], lambda a, b, c: a + b + c, fx="npu_add_n npu.npu_add_n.default", args=[[x, y, x]])
 
 
-def run_graph(run: Run, layers: int, arguments: bool, odd: bool) -> Run:
+def run_graph(run: Run, layers: int, arguments: bool, odd: bool, empty: bool) -> Run:
     ids = run.data(run.random.integers(0, VOCAB, LENGTH), "i64")
     table = run.weight(VOCAB, HIDDEN)
     stem(run)
@@ -268,6 +271,8 @@ def run_graph(run: Run, layers: int, arguments: bool, odd: bool) -> Run:
         x = shifted_arguments(run, x)
     if odd:
         odd_values(run, x)
+    if empty:
+        empty_tensors(run, x)
     logits = linear(run, norm(run, x, "last"), VOCAB)
     run.op("ReduceSum", [run.op("Square", [logits], np.square, fx="square aten.square.default")], lambda a: a.sum(),
            fx="sum_1 aten.sum.default")
