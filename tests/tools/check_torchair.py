@@ -34,6 +34,7 @@ class Variant(NamedTuple):
 VARIANTS = {
     "f16": Variant("", "Softmax:1.5@0.1.1"),
     "bf16": Variant("--dtype bf16", "MatMul_2:1.5@0.1.0"),
+    "mixed types": Variant("--mixed", "MatMul_1:1.5@0.1.0"),
     "f32": Variant("--dtype f32 --layers 2", "BatchMatMul_3:1.5"),
     "plain formats": Variant("--plain-formats", "Conv2D:1.5"),
     "device formats": Variant("--no-fusion --no-private", "Relu:1.5@0.1.1"),
@@ -63,6 +64,7 @@ VARIANTS = {
     "FX data missing": Variant("--missing golden:Pow --missing golden:Concat", "MatMul_5:1.5@0.1.0"),
     "engine data missing": Variant("--missing mine:Pow --missing mine:MatMul", "MatMul_5:1.5@0.1.0"),
     "two engines": Variant("--golden ge", "BatchMatMul_1:1.5@0.1.1"),
+    "two engines, mixed types": Variant("--golden ge --mixed", "MatMul_1:1.5@0.1.0"),
     "two engines, inside a fused operator": Variant("--golden ge", "Add_3:4@0.1.0"),
     "two engines, graphs and ranks": Variant("--golden ge --graphs 2 --ranks 2 --tokens 1", "MatMul_5:1.5@1.2.0"),
     "two engines, older folders": Variant("--golden ge --ge plain --graphs 2", "MatMul_5:1.5@0.2.1"),

@@ -72,6 +72,7 @@ def arguments(words: list[str] | None) -> argparse.Namespace:
     add("--plain-formats", action="store_true", help="every tensor is stored as the model sees it")
     add("--long-names", action="store_true", help="names of more than 255 bytes, which mapping.csv tells")
     add("--hard-graph-text", action="store_true", help="braces and colons inside texts, one-line blocks, comments")
+    add("--mixed", action="store_true", help="softmax in f32, whatever --dtype is")
     add("--arguments", action="store_true", help="operators whose FX arguments do not stand where the engine's inputs do")
     add("--odd", action="store_true", help="not-a-number, infinity, large integers")
     add("--empty", action="store_true", help="tensors without an element")
@@ -158,7 +159,7 @@ def write_frame(args: argparse.Namespace, frame: Frame, mine: EngineDump, golden
     missing = {side: {word.partition(":")[2] for word in args.missing if word.startswith(side)} for side in ("mine", "golden")}
     scope = LONG_SCOPE if args.long_names else ""
     seed = args.seed * 1000003 + frame.number
-    options = (args.layers, args.arguments, args.odd, args.empty)
+    options = (args.layers, args.mixed, args.arguments, args.odd, args.empty)
     right = run_graph(Run(seed, None, None, None, scope), *options)
     wrong = run_graph(Run(seed, args.dtype, right, args.fault.of(frame) if args.fault else None, scope), *options)
     ops, opaque = rename_fused(engine_ops(wrong, not args.no_fusion, not args.no_private, args.plain_formats), args.opaque_fused)

@@ -166,7 +166,8 @@ def norm(run: Run, x: Value, tag: str) -> Value:
     return run.op("Mul", [w, unit], np.multiply, fx="mul aten.mul.Tensor", fuse=f"{tag}_scale")
 
 
-def attention(run: Run, x: Value) -> Value:
+def attention(run: Run, x: Value, mixed: bool) -> Value:
+    """mixed: softmax in f32, whatever the type of the model."""
     both = linear(run, x, 3 * HIDDEN)
     sizes = [HIDDEN] * 3
     parts = run.op("SplitV", [both, run.constant(sizes, "i64"), run.constant(-1, "i32")], lambda a, *_: np.split(a, 3, -1),
@@ -183,14 +184,16 @@ def attention(run: Run, x: Value) -> Value:
                     formats={"output.0": "FRACTAL_NZ"})
     scale = 1 / math.sqrt(HIDDEN // HEADS)
     scores = run.op("Mul", [scores, run.constant(scale)], np.multiply, fx="mul aten.mul.Tensor", args=[scores, scale])
-    # The converter of softmax widens by itself: an operator of the graph without a node of FX.
-    wide = run.op("Cast", [scores], lambda a: a, dtypes=("f32",), same=True)
-    soft = run.op("SoftmaxV2", [wide], softmax, base="Softmax", fx="_softmax aten._softmax.default", args=[scores, -1, True],
-                  dtypes=("f32",))
-    narrow = run.op("Cast", [soft], lambda a: a, fx="_to_copy aten._to_copy.default", args=[soft])
-    mixed = run.op("BatchMatMulV2", [narrow, v], np.matmul, base="BatchMatMul", fx="bmm aten.bmm.default")
-    back = run.op("Transpose", [mixed, run.constant([1, 0, 2], "i64")], lambda a, _: a.transpose(1, 0, 2),
-                  fx="permute aten.permute.default", args=[mixed, [1, 0, 2]])
+    # The converter of softmax makes a copy by itself: an operator of the graph without a node of FX.
+    wide = ("f32",) if mixed else ("float",)
+    copy = "Cast" if mixed else "TensorMove"
+    copied = run.op(copy, [scores], lambda a: a, dtypes=wide, same=True)
+    soft = run.op("SoftmaxV2", [copied], softmax, base="Softmax", fx="_softmax aten._softmax.default", args=[scores, -1, mixed],
+                  dtypes=wide)
+    narrow = run.op(copy, [soft], lambda a: a, fx="_to_copy aten._to_copy.default" if mixed else "clone aten.clone.default")
+    heeded = run.op("BatchMatMulV2", [narrow, v], np.matmul, base="BatchMatMul", fx="bmm aten.bmm.default")
+    back = run.op("Transpose", [heeded, run.constant([1, 0, 2], "i64")], lambda a, _: a.transpose(1, 0, 2),
+                  fx="permute aten.permute.default", args=[heeded, [1, 0, 2]])
     return linear(run, view(run, back, (LENGTH, HIDDEN)), HIDDEN)
 
 
@@ -255,7 +258,7 @@ def backtracking_names(run: Run, x: Value) -> Value:
     return run.op("AddN", [x, y, x], lambda a, b, c: a + b + c, fx="npu_add_n npu.npu_add_n.default", args=[[x, y, x]])
 
 
-def run_graph(run: Run, layers: int, arguments: bool, odd: bool, empty: bool) -> Run:
+def run_graph(run: Run, layers: int, mixed: bool, arguments: bool, odd: bool, empty: bool) -> Run:
     ids = run.data(run.random.integers(0, VOCAB, LENGTH), "i64")
     table = run.weight(VOCAB, HIDDEN)
     stem(run)
@@ -263,7 +266,7 @@ def run_graph(run: Run, layers: int, arguments: bool, odd: bool, empty: bool) ->
                fx="embedding aten.embedding.default", args=[table, ids])
     x = backtracking_names(run, x)
     for n in range(layers):
-        attended = attention(run, norm(run, x, f"{n}a"))
+        attended = attention(run, norm(run, x, f"{n}a"), mixed)
         x = run.op("Add", [x, attended], np.add, fx="add aten.add.Tensor")
         x = run.op("Add", [x, mlp(run, norm(run, x, f"{n}m"), f"{n}")], np.add, fx="add aten.add.Tensor")
     x = many_inputs(run, x)
