@@ -12,6 +12,7 @@ endfunction()
 
 assay_fuzz_target(fuzz_compare_json assay_support)
 assay_fuzz_target(fuzz_format assay_format)
+assay_fuzz_target(fuzz_ge_graph assay_graph)
 assay_fuzz_target(fuzz_kernel assay_dump)
 assay_fuzz_target(fuzz_manifest assay_dump)
 assay_fuzz_target(fuzz_mapping assay_match)

@@ -19,6 +19,7 @@ foreach(folder base support tensor model format dump graph match metric judge re
   assay_unit_tests(assay_${folder} assay/${folder} ZLIB::ZLIB SQLite::SQLite3)
 endforeach()
 target_link_libraries(assay_graph_test PRIVATE assay_proto)  # to read back what was written
+target_link_libraries(assay_support_test PRIVATE protobuf::libprotobuf)  # whose text form is the oracle of ours
 
 # Of the program, what needs no main(); the rest is tested by the cases.
 add_library(assay_cli STATIC ${PROJECT_SOURCE_DIR}/cli/argparse.cc)

@@ -61,6 +61,13 @@ class GraphReader {
     std::vector<std::string> texts;
     std::string number;
     int64_t held = 0;  // bytes charged for the texts
+
+    void clear() {
+      key.clear();
+      texts.clear();
+      number.clear();
+      held = 0;
+    }
   };
 
   Result<void> read_field(TextEvent event);
@@ -190,7 +197,7 @@ Result<void> GraphReader::enter_as(Place place) {
       level.is_of_output = true;
       break;
     case Place::attr:
-      attribute_ = {};
+      attribute_.clear();
       break;
     default:
       break;
@@ -212,7 +219,7 @@ void GraphReader::leave() {
     held_ -= attribute_.held;
   else
     finish_attribute(level);
-  attribute_ = {};  // a graph inside the value of an attribute leaves nothing of its own to that attribute
+  attribute_.clear();  // a graph inside the value of an attribute leaves nothing of its own to that attribute
 }
 
 // ----- attributes

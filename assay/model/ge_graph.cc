@@ -8,6 +8,7 @@ namespace assay {
 
 void GeGraph::finish() {
   by_name.clear();
+  by_name.reserve(ops.size());
   for (size_t i = 0; i < ops.size(); ++i) {
     by_name.try_emplace(ops[i].name, static_cast<int32_t>(i));
     longest_name = std::max(longest_name, ops[i].name.size());

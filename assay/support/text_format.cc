@@ -70,6 +70,25 @@ bool is_value_with_sign(std::string_view word) {  // -inf is no identifier, thou
   return lower == "inf" || lower == "infinity" || lower == "nan";
 }
 
+// The first byte of a string that must be looked at: its quote, a line feed, a backslash that is the last of
+// the window, or `last`. Weights are strings of megabytes, which memchr passes over.
+const char* behind_passed(const char* at, const char* last, char quote) {
+  const auto find = [](const char* from, const char* to, char wanted) {
+    const void* const found = std::memchr(from, wanted, static_cast<size_t>(to - from));
+    return found == nullptr ? to : static_cast<const char*>(found);
+  };
+  for (;;) {
+    const char* const end = find(at, last, quote);
+    if (const char* const line_end = find(at, end, '\n'); line_end != end) return line_end;
+    const char* slash = end;
+    while (slash > at && slash[-1] == '\\') --slash;
+    const bool is_escaped = (end - slash) % 2 == 1;
+    if (end == last) return is_escaped ? end - 1 : end;
+    if (!is_escaped) return end;
+    at = end + 1;
+  }
+}
+
 void append_utf8(std::string& out, unsigned code) {
   const auto byte = [&](unsigned value) { out += static_cast<char>(value); };
   const int more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
@@ -108,8 +127,10 @@ bool TextFormatReader::fill() {
 
 char TextFormatReader::peek() {
   for (;;) {
-    const char* at = at_;  // kept in a register
-    for (; is(*at, kBlank); ++at) line_ += *at == '\n';
+    const char* at = at_;
+    int64_t lines = 0;  // a register: what `at` points to might be line_ itself, for all the compiler knows
+    for (; is(*at, kBlank); ++at) lines += *at == '\n';
+    line_ += lines;
     at_ = at;
     if (*at == '#') {
       do {
@@ -302,15 +323,15 @@ bool TextFormatReader::pass_text(std::string* out) {
     const char quote = *at_++;
     for (;;) {
       const char* at = at_;
-      while (!is(*at, kEndsRun)) ++at;
-      if (out == nullptr)  // weights are little else than escapes
-        while (*at == '\\' && at[1] != '\0' && at[1] != '\n')
-          for (at += 2; !is(*at, kEndsRun);) ++at;
-      else if (std::ssize(*out) + (at - at_) > memory_)
-        return fail(ErrorKind::limit, fmt::format("the string of {} takes more memory than the {} allowed",
-                                                  key_, format_size(memory_)));
-      else
+      if (out == nullptr) {
+        at = behind_passed(at_, last_, quote);
+      } else {
+        while (!is(*at, kEndsRun)) ++at;
+        if (std::ssize(*out) + (at - at_) > memory_)
+          return fail(ErrorKind::limit, fmt::format("the string of {} takes more memory than the {} allowed",
+                                                    key_, format_size(memory_)));
         out->append(at_, at);
+      }
       at_ = at;
       if (*at == quote) break;
       if (at == last_) {

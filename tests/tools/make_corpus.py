@@ -180,6 +180,20 @@ def make_text() -> None:
     keep("fuzz_manifest", "deep.json", "[" * 200 + "]" * 200)
 
 
+def make_ge_graph() -> None:
+    keep("fuzz_ge_graph", "graph.txt", 'name: "graph_1"\nop {\n  name: "Add"\n  type: "Add"\n  input: "a:0"\n  input: "b:-1"\n'
+         '  output_desc {\n    dtype: DT_FLOAT\n    shape { dim: 4 dim: -1 }\n    attr {\n      key: "_fx_tensor_name"\n'
+         '      value { s: "add-aten.add.Tensor.OUTPUT.0" }\n    }\n  }\n}\n')
+    keep("fuzz_ge_graph", "model.txt", 'name: "m" graph { name: "g" op { name: "If" attr { key: "then" value { g { op { name: "x" } } } } '
+         'attr { key: "_datadump_original_op_names" value { list { s: "a" s: "b" g { op { } } } } } output_desc { attr { key: '
+         '"_datadump_origin_name" value { s: "a" } } attr { key: "_datadump_origin_output_index" value { i: 1 } } } } } graph { }')
+    keep("fuzz_ge_graph", "forms.txt", "a: [1, -2.5e-3, inf, 0x1F] b < c: 'x' \"y\\001\\x41\\u00e9\\\"\" > [my.ext] { 5: - 1 } # end\n"
+         "d: [{ e: [] }, <>]; f { }, op: { name: 'caf\\303\\251' }")
+    keep("fuzz_ge_graph", "deep.txt", "op { attr { value { g { " * 30 + "op { }" + "} " * 120)
+    keep("fuzz_ge_graph", "tensorflow.pbtxt", 'node { name: "a" op: "Add" input: "b" attr { key: "T" value { type: DT_FLOAT } } }')
+    keep("fuzz_ge_graph", "graph.py", "# -*- coding: utf-8 -*-\nfrom torch import tensor\n")
+
+
 def make_topology() -> None:
     op = {"opName": "LinearOperation_0_0", "opType": "LinearOperation", "param": {"hasBias": False, "perm": [0, 2, 1],
           "norm": {"eps": 1e-5, "kind": "rms"}}, "inTensors": ["in0", "w0"], "outTensors": ["h0"]}
@@ -205,5 +219,6 @@ if __name__ == "__main__":
     make_ge()
     make_pickles()
     make_text()
+    make_ge_graph()
     make_topology()
     print(sum(path.stat().st_size for path in CORPUS.rglob("*") if path.is_file()), "bytes")
