@@ -194,6 +194,15 @@ def make_ge_graph() -> None:
     keep("fuzz_ge_graph", "graph.py", "# -*- coding: utf-8 -*-\nfrom torch import tensor\n")
 
 
+def make_ge_stats() -> None:
+    titles = "Input/Output,Index,Data Size,Data Type,Format,Shape,Max Value,Min Value,Avg Value,Count,Nan Count," \
+             "Negative Inf Count,Positive Inf Count\n"
+    keep("fuzz_ge_stats", "all.csv", titles + "Input,0,640000,DT_FLOAT,NHWC,4x50x50x16,1.99999,1,1.50004,160000,0,0,0\n"
+         "Output,0,8,DT_INT64,ND,-,NA,NA,NA,1,NA,NA,NA\n" + titles + "Output,1,4,DT_BF16,UNKNOW,2,inf,-inf,nan,2,0,1,1\n")
+    keep("fuzz_ge_stats", "some.csv", "Input/Output,Index,Data Size,Data Type,Format,Shape,Count,Max Value,Min Value,l2norm\n"
+         "Input,0,12,DT_FLOAT,ND,3,3,1,-1,1.41421\nInput,1,12,DT_FLOAT,ND,3,NA,NA,NA\n")
+
+
 def make_topology() -> None:
     op = {"opName": "LinearOperation_0_0", "opType": "LinearOperation", "param": {"hasBias": False, "perm": [0, 2, 1],
           "norm": {"eps": 1e-5, "kind": "rms"}}, "inTensors": ["in0", "w0"], "outTensors": ["h0"]}
@@ -220,5 +229,6 @@ if __name__ == "__main__":
     make_pickles()
     make_text()
     make_ge_graph()
+    make_ge_stats()
     make_topology()
     print(sum(path.stat().st_size for path in CORPUS.rglob("*") if path.is_file()), "bytes")
