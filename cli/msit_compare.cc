@@ -16,7 +16,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <set>
 
 namespace assay::cli {
 namespace {
@@ -88,24 +87,30 @@ bool names_a_token(const fs::path& path) {
   return !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
 }
 
-// Which tokens the two dumps have; sections come one by one.
+// Which tokens the two dumps have, in the words of Python; sections come one by one.
 class TokensSeen {
  public:
   // Whether the section is to be compared: both sides have this token, or any two may be.
   bool note(const Indexed& frames, bool any_tokens) {
-    for (const Frame& frame : frames.mine) mine_.insert(frame.at.token);
-    for (const Frame& frame : frames.golden) golden_.insert(frame.at.token);
+    for (const Frame& frame : frames.mine) note(mine_, frame.at);
+    for (const Frame& frame : frames.golden) note(golden_, frame.at);
     if (frames.mine.empty() || frames.golden.empty()) return false;
-    const bool is_common = any_tokens || frames.mine[0].at.token == frames.golden[0].at.token;
+    const At &own = frames.mine[0].at, &other = frames.golden[0].at;
+    const bool is_common = any_tokens || (own.token == other.token && own.part == other.part);
     any_common_ |= is_common;
     return is_common;
   }
   bool any_common() const { return any_common_; }
-  const std::set<int>& of_mine() const { return mine_; }
-  const std::set<int>& of_golden() const { return golden_; }
+  const std::vector<std::string>& of_mine() const { return mine_; }
+  const std::vector<std::string>& of_golden() const { return golden_; }
 
  private:
-  std::set<int> mine_, golden_;
+  static void note(std::vector<std::string>& seen, const At& at) {
+    std::string token = at.token >= 0 ? fmt::format("{}", at.token) : python_repr(at.part);
+    if (std::find(seen.begin(), seen.end(), token) == seen.end()) seen.push_back(std::move(token));
+  }
+
+  std::vector<std::string> mine_, golden_;
   bool any_common_ = false;
 };
 
@@ -128,13 +133,14 @@ Result<void> compare_dumps(const MsitCompareFlags& flags, Tool tool, const Conte
                                : flags.level == Level::module ? "module"
                                                               : "api"};
   request.matching.repeats_batch = tool == Tool::ait;
+  request.open.warm_up = tool == Tool::msit;
   if (flags.mapping) {
     request.matching.op_mapping = op_mapping_of(*flags.mapping, request.open.format.memory);
   }
   TokensSeen tokens;
-  const bool any_tokens = names_a_token(flags.mine) && names_a_token(flags.golden);
+  request.matching.any_tokens = names_a_token(flags.mine) && names_a_token(flags.golden);
   request.admit = [&](const Matched& matched) -> Result<bool> {
-    return tokens.note(matched.frames, any_tokens);
+    return tokens.note(matched.frames, request.matching.any_tokens);
   };
   MsitStyle style;
   style.is_ait = tool == Tool::ait;

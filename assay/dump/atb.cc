@@ -28,11 +28,16 @@ FrameInfo frame_of(const fs::path& round, const At& at, std::span<const AtbModel
 // One model: round k is token k. Two of them, for prefill and decode: round 0 warms up, round 1 holds tokens
 // 0 and 1.
 void add_tokens(std::vector<FrameInfo>& frames, const fs::path& round, At at,
-                std::span<const AtbModel> models, bool is_only_one) {
+                std::span<const AtbModel> models, bool is_only_one, bool warm_up) {
   const std::string name = round.filename().native();
   const auto number = whole_number(name);
   if (!number) {
     at.part = printable(name);
+    frames.push_back(frame_of(round, at, models));
+    return;
+  }
+  if (models.size() >= 2 && *number == 0 && warm_up) {
+    at.part = kWarmUp;
     frames.push_back(frame_of(round, at, models));
     return;
   }
@@ -73,10 +78,14 @@ Result<std::vector<FrameInfo>> survey_atb(const fs::path& root, const OpenOption
     At at;
     if (place.ranks.size() > 1) at.rank = numbers[i];
     const std::vector<AtbModel> models = models_of(place.ranks[i], options.format.memory, warnings);
+    const std::ptrdiff_t first = std::ssize(frames);
     for (const fs::path& round : folders_in(place.ranks[i])) {
       if (!place.round.empty() && round.filename() != place.round) continue;
-      if (is_atb_round(round)) add_tokens(frames, round, at, models, !place.round.empty());
+      if (is_atb_round(round)) add_tokens(frames, round, at, models, !place.round.empty(), options.warm_up);
     }
+    // Behind the tokens, where msit has it.
+    std::stable_partition(frames.begin() + first, frames.end(),
+                          [](const FrameInfo& frame) { return frame.at.part != kWarmUp; });
   }
   for (const std::string& warning : warnings)
     log::warn("{}; operators are told apart by their folders alone", warning);

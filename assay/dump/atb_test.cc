@@ -123,6 +123,28 @@ TEST_F(AtbDump, TwoModelsShareRoundOneAfterAWarmUp) {
   }
 }
 
+// As msit has it: a frame of its own behind the tokens, also where its round is all that is meant.
+TEST_F(AtbDump, ListsTheWarmUpWhereAsked) {
+  put_model("Prefill", 0, {"Linear"});
+  put_model("Decode", 1, {"Linear"});
+  put_tensor("0/0_Linear/after/outtensor0.bin");
+  put_tensor("1/0_Linear/after/outtensor0.bin");
+  OpenOptions options;
+  options.warm_up = true;
+  const auto places = [&](const fs::path& path) {
+    std::vector<std::string> out;
+    const auto dump = open_dump(path, options);
+    EXPECT_TRUE(dump);
+    if (dump)
+      for (const FrameInfo& frame : dump->frames) out.push_back(frame.at.text());
+    return out;
+  };
+  EXPECT_THAT(places(root_), ElementsAre("token 0", "token 1", "warmup"));
+  EXPECT_THAT(places(root_ / "tensors/0_77/0"), ElementsAre("warmup"));
+  fs::remove_all(root_ / "model/77/Decode.json");  // one model: nothing warms up
+  EXPECT_THAT(places(root_), ElementsAre("token 0", "token 1"));
+}
+
 TEST_F(AtbDump, TakesFoldersThatTheTopologyDoesNotKnow) {
   put_model("Model", 0, {"Linear"});
   put_tensor("0/0_Linear/0_MatMulKernel/after/outtensor0.bin");

@@ -16,6 +16,7 @@ struct OpenOptions {
   bool as_msprobe_1_1 = false;          // flatten entries of msprobe dumps as its version 1.1 does
   bool structure = false;               // read which module a node belongs to
   std::vector<int> ranks, steps;        // only these; empty: all
+  bool warm_up = false;                 // of ATB: the warm-up round is a frame too, "warmup", as msit has it
 };
 
 struct Layout {

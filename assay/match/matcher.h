@@ -44,6 +44,7 @@ struct MatchOptions {
   bool frames_in_order = false;    // the k-th rank of mine with the k-th of golden, whatever their numbers
   bool ranks_as_texts = false;     // … where rank10 comes before rank2
   // Of inference dumps.
+  bool any_tokens = false;               // both dumps are a token that was named: their numbers may differ
   std::vector<std::string> levels = {};  // msit's: layer, module, api; every section once for each
   std::shared_ptr<const OpMapping> op_mapping = {};  // types of operators of ATB, and of modules of torch
   std::shared_ptr<int64_t> numbering = {};           // the number of the next pair, where pairs are numbered

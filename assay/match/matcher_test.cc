@@ -2,6 +2,7 @@
 
 #include "assay/match/frames.h"
 #include "assay/match/name.h"
+#include "assay/match/op_sections.h"
 
 #include <gmock/gmock.h>
 
@@ -292,6 +293,36 @@ TEST(Sections, ARankWithDumpOnOneSideAndDebugOnTheOtherIsLeftOut) {
   mine.frames[0].paths = {mine.root};
   golden.frames[0].paths = {golden.root};
   EXPECT_THAT(paired_places(mine, golden, options), ElementsAre("debug with "));
+}
+
+At token(int number, std::string name = "") {
+  At at;
+  at.token = number;
+  at.part = std::move(name);
+  return at;
+}
+
+// Two rounds that were named: with two models one of them may hold two tokens.
+TEST(Sections, AnyTokensAreEachWithEachWhereNoneIsCommon) {
+  const auto pairs = [](const Dump& mine, const Dump& golden, bool any_tokens) {
+    MatchOptions options;
+    options.any_tokens = any_tokens;
+    options.levels = {"layer"};
+    Names out;
+    const auto sections = sections_by_token(mine, golden, options);
+    for (const Section& section : *sections)
+      if (!section.mine.empty() && !section.golden.empty())
+        out.push_back(section.at.text() + " with " + section.golden[0].at.text());
+    return out;
+  };
+  const Dump two = dump_of({token(0), token(1)}), five = dump_of({token(5)}),
+             warm_up = dump_of({token(-1, "warmup")});
+  EXPECT_THAT(pairs(two, five, false), ElementsAre());
+  EXPECT_THAT(pairs(two, five, true),
+              ElementsAre("token 0 layer with token 5", "token 1 layer with token 5"));
+  EXPECT_THAT(pairs(two, dump_of({token(1)}), true), ElementsAre("token 1 layer with token 1"));
+  EXPECT_THAT(pairs(two, warm_up, true), ElementsAre("token 0 layer with warmup"));
+  EXPECT_THAT(pairs(warm_up, two, true), ElementsAre("warmup layer with token 0"));
 }
 
 TEST(Sections, RefuseUnequalCountsOfRanks) {

@@ -212,9 +212,9 @@ class MsitMatcher {
 
 Result<Pairing> match_as_msit(const Indexed& frames, const MatchOptions& options) {
   if (frames.mine.empty() || frames.golden.empty()) return PairingBuilder(frames).finish();
-  const MsitLevel level = frames.at.part == "layer"    ? MsitLevel::layer
-                          : frames.at.part == "module" ? MsitLevel::module
-                                                       : MsitLevel::api;
+  const MsitLevel level = frames.at.level() == "layer"    ? MsitLevel::layer
+                          : frames.at.level() == "module" ? MsitLevel::module
+                                                          : MsitLevel::api;
   return MsitMatcher(frames, options).run(level);
 }
 

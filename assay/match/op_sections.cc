@@ -25,6 +25,22 @@ Dump first_rank(const Dump& dump, const std::set<int>& ranks) {
   return first;
 }
 
+bool any_has_both(const std::vector<Section>& sections) {
+  return std::any_of(sections.begin(), sections.end(),
+                     [](const Section& section) { return !section.mine.empty() && !section.golden.empty(); });
+}
+
+// The warm-up runs one of two models as a rule: it stands against the first token, which does too.
+std::vector<Section> each_with_each(const Dump& mine, const Dump& golden) {
+  std::vector<Section> sections;
+  for (const FrameInfo& own : mine.frames)
+    for (const FrameInfo& other : golden.frames) {
+      const bool is_warm_up = own.at.part == kWarmUp || other.at.part == kWarmUp;
+      if (!is_warm_up || sections.empty()) sections.push_back({own.at, {own}, {other}});
+    }
+  return sections;
+}
+
 }  // namespace
 
 Result<std::vector<Section>> sections_by_token(const Dump& mine, const Dump& golden,
@@ -41,11 +57,12 @@ Result<std::vector<Section>> sections_by_token(const Dump& mine, const Dump& gol
     ASSAY_TRY(sections,
               sections_by_at(first_rank(mine, mine_ranks), first_rank(golden, golden_ranks), options));
   }
+  if (options.any_tokens && !any_has_both(sections)) sections = each_with_each(mine, golden);
   if (options.levels.empty()) return sections;
   std::vector<Section> by_level;
   for (const std::string& level : options.levels)
     for (Section section : sections) {
-      section.at.part = level;
+      section.at.part += (section.at.part.empty() ? "" : " ") + level;
       by_level.push_back(std::move(section));
     }
   return by_level;

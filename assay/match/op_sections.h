@@ -6,8 +6,8 @@
 namespace assay {
 
 // As many ranks on both sides: the k-th with the k-th. Otherwise one rank of each side stands for all of
-// them, and the parts that the others hold are joined when a tensor is read. options.levels: all of it once
-// for each level.
+// them, and the parts that the others hold are joined when a tensor is read. options.any_tokens: where the
+// two have no token in common, each is held against each. options.levels: all of it once for each level.
 Result<std::vector<Section>> sections_by_token(const Dump& mine, const Dump& golden,
                                                const MatchOptions& options);
 

@@ -72,4 +72,6 @@ std::string At::text() const {
   return out;
 }
 
+std::string_view At::level() const { return std::string_view(part).substr(part.rfind(' ') + 1); }
+
 }  // namespace assay

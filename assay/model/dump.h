@@ -85,10 +85,14 @@ enum class Content : uint8_t { data, statistics, checksums };
 // Where in a run a frame was taken; -1 where the dump does not say.
 struct At {
   int rank = -1, step = -1, graph = -1, token = -1;
-  std::string part;          // a sub-dump: pynative, debug, layer, module, api
-  std::string text() const;  // "rank 0 step 3"; empty for a dump of one frame
+  std::string part;                // a sub-dump: pynative, debug, layer, module, api, warmup layer
+  std::string text() const;        // "rank 0 step 3"; empty for a dump of one frame
+  std::string_view level() const;  // the last word of part, where a section stands for a level: layer
   friend bool operator==(const At&, const At&) = default;
 };
+
+// The round of an ATB dump before the first token, where it is listed: its part.
+inline constexpr std::string_view kWarmUp = "warmup";
 
 struct FileEntry {
   fs::path path;

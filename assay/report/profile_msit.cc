@@ -214,16 +214,31 @@ std::string torchair_stem(const Head& head, const MsitStyle& style) {
   return fmt::format("{}_{}", stem, style.is_ait ? local_stamp(head.now) : utc_stamp(head.now));
 }
 
+// "3" of "rank 0 token 3 api", "warmup" of "warmup layer"; "0" where the dump has no tokens.
+std::string_view token_of(std::string_view section) {
+  constexpr std::string_view kToken = "token ", kRank = "rank ";
+  if (const size_t at = section.find(kToken); at != std::string_view::npos) {
+    section.remove_prefix(at + kToken.size());
+    return section.substr(0, section.find(' '));
+  }
+  if (section.starts_with(kRank)) {
+    section.remove_prefix(kRank.size());
+    section.remove_prefix(std::min(section.find(' '), section.size() - 1) + 1);
+  }
+  for (const std::string_view level : {"layer", "module", "api"})
+    if (section.ends_with(level)) {
+      section.remove_suffix(level.size());
+      if (section.ends_with(' ')) section.remove_suffix(1);
+      break;
+    }
+  return section.empty() ? "0" : section;
+}
+
 std::vector<Column> columns(const Head& head, const MsitStyle& style) {
   if (style.is_weight) return weight_columns(head, style);
   if (style.is_torchair) return torchair_columns(head, style);
   std::vector<Column> out;
-  out.push_back({"token_id", [](const RowView& v) -> Value {
-                   const size_t space = v.section.find("token ");
-                   if (space == std::string_view::npos) return std::string("0");
-                   const std::string_view rest = v.section.substr(space + 6);
-                   return std::string(rest.substr(0, rest.find(' ')));
-                 }});
+  out.push_back({"token_id", [](const RowView& v) -> Value { return std::string(token_of(v.section)); }});
   out.push_back({"data_id", [](const RowView& v) -> Value {
                    return fmt::format("{}", std::max<int64_t>(0, v.row.pair.number));
                  }});
@@ -276,7 +291,8 @@ Profile msit_profile(const MsitStyle& style) {
   profile.print = Print::python;
   if (style.is_sheets) {
     profile.sheet = "Sheet1";
-    profile.section_sheet = [](const Head& head) { return head.at.part; };
+    profile.section_sheet = [](const Head& head) { return std::string(head.at.level()); };
+    profile.sheets = {"layer", "module", "api"};
   }
   profile.file_mode = 0640;
   profile.folder_mode = 0750;

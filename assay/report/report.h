@@ -57,6 +57,7 @@ struct Profile {
   std::function<int64_t(const Head& head)> row_count = nullptr;
   // A sheet for each name it gives, instead of one for all sections; null: one.
   std::function<std::string(const Head& head)> section_sheet = nullptr;
+  std::vector<std::string> sheets = {};  // those that are there even where no section was compared
   std::string_view sheet = {};  // name of the only sheet of a workbook; empty: a summary and sheets "rows"
   std::string_view line_end = "\n";  // of csv
   unsigned file_mode = 0644, folder_mode = 0755;

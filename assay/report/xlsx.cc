@@ -99,13 +99,7 @@ class XlsxSink : public Sink {
   Result<void> open_section(const Head& head) override {
     if (!options_.profile->section_sheet) return {};
     std::string name = options_.profile->section_sheet(head);
-    if (!sheets_.empty() && sheets_.back().name == name) return {};
-    if (!sheets_.empty()) {
-      ASSAY_TRY_DO(close_sheet());
-    }
-    ASSAY_TRY_DO(open_sheet());
-    sheets_.back().name = std::move(name);
-    return {};
+    return !sheets_.empty() && sheets_.back().name == name ? Result<void>() : next_sheet(std::move(name));
   }
 
   std::string render(std::string_view section, std::span<const NodeResult> nodes) const override {
@@ -121,6 +115,11 @@ class XlsxSink : public Sink {
   }
 
   Result<void> end(const Summary& summary) override {
+    if (sheets_.empty()) {
+      for (const std::string& name : options_.profile->sheets) {
+        ASSAY_TRY_DO(next_sheet(name));
+      }
+    }
     if (sheets_.empty()) {
       ASSAY_TRY_DO(open_sheet());
     }
@@ -241,6 +240,15 @@ class XlsxSink : public Sink {
     const std::string part = fmt::format("xl/worksheets/sheet{}.xml", number + (is_bare() ? 0 : 1));
     ASSAY_TRY_DO(package_->open(part, xlsx_sheet_size(sheets_.back())));
     return package_->append(xlsx_rows_start(table_.columns(), options_.profile->print));
+  }
+
+  Result<void> next_sheet(std::string name) {
+    if (!sheets_.empty()) {
+      ASSAY_TRY_DO(close_sheet());
+    }
+    ASSAY_TRY_DO(open_sheet());
+    sheets_.back().name = std::move(name);
+    return {};
   }
 
   Result<void> close_sheet() {

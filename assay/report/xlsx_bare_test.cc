@@ -1,5 +1,6 @@
 // Workbooks in the form of other tools: bare sheets, without a summary of ours.
 #include "assay/report/msprobe_sample_rows.h"
+#include "assay/report/profile_msit.h"
 #include "assay/report/profile_msprobe.h"
 #include "assay/report/xlsx_test_tools.h"
 
@@ -63,6 +64,27 @@ TEST(BareWorkbook, HasItsTitlesWithoutRows) {
   auto parts = workbook_of({}, {});
   EXPECT_EQ(count_of(parts[kFirstSheet], "<row>"), 1);
   EXPECT_THAT(parts["xl/workbook.xml"], HasSubstr("\"Sheet1\""));
+}
+
+// msit has its three sheets whatever there is to show.
+TEST(BareWorkbook, HasAllSheetsWithoutSections) {
+  const TestFolder folder;
+  const Profile profile = msit_profile({.is_sheets = true});
+  const auto sink = find_output("xlsx")->open({.folder = folder.path(), .profile = &profile});
+  ASSERT_TRUE(sink->begin(sample_head()));
+  ASSERT_TRUE(sink->end({}));
+  const auto files = sink->publish();
+  ASSERT_TRUE(files);
+  auto parts = parts_of(files->front());
+  EXPECT_THAT(parts["xl/workbook.xml"],
+              HasSubstr("<sheets><sheet name=\"layer\" sheetId=\"1\" r:id=\"rId1\"/>"
+                        "<sheet name=\"module\" sheetId=\"2\" r:id=\"rId2\"/>"
+                        "<sheet name=\"api\" sheetId=\"3\" r:id=\"rId3\"/></sheets>"));
+  for (const int number : {1, 2, 3}) {
+    const std::string& sheet = parts[fmt::format("xl/worksheets/sheet{}.xml", number)];
+    EXPECT_EQ(count_of(sheet, "<row>"), 1);
+    EXPECT_THAT(sheet, HasSubstr("<t>token_id</t>"));
+  }
 }
 
 // Batches of a thousand rows, each with the number of its batch, through a workbook of another tool.

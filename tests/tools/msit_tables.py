@@ -16,6 +16,7 @@ EXPECTED = DATA / "expected"
 TORCH = "torch_bloom/msit_dump_20240601_101010/torch_tensors/cpu_4000"
 ATB = "atb_bloom/ait_dump/tensors/0_4001"
 PREFILL = "atb_prefill_decode/msit_dump_20240601_101010"
+WARM_UP = PREFILL + "/tensors/0_4002/0"
 QUANT = "atb_quant/ait_dump/tensors/0_4003/0"
 TORCH_LOGITS = "torch_logits/msit_dump_20240601_101010/torch_tensors/cpu_4100"
 ATB_LOGITS = "atb_logits/ait_dump"
@@ -30,6 +31,11 @@ TABLES = {
     "torch_vs_atb_default": ("msit", TORCH, ATB, []),
     "torch_vs_prefill_decode_layer": ("msit", TORCH, PREFILL, ["-cl", "layer"]),
     "torch_vs_prefill_decode_api": ("msit", TORCH, PREFILL, ["-cl", "api"]),
+    "prefill_decode_vs_itself_layer": ("msit", PREFILL, PREFILL, ["-cl", "layer"]),
+    "prefill_decode_vs_itself_api": ("msit", PREFILL, PREFILL, ["-cl", "api"]),
+    "warm_up_vs_round_1_layer": ("msit", WARM_UP, PREFILL + "/tensors/0_4002/1", ["-cl", "layer"]),
+    "torch_vs_warm_up_layer": ("msit", TORCH + "/0", WARM_UP, ["-cl", "layer"]),
+    "no_common_token_default": ("msit", TORCH, WARM_UP, []),
     "atb_float_vs_quant_api": ("msit", ATB + "/0", QUANT, ["-cl", "api"]),
     "atb_float_vs_quant_default": ("msit", ATB + "/0", QUANT, []),
     "logits": ("msit", TORCH_LOGITS, ATB_LOGITS, ["-cl", "logits"]),
