@@ -6,6 +6,7 @@
 #include "assay/report/profile_logitscmp.h"
 #include "assay/run/compare.h"
 #include "assay/run/resources.h"
+#include "assay/support/json_tape.h"
 #include "assay/support/log.h"
 
 #include <fmt/format.h>
@@ -45,10 +46,31 @@ std::string python_number(double value) {
   return out;
 }
 
+const Item& item_of(const std::vector<Frame>& frames, const ItemId& id) {
+  const Frame& frame = frames[static_cast<size_t>(id.frame)];
+  return frame.nodes[static_cast<size_t>(id.node)].items[static_cast<size_t>(id.item)];
+}
+
+// The lines that the original writes of each file, all of them before the first is read.
+void log_file(const Item& file) {
+  const std::string name = python_repr(file.name);
+  log::info("Start processing file: {}", name);
+  constexpr std::string_view kBadName = "parse_error:";
+  if (file.trouble.starts_with(kBadName))
+    log::warn("There is a invalid file, parse_error: {}", file.trouble.substr(kBadName.size()));
+  else
+    log::info("Load file: {} , calculate cosine_similarity kl_divergence l1_norm ulp", name);
+}
+
 Result<bool> admit_common_files(const Matched& matched) {
+  bool any_common = false;
   for (const PairedNode& node : matched.pairing.nodes)
-    for (const Pair& pair : node.pairs)
-      if (pair.mine && pair.golden) return true;
+    for (const Pair& pair : node.pairs) {
+      if (!pair.mine || !pair.golden) continue;
+      any_common = true;
+      log_file(item_of(matched.frames.mine, *pair.mine));
+    }
+  if (any_common) return true;
   return fail(ErrorKind::not_found,
               "Please ensure that both --my-path and --golden-path have same name files.");
 }
@@ -87,12 +109,12 @@ Result<void> compare_logits(const Parsed& parsed, const Context& context) {
   ASSAY_TRY(const CompareRequest request, logits_request(parsed, context));
   const LogitsLimits& limits = request.rules.logits;
   log::info("Compare the logits of 'golden' and 'my', and calculate the result");
-  log::info("Compare with the baseline, cosine_similarity: {},kl_divergence: {}, l1_norm: {}",
-            python_number(limits.cosine), python_number(limits.kl), python_number(limits.l1));
   const Profile profile = logitscmp_profile(limits.dtype);
   ReportSet reports;
   reports.add(find_output("csv")->open({output, &profile}));
   ASSAY_TRY(const CompareOutcome outcome, compare(request, reports));
+  log::info("Compare with the baseline, cosine_similarity: {},kl_divergence: {}, l1_norm: {}",
+            python_number(limits.cosine), python_number(limits.kl), python_number(limits.l1));
   const Summary& summary = outcome.summary;
   log::info("{} of {} files passed", summary.passed, summary.rows);
   for (const fs::path& file : outcome.files)
