@@ -8,45 +8,21 @@ A failure is a line 'case row column: got X, expected Y'. The last line is 'N pa
 """
 from __future__ import annotations
 
-import argparse
 import csv
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 
 import msit_tables
+from checker import Checker, run_checks, tail
 
 DATA = pathlib.Path(__file__).resolve().parents[1] / "data" / "atb"
 
 
-class Checker:
-    def __init__(self, program: pathlib.Path, work: pathlib.Path, only: str | None) -> None:
-        self.program, self.work, self.only = program, work, only
-        self.passed = self.failed = 0
-
-    def wants(self, name: str) -> bool:
-        return self.only is None or self.only in name
-
-    def report(self, title: str, failures: list[str]) -> None:
-        """Counts one test and prints what is wrong with it."""
-        self.passed += not failures
-        self.failed += bool(failures)
-        for failure in failures:
-            print(f"{title} {failure}")
-
-    def folder(self, title: str) -> pathlib.Path:
-        return pathlib.Path(tempfile.mkdtemp(prefix=f"{title}_", dir=self.work))
-
+class MsitChecker(Checker):
     def run(self, argv: list[str], folder: pathlib.Path, tool: str = "msit") -> subprocess.CompletedProcess:
-        return subprocess.run([self.program, tool, *argv], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              stdin=subprocess.DEVNULL, text=True, errors="replace", timeout=120)
-
-
-def tail(text: str, count: int = 4) -> str:
-    return " | ".join(text.strip().split("\n")[-count:])
+        return self.start([tool, *argv], folder)
 
 
 def read_rows(path: pathlib.Path) -> list[dict[str, str]]:
@@ -94,7 +70,7 @@ def logits_result(done: subprocess.CompletedProcess, folder: pathlib.Path) -> tu
     return found[0], failures + ([] if mode == 0o640 else [f"mode: got {mode:o}, expected 640"])
 
 
-def check_logits_golden(checker: Checker) -> None:
+def check_logits_golden(checker: MsitChecker) -> None:
     if not checker.wants("logitscmp"):
         return
     for tool in ("msit", "ait"):
@@ -106,7 +82,7 @@ def check_logits_golden(checker: Checker) -> None:
         checker.report(f"logitscmp {tool}", failures)
 
 
-def check_logits_torch(checker: Checker) -> None:
+def check_logits_torch(checker: MsitChecker) -> None:
     """Rows of random logits of every dtype and shape against PyTorch's own numbers."""
     if not checker.wants("logitscmp_torch"):
         return
@@ -151,37 +127,19 @@ def logits_row(golden, my, name: str, key: int, token: int) -> dict[str, str]:
                   "ulp": repr(ulp), "passed": str(passed), "cmp_fail_reason": ""}
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", type=pathlib.Path, required=True, help="folder with the assay program")
-    parser.add_argument("--only", help="run what has this in its name")
-    parser.add_argument("--keep", type=pathlib.Path, help="work in this folder and leave what was written")
-    options = parser.parse_args()
-    program = (options.bin / "assay").resolve()
-    if not program.is_file():
-        sys.exit(f"{program}: no such program; build it, or name its folder with --bin")
-    if options.keep:
-        options.keep.mkdir(parents=True, exist_ok=True)
-    work = pathlib.Path(tempfile.mkdtemp(dir=options.keep)).resolve()
-    checker = Checker(program, work, options.only)
-    try:
-        msit_tables.check_tables(checker)
-        msit_tables.check_old_tables(checker)
-        msit_tables.check_rope(checker)
-        msit_tables.check_statistics(checker)
-        msit_tables.check_weights(checker)
-        msit_tables.check_single_files(checker)
-        msit_tables.check_vectors(checker)
-        msit_tables.check_msprobe(checker)
-        msit_tables.check_round_vectors(checker)
-        check_logits_golden(checker)
-        check_logits_torch(checker)
-    finally:
-        if not options.keep:
-            shutil.rmtree(work)
-    print(f"{checker.passed} passed, {checker.failed} failed")
-    return checker.failed > 0
+def check(checker: MsitChecker) -> None:
+    msit_tables.check_tables(checker)
+    msit_tables.check_old_tables(checker)
+    msit_tables.check_rope(checker)
+    msit_tables.check_statistics(checker)
+    msit_tables.check_weights(checker)
+    msit_tables.check_single_files(checker)
+    msit_tables.check_vectors(checker)
+    msit_tables.check_msprobe(checker)
+    msit_tables.check_round_vectors(checker)
+    check_logits_golden(checker)
+    check_logits_torch(checker)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_checks(__doc__, MsitChecker, check))

@@ -8,15 +8,14 @@ A failure is a line 'case generation row column: got X, expected Y'. The last li
 """
 from __future__ import annotations
 
-import argparse
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from typing import Callable, NamedTuple
 
+from checker import Checker, run_checks, tail
 from msprobe_tables import (Table, differences, read_csv, read_fills, read_table, sorted_rows, with_relative_paths)
 
 DATA = pathlib.Path(__file__).resolve().parents[1] / "data" / "msprobe"
@@ -153,37 +152,15 @@ ADDED = [
 ]
 
 
-class Checker:
-    def __init__(self, program: pathlib.Path, work: pathlib.Path, only: str | None):
-        self.program, self.work, self.only = program, work, only
-        self.passed = self.failed = 0
-
-    def wants(self, name: str) -> bool:
-        return self.only is None or self.only in name
-
-    def report(self, title: str, failures: list[str]) -> None:
-        """Counts one test and prints what is wrong with it."""
-        self.passed += not failures
-        self.failed += bool(failures)
-        for failure in failures:
-            print(f"{title} {failure}")
-
+class MsprobeChecker(Checker):
     def folder(self, case: str) -> pathlib.Path:
         """A copy of a case to run in."""
-        folder = pathlib.Path(tempfile.mkdtemp(prefix=f"{case}_", dir=self.work))
+        folder = super().folder(case)
         shutil.copytree(DATA / case, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("expected"))
         return folder
 
     def run(self, argv: list[str], folder: pathlib.Path) -> subprocess.CompletedProcess:
         return self.start(["msprobe", *argv], folder)
-
-    def start(self, words: list[str], folder: pathlib.Path) -> subprocess.CompletedProcess:
-        return subprocess.run([self.program, *words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              stdin=subprocess.DEVNULL, text=True, errors="replace", timeout=120)
-
-
-def tail(text: str, count: int = 4) -> str:
-    return " | ".join(text.strip().split("\n")[-count:])
 
 
 def result_file(out: pathlib.Path, stem: str, suffix: str) -> pathlib.Path | None:
@@ -243,7 +220,7 @@ def check_text(case: Case, stem: str, path: pathlib.Path | None, expected: pathl
     return [] if rest == added else [f"{path.name}: got {rest!r} behind the peer's text, expected {added!r}"]
 
 
-def check_case(checker: Checker, case: Case) -> list[str]:
+def check_case(checker: MsprobeChecker, case: Case) -> list[str]:
     folder = checker.folder(case.name)
     done = checker.run(case.argv, folder)
     if done.returncode != 0:
@@ -275,7 +252,7 @@ def check_case(checker: Checker, case: Case) -> list[str]:
     return failures + strangers(out, stems)
 
 
-def check_cases(checker: Checker) -> None:
+def check_cases(checker: MsprobeChecker) -> None:
     for case in CASES:
         if checker.wants(case.name):
             title = f"{case.name} {case.generation}"
@@ -286,7 +263,7 @@ def check_cases(checker: Checker) -> None:
                       + (f" ({case.reason})" if case.reason else ""))
 
 
-def check_deliberate(checker: Checker) -> None:
+def check_deliberate(checker: MsprobeChecker) -> None:
     """Every deliberate difference is one: the peer's own file has the row, and says something else there."""
     for rule in DELIBERATE:
         if not checker.wants(rule.case):
@@ -298,38 +275,19 @@ def check_deliberate(checker: Checker) -> None:
         checker.report(f"{rule.case} {rule.generation} {rule.column} deliberate", failures)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", type=pathlib.Path, required=True, help="folder with the assay program")
-    parser.add_argument("--only", help="run what has this in its name")
-    parser.add_argument("--keep", type=pathlib.Path, help="work in this folder and leave what was written")
-    options = parser.parse_args()
-    program = (options.bin / "assay").resolve()
-    if not program.is_file():
-        sys.exit(f"{program}: no such program; build it, or name its folder with --bin")
-    if options.keep:
-        options.keep.mkdir(parents=True, exist_ok=True)
-    work = pathlib.Path(tempfile.mkdtemp(dir=options.keep)).resolve()
-    checker = Checker(program, work, options.only)
-    try:
-        probe = checker.run([], work)  # with fewer than three words the peer prints its help
-        if probe.returncode != 0 or "compare" not in probe.stdout:
-            print(f"assay msprobe: got exit code {probe.returncode}, expected 0; {tail(probe.stdout)}")
-            print("0 passed, 1 failed")
-            return 1
-        # Here rather than above, so that a program without the command is told so at once: torch takes seconds to load.
-        from msprobe_errors import check_errors
-        from msprobe_model import check_model
-        check_cases(checker)
-        check_deliberate(checker)
-        check_errors(checker)
-        check_model(checker)
-    finally:
-        if not options.keep:
-            shutil.rmtree(work)
-    print(f"{checker.passed} passed, {checker.failed} failed")
-    return checker.failed > 0
+def check(checker: MsprobeChecker) -> None:
+    probe = checker.run([], checker.work)  # with fewer than three words the peer prints its help
+    if probe.returncode != 0 or "compare" not in probe.stdout:
+        checker.report("assay msprobe:", [f"got exit code {probe.returncode}, expected 0; {tail(probe.stdout)}"])
+        return
+    # Here rather than above, so that a program without the command is told so at once: torch takes seconds to load.
+    from msprobe_errors import check_errors
+    from msprobe_model import check_model
+    check_cases(checker)
+    check_deliberate(checker)
+    check_errors(checker)
+    check_model(checker)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_checks(__doc__, MsprobeChecker, check))
