@@ -10,6 +10,7 @@
 #include "cli/msprobe_atb.h"
 #include "cli/msprobe_job.h"
 #include "cli/msprobe_parse.h"
+#include "cli/python_log.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -112,23 +113,10 @@ const ForeignCommand kNewCommand = {
 
 // ----- the log of msprobe: stdout, one line each
 
-std::string_view level_name(log::Level level) {
-  switch (level) {
-    case log::Level::debug:
-      return "DEBUG";
-    case log::Level::info:
-      return "INFO";
-    case log::Level::warn:
-      return "WARNING";
-    case log::Level::error:
-      return "ERROR";
-  }
-  return "INFO";
-}
-
 void write_log_line(log::Level level, std::string_view text) {
   const auto now = read_clock();
-  std::string line = fmt::format("{} ({}) [{}] ", now ? local_time(*now) : "", ::getpid(), level_name(level));
+  std::string line =
+      fmt::format("{} ({}) [{}] ", now ? local_time(*now) : "", ::getpid(), python_level(level));
   for (const char c : text) line += static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? '_' : c;
   line += '\n';
   std::fwrite(line.data(), 1, line.size(), stdout);

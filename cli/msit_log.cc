@@ -1,7 +1,7 @@
 #include "cli/msit_log.h"
 
 #include "assay/base/clock.h"
-#include "assay/support/log.h"
+#include "cli/python_log.h"
 
 #include <fmt/format.h>
 
@@ -14,20 +14,6 @@
 
 namespace assay::cli {
 namespace {
-
-std::string_view level_name(log::Level level) {
-  switch (level) {
-    case log::Level::debug:
-      return "DEBUG";
-    case log::Level::info:
-      return "INFO";
-    case log::Level::warn:
-      return "WARNING";
-    case log::Level::error:
-      return "ERROR";
-  }
-  return "INFO";
-}
 
 // With milliseconds; a fixed clock (ASSAY_NOW) has none.
 std::string time_of_line() {
@@ -55,8 +41,9 @@ std::string without_control_characters(std::string_view text) {
 
 void write_line(Tool tool, log::Level level, std::string_view text) {
   const std::string process = tool == Tool::msit ? fmt::format(" - {}", ::getpid()) : "";
-  const std::string line = fmt::format("{}{} - {}_llm_logger - {} - {}\n", time_of_line(), process,
-                                       cli::text(tool), level_name(level), without_control_characters(text));
+  const std::string line =
+      fmt::format("{}{} - {}_llm_logger - {} - {}\n", time_of_line(), process, cli::text(tool),
+                  python_level(level), without_control_characters(text));
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 

@@ -1,5 +1,6 @@
 #include "cli/msprobe_atb.h"
 
+#include "assay/base/path_kind.h"
 #include "assay/judge/msprobe.h"
 #include "assay/report/profile_msprobe.h"
 #include "assay/run/compare.h"
@@ -12,11 +13,6 @@ namespace assay::cli {
 namespace {
 
 constexpr std::string_view kInvalid = "Unvalid ATB dump data";  // its word
-
-bool is_folder(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_directory(path, ignored);
-}
 
 Result<void> check(const MsprobeAtbJob& job) {
   std::error_code ignored;

@@ -1,5 +1,6 @@
 #include "cli/msprobe_job.h"
 
+#include "assay/base/path_kind.h"
 #include "assay/dump/msprobe.h"
 #include "assay/judge/msprobe.h"
 #include "assay/report/msprobe_files.h"
@@ -23,16 +24,6 @@ constexpr std::string_view kFailed = "Compare failed. Please check the arguments
 constexpr std::string_view kEnds = "msprobe compare ends successfully.";
 
 // ----- checks of the original, with its words
-
-bool is_folder(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_directory(path, ignored);
-}
-
-bool is_file(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_regular_file(path, ignored);
-}
 
 Result<bool> both_folders(const MsprobeJob& job) {
   std::error_code ignored;

@@ -1,17 +1,14 @@
 #include "assay/dump/atb_statistic.h"
 
-#include "assay/base/checked.h"
 #include "assay/base/text.h"
-#include "assay/dump/op_folders.h"
+#include "assay/dump/atb_statistics.h"
 #include "assay/support/csv.h"
 
-#include <array>
 #include <unordered_map>
 
 namespace assay {
 namespace {
 
-constexpr std::string_view kTable = "statistic.csv";
 constexpr std::string_view kNone = "N/A";
 // Titles of columns, and the keys under which items have what stands in them.
 constexpr std::string_view kDeviceFact = "Device and PID", kExecutionFact = "Execution Count";
@@ -47,35 +44,12 @@ Result<bool> has_titles(CsvReader& rows) {
 int recognise(const fs::path&) { return 0; }
 
 Result<std::vector<FrameInfo>> survey(const fs::path& root, const OpenOptions&) {
-  if (!is_file(root / kTable))
+  if (!is_file(root / kAtbStatistics))
     return fail(ErrorKind::not_found,
                 "{}: holds no {}; point at a round of a dump of msprobe, such as "
                 "atb_dump_data/data/{{device}}_{{pid}}/0",
-                display(root), kTable);
+                display(root), kAtbStatistics);
   return std::vector<FrameInfo>{FrameInfo{At(), {root}}};
-}
-
-// "1_0" of "Layer/Linear": "1_Layer/0_Linear".
-std::optional<std::string> op_path(std::string_view names, std::string_view ids) {
-  const auto name = split(names, '/'), id = split(ids, '_');
-  if (name.size() != id.size()) return std::nullopt;
-  std::string path;
-  for (size_t i = 0; i < name.size(); ++i) path += fmt::format("{}{}_{}", i == 0 ? "" : "/", id[i], name[i]);
-  return path;
-}
-
-std::optional<TensorMeta> described(std::string_view dtype, std::string_view shape) {
-  const auto known = find_dtype(dtype);
-  if (!known) return std::nullopt;
-  TensorMeta meta{*known, {}};
-  for (const std::string_view dim : split(shape, 'x')) {
-    const auto size = parse_int(dim);
-    if (!size) return std::nullopt;
-    meta.shape.dims.push_back(*size);
-  }
-  const auto count = checked_product(meta.shape.dims);
-  if (!count || !checked_multiply(*count, size_of(*known))) return std::nullopt;
-  return meta;
 }
 
 // The dump may have been moved: what counts is where a file lies below the round.
@@ -99,7 +73,7 @@ class TableIndex {
       : frame_(frame), round_(round), options_(options) {}
 
   Result<void> read() {
-    ASSAY_TRY(auto file, File::open(round_ / kTable));
+    ASSAY_TRY(auto file, File::open(round_ / kAtbStatistics));
     const std::string name = file->name();
     CsvReader rows(std::move(file));
     ASSAY_TRY(const bool titled, has_titles(rows));
@@ -124,7 +98,7 @@ class TableIndex {
 
  private:
   bool add(const std::vector<std::string>& cells) {
-    const auto op = op_path(cells[kOpName], cells[kOpId]);
+    const auto op = atb_op_path(cells[kOpName], cells[kOpId]);
     if (!op) return false;
     const std::string name = fmt::format("{}/{}.{}", *op, cells[kDirection], cells[kIndex]);
     if (!selected(name, options_)) return true;
@@ -156,7 +130,7 @@ class TableIndex {
     item.name = frame_.strings.keep(printable(name));
     item.port.direction = cells[kDirection] == "input" ? Direction::input : Direction::output;
     item.port.index = whole_number(cells[kIndex]).value_or(0);
-    if (auto meta = described(cells[kDtype], cells[kShape]))
+    if (auto meta = atb_stated_meta(cells[kDtype], cells[kShape]))
       item.meta = &frame_.metas.emplace_back(std::move(*meta));
     Stated& stated = frame_.stated.emplace_back();
     const auto keep = [&](Cell cell) { return frame_.strings.keep(printable(cells[cell])); };
@@ -173,7 +147,7 @@ class TableIndex {
     if (!path) {
       item.trouble =
           frame_.strings.keep(fmt::format("{}: names {}, which does not lie in a round of an atb_dump_data",
-                                          display(round_ / kTable), printable(cells[kPath])));
+                                          display(round_ / kAtbStatistics), printable(cells[kPath])));
       return item;
     }
     stated.data_name = keep(kPath);

@@ -107,10 +107,16 @@ TEST_F(AtbStatistic, KnowsNoMetaOfWhatItCannotRead) {
   const auto frame = index_rows(
       "0_9,0,A,A,0,output,0,undefined(99),nd,2,1,0,0.5,1,N/A\n"
       "0_9,0,A,A,0,output,1,float,nd,4294967296x4294967296,1,0,0.5,1,N/A\n"
-      "0_9,0,A,A,0,output,2,float,nd,2x-3,1,0,0.5,1,N/A\n"
-      "0_9,0,A,A,0,output,3,float,nd,,1,0,0.5,1,N/A\n");
+      "0_9,0,A,A,0,output,2,float,nd,2x-3,1,0,0.5,1,N/A\n");
   ASSERT_TRUE(frame);
   for (const Item& item : frame->nodes[0].items) EXPECT_EQ(item.meta, nullptr) << item.name;
+}
+
+TEST_F(AtbStatistic, HasScalarsWithoutAShape) {
+  const auto frame = index_rows("0_9,0,A,A,0,output,0,float,nd,,1,0,0.5,1,N/A\n");
+  ASSERT_TRUE(frame);
+  ASSERT_NE(frame->nodes[0].items[0].meta, nullptr);
+  EXPECT_EQ(frame->nodes[0].items[0].meta->shape.text(), "[]");
 }
 
 TEST_F(AtbStatistic, RefusesWhatIsNoTableOfAtb) {

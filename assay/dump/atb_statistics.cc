@@ -1,6 +1,5 @@
 #include "assay/dump/atb_statistics.h"
 
-#include "assay/base/checked.h"
 #include "assay/base/text.h"
 #include "assay/support/csv.h"
 
@@ -30,34 +29,6 @@ Result<Places> find_columns(const std::vector<std::string>& titles, const fs::pa
   return places;
 }
 
-// "Layer/Linear" and "1_0": "1_Layer/0_Linear".
-std::optional<std::string> path_of(std::string_view names, std::string_view ids) {
-  const std::vector<std::string_view> types = split(names, '/'), numbers = split(ids, '_');
-  if (types.size() != numbers.size()) return std::nullopt;
-  std::string path;
-  for (size_t i = 0; i < types.size(); ++i) {
-    if (types[i].empty() || !whole_number(numbers[i])) return std::nullopt;
-    path += fmt::format("{}{}_{}", i == 0 ? "" : "/", numbers[i], types[i]);
-  }
-  return path;
-}
-
-// "2x3"; nothing for what no tensor can be.
-std::optional<TensorMeta> meta_of(std::string_view type, std::string_view dims) {
-  const auto found = find_dtype(type);
-  if (!found) return std::nullopt;
-  TensorMeta meta{*found, {}};
-  if (!dims.empty())
-    for (const std::string_view dim : split(dims, 'x')) {
-      const auto extent = parse_int(dim);
-      if (!extent || *extent < 0) return std::nullopt;
-      meta.shape.dims.push_back(*extent);
-    }
-  const auto count = checked_product(meta.shape.dims);
-  if (!count || !checked_multiply(*count, size_of(*found))) return std::nullopt;
-  return meta;
-}
-
 std::optional<Stats> stats_of(const std::vector<std::string>& cells, const Places& places) {
   Stats stats;
   Value* const into[] = {&stats.max, &stats.min, &stats.mean, &stats.norm};
@@ -71,7 +42,7 @@ std::optional<Stats> stats_of(const std::vector<std::string>& cells, const Place
 }
 
 std::optional<StatedTensor> read_row(const std::vector<std::string>& cells, const Places& places) {
-  const auto path = path_of(cells[places[Column::op_name]], cells[places[Column::op_id]]);
+  const auto path = atb_op_path(cells[places[Column::op_name]], cells[places[Column::op_id]]);
   const auto number = whole_number(cells[places[Column::index]]);
   const std::string& direction = cells[places[Column::side]];
   const bool is_input = direction == "input";
@@ -81,12 +52,27 @@ std::optional<StatedTensor> read_row(const std::vector<std::string>& cells, cons
   tensor.file.port = {is_input ? Direction::input : Direction::output, *number};
   tensor.file.relative =
       fmt::format("{}/{}{}.bin", *path, is_input ? "before/intensor" : "after/outtensor", *number);
-  tensor.file.draft.meta = meta_of(cells[places[Column::dtype]], cells[places[Column::shape]]);
+  tensor.file.draft.meta = atb_stated_meta(cells[places[Column::dtype]], cells[places[Column::shape]]);
   tensor.file.draft.stats = stats_of(cells, places);
   return tensor;
 }
 
 }  // namespace
+
+std::optional<std::string> atb_op_path(std::string_view names, std::string_view ids) {
+  const std::vector<std::string_view> types = split(names, '/'), numbers = split(ids, '_');
+  if (types.size() != numbers.size()) return std::nullopt;
+  std::string path;
+  for (size_t i = 0; i < types.size(); ++i) {
+    if (types[i].empty() || !whole_number(numbers[i])) return std::nullopt;
+    path += fmt::format("{}{}_{}", i == 0 ? "" : "/", numbers[i], types[i]);
+  }
+  return path;
+}
+
+std::optional<TensorMeta> atb_stated_meta(std::string_view type, std::string_view dims) {
+  return stated_meta(type, dims.empty() ? std::vector<std::string_view>() : split(dims, 'x'));
+}
 
 bool is_atb_statistics(const fs::path& file) {
   if (!is_file(file)) return false;

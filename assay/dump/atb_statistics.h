@@ -20,4 +20,9 @@ struct StatedTensor {
 Result<std::vector<StatedTensor>> read_atb_statistics(const fs::path& file,
                                                       std::vector<std::string>& warnings);
 
+// Cells of a row. "Layer/Linear" and "1_0": "1_Layer/0_Linear"; nothing where they do not fit together.
+std::optional<std::string> atb_op_path(std::string_view names, std::string_view ids);
+// "float16" and "2x3"; nothing for what no tensor can be.
+std::optional<TensorMeta> atb_stated_meta(std::string_view type, std::string_view dims);
+
 }  // namespace assay

@@ -1,5 +1,6 @@
 #include "assay/dump/msprobe.h"
 
+#include "assay/base/path_kind.h"
 #include "assay/base/text.h"
 #include "assay/dump/msprobe_parts.h"
 #include "assay/support/log.h"
@@ -17,11 +18,6 @@ std::optional<int> numbered(const std::string& name, std::string_view word) {
   if (digits.size() > 9 || (digits[0] == '0' && digits.size() > 1)) return std::nullopt;
   if (digits.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
   return static_cast<int>(*parse_int(digits));
-}
-
-bool is_file(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_regular_file(path, ignored);
 }
 
 bool holds_dump(const fs::path& folder) {

@@ -1,5 +1,6 @@
 #include "assay/dump/op_folders.h"
 
+#include "assay/base/checked.h"
 #include "assay/base/text.h"
 
 #include <algorithm>
@@ -20,14 +21,18 @@ std::vector<fs::path> folders_in(const fs::path& folder) {
   return found;
 }
 
-bool is_folder(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_directory(path, ignored);
-}
-
-bool is_file(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_regular_file(path, ignored);
+std::optional<TensorMeta> stated_meta(std::string_view type, std::span<const std::string_view> dims) {
+  const auto found = find_dtype(type);
+  if (!found) return std::nullopt;
+  TensorMeta meta{*found, {}};
+  for (const std::string_view dim : dims) {
+    const auto extent = parse_int(dim);
+    if (!extent || *extent < 0) return std::nullopt;
+    meta.shape.dims.push_back(*extent);
+  }
+  const auto count = checked_product(meta.shape.dims);
+  if (!count || !checked_multiply(*count, size_of(*found))) return std::nullopt;
+  return meta;
 }
 
 std::optional<int> whole_number(std::string_view text) {

@@ -1,6 +1,5 @@
 #include "assay/dump/torch_hook.h"
 
-#include "assay/base/checked.h"
 #include "assay/base/text.h"
 #include "assay/dump/op_folders.h"
 #include "assay/support/csv.h"
@@ -138,20 +137,12 @@ std::optional<Port> port_of(std::string_view file) {
 }
 
 // "torch.float32" and "(1, 3, 4)"; nothing for what no tensor can be.
-std::optional<TensorMeta> stated_meta(std::string_view type, std::string_view dims) {
-  const auto found = find_dtype(type);
-  if (!found || dims.size() < 2 || dims.front() != '(' || dims.back() != ')') return std::nullopt;
-  TensorMeta meta{*found, {}};
-  for (std::string_view dim : split(dims.substr(1, dims.size() - 2), ',')) {
-    dim = trim(dim);
-    if (dim.empty()) continue;  // "(3,)" and "()"
-    const auto extent = parse_int(dim);
-    if (!extent || *extent < 0) return std::nullopt;
-    meta.shape.dims.push_back(*extent);
-  }
-  const auto count = checked_product(meta.shape.dims);
-  if (!count || !checked_multiply(*count, size_of(*found))) return std::nullopt;
-  return meta;
+std::optional<TensorMeta> meta_of(std::string_view type, std::string_view tuple) {
+  if (tuple.size() < 2 || tuple.front() != '(' || tuple.back() != ')') return std::nullopt;
+  std::vector<std::string_view> dims = split(tuple.substr(1, tuple.size() - 2), ',');
+  for (std::string_view& dim : dims) dim = trim(dim);
+  std::erase(dims, "");  // "(3,)" and "()"
+  return stated_meta(type, dims);
 }
 
 // What statistics.csv of a module says, by direction and index.
@@ -188,8 +179,7 @@ Result<std::vector<OpFile>> read_statistics(const fs::path& path, const std::str
     for (size_t i = 0; i < 4; ++i)
       if (const auto number = parse_double(cells[numbers[i]])) *into[i] = *number;
     found.draft.stats = std::move(stats);
-    if (shape < cells.size() && type < cells.size())
-      found.draft.meta = stated_meta(cells[type], cells[shape]);
+    if (shape < cells.size() && type < cells.size()) found.draft.meta = meta_of(cells[type], cells[shape]);
     files.push_back(std::move(found));
   }
 }
