@@ -219,6 +219,35 @@ def make_topology() -> None:
          "1|LinearOperation_0_0|float;bf16|2,2;-1|double|\n")
 
 
+def make_inference() -> None:
+    for number, name in enumerate(("logits_boolq_12_0.pth", "logits_humanevalx_cpp_007_3.pth", "logits_js_7.pth",
+                                   "a_-5_+10.pth", "nothing.pth", "logits_x_y.pth", "_" * 40 + ".pth")):
+        keep("fuzz_logits_name", f"name_{number}.txt", name)
+
+    titles = "queries,input_token_ids,output_token_ids,passed\n"
+    keep("fuzz_bad_cases", "queries.csv", titles + '"why, so?","[1, 2]",[3],True\nhow,[1],[4],False\n--\n'
+         + titles + '"why, so?","[1, 2]",[3],False\n')
+    keep("fuzz_bad_cases", "keys.csv", "key,passed,queries\n007,Correct,a\n8,wrong,b\n,true,c\n--\nkey,pass,queries\n7,Wrong,a\n8,NaN,b\n")
+    keep("fuzz_bad_cases", "open_quote.csv", titles + '"a,b\nc,d\n')
+
+    titles = ("Device and PID,Execution Count,Op Name,Op Type,Op Id,Input/Output,Index,Dtype,Format,Shape,Max,Min,Mean,Norm,"
+              "Tensor Path\n")
+    row = "0_4321,0,Layer/Linear,Linear,1_0,{},0,{},nd,{},{},{}\n"
+    place = "/a/atb_dump_data/data/0_4321/0/1_Layer/0_Linear/{}"
+    keep("fuzz_atb_statistic", "tensors.csv", titles
+         + row.format("input", "float16", "2x3", "N/A,N/A,N/A,N/A", place.format("before/intensor0.bin"))
+         + row.format("output", "int8", "", "N/A,N/A,N/A,N/A", place.format("../after/outtensor0.bin")))
+    keep("fuzz_atb_statistic", "statistics.csv", titles + row.format("output", "bf16", "2x-1", "1.5,-inf,nan,1e400", "N/A") * 2)
+    keep("fuzz_atb_statistic", "huge.csv", titles + row.format("input", "double", "4294967296x4294967296", "(1,2),a,b,c", "/x"))
+
+    leaf = {"name": "root.lm_head", "type": "Linear", "children": []}
+    keep("fuzz_torch_hook", "tree.json", json.dumps({"name": "root", "type": "Model", "children": [leaf, leaf | {"name": "root.norm"}]}))
+    keep("fuzz_torch_hook", "odd.json", '{"name": "root", "children": [null, {"name": "a", "type": 1, "children": {}}, {"type": "b"}]}')
+    keep("fuzz_torch_hook", "deep.json", '{"name": "a", "children": [' * 300 + "]}" * 300)
+    keep("fuzz_torch_hook", "statistics.csv", "NodeName,NodeType,InputOutput,Index,DataType,Shape,Max,Min,Mean,L2Norm\n"
+         'root,Model,Input,0,torch.float32,"(1, 3)",1.0,0.0,0.5,1.2\nroot,Model,Output,x,torch.bool,"(-1,)",inf,nan,,1\n')
+
+
 if __name__ == "__main__":
     torch.manual_seed(0)
     make_numpy()
@@ -231,4 +260,5 @@ if __name__ == "__main__":
     make_ge_graph()
     make_ge_stats()
     make_topology()
+    make_inference()
     print(sum(path.stat().st_size for path in CORPUS.rglob("*") if path.is_file()), "bytes")
