@@ -53,7 +53,8 @@ struct RuleOptions {
   LogitsLimits logits = {};  // … of logitscmp
 };
 
-// Variables a rule may use beside metric columns: eps (of the coarser dtype of the two), count.
+// Variables a rule may use beside metric columns: eps (of the coarser dtype of the two), count, layer (how
+// many layers of the model have run before), inherited (what the inputs of the operator bring along).
 bool is_rule_variable(std::string_view name);
 
 // Metric columns that the rules need, so that they are gathered; each once. Not checked to exist.
@@ -71,7 +72,7 @@ extern const RuleSet
     native_rules;  // "native": default rules aware of dtype and rounding; docs/rules.md says why
 
 // The default rule for a pair of element types, the same whichever side has which.
-const Expression& default_rule(DType mine, DType golden);
+const Expression& default_rule(DType mine, DType golden, const ModelPlace& place = {});
 
 // --rule 'EXPR' or --rule 'PATTERN=EXPR'. It is the second where the first '=' that does not touch another of
 // = < > ! has text before it, without blanks and without < and >.

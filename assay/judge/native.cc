@@ -1,89 +1,32 @@
-// The default rules, by element type. docs/rules.md shows them as users may copy them, with the reasons at
-// length.
+// Verdicts of the rows of a node: by the rules of the user, or by the default ones (native_defaults.cc).
 #include "assay/base/text.h"
-#include "assay/judge/judge.h"
+#include "assay/judge/native_defaults.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <limits>
 
 namespace assay {
 namespace {
 
-// relative: bound of the relative error of the whole tensor (rel_l2); single elements may be 16 times as far
-// off, measured in the golden root mean square, or 4 times, measured in their own golden value. ulps: steps
-// of the type within which every element is as good as equal, whatever the rest says.
-struct Threshold {
-  DType dtype;
-  double relative;
-  int ulps;
-};
-
-constexpr std::array<Threshold, 14> kThresholds = {{
-    // 45,000 eps: sums of any length in f64, and exp, sin, … of different libraries; a lost f64 path is 1e-7.
-    {DType::f64, 1e-11, 16},
-    // 128 eps: sums in f32 itself, in another order; their error grows with the root of the length, 128²
-    // terms and more.
-    {DType::f32, 1.5e-5, 16},
-    // 4 eps: sums run in f32, but results are rounded a few times on the way; the next mistake (a bf16 path)
-    // is 8 eps.
-    {DType::f16, 4e-3, 4},
-    // 4 eps, as f16: rounding only, accumulated through the layers of a model.
-    {DType::bf16, 3.2e-2, 4},
-    // From here on 1 eps: one step up or down in most elements is what requantising slightly different values
-    // gives.
-    {DType::f8e4m3fn, 0.125, 1},
-    {DType::f8e4m3fnuz, 0.125, 1},
-    {DType::f8e5m2, 0.25, 1},
-    {DType::f8e5m2fnuz, 0.25, 1},
-    // Its precision tapers from 3 fraction bits to none; 2 bits is what values away from 1 have.
-    {DType::hif8, 0.25, 1},
-    {DType::f6e2m3, 0.125, 1},
-    {DType::f6e3m2, 0.25, 1},
-    {DType::f4e1m2, 0.25, 1},
-    // Below 2 fraction bits eps says nothing any more (0.5 and 1); a quarter still tells apart noise and
-    // another tensor.
-    {DType::f4e2m1, 0.25, 1},
-    {DType::f8e8m0, 0.25, 1},
-}};
-
-// Indices, token ids and masks: there is no rounding, so any difference is one.
-constexpr std::string_view kIntegerRule = "max_abs == 0";
-
-std::string rule_text(const Threshold& t) {
-  return fmt::format(
-      "nonfinite_mismatch == 0 and (rel_l2 <= {0} and (max_abs <= 16 * {0} * golden_rms or max_abs <= 4 * "
-      "{0} * "
-      "abs(worst_golden)) or ulp_max <= {1})",
-      t.relative, t.ulps);
-}
-
-Expression compiled(std::string_view text) {
-  Result<Expression> expression = Expression::parse(text);
-  ASSAY_CHECK(expression.has_value());
-  return std::move(*expression);
-}
-
-bool is_integral(DType dtype) { return !is_real(dtype); }
-
-// The type whose steps decide what a difference means: the one with fewer fraction bits. Complex by
-// component; an integer against a real follows the real.
-DType coarser(DType a, DType b) {
-  a = component(a);
-  b = component(b);
-  if (is_integral(a) || is_integral(b)) return is_integral(a) ? b : a;
-  if (info(a).mantissa_bits != info(b).mantissa_bits)
-    return info(a).mantissa_bits < info(b).mantissa_bits ? a : b;
-  return std::max(a, b);  // the sides may be exchanged
-}
+constexpr std::string_view kErrorColumn = "rel_l2";  // what `inherited` adds up
 
 // What an expression may ask about a row.
 struct RowContext {
   const Comparison& row;
   const Head& head;
   DType dtype;
+  int32_t layers_before;
+  double inherited;
+};
+
+// The node a row belongs to.
+struct Around {
+  std::string_view name;
+  ModelPlace place;
+  double inherited;
 };
 
 std::optional<double> number(const Value& value) {
@@ -94,8 +37,10 @@ std::optional<double> number(const Value& value) {
 }
 
 std::optional<double> look(const void* context, std::string_view name) {
-  const auto& [row, head, dtype] = *static_cast<const RowContext*>(context);
-  if (name == "eps") return is_integral(dtype) ? 0 : std::ldexp(1.0, -info(dtype).mantissa_bits);
+  const auto& [row, head, dtype, layers_before, inherited] = *static_cast<const RowContext*>(context);
+  if (name == "eps") return is_real(dtype) ? std::ldexp(1.0, -info(dtype).mantissa_bits) : 0;
+  if (name == "layer") return layers_before;
+  if (name == "inherited") return inherited;
   if (name == "count") return static_cast<double>(row.golden.meta->shape.count());
   const int column = find_column(head, name);
   if (column < 0 || static_cast<size_t>(column) >= row.metrics.size()) return std::nullopt;
@@ -113,14 +58,6 @@ const Expression* find_user_rule(const Comparison& row, std::string_view node,
 // ----- rows that were compared by what the dumps say of them
 
 constexpr double kElementsApart = 16;  // single elements may be this many times as far off as the whole
-
-double relative_bound(const Comparison& row) {
-  if (!row.mine.meta || !row.golden.meta) return 0;  // arguments that are no tensors: exactly equal
-  const DType dtype = coarser(row.mine.meta->dtype, row.golden.meta->dtype);
-  for (const Threshold& threshold : kThresholds)
-    if (threshold.dtype == dtype) return threshold.relative;
-  return 0;
-}
 
 bool stated_equal(const Scalar& mine, const Scalar& golden, double bound) {
   const auto m = number_of(mine), g = number_of(golden);
@@ -164,7 +101,7 @@ std::optional<std::string> other_fact(const Comparison& row) {
   return std::nullopt;
 }
 
-Verdict judge_stated(const Comparison& row, const Head& head) {
+Verdict judge_stated(const Comparison& row, const Head& head, const ModelPlace& place) {
   const Stated &m = *row.mine.stated(), &g = *row.golden.stated();
   if (!m.checksum.empty() && m.checksum == g.checksum) return {};
   const bool is_tensor = row.mine.meta && row.golden.meta;
@@ -176,7 +113,8 @@ Verdict judge_stated(const Comparison& row, const Head& head) {
   if (!is_tensor && same_argument(m, g)) return {};
   if (!is_tensor && (m.shape != g.shape || m.dtype != g.dtype))
     return {Level::fail, fmt::format("{} {} of mine, {} {} of golden", m.dtype, m.shape, g.dtype, g.shape)};
-  const double t = relative_bound(row);
+  // Arguments that are no tensors are exact.
+  const double t = is_tensor ? relative_bound(row.mine.meta->dtype, row.golden.meta->dtype, place) : 0;
   // Two programs print the mean and the norm even of whole numbers with six or seven digits.
   const double sums = head.cross_framework && is_tensor ? std::max(t, 1e-6) : t;
   const auto size = [](const Scalar& scalar) { return std::abs(number_of(scalar).value_or(0)); };
@@ -204,21 +142,24 @@ Verdict judge_stated(const Comparison& row, const Head& head) {
   return {};
 }
 
-Verdict judge_compared(const Comparison& row, std::string_view node, const Head& head,
+Verdict judge_compared(const Comparison& row, const Around& node, const Head& head,
                        const RuleOptions& options) {
-  const Expression* user = find_user_rule(row, node, options.rules);
+  const Expression* user = find_user_rule(row, node.name, options.rules);
   if (const auto other = user == nullptr ? other_fact(row) : std::nullopt) return {Level::fail, *other};
   if (row.basis == Basis::stated && (user == nullptr || !row.mine.meta || !row.golden.meta))
-    return judge_stated(row, head);
+    return judge_stated(row, head, node.place);
   if (!row.mine.meta || !row.golden.meta) return {Level::error, "the element type of one side is not known"};
   if (row.golden.meta->shape.count() == 0) return {};
-  const DType dtype = coarser(row.mine.meta->dtype, row.golden.meta->dtype);
-  const RowContext context{row, head, dtype};
+  const DType dtype = deciding_dtype(row.mine.meta->dtype, row.golden.meta->dtype);
+  const double inherited =
+      direction_of(row) == Direction::output ? node.inherited : std::numeric_limits<double>::infinity();
+  const RowContext context{row, head, dtype, node.place.layers_before, inherited};
   // NaN and Inf in the same places on both sides, and nothing else: there is no number to measure, and none
   // that differs.
   const bool nothing_finite = !user && find_column(head, "max_abs") >= 0 && !look(&context, "max_abs");
   if (nothing_finite && look(&context, "nonfinite_mismatch") == 0.0) return {};
-  const Expression& rule = user ? *user : default_rule(row.mine.meta->dtype, row.golden.meta->dtype);
+  const Expression& rule =
+      user ? *user : default_rule(row.mine.meta->dtype, row.golden.meta->dtype, node.place);
   if (rule.holds(&context, look)) return {};
   return {Level::fail, rule.why_not(&context, look)};
 }
@@ -229,8 +170,7 @@ std::string shapes(const Comparison& row) {
                      row.golden.meta->shape.text());
 }
 
-Verdict judge_row(const Comparison& row, std::string_view node, const Head& head,
-                  const RuleOptions& options) {
+Verdict judge_row(const Comparison& row, const Around& node, const Head& head, const RuleOptions& options) {
   const auto note_or = [&](std::string_view otherwise) {
     return row.note.empty() ? std::string(otherwise) : row.note;
   };
@@ -264,10 +204,38 @@ bool has_other_bf16_checksum(const Comparison& row, const Head& head) {
          row.mine.stated()->checksum != row.golden.stated()->checksum;
 }
 
+// What the inputs of an operator bring along: the sum of their relative errors, since a product or a sum of
+// two may hand on both. Infinite where it is not known, and for a group: between its ends is more than one
+// operator.
+double inherited_by_outputs(const NodeResult& node, const Head& head) {
+  constexpr double kUnknown = std::numeric_limits<double>::infinity();
+  const int column = find_column(head, kErrorColumn);
+  if (node.place.is_group || column < 0) return kUnknown;
+  std::vector<std::pair<int, double>>
+      by_port;  // an input may have been dumped before and after the operation
+  for (const Comparison& row : node.rows) {
+    if (direction_of(row) != Direction::input || row.basis != Basis::data) continue;
+    if (!is_real(deciding_dtype(row.mine.meta->dtype, row.golden.meta->dtype))) continue;
+    const auto error = number(row.metrics[static_cast<size_t>(column)]);
+    if (!error) return kUnknown;
+    const int port = (row.mine.item != nullptr ? row.mine.item : row.golden.item)->port.index;
+    const auto same = std::ranges::find(by_port, port, &std::pair<int, double>::first);
+    if (same == by_port.end())
+      by_port.emplace_back(port, *error);
+    else
+      same->second = std::max(same->second, *error);
+  }
+  if (by_port.empty()) return kUnknown;
+  double sum = 0;
+  for (const auto& [port, error] : by_port) sum += error;
+  return sum;
+}
+
 Judge prepare_native(const Head& head, const RuleOptions& options) {
   return [&head, &options](NodeResult& node) {
+    const Around around{node.name, node.place, inherited_by_outputs(node, head)};
     for (Comparison& row : node.rows) {
-      row.verdict = judge_row(row, node.name, head, options);
+      row.verdict = judge_row(row, around, head, options);
       if (has_other_bf16_checksum(row, head))
         row.note =
             "PyTorch takes the checksum of the 16 bits of a bf16, MindSpore of the 32 it widens them to: "
@@ -278,24 +246,18 @@ Judge prepare_native(const Head& head, const RuleOptions& options) {
 }
 
 void add_names(const Expression& expression, std::vector<std::string>& columns) {
-  for (const std::string& name : expression.names())
-    if (!is_rule_variable(name) && std::find(columns.begin(), columns.end(), name) == columns.end())
-      columns.push_back(name);
+  for (const std::string& name : expression.names()) {
+    const std::string_view column = name == "inherited" ? kErrorColumn : name;
+    if (!is_rule_variable(column) && std::find(columns.begin(), columns.end(), column) == columns.end())
+      columns.emplace_back(column);
+  }
 }
 
 }  // namespace
 
-const Expression& default_rule(DType mine, DType golden) {
-  static const std::vector<Expression> kRules = [] {
-    std::vector<Expression> rules(kDTypeCount, compiled(kIntegerRule));
-    for (const Threshold& threshold : kThresholds)
-      rules[static_cast<size_t>(threshold.dtype)] = compiled(rule_text(threshold));
-    return rules;
-  }();
-  return kRules[static_cast<size_t>(coarser(mine, golden))];
+bool is_rule_variable(std::string_view name) {
+  return name == "eps" || name == "count" || name == "layer" || name == "inherited";
 }
-
-bool is_rule_variable(std::string_view name) { return name == "eps" || name == "count"; }
 
 std::vector<std::string> columns_needed(const RuleOptions& options) {
   std::vector<std::string> columns;
@@ -303,7 +265,7 @@ std::vector<std::string> columns_needed(const RuleOptions& options) {
   const auto takes_all = [](const Rule& rule) { return rule.pattern == "*"; };
   if (std::none_of(options.rules.begin(), options.rules.end(), takes_all))
     for (int i = 0; i < kDTypeCount; ++i)
-      add_names(default_rule(static_cast<DType>(i), static_cast<DType>(i)), columns);
+      add_names(default_rule(static_cast<DType>(i), static_cast<DType>(i), {}), columns);
   return columns;
 }
 

@@ -100,6 +100,7 @@ struct NodeResult {
   int64_t order = 0;
   std::span<const std::string_view> stack = {};  // where it was called, the innermost call first
   std::vector<Comparison> rows = {};
+  ModelPlace place = {};
 };
 
 // Position of a row, kept after the row itself is gone.

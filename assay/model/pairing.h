@@ -90,12 +90,20 @@ struct Pair {
 };
 static_assert(sizeof(Pair) <= 48, "two dump.json of 1 GB have millions of them");
 
+// Where an operator stands in its model; all zero where the dumps have no trees.
+struct ModelPlace {
+  int32_t layers_before = 0;  // finished when it runs: of the embedding and of the first layer 0
+  bool is_group = false;      // what is inside it was dumped too
+  bool is_quantised = false;  // one run multiplies in int8 here or before, the other does not
+};
+
 // The pairs of one operator, in report order.
 struct PairedNode {
   std::string_view name;
   int64_t order = 0;  // execution order: what "first" means in the first divergence
   std::span<const std::string_view> stack;
   std::vector<Pair> pairs = {};
+  ModelPlace place = {};
 };
 
 struct Pairing {

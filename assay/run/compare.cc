@@ -1,6 +1,7 @@
 #include "assay/run/compare.h"
 
 #include "assay/base/cancel.h"
+#include "assay/match/model_places.h"
 #include "assay/run/measure.h"
 #include "assay/run/resources.h"
 #include "assay/support/log.h"
@@ -98,6 +99,7 @@ Result<Matched> index_and_match(const Section& section, const Dump& mine, const 
   matched.frames = {section.at, std::move(*mine_frames), std::move(*golden_frames)};
   ASSAY_TRY(matched.pairing, matcher.match(matched.frames, request.matching));
   matched.pairing.flattens |= request.matching.flattens;
+  note_model_places(matched);
   return matched;
 }
 

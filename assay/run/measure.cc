@@ -50,7 +50,7 @@ class Measurer {
   }
 
   NodeResult measure_node(const PairedNode& node, PairScratch& scratch) {
-    NodeResult result{node.name, node.order, node.stack, {}};
+    NodeResult result{node.name, node.order, node.stack, {}, node.place};
     result.rows.reserve(node.pairs.size());
     for (const Pair& pair : node.pairs) result.rows.push_back(measure_pair(pair, scratch));
     return result;

@@ -24,10 +24,6 @@ import torch
 
 import make_atb_dump
 
-# int8 loses 1/255 of the range at each multiplication; a fault of 1.5 is still far outside.
-INT8_RULE = ["--rule", "rel_l2 <= 0.35"]
-
-
 class Variant(NamedTuple):
     flags: str
     fault: str = ""  # as --fault has it; the variant is run without it as well
@@ -42,12 +38,16 @@ VARIANTS = {
     "fused projection": Variant("", "LinearOperation_2_0_0_0_1:1.5"),
     "last layer": Variant("--layers 3", "model.layers.2.self_attn.o_proj:1.5"),
     "bf16": Variant("--dtype bf16", "model.layers.1.mlp.down_proj:1.5"),
+    # Twelve layers drift; a fault of three times that is still seen, in the layer where it is.
+    "deep": Variant("--layers 12 --no-weights", "model.layers.10.mlp.down_proj:1.015"),
+    "deep bf16": Variant("--layers 12 --no-weights --dtype bf16 --seed 2", "model.layers.9.self_attn.o_proj:1.12"),
+    "deep quantised": Variant("--layers 12 --no-weights --quant --tokens 1", "model.layers.8.mlp.up_proj:1.5"),
     "ranks": Variant("--ranks 2", "model.layers.0.self_attn.v_proj:1.5"),
     "tokens": Variant("--two-models --tokens 3", "model.layers.1.self_attn.q_proj:1.5"),
     "norms outside": Variant("--norms outside", "model.layers.1.post_attention_layernorm:1.5"),
     "outputs only": Variant("--outputs-only", "model.layers.1.mlp.gate_proj:1.5"),
-    "quantised": Variant("--quant", "model.layers.1.self_attn.k_proj:2", tuple(INT8_RULE)),
-    "quantised ranks": Variant("--quant --ranks 2", "", tuple(INT8_RULE)),
+    "quantised": Variant("--quant", "model.layers.1.self_attn.k_proj:2"),
+    "quantised ranks": Variant("--quant --ranks 2"),
     "statistics": Variant("--statistics", "model.layers.0.mlp.up_proj:1.5"),
     "statistics of mine": Variant("--statistics", "model.layers.0.mlp.up_proj:1.5", (), "golden"),
     "statistics of golden": Variant("--statistics", "", (), "mine"),
@@ -55,7 +55,7 @@ VARIANTS = {
     "twin": Variant("--atb-twin same", "LinearOperation_2_2_4:1.5"),
     "renumbered twin": Variant("--atb-twin", "RopeOperation_2_0_1_0:1.5"),
     "transdata twin": Variant("--atb-twin transdata --two-models --tokens 3", "model.layers.1.mlp.up_proj:1.5"),
-    "quantised twin": Variant("--atb-twin --quant --two-models --tokens 3", "model.layers.1.mlp.up_proj:2", tuple(INT8_RULE)),
+    "quantised twin": Variant("--atb-twin --quant --two-models --tokens 3", "model.layers.1.mlp.up_proj:2"),
     "batch twin": Variant("--atb-twin same --batch 2", "model.layers.1.mlp.up_proj:1.5"),
     "statistics twin": Variant("--atb-twin same --statistics", "model.layers.1.mlp.up_proj:1.5"),
     # What comes from outside the graph, weights and caches, is cut over the ranks in ways that no dump tells.

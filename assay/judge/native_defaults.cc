@@ -1,0 +1,134 @@
+// The numbers of the default rules.
+#include "assay/judge/native_defaults.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+namespace assay {
+namespace {
+
+// relative: bound of the relative error of the whole tensor (rel_l2); single elements may be 16 times as far
+// off, measured in the golden root mean square, or 4 times, measured in their own golden value. ulps: steps
+// of the type within which every element is as good as equal, whatever the rest says.
+struct Threshold {
+  DType dtype;
+  double relative;
+  int ulps;
+};
+
+constexpr std::array<Threshold, 14> kThresholds = {{
+    // 45,000 eps: sums of any length in f64, and exp, sin, … of different libraries; a lost f64 path is 1e-7.
+    {DType::f64, 1e-11, 16},
+    // 128 eps: sums in f32 itself, in another order; their error grows with the root of the length, 128²
+    // terms and more.
+    {DType::f32, 1.5e-5, 16},
+    // 4 eps: sums run in f32, but results are rounded a few times on the way; the next mistake (a bf16 path)
+    // is 8 eps.
+    {DType::f16, 4e-3, 4},
+    // 4 eps, as f16: rounding only, accumulated through the layers of a model.
+    {DType::bf16, 3.2e-2, 4},
+    // From here on 1 eps: one step up or down in most elements is what requantising slightly different values
+    // gives.
+    {DType::f8e4m3fn, 0.125, 1},
+    {DType::f8e4m3fnuz, 0.125, 1},
+    {DType::f8e5m2, 0.25, 1},
+    {DType::f8e5m2fnuz, 0.25, 1},
+    // Its precision tapers from 3 fraction bits to none; 2 bits is what values away from 1 have.
+    {DType::hif8, 0.25, 1},
+    {DType::f6e2m3, 0.125, 1},
+    {DType::f6e3m2, 0.25, 1},
+    {DType::f4e1m2, 0.25, 1},
+    // Below 2 fraction bits eps says nothing any more (0.5 and 1); a quarter still tells apart noise and
+    // another tensor.
+    {DType::f4e2m1, 0.25, 1},
+    {DType::f8e8m0, 0.25, 1},
+}};
+
+// Indices, token ids and masks: there is no rounding, so any difference is one.
+constexpr std::string_view kIntegerRule = "max_abs == 0";
+
+// One run in int8: activations are cut into 255 steps of their range, and clipped where a later token leaves
+// the range of the calibration. Half of the length wrong is where a tensor is no longer the same one.
+constexpr double kQuantised = 0.25, kQuantisedMost = 0.5;
+
+// Rounding errors of the layers are independent and add like the steps of a random walk.
+constexpr std::string_view kDeeper = " * sqrt(1 + layer)";
+// Honest operators hand on 0.5 to 2.2 times the error they are given (measured, see docs/rules.md).
+constexpr double kHandedOn = 2.5;
+
+std::string within(std::string_view bound, int ulps) {
+  return fmt::format(
+      "nonfinite_mismatch == 0 and (rel_l2 <= {0} and (max_abs <= 16 * {0} * golden_rms or max_abs <= 4 * "
+      "{0} * abs(worst_golden)) or ulp_max <= {1})",
+      bound, ulps);
+}
+
+std::string in_first_layer(const Threshold& t) { return within(fmt::format("{}", t.relative), t.ulps); }
+
+std::string in_later_layer(const Threshold& t) {
+  return within(fmt::format("{}{}", t.relative, kDeeper), t.ulps) +
+         fmt::format(" and (rel_l2 <= {} or rel_l2 <= {} * inherited or ulp_max <= {})", t.relative,
+                     kHandedOn, t.ulps);
+}
+
+std::string in_quantised_layer(const Threshold& t) {
+  const double whole = std::max(t.relative, kQuantised);
+  return within(fmt::format("min({}, {}{})", std::max(whole, kQuantisedMost), whole, kDeeper), t.ulps) +
+         fmt::format(" and (rel_l2 <= {} or rel_l2 <= {} * inherited or ulp_max <= {})", whole, kHandedOn,
+                     t.ulps);
+}
+
+bool is_integral(DType dtype) { return !is_real(dtype); }
+
+const Threshold* find_threshold(DType mine, DType golden) {
+  const auto found = std::ranges::find(kThresholds, deciding_dtype(mine, golden), &Threshold::dtype);
+  return found == kThresholds.end() ? nullptr : &*found;
+}
+
+// By element type.
+std::vector<Expression> compiled(std::string (*text)(const Threshold&)) {
+  const auto parsed = [](std::string_view rule) {
+    Result<Expression> expression = Expression::parse(rule);
+    ASSAY_CHECK(expression.has_value());
+    return std::move(*expression);
+  };
+  std::vector<Expression> rules(kDTypeCount, parsed(kIntegerRule));
+  for (const Threshold& threshold : kThresholds)
+    rules[static_cast<size_t>(threshold.dtype)] = parsed(text(threshold));
+  return rules;
+}
+
+}  // namespace
+
+DType deciding_dtype(DType a, DType b) {
+  a = component(a);
+  b = component(b);
+  if (is_integral(a) || is_integral(b)) return is_integral(a) ? b : a;
+  if (info(a).mantissa_bits != info(b).mantissa_bits)
+    return info(a).mantissa_bits < info(b).mantissa_bits ? a : b;
+  return std::max(a, b);  // the sides may be exchanged
+}
+
+double relative_bound(DType mine, DType golden, const ModelPlace& place) {
+  const Threshold* const threshold = find_threshold(mine, golden);
+  if (threshold == nullptr) return 0;
+  const double deeper = std::sqrt(1.0 + place.layers_before);
+  if (!place.is_quantised) return threshold->relative * deeper;
+  const double whole = std::max(threshold->relative, kQuantised);
+  return std::min(std::max(whole, kQuantisedMost), whole * deeper);
+}
+
+const Expression& default_rule(DType mine, DType golden, const ModelPlace& place) {
+  static const std::vector<Expression> kFirst = compiled(in_first_layer), kLater = compiled(in_later_layer),
+                                       kQuantisedLayer = compiled(in_quantised_layer);
+  const std::vector<Expression>& rules = place.is_quantised        ? kQuantisedLayer
+                                         : place.layers_before > 0 ? kLater
+                                                                   : kFirst;
+  return rules[static_cast<size_t>(deciding_dtype(mine, golden))];
+}
+
+}  // namespace assay

@@ -1,0 +1,17 @@
+// The default rules as tables and texts: by element type, by place in the model. docs/rules.md shows them as
+// users may copy them, with the reasons at length.
+#pragma once
+
+#include "assay/judge/judge.h"
+
+namespace assay {
+
+// The type whose steps decide what a difference means: the one with fewer fraction bits. Complex by
+// component; an integer against a real follows the real.
+DType deciding_dtype(DType a, DType b);
+
+// Bound of the relative error of a whole tensor of these types at this place; 0 for integers, which are
+// exact.
+double relative_bound(DType mine, DType golden, const ModelPlace& place);
+
+}  // namespace assay
