@@ -52,8 +52,9 @@ constexpr std::array<Threshold, 14> kThresholds = {{
 constexpr std::string_view kIntegerRule = "max_abs == 0";
 
 // One run in int8: activations are cut into 255 steps of their range, and clipped where a later token leaves
-// the range of the calibration. Half of the length wrong is where a tensor is no longer the same one.
-constexpr double kQuantised = 0.25, kQuantisedMost = 0.5;
+// the range of the calibration. Three quarters of the length wrong is where a tensor is no longer the
+// same one.
+constexpr double kQuantised = 0.25, kQuantisedMost = 0.75;
 
 // Rounding errors of the layers are independent and add like the steps of a random walk.
 constexpr std::string_view kDeeper = " * sqrt(1 + layer)";

@@ -107,8 +107,8 @@ TEST(NativeDepth, AQuantisedRunHasItsOwnBound) {
   const ModelPlace first = {.is_quantised = true}, late = {.layers_before = 40, .is_quantised = true};
   EXPECT_THAT(Operator(first).output(0.24).judged(), ElementsAre(kPass));
   EXPECT_THAT(Operator(first).output(0.26).judged(), ElementsAre(kFail));
-  EXPECT_THAT(Operator(late).output(0.49).judged(), ElementsAre(kPass));
-  EXPECT_THAT(Operator(late).output(0.51).judged(), ElementsAre(kFail));  // it ends at a half
+  EXPECT_THAT(Operator(late).output(0.74).judged(), ElementsAre(kPass));
+  EXPECT_THAT(Operator(late).output(0.76).judged(), ElementsAre(kFail));  // it ends at three quarters
   EXPECT_THAT(Operator(late).input(0.1).output(0.3).judged(), ElementsAre(kPass, kFail));
   EXPECT_THAT(Operator(late).input(0.2).output(0.3).judged(), ElementsAre(kPass, kPass));
 }
