@@ -117,6 +117,21 @@ Result<Frame> index(const FrameInfo& info, const OpenOptions& options) {
   return frame;
 }
 
+// Only where every file says whose logits it holds: names that say nothing are no reason to leave a plain
+// folder.
+int recognise(const fs::path& root) {
+  constexpr int kMoreThanAFolder = 60;
+  bool any = false;
+  std::error_code error;
+  for (fs::directory_iterator it(root, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().native();
+    const bool is_tensor = name.ends_with(".pth") || name.ends_with(".pt");
+    if (!is_tensor || !name.starts_with("logits_") || !parse_logits_name(name)) return 0;
+    any = true;
+  }
+  return any && !error ? kMoreThanAFolder : 0;
+}
+
 }  // namespace
 
 Result<LogitsName> parse_logits_name(std::string_view file_name) {
@@ -143,6 +158,6 @@ Result<LogitsName> parse_logits_name(std::string_view file_name) {
   return name;
 }
 
-const Layout logits_layout = {"logits", [](const fs::path&) { return 0; }, survey, index};
+const Layout logits_layout = {"logits", recognise, survey, index, false, true};
 
 }  // namespace assay

@@ -6,7 +6,7 @@
 
 namespace assay {
 
-extern const Layout logits_layout;  // never recognised by itself: such a folder is a plain folder too
+extern const Layout logits_layout;  // recognised where all files of a folder are named so
 
 struct LogitsName {
   std::string language;    // cpp, go, java, js, python; empty: a data set of one language

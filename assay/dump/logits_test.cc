@@ -73,6 +73,21 @@ TEST_F(LogitsFolder, SortsNumbersThenLanguagesThenTheRest) {
   EXPECT_FALSE(frame->nodes[7].items[0].data);
 }
 
+// A name that says nothing would be an error of this layout, and is none of a plain folder.
+TEST_F(LogitsFolder, IsRecognisedWhereEveryNameFits) {
+  EXPECT_EQ(logits_layout.recognise(root_), 0);
+  touch("logits_boolq_1_0.pth");
+  touch("logits_humanevalx_cpp_7_3.pt");
+  EXPECT_GT(logits_layout.recognise(root_), 50);  // a plain folder
+  touch("weights_1_0.pth");
+  EXPECT_EQ(logits_layout.recognise(root_), 0);
+  fs::remove(root_ / "weights_1_0.pth");
+  touch("notes.txt");
+  EXPECT_EQ(logits_layout.recognise(root_), 0);
+  EXPECT_EQ(logits_layout.recognise(root_ / "notes.txt"), 0);
+  EXPECT_EQ(logits_layout.recognise(root_ / "gone"), 0);
+}
+
 TEST_F(LogitsFolder, RefusesAFile) {
   touch("a_1_0.pth");
   const auto frames = logits_layout.survey(root_ / "a_1_0.pth", {});

@@ -29,18 +29,26 @@ std::optional<size_t> logits_of(const PairingBuilder& builder, Side side) {
 
 Result<Pairing> match_tokens(const Indexed& frames, const MatchOptions& options) {
   PairingBuilder builder(frames);
-  if (frames.mine.empty() || frames.golden.empty()) return builder.finish();
-  const auto mine = logits_of(builder, Side::mine), golden = logits_of(builder, Side::golden);
-  if (mine && golden) builder.join(*mine, *golden, Why::last_output);
+  std::optional<ItemId> logits[2];
+  std::optional<size_t> found[2];
+  for (const Side side : {Side::mine, Side::golden}) {
+    const auto i = static_cast<size_t>(side);
+    if (!frames.frames(side).empty()) found[i] = logits_of(builder, side);
+    if (found[i]) logits[i] = builder.items(side)[*found[i]];
+  }
+  if (found[0] && found[1]) builder.join(*found[0], *found[1], Why::last_output);
   Pairing pairing = builder.finish();
-  // The logits are what was asked for; the rest of the dump is another comparison.
-  for (PairedNode& node : pairing.nodes)
-    std::erase_if(node.pairs, [](const Pair& pair) { return pair.why != Why::last_output; });
+  // The logits are what was asked for; the rest of the dump is another comparison. Those of a token that only
+  // one side has stand alone.
+  const auto is_other = [&](const Pair& pair) {
+    return !(pair.mine && pair.mine == logits[0]) && !(pair.golden && pair.golden == logits[1]);
+  };
+  for (PairedNode& node : pairing.nodes) std::erase_if(node.pairs, is_other);
   std::erase_if(pairing.nodes, [](const PairedNode& node) { return node.pairs.empty(); });
   if (options.numbering)
     for (PairedNode& node : pairing.nodes)
       for (Pair& pair : node.pairs) pair.number = static_cast<int32_t>((*options.numbering)++);
-  if (pairing.nodes.empty()) pairing.warnings.push_back("this token has no logits on one of the sides");
+  if (!found[0] || !found[1]) pairing.warnings.push_back("this token has no logits on one of the sides");
   return pairing;
 }
 

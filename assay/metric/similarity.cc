@@ -71,6 +71,25 @@ const Metric sqnr_metric{"sqnr",
                          }};
 
 // p = softmax(g), q = softmax(m) over all elements: Σ p (ln p - ln q) = Σ p (g - m) + ln Zm - ln Zg.
+const Metric l1_metric{"l1",
+                       {"l1", "rel_l1"},
+                       gather::sums | gather::means | gather::absolutes,
+                       false,
+                       "sum of |m-g|, and its share of the sum of |g|",
+                       [](const Gathered& g, std::span<Value> out) {
+                         const PairSums& p = g.pair;
+                         const bool is_zero = p.mine.sum_squares == 0 && p.golden.sum_squares == 0;
+                         // Sums of |x| are gathered of logits alone where nothing else was asked for.
+                         const bool is_gathered = is_zero || p.mine.sum_absolute + p.golden.sum_absolute > 0;
+                         if (p.finite == 0 || !is_gathered) return;
+                         out[0] = std::ldexp(p.abs_diff, -p.scale);
+                         if (is_zero)
+                           out[1] = 0.0;
+                         else
+                           out[1] = number_or_absent(p.abs_diff / p.golden.sum_absolute,
+                                                     p.golden.sum_absolute > 0);
+                       }};
+
 const Metric kl_metric{"kl",
                        {"kl"},
                        gather::sums | gather::softmax,

@@ -43,6 +43,7 @@ std::span<const Metric* const> metrics() {
       &mean_rel_metric,
       &msit_metric,
       &msprobe_metric,
+      &l1_metric,
       &kl_metric,
       &bias_metric,
       &sqnr_metric,

@@ -2,9 +2,15 @@
 
 #include "assay/model/msprobe_row.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace assay {
+
+bool are_logits(const Item& item) {
+  if (item.facts == nullptr) return false;
+  return std::ranges::any_of(*item.facts, [](const Fact& fact) { return fact.key == kLogitsToken; });
+}
 
 LogitsColumns::LogitsColumns(const Head& head)
     : cosine(find_column(head, "cosine_logits")),

@@ -20,6 +20,8 @@ struct LogitsColumns {
 
 // Names of the facts of an item.
 inline constexpr std::string_view kLogitsKey = "key", kLogitsToken = "token";
+// Whether its dump says that an item holds the logits of a token.
+bool are_logits(const Item& item);
 
 // | largest of golden - largest of mine |, in single precision.
 double distance_of_maxima(const Comparison& row, const LogitsColumns& columns);

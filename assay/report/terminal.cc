@@ -277,9 +277,9 @@ std::string TerminalReport::worst_table() const {
 std::string TerminalReport::other_token(const Place& place) {
   const ArgMax& chosen = *place.row.arg_max;
   return fmt::format(
-      "First other token: {}{}mine chooses {} (ahead by {:.4g}), golden {} (ahead by {:.4g})\n",
-      shown(place.section), place.section.empty() ? "" : ": ", chosen.mine, chosen.mine_margin, chosen.golden,
-      chosen.golden_margin);
+      "First other token: {}: mine chooses {} (ahead by {:.4g}), golden {} (ahead by {:.4g})\n",
+      shown(place.section.empty() ? place.mine : place.section), chosen.mine, chosen.mine_margin,
+      chosen.golden, chosen.golden_margin);
 }
 
 std::string TerminalReport::text(const Summary& summary, std::span<const fs::path> files) const {

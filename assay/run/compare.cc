@@ -57,14 +57,18 @@ void describe_section(const Matched& matched, Head& head) {
     }
 }
 
-// A dump may have nothing but statistics; then their differences are what there is to show.
 // Columns of dumps that hold more than data: statistics, logits.
 Result<MetricPlan> with_columns_of(const Layout& mine, const Layout& golden, const CompareRequest& request,
                                    Head& head) {
   std::vector<std::string> names;
   for (const Metric* metric : request.metrics.metrics) names.emplace_back(metric->name);
-  std::vector<std::string_view> added = {"stat_diff", "checksum"};
-  if (mine.has_tokens && golden.has_tokens) added = {"stat_diff", "kl", "arg_max"};
+  const bool has_tokens = mine.has_tokens && golden.has_tokens;
+  std::vector<std::string_view> added;
+  if (mine.states_statistics || golden.states_statistics) added.push_back("stat_diff");
+  if (has_tokens)
+    added.insert(added.end(), {"l1", "kl", "arg_max"});
+  else
+    added.push_back("checksum");
   for (const std::string_view name : added) {
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
     names.emplace_back(name);
@@ -72,7 +76,8 @@ Result<MetricPlan> with_columns_of(const Layout& mine, const Layout& golden, con
     head.shown_columns.insert(head.shown_columns.end(), alone.columns.begin(), alone.columns.end());
   }
   ASSAY_TRY(MetricPlan plan, plan_metrics(names));
-  plan.only_of_logits = plan.needs & ~request.metrics.needs & (gather::softmax | gather::arg_max);
+  plan.only_of_logits =
+      plan.needs & ~request.metrics.needs & (gather::softmax | gather::arg_max | gather::absolutes);
   head.metric_columns = plan.columns;
   return plan;
 }
@@ -137,7 +142,9 @@ Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports
   ASSAY_TRY(const std::vector<Section> sections, matcher->sections(mine, golden, request.matching));
   MetricPlan metrics = request.metrics;
   Head head = head_of(request, mine, golden, *matcher, metrics);
-  if (request.add_stated_columns && (mine.layout->states_statistics || golden.layout->states_statistics)) {
+  const bool has_tokens = mine.layout->has_tokens && golden.layout->has_tokens;
+  if (request.add_stated_columns &&
+      (mine.layout->states_statistics || golden.layout->states_statistics || has_tokens)) {
     ASSAY_TRY(metrics, with_columns_of(*mine.layout, *golden.layout, request, head));
   }
   Findings findings;

@@ -3,6 +3,7 @@
 #include "assay/base/cancel.h"
 #include "assay/metric/arg_max.h"
 #include "assay/metric/numpy_stats.h"
+#include "assay/model/logits_row.h"
 #include "assay/run/gather_parallel.h"
 #include "assay/run/recipe.h"
 #include "assay/run/stated_comparison.h"
@@ -216,7 +217,8 @@ class Measurer {
       return;
     }
     scratch.forget();
-    const bool is_logits = row.pair.why == Why::last_output;
+    const bool is_logits =
+        row.pair.why == Why::last_output || (are_logits(*row.mine.item) && are_logits(*row.golden.item));
     const GatherMask needs = is_logits ? metrics_.needs : metrics_.needs & ~metrics_.only_of_logits;
     auto gathered = gather_parallel(mine, golden, needs, scratch, progress_);
     if (!gathered) {
