@@ -106,7 +106,6 @@ class RoleMatch {
   }
 
   void join_all(size_t atb, const Partners& partners) {
-    if (partners.size() > 1 && atb_side_ != Side::mine) return;
     for (const size_t torch : partners) join(atb, torch, Why::same_role);
     if (partners.size() > 1) parts_.emplace(atb, partners);
   }
@@ -196,7 +195,6 @@ class RoleMatch {
 
   // One operator of ATB for several modules of torch.
   void pair_joined(Role whole, const std::vector<Role>& parts) {
-    if (atb_side_ != Side::mine) return;
     for (const auto& [place, sources] : atb_roles_) {
       if (place.role != whole || torch_roles_.contains(place)) continue;
       std::vector<size_t> positions;
@@ -207,7 +205,9 @@ class RoleMatch {
         const auto position = torch_.find(source.op, source.port.direction, source.port.index);
         if (!position) break;
         positions.push_back(*position);
-        if (part == parts[0]) pair_input(sources.front().op, source);
+        // They are given the same: once where ATB is mine, but a module of mine without its input is no
+        // origin.
+        if (part == parts[0] || torch_side_ == Side::mine) pair_input(sources.front().op, source);
       }
       if (positions.size() != parts.size()) continue;
       note_value(sources.front().op, {Direction::output, 0}, positions);
@@ -216,29 +216,34 @@ class RoleMatch {
     }
   }
 
-  // The pairs of a tensor with its parts become one pair.
+  // The pairs of a tensor with its parts become one pair, which stands at the first of them.
   void attach_parts(Pairing& pairing) {
-    std::map<std::pair<int32_t, int32_t>, const Recipe*> by_item;
-    for (const auto& [mine, golden] : parts_) {
+    std::map<std::pair<int32_t, int32_t>, const Recipe*> by_item;  // of ATB
+    for (const auto& [atb, torch] : parts_) {
       Recipe& recipe = pairing.recipes.emplace_back();
-      for (const size_t position : golden) {
-        recipe.parts.push_back(builder_.items(Side::golden)[position]);
+      recipe.parts_of = torch_side_;
+      for (const size_t position : torch) {
+        recipe.parts.push_back(builder_.items(torch_side_)[position]);
         recipe.parts_name += recipe.parts_name.empty() ? "" : " + ";
-        recipe.parts_name += builder_.name(Side::golden, position);
+        recipe.parts_name += builder_.name(torch_side_, position);
       }
-      const ItemId& id = builder_.items(Side::mine)[mine];
+      const ItemId& id = builder_.items(atb_side_)[atb];
       by_item.emplace(std::pair(id.node, id.item), &recipe);
     }
+    const auto is_later_part = [&](const Pair& pair) {
+      const auto& torch = torch_side_ == Side::mine ? pair.mine : pair.golden;
+      return pair.has_parts() && !(*torch == pair.recipe->parts.front());
+    };
     for (PairedNode& node : pairing.nodes) {
       for (Pair& pair : node.pairs) {
         if (!pair.mine || !pair.golden) continue;
-        const auto found = by_item.find({pair.mine->node, pair.mine->item});
+        const ItemId& atb = atb_side_ == Side::mine ? *pair.mine : *pair.golden;
+        const auto found = by_item.find({atb.node, atb.item});
         if (found != by_item.end()) pair.recipe = found->second;
       }
-      std::erase_if(node.pairs, [](const Pair& pair) {
-        return pair.has_parts() && !(*pair.golden == pair.recipe->parts.front());
-      });
+      std::erase_if(node.pairs, is_later_part);
     }
+    std::erase_if(pairing.nodes, [](const PairedNode& node) { return node.pairs.empty(); });
   }
 
   // As the file says, within every pair of layers; where both have as many of a type.
@@ -280,7 +285,7 @@ class RoleMatch {
   const Roles atb_roles_, torch_roles_;
   const OpValues values_;
   std::vector<KnownValue> known_;     // by value
-  std::map<size_t, Partners> parts_;  // by item of mine
+  std::map<size_t, Partners> parts_;  // by item of ATB
   std::set<std::pair<size_t, size_t>> joined_;
   std::vector<std::string> warnings_;
 };

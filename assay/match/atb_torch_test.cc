@@ -94,6 +94,26 @@ TEST(AtbTorch, JoinsTheModulesOfAFusedProjection) {
                           "root.layers.0.self_attn.v_proj/output.pth"));
 }
 
+TEST(AtbTorch, JoinsTheModulesOfMineForAFusedProjectionOfGolden) {
+  const Matched matched = match_frames(atb_torch_matcher, torch_model(), atb_model(false), {});
+  Texts joined;
+  for (const PairedNode& node : matched.pairing.nodes) {
+    EXPECT_FALSE(node.pairs.empty());
+    for (const Pair& pair : node.pairs) {
+      if (!pair.has_parts()) continue;
+      EXPECT_TRUE(pair.has_parts(Side::mine));
+      EXPECT_EQ(*pair.mine, pair.recipe->parts.front());
+      joined.push_back(std::string(node.name) + ": " + pair.recipe->parts_name + "|" +
+                       std::string(matched.item(Side::golden, *pair.golden).name));
+    }
+  }
+  EXPECT_THAT(joined,
+              ElementsAre("root.layers.0.self_attn.q_proj: root.layers.0.self_attn.q_proj/output.pth + "
+                          "root.layers.0.self_attn.k_proj/output.pth + "
+                          "root.layers.0.self_attn.v_proj/output.pth|0_layer/1_LinearOperation/after/"
+                          "outtensor0.bin"));
+}
+
 // What only torch has keeps its row.
 TEST(AtbTorch, LosesNothing) {
   const Matched matched = match_frames(atb_torch_matcher, atb_model(), torch_model(), {});
