@@ -128,11 +128,12 @@ void OpFrame::make_node(int32_t op, std::vector<OpFile>& files) {
   Node node;
   TreeOp& tree_op = frame_.tree.ops[static_cast<size_t>(op)];
   for (OpFile& file : files) {
-    if (!selected(file.relative, options_)) continue;
+    const std::string& name = file.name.empty() ? file.relative : file.name;
+    if (!selected(name, options_)) continue;
     const auto number = static_cast<int32_t>(frame_.files.size());
     frame_.files.push_back(
         FileEntry{root_ / (file.described_in.empty() ? file.relative : file.described_in), file.size});
-    Item item = make_item(frame_, file.relative, number, 0, std::move(file.draft));
+    Item item = make_item(frame_, name, number, 0, std::move(file.draft));
     item.port = file.port;
     if (item.data || item.stated != nullptr) item.shard_list = shards_of(file.relative, number);
     if (!item.data) item.described_in = number;

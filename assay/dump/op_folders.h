@@ -25,6 +25,7 @@ struct OpFile {
   Port port;
   int64_t size = 0;
   TensorDraft draft;
+  std::string name = {};          // of the item; empty: its place
   std::string described_in = {};  // the file with its statistics, if it is another one
 };
 

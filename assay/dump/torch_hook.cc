@@ -6,6 +6,7 @@
 #include "assay/support/json_tape.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace assay {
 namespace {
@@ -34,6 +35,7 @@ Place locate(const fs::path& root) {
   if (is_file(root / kTree)) return {{root}, {}};
   const fs::path whole = fs::absolute(root).lexically_normal();
   const fs::path folder = whole.has_filename() ? whole : whole.parent_path();
+  if (folder.filename() == kWeights) return {};  // a plain folder of files, as a checkpoint is
   if (is_file(folder.parent_path() / kTree)) return {{folder.parent_path()}, folder};
   for (const fs::path& candidate : {root, root / "torch_tensors"})
     if (auto ranks = ranks_in(candidate); !ranks.empty()) return {std::move(ranks), {}};
@@ -58,6 +60,8 @@ Result<std::vector<FrameInfo>> survey_torch_hook(const fs::path& root, const Ope
     if (!options.ranks.empty() &&
         std::find(options.ranks.begin(), options.ranks.end(), numbers[i]) == options.ranks.end())
       continue;
+    const fs::path weights = place.ranks[i] / kWeights;
+    bool with_weights = place.token.empty() && is_folder(weights);
     for (const fs::path& token : folders_in(place.ranks[i])) {
       const std::string name = token.filename().native();
       if (name == kWeights || (!place.token.empty() && name != place.token.filename().native())) continue;
@@ -68,6 +72,8 @@ Result<std::vector<FrameInfo>> survey_torch_hook(const fs::path& root, const Ope
       else
         frame.at.part = printable(name);
       frame.paths = {token};
+      // They are the same for all tokens: once is enough.
+      if (std::exchange(with_weights, false)) frame.paths.push_back(weights);
       frames.push_back(std::move(frame));
     }
   }
@@ -212,6 +218,30 @@ void add_module(OpFrame& out, Frame& frame, const fs::path& token, const fs::pat
   if (!files.empty()) out.add(module, std::move(files));
 }
 
+// "weights/root.fc.weight.pth" is a parameter of root.fc.
+void add_weights(OpFrame& out, Frame& frame, const fs::path& folder) {
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().native();
+    if (!name.ends_with(".pth") && !name.ends_with(".pt")) continue;
+    const std::string parameter = it->path().stem().native();
+    const size_t dot = parameter.rfind('.');
+    OpFile file;
+    file.name = fmt::format("{}/{}", kWeights, printable(name));
+    file.relative = fmt::format("../{}/{}", kWeights, name);
+    const std::string kind = dot == std::string::npos ? parameter : parameter.substr(dot + 1);
+    file.port = {Direction::parameter, kind == "weight" ? kWeightPort : kind == "bias" ? kBiasPort : 2};
+    std::error_code ignored;
+    file.size = static_cast<int64_t>(it->file_size(ignored));
+    file.draft.has_data = true;
+    std::vector<OpFile> one;
+    one.push_back(std::move(file));
+    out.add(dot == std::string::npos ? parameter : parameter.substr(0, dot), std::move(one));
+  }
+  if (error)
+    frame.warnings.push_back(fmt::format("{}: cannot be read: {}", display(folder), error.message()));
+}
+
 std::string_view above_module(std::string_view name) {
   const size_t dot = name.rfind('.');
   return dot == std::string_view::npos ? std::string_view() : name.substr(0, dot);
@@ -231,10 +261,12 @@ Result<Frame> index_torch_hook(const FrameInfo& info, const OpenOptions& options
   for (const fs::path& each : ranks_in(rank.parent_path())) ranks.push_back(each / token.filename());
   OpFrame out(frame, options, token, std::move(ranks));
   for (const fs::path& module : folders_in(token)) add_module(out, frame, token, module);
+  if (info.paths.size() > 1) add_weights(out, frame, info.paths[1]);
   out.finish(above_module);
   const auto has_data = [](const Node& node) {
-    return std::any_of(node.items.begin(), node.items.end(),
-                       [](const Item& item) { return item.data.has_value(); });
+    return std::any_of(node.items.begin(), node.items.end(), [](const Item& item) {
+      return item.data.has_value() && item.port.direction != Direction::parameter;
+    });
   };
   if (!frame.nodes.empty() && std::none_of(frame.nodes.begin(), frame.nodes.end(), has_data))
     frame.content = Content::statistics;

@@ -60,7 +60,38 @@ TEST_F(TorchHook, TakesInputsBeforeOutputsAndChildrenBeforeParents) {
   EXPECT_EQ(frame->nodes[0].type, "Linear");
 }
 
-TEST_F(TorchHook, LeavesWeightsOutAndNamesTokens) {
+// They are the same for all tokens.
+TEST_F(TorchHook, TakesWeightsWithTheFirstToken) {
+  put("model_tree.json", kTree);
+  put("weights/root.fc.weight.pth");
+  put("weights/root.fc.bias.pth");
+  put("weights/notes.txt");
+  put("weights/odd.pth");
+  put("0/root.fc/output.pth");
+  put("1/root.fc/output.pth");
+  const auto dump = open_dump(root_, {});
+  ASSERT_TRUE(dump);
+  ASSERT_THAT(dump->frames, SizeIs(2));
+  const auto first = dump->layout->index(dump->frames[0], {}),
+             second = dump->layout->index(dump->frames[1], {});
+  ASSERT_TRUE(first && second);
+  EXPECT_THAT(names(*first), ElementsAre("root.fc/output.pth", "weights/root.fc.bias.pth",
+                                         "weights/root.fc.weight.pth", "weights/odd.pth"));
+  EXPECT_EQ(first->nodes[0].items[2].port.direction, Direction::parameter);
+  EXPECT_EQ(first->nodes[0].items[2].port.index, kWeightPort);
+  EXPECT_EQ(fs::weakly_canonical(first->files[2].path), fs::canonical(root_ / "weights/root.fc.weight.pth"));
+  EXPECT_THAT(names(*second), ElementsAre("root.fc/output.pth"));
+}
+
+TEST_F(TorchHook, LeavesAFolderOfWeightsToThePlainLayout) {
+  put("model_tree.json", kTree);
+  put("weights/root.fc.weight.pth");
+  const auto dump = open_dump(root_ / "weights", {});
+  ASSERT_TRUE(dump) << dump.error().message;
+  EXPECT_EQ(dump->layout->name, "folder");
+}
+
+TEST_F(TorchHook, TakesWeightsForNoTokenAndNamesTokens) {
   put("model_tree.json", kTree);
   put("weights/root.fc.weight.pth");
   put("3/root.fc/output.pth");

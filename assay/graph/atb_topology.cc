@@ -229,8 +229,19 @@ const AtbParam* AtbOp::find_param(std::string_view key) const {
   return nullptr;
 }
 
-std::optional<bool> AtbOp::has_bias() const {
-  const AtbParam* const param = find_param("hasBias");
+std::optional<bool> AtbOp::has_bias() const { return find_flag("hasBias"); }
+
+std::optional<double> AtbOp::find_number(std::string_view key) const {
+  const AtbParam* const param = find_param(key);
+  if (param == nullptr || param->values.size() != 1) return std::nullopt;
+  if (const double* const value = std::get_if<double>(&param->values.front())) return *value;
+  if (const int64_t* const value = std::get_if<int64_t>(&param->values.front()))
+    return static_cast<double>(*value);
+  return std::nullopt;
+}
+
+std::optional<bool> AtbOp::find_flag(std::string_view key) const {
+  const AtbParam* const param = find_param(key);
   if (param == nullptr || param->values.empty()) return std::nullopt;
   if (const bool* const value = std::get_if<bool>(&param->values.front())) return *value;
   if (const int64_t* const value = std::get_if<int64_t>(&param->values.front())) return *value != 0;

@@ -30,8 +30,10 @@ struct AtbOp {
   std::vector<AtbParam> params;  // in the order of the file, each key once
 
   const AtbParam* find_param(std::string_view key) const;
-  std::optional<bool> has_bias() const;         // of linear operations
-  std::optional<int64_t> elewise_type() const;  // of elementwise operations
+  std::optional<bool> find_flag(std::string_view key) const;      // a whole number is a flag too
+  std::optional<double> find_number(std::string_view key) const;  // nothing for a list of several
+  std::optional<bool> has_bias() const;                           // of linear operations
+  std::optional<int64_t> elewise_type() const;                    // of elementwise operations
 };
 
 struct AtbTopology {

@@ -85,8 +85,8 @@ std::string in_quantised_layer(const Threshold& t) {
 
 bool is_integral(DType dtype) { return !is_real(dtype); }
 
-const Threshold* find_threshold(DType mine, DType golden) {
-  const auto found = std::ranges::find(kThresholds, deciding_dtype(mine, golden), &Threshold::dtype);
+const Threshold* find_threshold(DType deciding) {
+  const auto found = std::ranges::find(kThresholds, deciding, &Threshold::dtype);
   return found == kThresholds.end() ? nullptr : &*found;
 }
 
@@ -114,8 +114,14 @@ DType deciding_dtype(DType a, DType b) {
   return std::max(a, b);  // the sides may be exchanged
 }
 
+// What was rounded more coarsely before stays that coarse, whatever type it is kept in now.
+DType deciding_dtype_at(DType mine, DType golden, const ModelPlace& place) {
+  const DType own = deciding_dtype(mine, golden);
+  return is_integral(own) ? own : deciding_dtype(own, place.coarsest);
+}
+
 double relative_bound(DType mine, DType golden, const ModelPlace& place) {
-  const Threshold* const threshold = find_threshold(mine, golden);
+  const Threshold* const threshold = find_threshold(deciding_dtype_at(mine, golden, place));
   if (threshold == nullptr) return 0;
   const double deeper = std::sqrt(1.0 + place.layers_before);
   if (!place.is_quantised) return threshold->relative * deeper;
@@ -129,7 +135,7 @@ const Expression& default_rule(DType mine, DType golden, const ModelPlace& place
   const std::vector<Expression>& rules = place.is_quantised        ? kQuantisedLayer
                                          : place.layers_before > 0 ? kLater
                                                                    : kFirst;
-  return rules[static_cast<size_t>(deciding_dtype(mine, golden))];
+  return rules[static_cast<size_t>(deciding_dtype_at(mine, golden, place))];
 }
 
 }  // namespace assay

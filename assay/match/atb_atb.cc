@@ -1,11 +1,11 @@
 #include "assay/base/text.h"
 #include "assay/match/inference.h"
+#include "assay/match/op_aligner.h"
 #include "assay/match/op_items.h"
 #include "assay/match/op_sections.h"
 #include "assay/model/op_values.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -13,77 +13,9 @@
 namespace assay {
 namespace {
 
-// The same operation in a float and in a quantised graph.
-std::string_view float_type(std::string_view type) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kNames = {{
-      {"LinearQuantOperation", "LinearOperation"},
-      {"LinearDequantOnly", "LinearNoQuant"},
-      {"LinearRowParallelNoAdd", "LinearRowParallelAndAdd"},
-      {"W8A8Operation", "LinearOperation"},
-  }};
-  for (const auto& [quantised, plain] : kNames)
-    if (type == quantised) return plain;
-  return type;
-}
-
 using Ops = std::vector<int32_t>;
 
-// Pairs two lists of children in order, so that as many as possible have the same type (longest common
-// subsequence). What one graph has inserted finds no partner. Lists too long for that are paired by type and
-// count.
-class ChildAligner {
- public:
-  ChildAligner(const OpTree& mine, const OpTree& golden) : mine_(mine), golden_(golden) {}
-
-  std::vector<std::pair<int32_t, int32_t>> align(const Ops& mine, const Ops& golden) {
-    std::vector<std::pair<int32_t, int32_t>> pairs;
-    size_t first = 0;  // the common beginning needs no table
-    while (first < mine.size() && first < golden.size() && is_same(mine[first], golden[first])) {
-      pairs.emplace_back(mine[first], golden[first]);
-      ++first;
-    }
-    const size_t rows = mine.size() - first, columns = golden.size() - first;
-    constexpr size_t kMostCells = size_t{1} << 24;
-    if (rows == 0 || columns == 0) return pairs;
-    if (rows * columns > kMostCells) {
-      by_type({mine.begin() + static_cast<ptrdiff_t>(first), mine.end()},
-              {golden.begin() + static_cast<ptrdiff_t>(first), golden.end()}, pairs);
-      return pairs;
-    }
-    std::vector<uint32_t> longest((rows + 1) * (columns + 1), 0);
-    const auto at = [&](size_t i, size_t j) -> uint32_t& { return longest[i * (columns + 1) + j]; };
-    for (size_t i = rows; i-- > 0;)
-      for (size_t j = columns; j-- > 0;)
-        at(i, j) = is_same(mine[first + i], golden[first + j]) ? at(i + 1, j + 1) + 1
-                                                               : std::max(at(i + 1, j), at(i, j + 1));
-    for (size_t i = 0, j = 0; i < rows && j < columns;) {
-      if (is_same(mine[first + i], golden[first + j]) && at(i, j) == at(i + 1, j + 1) + 1) {
-        pairs.emplace_back(mine[first + i++], golden[first + j++]);
-      } else if (at(i + 1, j) >= at(i, j + 1)) {
-        ++i;
-      } else {
-        ++j;
-      }
-    }
-    return pairs;
-  }
-
- private:
-  bool is_same(int32_t a, int32_t b) const {
-    return float_type(mine_.at(a).type) == float_type(golden_.at(b).type);
-  }
-
-  void by_type(const Ops& mine, const Ops& golden, std::vector<std::pair<int32_t, int32_t>>& pairs) const {
-    std::map<std::string_view, std::pair<Ops, Ops>> groups;
-    for (const int32_t op : mine) groups[float_type(mine_.at(op).type)].first.push_back(op);
-    for (const int32_t op : golden) groups[float_type(golden_.at(op).type)].second.push_back(op);
-    for (const auto& [type, group] : groups)
-      if (group.first.size() == group.second.size())
-        for (size_t i = 0; i < group.first.size(); ++i) pairs.emplace_back(group.first[i], group.second[i]);
-  }
-
-  const OpTree &mine_, &golden_;
-};
+constexpr size_t kLastDimension = SIZE_MAX;  // whatever number it has
 
 // "after/outtensor0.bin", "output_0.pth"
 std::string_view tail_of(std::string_view name) {
@@ -112,6 +44,17 @@ struct GraphSide {
     return std::any_of(children.begin(), children.end(), [&](int32_t child) {
       return !tree().at(child).inputs.empty() || !tree().at(child).outputs.empty();
     });
+  }
+
+  // The only one of a block that is there for it; anything else is given back.
+  int32_t projection_in(int32_t op) const {
+    int32_t found = op;
+    for (const int32_t leaf : tree().leaves(op))
+      if (to_lower(tree().at(leaf).type).find("linear") != std::string::npos) {
+        if (found != op) return op;
+        found = leaf;
+      }
+    return found;
   }
 
   // Sums of products of int8 are numbers only when the operator behind has scaled them.
@@ -152,13 +95,16 @@ class GraphMatch {
   Pairing run() {
     align_graphs();
     note_all_values();
+    find_fused();
     for (const auto& [a, b] : ops_)
       if (!is_block(a, b)) join_operators(a, b);
     for (const auto& [a, b] : ops_)
       if (is_block(a, b)) join_blocks(a, b);
+    for (const auto& [a, b] : ops_) join_wrapped(a, b);
+    for (const auto& [a, b] : ops_) join_parameters(a, b);
     join_same_values();
     Pairing pairing = builder_.finish();
-    attach_parts(pairing);
+    attach_recipes(pairing);
     pairing.repeats_batch = true;
     pairing.dequantises = true;
     pairing.graphs_differ = graphs_differ_;
@@ -169,7 +115,6 @@ class GraphMatch {
   using OpPair = std::pair<int32_t, int32_t>;
 
   void align_graphs() {
-    ChildAligner aligner(mine_.tree(), golden_.tree());
     const Ops mine = mine_.tree().roots(), golden = golden_.tree().roots();
     std::vector<OpPair> waiting;
     for (size_t i = 0; i < std::min(mine.size(), golden.size()); ++i)
@@ -180,7 +125,7 @@ class GraphMatch {
       waiting.pop_back();
       ops_.emplace_back(a, b);
       const TreeOp &of_mine = mine_.tree().at(a), &of_golden = golden_.tree().at(b);
-      const auto children = aligner.align(of_mine.children, of_golden.children);
+      const auto children = align_ops(mine_.tree(), of_mine.children, golden_.tree(), of_golden.children);
       graphs_differ_ |= children.size() != of_mine.children.size() ||
                         children.size() != of_golden.children.size() ||
                         of_mine.inputs.size() != of_golden.inputs.size();
@@ -191,7 +136,11 @@ class GraphMatch {
   bool is_block(int32_t a, int32_t b) const { return mine_.is_block(a) && golden_.is_block(b); }
 
   void join(size_t mine, size_t golden, int32_t value) {
-    if (is_share_of_weight(mine, golden, value)) return builder_.explain(mine, Why::other_shape);
+    if (is_share_of_weight(mine, golden, value)) {
+      const auto share = share_of_weight(mine, golden, value);
+      if (!share) return builder_.explain(mine, Why::other_shape);
+      shares_.emplace(std::pair(mine, golden), *share);
+    }
     const bool same = mine_.items.item(mine).name == golden_.items.item(golden).name;
     builder_.join(mine, golden, same ? Why::same_name : Why::same_role);
   }
@@ -246,49 +195,175 @@ class GraphMatch {
     }
   }
 
-  bool has_more_ranks(size_t mine, size_t golden) const {
-    return mine_.items.item(mine).shards().size() > golden_.items.item(golden).shards().size();
+  size_t ranks_of(Side side, size_t position) const {
+    return std::max<size_t>(1, builder_.item(side, position).shards().size());
   }
 
-  // How a weight is cut over ranks, along which dimension and in which order, no dump says.
+  // The side of one rank where the other has several, and so perhaps shares of what this one holds.
+  std::optional<Side> whole_side(size_t mine, size_t golden) const {
+    const size_t of_mine = ranks_of(Side::mine, mine), of_golden = ranks_of(Side::golden, golden);
+    if (of_mine == of_golden || std::min(of_mine, of_golden) > 1) return std::nullopt;
+    return of_mine < of_golden ? Side::mine : Side::golden;
+  }
+
   bool is_share_of_weight(size_t mine, size_t golden, int32_t value) const {
     if (value == OpValues::kUnknown || mine_.values.maker(value) != OpValues::kUnknown) return false;
     const TensorMeta *const a = mine_.items.item(mine).meta, *const b = golden_.items.item(golden).meta;
-    return has_more_ranks(mine, golden) && a != nullptr && b != nullptr && a->shape != b->shape;
+    return ranks_of(Side::mine, mine) != ranks_of(Side::golden, golden) && a != nullptr && b != nullptr &&
+           a->shape != b->shape;
+  }
+
+  // What comes from outside the graph is shared out along the dimension that differs; of a projection that
+  // computes several at once every rank has its share of each. Nothing where the shapes do not tell how.
+  std::optional<Recipe> share_of_weight(size_t mine, size_t golden, int32_t value) const {
+    const auto side = whole_side(mine, golden);
+    if (!side) return std::nullopt;
+    Recipe recipe;
+    recipe.parts_of = *side;
+    SharedWeight& share = recipe.weight.emplace();
+    const auto projection = projections_.find(value);
+    share.is_projection = projection != projections_.end();
+    if (share.is_projection) {
+      const auto& [a, b] = projection->second;
+      const bool rows_of_mine = mine_.tree().at(a).has_rows_out;
+      const bool rows_of_golden = golden_.tree().at(b).has_rows_out;
+      share.is_transposed = rows_of_mine != rows_of_golden;
+      share.out_dimension = (*side == Side::mine ? rows_of_mine : rows_of_golden) ? 0 : 1;
+      const auto fused = fused_.find(mine_.values.of(mine_.with_real_output(a), {Direction::output, 0}));
+      if (fused != fused_.end()) share.cuts = widths_of(*side, fused->second);
+    }
+    const TensorMeta& of_mine = *mine_.items.item(mine).meta;
+    const TensorMeta& of_golden = *golden_.items.item(golden).meta;
+    const bool mine_is_whole = *side == Side::mine;
+    const auto pieces = cut_shapes((mine_is_whole ? of_mine : of_golden).shape, share);
+    const size_t ranks = mine_is_whole ? ranks_of(Side::golden, golden) : ranks_of(Side::mine, mine);
+    if (!pieces ||
+        !fit_share(*pieces, (mine_is_whole ? of_golden : of_mine).shape, static_cast<int64_t>(ranks), share))
+      return std::nullopt;
+    return recipe;
   }
 
   // A projection that computes several at once gives every rank its share of each: not one piece of the
-  // whole. What it is split into behind tells where golden has to be cut.
-  void attach_parts(Pairing& pairing) {
-    std::unordered_map<int32_t, const Recipe*> by_value;
+  // whole. What it is split into behind tells where the whole has to be cut.
+  void find_fused() {
     for (const auto& [a, b] : ops_) {
-      const auto given = mine_.items.find(a, Direction::input, 0);
-      const auto taken = golden_.items.find(b, Direction::input, 0);
-      const std::vector<size_t> pieces = golden_.items.all(b, Direction::output);
-      const bool splits =
-          to_lower(golden_.tree().at(b).type).find("split") != std::string::npos && !is_block(a, b);
+      if (is_block(a, b)) continue;
+      const std::string type = to_lower(golden_.tree().at(b).type);
+      if (type.find("linear") != std::string::npos)
+        note_projection(mine_.is_block(a) ? mine_.projection_in(a) : a,
+                        golden_.is_block(b) ? golden_.projection_in(b) : b);
       const int32_t value = mine_.values.of(a, {Direction::input, 0});
-      if (!splits || !given || !taken || pieces.size() < 2 || value == OpValues::kUnknown) continue;
-      if (!has_more_ranks(*given, *taken)) continue;
-      Recipe& recipe = pairing.recipes.emplace_back();
-      for (const size_t piece : pieces) recipe.parts.push_back(builder_.items(Side::golden)[piece]);
-      by_value.emplace(value, &recipe);
+      const bool splits = type.find("split") != std::string::npos || is_gate(a, b, type);
+      if (splits && value != OpValues::kUnknown) fused_.emplace(value, OpPair(a, b));
     }
-    if (by_value.empty()) return;
+  }
+
+  void note_projection(int32_t a, int32_t b) {
+    for (int index = 1; index < static_cast<int>(mine_.tree().at(a).inputs.size()); ++index)
+      projections_.emplace(mine_.values.of(a, {Direction::input, index}), OpPair(a, b));
+  }
+
+  // An activation that takes two projections at once gives half as much.
+  bool is_gate(int32_t a, int32_t b, const std::string& type) const {
+    if (type.find("activation") == std::string::npos) return false;
+    return gives_half(mine_, a) && gives_half(golden_, b);
+  }
+  static bool gives_half(const GraphSide& side, int32_t op) {
+    const auto given = side.items.find(op, Direction::input, 0),
+               result = side.items.find(op, Direction::output, 0);
+    const TensorMeta* const from = given ? side.items.item(*given).meta : nullptr;
+    const TensorMeta* const to = result ? side.items.item(*result).meta : nullptr;
+    return from != nullptr && to != nullptr && !from->shape.dims.empty() && !to->shape.dims.empty() &&
+           to->shape.dims.back() > 0 && from->shape.dims.back() / 2 == to->shape.dims.back() &&
+           from->shape.dims.back() % 2 == 0;
+  }
+
+  // How wide the results of a split are, or the two halves that an activation takes.
+  std::vector<int64_t> widths_of(Side side, const OpPair& split) const {
+    const GraphSide& graph = side == Side::mine ? mine_ : golden_;
+    std::vector<int64_t> widths;
+    for (const size_t piece :
+         graph.items.all(side == Side::mine ? split.first : split.second, Direction::output)) {
+      const TensorMeta* const meta = graph.items.item(piece).meta;
+      if (meta == nullptr || meta->shape.dims.empty()) return {};
+      widths.push_back(meta->shape.dims.back());
+    }
+    if (widths.size() == 1) widths.push_back(widths[0]);
+    return widths;
+  }
+
+  void attach_recipes(Pairing& pairing) {
+    const std::unordered_map<int32_t, const Recipe*> by_value = recipes_of_fused(pairing);
+    std::map<std::pair<const Item*, const Item*>, const Recipe*> by_items;
+    for (auto& [positions, recipe] : shares_)
+      by_items.emplace(std::pair(&mine_.items.item(positions.first), &golden_.items.item(positions.second)),
+                       &pairing.recipes.emplace_back(std::move(recipe)));
+    if (by_value.empty() && by_items.empty()) return;
+    std::unordered_map<const Item*, const Recipe*> by_item;  // of mine
     for (size_t i = 0; i < mine_.tree().ops.size(); ++i)
       for (const Direction direction : {Direction::input, Direction::output})
         for (const size_t position : mine_.items.all(static_cast<int32_t>(i), direction)) {
           const auto found =
               by_value.find(mine_.values.of(static_cast<int32_t>(i), mine_.items.item(position).port));
-          if (found != by_value.end()) parts_of_item_.emplace(&mine_.items.item(position), found->second);
+          if (found != by_value.end()) by_item.emplace(&mine_.items.item(position), found->second);
         }
+    const auto item_of = [&](Side side, const ItemId& id) {
+      return &builder_.frames(side)[0]
+                  .nodes[static_cast<size_t>(id.node)]
+                  .items[static_cast<size_t>(id.item)];
+    };
     for (PairedNode& node : pairing.nodes)
       for (Pair& pair : node.pairs) {
         if (!pair.mine || !pair.golden) continue;
-        const Node& of_mine = builder_.frames(Side::mine)[0].nodes[static_cast<size_t>(pair.mine->node)];
-        const auto found = parts_of_item_.find(&of_mine.items[static_cast<size_t>(pair.mine->item)]);
-        if (found != parts_of_item_.end()) pair.recipe = found->second;
+        const Item *const mine = item_of(Side::mine, *pair.mine), *const golden =
+                                                                      item_of(Side::golden, *pair.golden);
+        if (const auto fused = by_item.find(mine); fused != by_item.end()) pair.recipe = fused->second;
+        if (const auto share = by_items.find({mine, golden}); share != by_items.end())
+          pair.recipe = share->second;
       }
+  }
+
+  // Of what projections give that compute several at once; by value of mine.
+  std::unordered_map<int32_t, const Recipe*> recipes_of_fused(Pairing& pairing) const {
+    std::unordered_map<int32_t, const Recipe*> by_value;
+    for (const auto& [value, split] : fused_) {
+      const auto& [a, b] = split;
+      const auto given = mine_.items.find(a, Direction::input, 0);
+      const auto taken = golden_.items.find(b, Direction::input, 0);
+      const auto side = given && taken ? whole_side(*given, *taken) : std::nullopt;
+      if (!side) continue;
+      const std::vector<size_t> pieces = *side == Side::mine ? mine_.items.all(a, Direction::output)
+                                                             : golden_.items.all(b, Direction::output);
+      if (pieces.empty()) continue;
+      Recipe& recipe = pairing.recipes.emplace_back();
+      recipe.parts_of = *side;
+      if (pieces.size() > 1)
+        for (const size_t piece : pieces) recipe.parts.push_back(builder_.items(*side)[piece]);
+      else  // no tensors hold the halves by themselves: they are cut as those of the weight are
+        recipe.weight = SharedWeight{widths_of(*side, split), kLastDimension, false};
+      by_value.emplace(value, &recipe);
+    }
+    return by_value;
+  }
+
+  // A projection in a block of its own takes what the plain one takes; it gives the sum of one rank alone.
+  void join_wrapped(int32_t a, int32_t b) {
+    if (mine_.is_block(a) == golden_.is_block(b)) return;
+    const int32_t inner_a = mine_.projection_in(a), inner_b = golden_.projection_in(b);
+    for (const int index : {0, 1}) {
+      const auto position = mine_.items.find(inner_a, Direction::input, index);
+      const auto other = golden_.items.find(inner_b, Direction::input, index);
+      if (!position || !other || builder_.is_joined(Side::mine, *position)) continue;
+      join(*position, *other, mine_.values.of(inner_a, {Direction::input, index}));
+    }
+  }
+
+  // Torch hooks dump the parameters of modules beside what these take and give.
+  void join_parameters(int32_t a, int32_t b) {
+    for (const size_t position : mine_.items.every(a, Direction::parameter))
+      for (const size_t other : golden_.items.every(b, Direction::parameter))
+        if (tail_of(mine_.items.item(position).name) == tail_of(golden_.items.item(other).name))
+          join(position, other, OpValues::kUnknown);
   }
 
   // Tensors of the same number in two operators of one kind.
@@ -325,15 +400,21 @@ class GraphMatch {
         const int32_t value = mine_.values.of(a, item.port);
         const auto known = same_values_.lower_bound({value, INT32_MIN});
         const bool is_known = known != same_values_.end() && known->first == value;
-        for (const size_t other : golden_.items.every(b, direction)) {
-          const Item& candidate = golden_.items.item(other);
-          const bool same_moment = moment_of(item.name) == moment_of(candidate.name);
-          const bool fits = is_known ? same_values_.contains({value, golden_.values.of(b, candidate.port)})
-                                     : same_count && candidate.port.index == item.port.index;
-          if (!same_moment || !fits) continue;
-          join(position, other, value);
-          break;
-        }
+        const auto join_first = [&](const auto& fits) {
+          for (const size_t other : golden_.items.every(b, direction)) {
+            const Item& candidate = golden_.items.item(other);
+            if (moment_of(item.name) != moment_of(candidate.name) || !fits(candidate)) continue;
+            join(position, other, value);
+            return true;
+          }
+          return false;
+        };
+        const bool joined = is_known && join_first([&](const Item& candidate) {
+                              return same_values_.contains({value, golden_.values.of(b, candidate.port)});
+                            });
+        // What a block gives may still be worked on in golden: gathered from the ranks.
+        if (!joined && same_count && (!is_known || !is_input))
+          join_first([&](const Item& candidate) { return candidate.port.index == item.port.index; });
       }
     }
   }
@@ -341,8 +422,10 @@ class GraphMatch {
   PairingBuilder builder_;
   const GraphSide mine_, golden_;
   std::vector<OpPair> ops_;
-  std::set<std::pair<int32_t, int32_t>> same_values_;  // of mine, of golden
-  std::unordered_map<const Item*, const Recipe*> parts_of_item_;
+  std::set<std::pair<int32_t, int32_t>> same_values_;   // of mine, of golden
+  std::map<int32_t, OpPair> projections_;               // by value of mine that is their weight or bias
+  std::map<int32_t, OpPair> fused_;                     // by value of mine: what takes it apart
+  std::map<std::pair<size_t, size_t>, Recipe> shares_;  // by positions in mine and golden
   bool graphs_differ_ = false;
 };
 

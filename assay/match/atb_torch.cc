@@ -44,22 +44,32 @@ class RoleMatch {
 
   Pairing run() {
     note_layers();
-    for (const auto& [place, sources] : torch_roles_) pair_role(place, sources.front());
+    for (const auto& [place, sources] : torch_roles_)
+      if (place.role != Role::angles) pair_role(place, sources.front());
     pair_joined(Role::query_key_value, {Role::query, Role::key, Role::value});
     pair_joined(Role::gate_up, {Role::gate, Role::up});
     pair_token_ids();
+    pair_angles();
+    pair_embedding();
     if (options_.op_mapping) pair_by_types(*options_.op_mapping);
     pair_same_values();
     Pairing pairing = builder_.finish();
-    attach_parts(pairing);
+    attach_recipes(pairing);
     pairing.dequantises = true;
     pairing.warnings = std::move(warnings_);
     return pairing;
   }
 
  private:
-  // What in torch has the same numbers: one tensor, or several behind each other.
-  using Partners = std::vector<size_t>;
+  // What in torch has the same numbers: one tensor, or several behind each other, or a table of which some
+  // rows are meant.
+  struct Partners {
+    std::vector<size_t> positions;
+    std::optional<RopeRow> rope = {};
+    std::optional<SharedWeight> weight = {};
+
+    bool needs_recipe() const { return positions.size() > 1 || rope || weight; }
+  };
 
   struct KnownValue {
     Partners partners;
@@ -71,7 +81,7 @@ class RoleMatch {
     const int32_t value = values_.of(op, port);
     if (value == OpValues::kUnknown) return;
     KnownValue& known = known_[static_cast<size_t>(value)];
-    if (!known.partners.empty()) return;
+    if (!known.partners.positions.empty()) return;
     known.partners = partners;
     if (const auto position = atb_.find(op, port.direction, port.index))
       known.meta = atb_.item(*position).meta;
@@ -106,8 +116,8 @@ class RoleMatch {
   }
 
   void join_all(size_t atb, const Partners& partners) {
-    for (const size_t torch : partners) join(atb, torch, Why::same_role);
-    if (partners.size() > 1) parts_.emplace(atb, partners);
+    for (const size_t torch : partners.positions) join(atb, torch, Why::same_role);
+    if (partners.needs_recipe()) made_from_.emplace(atb, partners);
   }
 
   // What the embedding is given beside its table.
@@ -121,7 +131,7 @@ class RoleMatch {
       for (const size_t position : atb_.all(source.op, Direction::input)) {
         const TensorMeta* const meta = atb_.item(position).meta;
         if (meta == nullptr || (meta->dtype != DType::i64 && meta->dtype != DType::i32)) continue;
-        note_value(source.op, atb_.item(position).port, {*ids});
+        note_value(source.op, atb_.item(position).port, {{*ids}});
         join(position, *ids, Why::same_role);
         break;
       }
@@ -159,11 +169,13 @@ class RoleMatch {
       const bool is_linear = is_of_type(source_op(source.op), "linear");
       // One projection for gate and up at once, which is paired as such.
       if (place.role == Role::up && torch_is_gated && is_linear && is_fused(place.layer, source.op)) continue;
-      if (output) note_value(source.op, source.port, {*output});
+      if (output) note_value(source.op, source.port, {{*output}});
       if (const auto result = atb_.find(source.op, source.port.direction, source.port.index);
           output && result)
         join(*result, *output, place.role == Role::logits ? Why::last_output : Why::same_role);
-      if (is_linear || is_of_type(source.op, "norm")) pair_input(source.op, module);
+      if (!is_linear && !is_of_type(source.op, "norm")) continue;
+      pair_input(source.op, module);
+      if (module.port.direction == Direction::output) pair_weights(source.op, {module.op});
     }
   }
 
@@ -189,7 +201,7 @@ class RoleMatch {
     if (module.port.direction != Direction::output) return;
     const auto given = atb_.find(source_op(atb_op), Direction::input, 0);
     const auto taken = torch_.find(module.op, Direction::input, 0);
-    if (taken) note_value(source_op(atb_op), {Direction::input, 0}, {*taken});
+    if (taken) note_value(source_op(atb_op), {Direction::input, 0}, {{*taken}});
     if (given && taken) join(*given, *taken, Why::same_role);
   }
 
@@ -198,34 +210,113 @@ class RoleMatch {
     for (const auto& [place, sources] : atb_roles_) {
       if (place.role != whole || torch_roles_.contains(place)) continue;
       std::vector<size_t> positions;
+      std::vector<int32_t> modules;
       for (const Role part : parts) {
         const auto module = torch_roles_.find({place.layer, part});
         if (module == torch_roles_.end()) break;
         const PortOfOp& source = module->second.front();
         const auto position = torch_.find(source.op, source.port.direction, source.port.index);
-        if (!position) break;
+        modules.push_back(source.op);
+        if (!position) continue;
         positions.push_back(*position);
         // They are given the same: once where ATB is mine, but a module of mine without its input is no
         // origin.
         if (part == parts[0] || torch_side_ == Side::mine) pair_input(sources.front().op, source);
       }
+      if (modules.size() != parts.size()) continue;
+      pair_weights(sources.front().op, modules);
       if (positions.size() != parts.size()) continue;
-      note_value(sources.front().op, {Direction::output, 0}, positions);
+      note_value(sources.front().op, {Direction::output, 0}, {positions});
       const auto result = atb_.find(sources.front().op, Direction::output, 0);
-      if (result) join_all(*result, positions);
+      if (result) join_all(*result, {positions});
+    }
+  }
+
+  // What a projection or a norm multiplies with and adds: those of several modules in one.
+  void pair_weights(int32_t atb_op, const std::vector<int32_t>& modules) {
+    const int32_t op = source_op(atb_op);
+    const TreeOp& tree_op = atb_.tree().at(op);
+    SharedWeight share;
+    share.is_projection = is_of_type(op, "linear");
+    share.is_transposed = !tree_op.has_rows_out;
+    pair_weight(op, 1, modules, kWeightPort, share);
+    // Behind the weight a quantised operator has other things than a bias.
+    const bool adds_bias = share.is_projection
+                               ? tree_op.has_bias.value_or(false) && tree_op.type == "LinearOperation"
+                               : is_of_type(op, "layernorm");
+    if (adds_bias) pair_weight(op, 2, modules, kBiasPort, share);
+  }
+
+  void pair_weight(int32_t op, int input, const std::vector<int32_t>& modules, int parameter,
+                   const SharedWeight& share) {
+    const auto given = atb_.find(op, Direction::input, input);
+    const TensorMeta* const meta = given ? atb_.item(*given).meta : nullptr;
+    if (meta == nullptr || !atb_.item(*given).data || !is_real(meta->dtype)) return;
+    Partners partners{{}, {}, share};
+    for (const int32_t module : modules) {
+      const auto position = torch_.find(module, Direction::parameter, parameter);
+      if (!position) return;
+      partners.positions.push_back(*position);
+    }
+    note_value(op, {Direction::input, input}, partners);
+    join_all(*given, partners);
+  }
+
+  // The table that rows are gathered from.
+  void pair_embedding() {
+    const auto module = torch_roles_.find({-1, Role::embedding});
+    const auto block = atb_roles_.find({-1, Role::embedding});
+    if (module == torch_roles_.end() || block == atb_roles_.end()) return;
+    for (const PortOfOp& source : block->second) {
+      std::vector<int32_t> ops = atb_.tree().leaves(source.op);
+      if (ops.empty()) ops.push_back(source.op);
+      for (const int32_t op : ops)
+        if (is_of_type(op, "gather"))
+          return pair_weight(op, 0, {module->second.front().op}, kWeightPort, {.is_projection = false});
+    }
+  }
+
+  // Torch computes the angles of all positions, once or in every layer; ATB is given those at hand, and how
+  // many positions there are. Both kinds of angles may be in one table.
+  void pair_angles() {
+    for (const auto& [place, sources] : atb_roles_) {
+      if (place.role != Role::angles) continue;
+      auto module = torch_roles_.find({place.layer, Role::angles});
+      if (module == torch_roles_.end()) module = torch_roles_.find({-1, Role::angles});
+      if (module == torch_roles_.end()) continue;
+      const int32_t op = sources.front().op, torch_op = module->second.front().op;
+      const auto length = atb_.find(op, Direction::input, 4);
+      if (!length || !atb_.item(*length).data) continue;
+      for (const int kind : {0, 1}) {
+        const Port port{Direction::input, 2 + kind};
+        const auto given = atb_.find(op, port.direction, port.index);
+        auto table = torch_.find(torch_op, Direction::output, kind);
+        if (!table) table = torch_.find(torch_op, Direction::output, 0);
+        if (!given || !table || !torch_.item(*table).data) continue;
+        const TensorMeta* const meta = atb_.item(*given).meta;
+        if (meta == nullptr || meta->shape.count() == 0 || meta->shape.dims.size() < 2) continue;
+        const RopeRow rope{builder_.items(atb_side_)[*length], kind == 1, torch_side_,
+                           meta->shape.count() / meta->shape.dims.back()};
+        note_value(op, port, {{*table}, rope});
+        join_all(*given, {{*table}, rope});
+      }
     }
   }
 
   // The pairs of a tensor with its parts become one pair, which stands at the first of them.
-  void attach_parts(Pairing& pairing) {
+  void attach_recipes(Pairing& pairing) {
     std::map<std::pair<int32_t, int32_t>, const Recipe*> by_item;  // of ATB
-    for (const auto& [atb, torch] : parts_) {
+    for (const auto& [atb, torch] : made_from_) {
       Recipe& recipe = pairing.recipes.emplace_back();
+      recipe.rope = torch.rope;
+      recipe.weight = torch.weight;
       recipe.parts_of = torch_side_;
-      for (const size_t position : torch) {
-        recipe.parts.push_back(builder_.items(torch_side_)[position]);
-        recipe.parts_name += recipe.parts_name.empty() ? "" : " + ";
-        recipe.parts_name += builder_.name(torch_side_, position);
+      if (torch.positions.size() > 1) {
+        for (const size_t position : torch.positions) {
+          recipe.parts.push_back(builder_.items(torch_side_)[position]);
+          recipe.parts_name += recipe.parts_name.empty() ? "" : " + ";
+          recipe.parts_name += builder_.name(torch_side_, position);
+        }
       }
       const ItemId& id = builder_.items(atb_side_)[atb];
       by_item.emplace(std::pair(id.node, id.item), &recipe);
@@ -284,8 +375,8 @@ class RoleMatch {
   const OpItems atb_, torch_;
   const Roles atb_roles_, torch_roles_;
   const OpValues values_;
-  std::vector<KnownValue> known_;     // by value
-  std::map<size_t, Partners> parts_;  // by item of ATB
+  std::vector<KnownValue> known_;         // by value
+  std::map<size_t, Partners> made_from_;  // by item of ATB
   std::set<std::pair<size_t, size_t>> joined_;
   std::vector<std::string> warnings_;
 };

@@ -114,6 +114,97 @@ TEST(AtbTorch, JoinsTheModulesOfMineForAFusedProjectionOfGolden) {
                           "outtensor0.bin"));
 }
 
+const Recipe* recipe_of(const Matched& matched, std::string_view mine, std::string_view golden) {
+  for (const PairedNode& node : matched.pairing.nodes)
+    for (const Pair& pair : node.pairs)
+      if (pair.mine && pair.golden && matched.item(Side::mine, *pair.mine).name == mine &&
+          matched.item(Side::golden, *pair.golden).name == golden)
+        return pair.recipe;
+  return nullptr;
+}
+
+Frame torch_with_angles() {
+  return make_op_frame(
+      "pytorch", {{.path = "root"},
+                  {.path = "root.layers", .type = "ModuleList"},
+                  {.path = "root.layers.0"},
+                  {.path = "root.layers.0.self_attn"},
+                  {.path = "root.layers.0.self_attn.rotary_emb", .files = {"output_0.pth", "output_1.pth"}}});
+}
+
+Frame atb_with_angles(bool with_length = true) {
+  Texts files = {"before/intensor2.bin", "before/intensor3.bin"};
+  if (with_length) files.push_back("before/intensor4.bin");
+  return make_op_frame("atb", {{.path = "0_Gather", .files = {"after/outtensor0.bin"}, .outputs = {"cos"}},
+                               {.path = "1_layer"},
+                               {.path = "1_layer/0_RopeOperation",
+                                .files = files,
+                                .inputs = {"q", "k", "cos", "sin", "length"},
+                                .outputs = {"a", "b"}}});
+}
+
+TEST(AtbTorch, PairsTheAnglesAtHandWithTheTableOfAll) {
+  const std::string table = "root.layers.0.self_attn.rotary_emb/output_";
+  const Matched matched = match_frames(atb_torch_matcher, atb_with_angles(), torch_with_angles(), {});
+  for (const auto& [file, output, is_sine] :
+       {std::tuple("1_layer/0_RopeOperation/before/intensor2.bin", "0.pth", false),
+        std::tuple("1_layer/0_RopeOperation/before/intensor3.bin", "1.pth", true),
+        std::tuple("0_Gather/after/outtensor0.bin", "0.pth", false)}) {
+    const Recipe* const recipe = recipe_of(matched, file, table + output);
+    ASSERT_TRUE(recipe != nullptr && recipe->rope) << file;
+    EXPECT_EQ(recipe->rope->is_sine, is_sine);
+    EXPECT_EQ(recipe->rope->table_of, Side::golden);
+    EXPECT_EQ(recipe->rope->rows, 2);  // of [2, 4]
+    EXPECT_EQ(matched.item(Side::mine, recipe->rope->length).name,
+              "1_layer/0_RopeOperation/before/intensor4.bin");
+  }
+  const Matched exchanged = match_frames(atb_torch_matcher, torch_with_angles(), atb_with_angles(), {});
+  const Recipe* const recipe =
+      recipe_of(exchanged, table + "1.pth", "1_layer/0_RopeOperation/before/intensor3.bin");
+  ASSERT_TRUE(recipe != nullptr && recipe->rope);
+  EXPECT_EQ(recipe->rope->table_of, Side::mine);
+}
+
+TEST(AtbTorch, LeavesAnglesAloneWhosePositionsNobodyTells) {
+  for (const std::string& pair :
+       pairs_of(match_frames(atb_torch_matcher, atb_with_angles(false), torch_with_angles(), {})))
+    EXPECT_TRUE(pair.starts_with("-|") || pair.ends_with("|-")) << pair;
+}
+
+TEST(AtbTorch, PairsTheWeightsOfModules) {
+  std::vector<TestOp> torch = {
+      {.path = "root"}, {.path = "root.layers", .type = "ModuleList"}, {.path = kLayer}};
+  for (const char* name : {"q_proj", "k_proj", "v_proj", "o_proj"})
+    torch.push_back({.path = kLayer + ".self_attn." + name, .files = {"weight"}});
+  torch.insert(torch.begin() + 3, {.path = kLayer + ".self_attn"});
+  Frame atb = make_op_frame("atb", {{.path = "0_layer"},
+                                    {.path = "0_layer/0_LinearOperation",
+                                     .files = {"before/intensor1.bin"},
+                                     .inputs = {"x", "qkv_weight"},
+                                     .outputs = {"qkv"}},
+                                    {.path = "0_layer/1_SelfAttentionOperation",
+                                     .files = {"after/outtensor0.bin"},
+                                     .inputs = {"qkv"},
+                                     .outputs = {"context"}},
+                                    {.path = "0_layer/2_LinearOperation",
+                                     .files = {"before/intensor1.bin"},
+                                     .inputs = {"context", "wo"},
+                                     .outputs = {"y"},
+                                     .has_rows_out = false}});
+  const Matched matched =
+      match_frames(atb_torch_matcher, std::move(atb), make_op_frame("pytorch", torch), {});
+  const Recipe* const fused = recipe_of(matched, "0_layer/0_LinearOperation/before/intensor1.bin",
+                                        kLayer + ".self_attn.q_proj/weight");
+  ASSERT_TRUE(fused != nullptr && fused->weight);
+  EXPECT_EQ(fused->parts.size(), 3U);
+  EXPECT_FALSE(fused->weight->is_transposed);
+  const Recipe* const output = recipe_of(matched, "0_layer/2_LinearOperation/before/intensor1.bin",
+                                         kLayer + ".self_attn.o_proj/weight");
+  ASSERT_TRUE(output != nullptr && output->weight);
+  EXPECT_TRUE(output->weight->is_transposed);
+  EXPECT_TRUE(output->parts.empty());
+}
+
 // What only torch has keeps its row.
 TEST(AtbTorch, LosesNothing) {
   const Matched matched = match_frames(atb_torch_matcher, atb_model(), torch_model(), {});

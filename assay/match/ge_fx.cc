@@ -39,6 +39,9 @@ class GeFx {
     else
       trace_inputs(op, origins, why, found.pairs);
     pair_outputs(op, *origins.back(), why, found.pairs);
+    // For every output with a name it pairs all tensors anew, and keeps the last of these lists.
+    if (as_msit && origins.size() == 1)
+      found.numbers_lost = std::max<int64_t>(0, dumped_names(*origins.back()) - 1) * std::ssize(found.pairs);
     if (as_msit && found.pairs.empty()) warn_missing(op, *origins.back());
     return found;
   }
@@ -50,6 +53,12 @@ class GeFx {
       if (!output.fx_name.empty())
         if (const GraphOps::Op* const node = fx_.find(output.fx_name)) return node;
     return nullptr;
+  }
+
+  int64_t dumped_names(const GeOp& op) const {
+    return std::count_if(op.outputs.begin(), op.outputs.end(), [&](const GeOutput& output) {
+      return !output.fx_name.empty() && fx_.find(output.fx_name) != nullptr;
+    });
   }
 
   void warn_missing(const GraphOps::Op& op, const GeOp& origin) const {

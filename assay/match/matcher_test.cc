@@ -103,6 +103,22 @@ TEST(ByName, DoesNotGuessAmongSeveralOfOneStem) {
   EXPECT_THAT(by_name({"x.npy"}, {"x.npz", "x.pt"}), ElementsAre("-|x.npz", "-|x.pt", "x.npy|-"));
 }
 
+TEST(ByName, PairsDumpedParametersWithThoseOfACheckpoint) {
+  const std::vector<Names> hooked = one_each({"root.fc.weight.pth", "root.fc.bias.pth", "root.norm.pth"});
+  const std::vector<Names> checkpoint = {{"a.safetensors:fc.bias"}, {"b.safetensors:fc.weight"}};
+  EXPECT_THAT(rows(name_matcher, hooked, checkpoint),
+              ElementsAre("root.fc.weight.pth|b.safetensors:fc.weight",
+                          "root.fc.bias.pth|a.safetensors:fc.bias", "root.norm.pth|-"));
+  EXPECT_THAT(rows(name_matcher, {{"fc.weight"}}, hooked),
+              ElementsAre("fc.weight|root.fc.weight.pth", "-|root.fc.bias.pth", "-|root.norm.pth"));
+}
+
+TEST(ByName, DoesNotGuessAmongSeveralParametersOfOneName) {
+  EXPECT_THAT(rows(name_matcher, {{"root.w.pth"}}, {{"a.npz:w", "b.npz:w"}}),
+              ElementsAre("root.w.pth|-", "-|a.npz:w / -|b.npz:w"));
+  EXPECT_THAT(rows(name_matcher, {{"a.npz:w"}}, {{"b.npz:w"}}), ElementsAre("a.npz:w|-", "-|b.npz:w"));
+}
+
 TEST(ByName, PairsTheOnlyItemOfTwoFiles) {
   EXPECT_THAT(rows(name_matcher, {{"mine.npy"}}, {{"golden.pt"}}, true), ElementsAre("mine.npy|golden.pt"));
   EXPECT_THAT(by_name({"mine.npy"}, {"golden.pt"}),

@@ -4,6 +4,7 @@
 #include "assay/match/model_roles.h"
 
 #include <algorithm>
+#include <array>
 
 namespace assay {
 namespace {
@@ -51,17 +52,49 @@ std::vector<ModelPlace> places_in(const Frame& frame, bool is_quantised) {
   return of_node;
 }
 
+// Products of matrices, whatever they are called: their sums are where runs differ most.
+bool multiplies_matrices(std::string_view op_type) {
+  const std::string type = to_lower(op_type);
+  return std::ranges::any_of(
+      std::array<std::string_view, 6>{"matmul", "conv", "attention", ".mm", ".bmm", "linear"},
+      [&](std::string_view word) { return type.find(word) != std::string::npos; });
+}
+
+// A compiled graph has no layers, but a decoder layer has about as many of these products.
+constexpr int32_t kProductsOfALayer = 8;
+
+bool is_graph(const Frame& frame) { return frame.framework == "ge" || frame.framework == "fx"; }
+
+std::vector<ModelPlace> places_in_graph(const Frame& frame) {
+  std::vector<ModelPlace> of_node;
+  int32_t products = 0;
+  DType coarsest = DType::f64;
+  for (const Node& node : frame.nodes) {
+    for (const Item& item : node.items) {
+      if (item.meta == nullptr || !is_real(item.meta->dtype)) continue;
+      if (info(item.meta->dtype).mantissa_bits < info(coarsest).mantissa_bits) coarsest = item.meta->dtype;
+    }
+    ModelPlace place;
+    place.layers_before = products / kProductsOfALayer;
+    place.coarsest = coarsest;
+    of_node.push_back(place);
+    products += multiplies_matrices(node.type);
+  }
+  return of_node;
+}
+
 }  // namespace
 
 void note_model_places(Matched& matched) {
   const Indexed& frames = matched.frames;
-  const auto has_tree = [](const Frame& frame) { return !frame.tree.ops.empty(); };
+  const auto has_places = [](const Frame& frame) { return !frame.tree.ops.empty() || is_graph(frame); };
   for (const Side side : {Side::mine, Side::golden})
-    if (frames.frames(side).empty() || !std::ranges::all_of(frames.frames(side), has_tree)) return;
+    if (frames.frames(side).empty() || !std::ranges::all_of(frames.frames(side), has_places)) return;
   const bool is_quantised = std::ranges::any_of(frames.mine, multiplies_in_int8) !=
                             std::ranges::any_of(frames.golden, multiplies_in_int8);
   std::vector<std::vector<ModelPlace>> of_mine;
-  for (const Frame& frame : frames.mine) of_mine.push_back(places_in(frame, is_quantised));
+  for (const Frame& frame : frames.mine)
+    of_mine.push_back(is_graph(frame) ? places_in_graph(frame) : places_in(frame, is_quantised));
   for (PairedNode& node : matched.pairing.nodes) {
     const auto with_mine =
         std::ranges::find_if(node.pairs, [](const Pair& pair) { return pair.mine.has_value(); });

@@ -107,6 +107,7 @@ std::optional<Role> role_in_layer(std::string_view name, std::string_view above,
   if (tail == "gate_up_proj") return Role::gate_up;
   if (is_any(tail, kDown) || (!in_attention && tail == "c_proj")) return Role::down;
   if (tail == "act_fn" || tail == "act" || tail == "activation") return Role::activation;
+  if (has(tail, "rotary")) return Role::angles;
   if (type == "Linear") return Role::mlp_linear;
   return std::nullopt;
 }
@@ -120,6 +121,7 @@ std::optional<Role> role_outside(std::string_view name, std::string_view type) {
   if (is_any(tail, kEmbedding) || (type == "Embedding" && !has(tail, "pos"))) return Role::embedding;
   if (is_any(tail, kNorm)) return Role::final_norm;
   if (is_any(tail, kLogits)) return Role::logits;
+  if (has(tail, "rotary")) return Role::angles;
   return std::nullopt;
 }
 
@@ -248,6 +250,8 @@ class AtbLayer {
         before_core_.push_back(linear);
       else if (in_attention(op))
         give_linear(Role::output_projection, linear);
+    } else if (has(type, "rope")) {
+      give(Role::angles, op, {Direction::input, 2});
     } else if (has(type, "split")) {
       if (in_mlp(op)) {
         give(Role::gate, op, {Direction::output, 0});

@@ -18,6 +18,7 @@ enum class Role : uint8_t {
   key,
   value,
   query_key_value,  // in one
+  angles,           // of the rotary embedding: cosines and sines
   context,          // what the attention itself gives to the output projection
   output_projection,
   attention,

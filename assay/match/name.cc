@@ -59,10 +59,50 @@ void join_same_stems(PairingBuilder& builder) {
       builder.join(holders->position[0], holders->position[1], Why::same_stem);
 }
 
+// Torch hooks write a parameter as root.{name}.pth; a checkpoint has the name alone, in whichever of its
+// files.
+struct Parameter {
+  std::string_view name;
+  bool is_hooked = false;
+};
+
+Parameter parameter_of(std::string_view item_name) {
+  constexpr std::string_view kRoot = "root.";
+  for (size_t colon = item_name.find(':'); colon != std::string_view::npos;
+       colon = item_name.find(':', colon + 1))
+    if (suffix_length(item_name.substr(0, colon)) > 0) return {item_name.substr(colon + 1)};
+  const std::string_view stem = item_name.substr(0, item_name.size() - suffix_length(item_name));
+  const bool is_hooked = stem.size() < item_name.size() && stem.starts_with(kRoot);
+  return {is_hooked ? stem.substr(kRoot.size()) : stem, is_hooked};
+}
+
+// Among what is left, a parameter that a dump of hooks and a checkpoint have exactly once each.
+void join_parameters(PairingBuilder& builder) {
+  for (const Side hooked : {Side::mine, Side::golden}) {
+    const Side other = hooked == Side::mine ? Side::golden : Side::mine;
+    std::vector<std::pair<size_t, std::string_view>> waiting;
+    for (size_t i = 0; i < builder.size(hooked); ++i)
+      if (const Parameter parameter = parameter_of(builder.name(hooked, i));
+          parameter.is_hooked && !builder.is_joined(hooked, i))
+        waiting.emplace_back(i, parameter.name);
+    if (waiting.empty()) continue;
+    std::unordered_map<std::string_view, std::vector<size_t>> in_checkpoint;
+    for (size_t i = 0; i < builder.size(other); ++i)
+      if (!builder.is_joined(other, i)) in_checkpoint[parameter_of(builder.name(other, i)).name].push_back(i);
+    for (const auto& [i, name] : waiting) {
+      const auto found = in_checkpoint.find(name);
+      if (found == in_checkpoint.end() || found->second.size() != 1) continue;
+      const size_t partner = found->second[0];
+      builder.join(hooked == Side::mine ? i : partner, hooked == Side::mine ? partner : i, Why::same_stem);
+    }
+  }
+}
+
 Result<Pairing> match_by_name(const Indexed& frames, const MatchOptions&) {
   PairingBuilder builder(frames);
   join_same_names(builder);
   join_same_stems(builder);
+  join_parameters(builder);
   const auto is_file = [](const std::vector<Frame>& side) { return side.size() == 1 && side[0].is_file; };
   if (is_file(frames.mine) && is_file(frames.golden) && builder.joined() == 0 &&
       builder.items(Side::mine).size() == 1 && builder.items(Side::golden).size() == 1)

@@ -1,5 +1,5 @@
-// Pairs items of the same name; then of the same name but for the suffix of the file; then the only item of
-// each side.
+// Pairs items of the same name; then of the same name but for the suffix of the file; then parameters that
+// torch hooks dumped with those of a checkpoint; then the only item of each side.
 #pragma once
 
 #include "assay/match/matcher.h"

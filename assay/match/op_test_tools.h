@@ -15,6 +15,9 @@ struct TestOp {
   std::string type = {};  // empty: the last part of the path without its number
   DType dtype = DType::f16;
   std::vector<int64_t> dims = {2, 4};
+  bool has_rows_out = true;
+  size_t ranks = 1;
+  std::vector<int64_t> output_dims = {};  // of an output "after/outtensor0.bin" besides `files`; empty: none
 };
 
 inline Port port_of_file(std::string_view file) {
@@ -22,6 +25,8 @@ inline Port port_of_file(std::string_view file) {
   const bool is_input =
       file.find("intensor") != std::string_view::npos || file.find("input") != std::string_view::npos;
   port.direction = is_input ? Direction::input : Direction::output;
+  if (file == "weight" || file == "bias")
+    return {Direction::parameter, file == "weight" ? kWeightPort : kBiasPort};
   const size_t dot = file.rfind('.'), digit = file.find_last_not_of("0123456789", dot - 1) + 1;
   port.index = digit < dot ? std::stoi(std::string(file.substr(digit, dot - digit))) : 0;
   return port;
@@ -51,17 +56,25 @@ inline Frame make_op_frame(const std::string& framework, const std::vector<TestO
     for (const std::string& name : op.outputs) added.outputs.push_back(frame.strings.keep(name));
     added.has_bias = op.has_bias;
     added.elewise_type = op.elewise_type;
+    added.has_rows_out = op.has_rows_out;
     if (!op.files.empty()) {
       added.node = static_cast<int32_t>(frame.nodes.size());
       Node& node = frame.nodes.emplace_back();
       node.name = added.path;
       node.type = added.type;
       node.order = added.node;
-      for (const std::string& file : op.files) {
+      Texts files = op.files;
+      if (!op.output_dims.empty()) files.push_back("after/outtensor0.bin");
+      for (const std::string& file : files) {
         Item& item = node.items.emplace_back();
         item.name = frame.strings.keep(op.path + "/" + file);
         item.port = port_of_file(file);
-        item.meta = &frame.metas.emplace_back(TensorMeta{op.dtype, Shape{op.dims}});
+        if (op.ranks > 1) item.shard_list = &frame.shards.emplace_back(op.ranks);
+        item.data = TensorRef{};
+        item.meta = &frame.metas.emplace_back(TensorMeta{
+            op.dtype,
+            Shape{item.port.direction == Direction::output && !op.output_dims.empty() ? op.output_dims
+                                                                                      : op.dims}});
       }
     }
     frame.tree.add(std::move(added));

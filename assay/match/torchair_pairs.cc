@@ -196,7 +196,8 @@ Pairing numbered_pairs(PairingBuilder& builder, const std::vector<Visited>& toke
   std::vector<Row> rows;
   std::unordered_set<size_t> mine_shown, golden_shown;
   for (const Visited& visited : tokens)
-    for (const OpPairs& op : visited)
+    for (const OpPairs& op : visited) {
+      next_number += op.numbers_lost;
       for (const TensorPair& each : op.pairs) {
         const int64_t number = next_number++;
         if (each.golden == kNotDumped) continue;
@@ -210,6 +211,7 @@ Pairing numbered_pairs(PairingBuilder& builder, const std::vector<Visited>& toke
         mine_shown.insert(each.mine);
         (each.golden_is_mine ? mine_shown : golden_shown).insert(each.golden);
       }
+    }
   std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.key < b.key; });
   const auto add = [&](Side side, const ItemId& id, const Pair& pair) {
     const Node& node =
@@ -239,7 +241,9 @@ std::vector<const GraphOps::Op*> in_order_of_msit(const GraphOps& mine, const Ge
   std::vector<Key> keys;
   for (const GraphOps::Op& op : mine.all()) {
     const auto known = graph.by_name.find(op.name);
-    keys.push_back({known == graph.by_name.end() ? -1 : known->second, &op});
+    // It takes the task for a part of the name where the file has an extension.
+    const bool is_known = known != graph.by_name.end() && mine.file(op).extension() != ".npz";
+    keys.push_back({is_known ? known->second : -1, &op});
   }
   std::stable_sort(keys.begin(), keys.end(), [&](const Key& a, const Key& b) {
     if (a.place != b.place) return a.place < b.place;

@@ -47,6 +47,7 @@ struct TensorPair {
 struct OpPairs {
   const GraphOps::Op* op;
   std::vector<TensorPair> pairs = {};
+  int64_t numbers_lost = 0;  // in the table of msit, before its own
 };
 
 // As many on both sides: one by one, of golden kNotDumped left out. Otherwise in order, those of as many

@@ -31,6 +31,9 @@ class StringPool {
 
 enum class Direction : uint8_t { none, input, output, parameter, parameter_gradient };
 
+// Numbers of the parameters of a module.
+inline constexpr int kWeightPort = 0, kBiasPort = 1;
+
 struct Port {
   Direction direction = Direction::none;
   int index = 0;

@@ -8,6 +8,11 @@
 
 namespace assay {
 
+// Of a quantisation whose factors are no tensors: q = round(x * scale + offset).
+struct QuantStep {
+  double scale = 1, offset = 0;
+};
+
 struct TreeOp {
   std::string_view name;  // "LinearOperation_1_0", "root.model.layers.0.mlp"
   std::string_view type;  // "LinearOperation", "Linear"
@@ -16,6 +21,8 @@ struct TreeOp {
   int32_t node = -1;                // of the frame; -1: nothing of it was dumped
   std::optional<bool> has_bias;     // of a linear operation
   std::optional<int> elewise_type;  // of an element-wise one
+  bool has_rows_out = true;         // of a linear one: its weight is [out, in], as in torch
+  std::optional<QuantStep> quant_step = {};
   std::vector<int32_t> children = {};
   std::vector<std::string_view> inputs = {}, outputs = {};  // its tensors, as the graph names them
 };

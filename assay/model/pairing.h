@@ -2,6 +2,7 @@
 #pragma once
 
 #include "assay/model/dump.h"
+#include "assay/model/weight_share.h"
 
 namespace assay {
 
@@ -52,11 +53,13 @@ enum class Why : uint8_t {
 };
 std::string_view text(Why why);  // "same name"
 
-// Golden is a table of angles for all positions, mine the angles of one: that which item `length` of mine
-// counts up to.
+// One side is a table of angles for all positions, the other has those of the positions at hand, which end
+// with the one that its item `length` counts up to.
 struct RopeRow {
   ItemId length;
   bool is_sine = false;
+  Side table_of = Side::golden;
+  int64_t rows = 0;  // how many positions are at hand; 0: the last one, told as msit tells it
 };
 
 // Mine holds whole numbers q that stand for (q - offset) * scale; both are items of mine.
@@ -69,13 +72,17 @@ struct Recipe {
   // Items of one side that stand behind each other in one item of the other, along the last dimension: query,
   // key and value in one projection. The item of the pair is the first of them, or holds all of them.
   std::vector<ItemId> parts = {};
-  Side parts_of = Side::golden;
-  std::string parts_name = {};  // "q_proj/output.pth + k_proj/output.pth"; empty: that of the pair's item
+  Side parts_of = Side::golden;  // or the side that holds the whole weight
+  std::string parts_name = {};   // "q_proj/output.pth + k_proj/output.pth"; empty: that of the pair's item
   std::optional<RopeRow> rope = {};
   std::optional<QuantisedBy> quantised = {};
-  std::optional<Side> range_of =
-      {};                       // of this side the smallest and the largest element; the other has no more
+  // Of this side the smallest and the largest element are taken; the other has no more.
+  std::optional<Side> range_of = {};
   bool golden_is_mine = false;  // what stands for golden is an item of mine: an operator's own input
+  std::optional<SharedWeight> weight = {};  // of which the parts, if there are any, are the matrices
+
+  // Nobody is to blame where the sides cannot be made comparable: no dump says for certain that they can.
+  bool may_not_fit() const { return weight || (rope && rope->rows > 0); }
 };
 
 struct Pair {
@@ -90,11 +97,12 @@ struct Pair {
 };
 static_assert(sizeof(Pair) <= 48, "two dump.json of 1 GB have millions of them");
 
-// Where an operator stands in its model; all zero where the dumps have no trees.
+// Where an operator stands in its model; all zero where the dumps do not say.
 struct ModelPlace {
-  int32_t layers_before = 0;  // finished when it runs: of the embedding and of the first layer 0
-  bool is_group = false;      // what is inside it was dumped too
-  bool is_quantised = false;  // one run multiplies in int8 here or before, the other does not
+  int32_t layers_before = 0;    // finished when it runs: of the embedding and of the first layer 0
+  bool is_group = false;        // what is inside it was dumped too
+  bool is_quantised = false;    // one run multiplies in int8 here or before, the other does not
+  DType coarsest = DType::f64;  // of the real types in which results were rounded before
 };
 
 // The pairs of one operator, in report order.

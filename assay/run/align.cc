@@ -38,18 +38,6 @@ Dims as_rows(const Shape& shape) {
   return {last == 0 ? 0 : shape.count() / last, last};
 }
 
-Result<OperandPtr> joined(const Spread& side, size_t axis, const Dims& shape_of_part) {
-  ASSAY_TRY(std::vector<OperandPtr> parts, side.shards());
-  for (OperandPtr& part : parts) {
-    if (part->meta.shape != side.own->meta.shape)
-      return fail(ErrorKind::mismatch,
-                  "the ranks hold parts of shapes {} and {}; parts of one shape can be joined",
-                  side.own->meta.shape.text(), part->meta.shape.text());
-    part = reshaped(std::move(part), Shape{shape_of_part});
-  }
-  return concatenated(std::move(parts), static_cast<int64_t>(axis));
-}
-
 std::string joined_note(std::string_view which, size_t ranks, size_t axis) {
   return fmt::format("{} joined from {} ranks along dimension {}", which, ranks, axis);
 }
@@ -67,11 +55,11 @@ Result<std::optional<Aligned>> join_ranks(const Spread& mine, const Spread& gold
   if (!join_mine && !join_golden) return std::optional<Aligned>();
   Aligned done{mine.own, golden.own, {}};
   if (join_mine) {
-    ASSAY_TRY(done.mine, joined(mine, *axis, a));
+    ASSAY_TRY(done.mine, join_shards(mine, *axis, Shape{a}));
     done.note = joined_note("mine", mine.ranks, *axis);
   }
   if (join_golden) {
-    ASSAY_TRY(done.golden, joined(golden, *axis, b));
+    ASSAY_TRY(done.golden, join_shards(golden, *axis, Shape{b}));
     done.note += (done.note.empty() ? "" : "; ") + joined_note("golden", golden.ranks, *axis);
   }
   if (done.mine->meta.shape.count() != done.golden->meta.shape.count()) return std::optional<Aligned>();
@@ -168,6 +156,18 @@ Result<std::optional<Aligned>> align(const Spread& mine, const Spread& golden, c
   if (rules.repeat && a.count() != b.count() && a.count() > 0 && b.count() > 0)
     return repeat(mine.own, golden.own);
   return std::optional<Aligned>();
+}
+
+Result<OperandPtr> join_shards(const Spread& side, size_t axis, const Shape& shape_of_part) {
+  ASSAY_TRY(std::vector<OperandPtr> parts, side.shards());
+  for (OperandPtr& part : parts) {
+    if (part->meta.shape != side.own->meta.shape)
+      return fail(ErrorKind::mismatch,
+                  "the ranks hold parts of shapes {} and {}; parts of one shape can be joined",
+                  side.own->meta.shape.text(), part->meta.shape.text());
+    part = reshaped(std::move(part), shape_of_part);
+  }
+  return concatenated(std::move(parts), static_cast<int64_t>(axis));
 }
 
 Result<std::optional<OperandPtr>> broadcast_to(const OperandPtr& source, const Shape& shape) {

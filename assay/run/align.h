@@ -32,6 +32,9 @@ struct Aligned {
 // Nothing where the shapes do not fit. An error where a shard cannot be read.
 Result<std::optional<Aligned>> align(const Spread& mine, const Spread& golden, const AlignRules& rules);
 
+// What the ranks hold, each seen in this shape, behind each other along a dimension.
+Result<OperandPtr> join_shards(const Spread& side, size_t axis, const Shape& shape_of_part);
+
 // The view of a tensor under a shape it can be broadcast to by torch's rules; nothing where it cannot.
 Result<std::optional<OperandPtr>> broadcast_to(const OperandPtr& source, const Shape& shape);
 

@@ -1,5 +1,7 @@
 #include "assay/run/dequantise.h"
 
+#include <cmath>
+
 namespace assay {
 namespace {
 
@@ -59,7 +61,11 @@ std::optional<QuantFactors> QuantSources::find(const ItemId& quantised) const {
       return QuantFactors{id_of(*scale, op), id_of(*offset, op)};
   }
   // An operator that does nothing but quantise cannot have anything else, whatever the types.
-  constexpr int kQuantisePerChannel = 17;
+  constexpr int kQuantise = 6, kQuantisePerChannel = 17;
+  if (const auto& step = frame_.tree.at(op).quant_step; step && frame_.tree.at(op).elewise_type == kQuantise)
+    return step->scale != 0 && std::isfinite(step->scale) && std::isfinite(step->offset)
+               ? std::optional(QuantFactors{std::nullopt, std::nullopt, *step})
+               : std::nullopt;
   if (frame_.tree.at(op).elewise_type != kQuantisePerChannel) return std::nullopt;
   const Item *const scale = input(op, 1), *const offset = input(op, 2);
   if (!is_factor(scale, channels) || !is_real(scale->meta->dtype)) return std::nullopt;

@@ -14,9 +14,10 @@ std::optional<Side> side_to_dequantise(const Pairing& pairing, const TensorMeta&
 // The row says why int8 and a real type are not compared, and is not held against either side.
 void refuse_int8(Comparison& row, std::string_view why);
 
+// Two items, or what the operator itself states.
 struct QuantFactors {
-  ItemId scale;
-  std::optional<ItemId> offset;
+  std::optional<ItemId> scale, offset;
+  std::optional<QuantStep> stated = {};
 };
 
 class QuantSources {

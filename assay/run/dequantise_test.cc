@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace assay {
 namespace {
 
@@ -78,6 +80,21 @@ TEST_F(QuantGraph, FindsNothingWhereTheDumpHasNothing) {
   EXPECT_FALSE(sources.find({0, 0, 0}));
   EXPECT_FALSE(sources.find({0, 1, 0}));
   EXPECT_FALSE(sources.find({0, 2, 2}));  // three scales, four channels
+}
+
+TEST_F(QuantGraph, TakesTheFactorsThatTheOperatorStates) {
+  add({"x"}, {"small"}, {kSmall}, 6);
+  TreeOp& op = frame_.tree.ops.back();
+  EXPECT_FALSE(QuantSources(frame_, 0).find({0, 0, 0}));
+  op.quant_step = QuantStep{20, -3};
+  const auto found = QuantSources(frame_, 0).find({0, 0, 0});
+  ASSERT_TRUE(found && found->stated);
+  EXPECT_EQ(found->stated->scale, 20);
+  EXPECT_EQ(found->stated->offset, -3);
+  for (const double scale : {0.0, HUGE_VAL, std::nan("")}) {
+    op.quant_step = QuantStep{scale, 0};
+    EXPECT_FALSE(QuantSources(frame_, 0).find({0, 0, 0})) << scale;
+  }
 }
 
 TEST_F(QuantGraph, AQuantisationMayHaveNoOffset) {

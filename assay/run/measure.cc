@@ -159,17 +159,7 @@ class Measurer {
     // A table that numbers its pairs is another tool's, which leaves such pairs out.
     rules.last_row = pair.why == Why::last_output && pair.number < 0;
     rules.repeat = matched_.pairing.repeats_batch;
-    if (!pair.has_parts()) return align(of_mine, of_golden, rules);
-    const bool of_mine_joined = pair.has_parts(Side::mine);
-    const size_t other_ranks = (of_mine_joined ? of_golden : of_mine).ranks;
-    for (const int64_t ranks : {static_cast<int64_t>(other_ranks), int64_t{1}}) {
-      ASSAY_TRY(const auto whole, recipes_.join(*pair.recipe, ranks));
-      if (!whole) continue;
-      const Spread joined{*whole, 1, {}};
-      ASSAY_TRY(auto done, of_mine_joined ? align(joined, of_golden, rules) : align(of_mine, joined, rules));
-      if (done || ranks == 1) return done;
-    }
-    return std::optional<Aligned>();
+    return recipes_.align(pair, of_mine, of_golden, rules);
   }
 
   void align_and_gather(const OperandPtr& mine, const OperandPtr& golden, PairScratch& scratch,
@@ -192,7 +182,8 @@ class Measurer {
       return;
     }
     if (!*aligned) {
-      row.status = Status::shape_mismatch;
+      row.is_excused = row.pair.recipe != nullptr && row.pair.recipe->may_not_fit();
+      row.status = row.is_excused ? Status::no_data : Status::shape_mismatch;
       add_note(row, fmt::format("shape {} against {}", mine->meta.shape.text(), golden->meta.shape.text()));
       return;
     }

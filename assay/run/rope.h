@@ -3,6 +3,8 @@
 
 #include "assay/tensor/operand.h"
 
+#include <span>
+
 namespace assay {
 
 enum class Angles : uint8_t { cosines, sines };
@@ -12,7 +14,14 @@ enum class Angles : uint8_t { cosines, sines };
 // table, or too short, is given back as it is.
 Result<OperandPtr> row_of_angles(OperandPtr table, int64_t length, Angles which);
 
-// [1, 2n] where every column stands twice becomes [1, n]; anything else is given back as it is.
+// The rows of the positions at hand, `rows` in all: sequence i has seen lengths[i] positions. They are all of
+// these, sequence by sequence, where they add up to that (a prompt), else as many of the last ones of each.
+// The table is [positions, n], with dimensions of 1 anywhere in front of n, or [positions, n, kind]; what is
+// no such table, or too short, is given back as it is.
+Result<OperandPtr> rows_of_angles(OperandPtr table, std::span<const int64_t> lengths, int64_t rows,
+                                  Angles which);
+
+// [m, 2n] where every column stands twice becomes [m, n]; anything else is given back as it is.
 Result<OperandPtr> without_repeated_columns(OperandPtr row);
 
 }  // namespace assay

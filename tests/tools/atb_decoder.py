@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 
 EPSILON = 1e-5
-ADD, MUL, QUANTISE, DEQUANTISE = 8, 9, 17, 18  # elewiseType
+QUANTISE_ALL, ADD, MUL, QUANTISE, DEQUANTISE = 6, 8, 9, 17, 18  # elewiseType
 INT8 = (-128, 127)
 
 
@@ -33,6 +33,8 @@ class Settings(NamedTuple):
     dtype: torch.dtype = torch.float16
     quant: bool = False
     norms: str = "inside"  # of the Attention and Mlp graphs, or beside them
+    columns_out: bool = False  # ATB holds the weights of projections as [in, out]
+    stated_scales: bool = False  # one scale and offset for a tensor, in the parameters of the operation
     extra_cast: bool = False  # one operation more in each layer, which moves the numbers of those after it
 
     @property
@@ -170,6 +172,24 @@ def torch_pass(s: Settings, w: dict[str, torch.Tensor], ids: torch.Tensor, cache
     return linear("lm_head", "lm_head", x)
 
 
+def parameter_name(weight: str) -> str:
+    """What PyTorch calls a weight of make_weights: "0.q_proj" is model.layers.0.self_attn.q_proj.weight."""
+    layer, dot, name = weight.rpartition(".")
+    group = {"q": "self_attn.", "k": "self_attn.", "v": "self_attn.", "o": "self_attn.", "gate": "mlp.", "up": "mlp.", "down": "mlp."}
+    inside = group.get(name.removesuffix("_proj"), "") if name.endswith("_proj") else ""
+    return f"model.layers.{layer}.{inside}{name}.weight" if dot else ("" if name == "lm_head" else "model.") + f"{name}.weight"
+
+
+def torch_weights(weight: str) -> list[str] | None:
+    """The parameters of PyTorch that a weight of the ATB pass holds, one below the other."""
+    name, dot, kind = weight.rpartition(".")
+    if not dot or kind != "weight":
+        return None
+    layer, _, last = name.rpartition(".")
+    fused = {"qkv": ["q_proj", "k_proj", "v_proj"], "gate_up": ["gate_proj", "up_proj"]}
+    return [parameter_name(f"{layer}.{part}" if layer else part) for part in fused.get(last, [last])]
+
+
 class TorchFiles(NamedTuple):
     files: list[str]  # side by side along the last dimension
     rows: bool = False  # only the rows of the positions at hand
@@ -214,12 +234,14 @@ class Value:
         self.name = weight or key  # in the topology; replaced by the operation that gives the value
         self.tainted = False  # comes after the planted fault
         self.holds: Value | None = None  # a cache holds the new keys or values, which thus are used
+        self.is_quantised = False  # int8 that stand for real numbers
         self.quant_inputs: tuple[int, int] | None = None  # which inputs of its operation are its scale and offset
 
     def bare(self) -> Value:
         """The same without data, to be kept."""
         copy = Value([], self.key, self.sharded, self.weight)
         copy.name, copy.tainted, copy.quant_inputs = self.name, self.tainted, self.quant_inputs
+        copy.is_quantised = self.is_quantised
         return copy
 
     def wide(self) -> list[torch.Tensor]:
@@ -248,6 +270,8 @@ class AtbPass:
             cut = [self.source[part].chunk(self.s.ranks, dim) if dim is not None else [self.source[part]] * self.s.ranks
                    for part in parts]
             shards = [torch.cat(pieces) if len(pieces) > 1 else pieces[0] for pieces in zip(*cut)]
+            if dim is not None and self.s.columns_out:
+                shards = [shard.T.contiguous() for shard in shards]
             self.weights[name] = Value(self.rounded(shards), weight=name)
         return self.weights[name]
 
@@ -264,9 +288,10 @@ class AtbPass:
     def linear(self, x: Value, w: Value, key: str, sharded: bool, quantised: bool) -> Value:
         if quantised:
             return self.quant_linear(x, w, key, sharded)
-        out = [times(a, b) for a, b in zip(x.wide(), w.wide())]
+        columns = self.s.columns_out
+        out = [times(a, b.T if columns else b) for a, b in zip(x.wide(), w.wide())]
         return self.graph.op("LinearOperation", [x, w], [Value(self.rounded(out), key, sharded)],
-                             {"hasBias": False, "transposeA": False, "transposeB": True, "outDataType": -1})[0]
+                             {"hasBias": False, "transposeA": False, "transposeB": not columns, "outDataType": -1})[0]
 
     def quant_linear(self, x: Value, w: Value, key: str, sharded: bool) -> Value:
         """Activations get the scale and offset of the first round, as after a calibration; weights are symmetric."""
@@ -281,8 +306,13 @@ class AtbPass:
         offset = Value([torch.tensor([b], dtype=torch.int8) for _, b in scales], weight=f"{w.weight}.input_offset")
         small = [torch.clamp(torch.round(shard / a) + b, *INT8).to(torch.int8) for shard, (a, b) in zip(x.wide(), scales)]
         given = Value(small, x.key, x.sharded)
-        given.quant_inputs = (1, 2)
-        given = self.graph.op("ElewiseOperation", [x, scale, offset], [given], {"elewiseType": QUANTISE})[0]
+        given.is_quantised = True
+        if self.s.stated_scales:
+            step = {"inputScale": 1 / scales[0][0], "inputOffset": scales[0][1], "asymmetric": False}
+            given = self.graph.op("ElewiseOperation", [x], [given], {"elewiseType": QUANTISE_ALL, "quantParam": step})[0]
+        else:
+            given.quant_inputs = (1, 2)
+            given = self.graph.op("ElewiseOperation", [x, scale, offset], [given], {"elewiseType": QUANTISE})[0]
         steps = [shard.abs().amax(1) / 127 for shard in w.wide()]
         grid = [torch.round(shard / step[:, None]).to(torch.int8) for shard, step in zip(w.wide(), steps)]
         bias = [(-b * g.int().sum(1)).int() for g, (_, b) in zip(grid, scales)]

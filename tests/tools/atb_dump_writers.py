@@ -33,6 +33,12 @@ class TorchWriter:
             self.types[node["name"]] = node["type"]
             rest += node["children"]
 
+    def write_weights(self, named: dict[str, torch.Tensor]) -> None:
+        folder = self.folder / "weights"
+        folder.mkdir()
+        for name, tensor in named.items():
+            torch.save(torch.nn.Parameter(tensor), folder / f"root.{name}.pth")
+
     def record(self, module: str, inputs: list[torch.Tensor], outputs: dict[str, torch.Tensor]) -> None:
         name = f"root.{module}"
         folder = self.folder / str(self.token) / name
@@ -144,6 +150,7 @@ class AtbWriter:
         self.root, self.s, self.pid, self.msprobe, self.statistics = root, s, pid, msprobe, statistics
         self.weights, self.inputs, self.shift, self.fault = weights, inputs, shift, fault
         self.places: list[Place] = []
+        self.weight_places: list[Place] = []
         self.open: list[Node] = []
         self.top: list[Node] = []
 
@@ -202,10 +209,11 @@ class AtbWriter:
                 if value.weight and not (self.weights and node.param is not None):
                     continue
                 below = f"{self.folder}/{node.path}/{side}/{word}{index}.bin"
-                if self.token is not None and value.key:
+                if self.token is not None and (value.key or value.weight):
                     files = [str((self.data() / device / below).relative_to(self.root)) for device in self.devices()]
                     layer = max(sum(top.op_type.endswith("_layer") for top in self.top) - 1, 0)
-                    self.places.append(Place(self.token, layer, node, side, index, value.bare(), files))
+                    places = self.places if value.key else self.weight_places
+                    places.append(Place(self.token, layer, node, side, index, value.bare(), files))
                 for rank, device in enumerate(self.devices()):
                     self.write_tensor(self.data() / device / below, value.shards[rank])
                     if self.msprobe:

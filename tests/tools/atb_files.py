@@ -4,6 +4,7 @@ torch.save makes a dozen system calls for a tensor of any size; a dump has thous
 """
 from __future__ import annotations
 
+import json
 import pathlib
 import struct
 import zlib
@@ -122,3 +123,13 @@ def write_pth(path: pathlib.Path, tensor: torch.Tensor) -> None:
         offset += len(local) + len(content)
     parts.append(directory + b"PK\5\6" + struct.pack("<HHHHIIH", 0, 0, 3, 3, len(directory), offset, 0))
     write_parts(path, parts)
+
+
+def write_safetensors(path: pathlib.Path, named: dict[str, torch.Tensor]) -> None:
+    """A checkpoint of f32 tensors."""
+    head, at = {}, 0
+    for name, tensor in named.items():
+        head[name] = {"dtype": "F32", "shape": list(tensor.shape), "data_offsets": [at, at + 4 * tensor.numel()]}
+        at += 4 * tensor.numel()
+    text = json.dumps(head).encode()
+    write_parts(path, [struct.pack("<Q", len(text)), text, *(raw(tensor) for tensor in named.values())])

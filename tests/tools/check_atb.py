@@ -22,14 +22,15 @@ from typing import NamedTuple
 
 import torch
 
+import atb_files
 import make_atb_dump
+
 
 class Variant(NamedTuple):
     flags: str
     fault: str = ""  # as --fault has it; the variant is run without it as well
     compare: tuple[str, ...] = ()
     plain_side: str = ""  # the side whose statistics are replaced by the data
-    may_be_alone: str = "-"  # end of the keys of values that need no partner
     exchanged: bool = False  # the dump of ATB is golden, that of torch mine
 
 
@@ -46,12 +47,20 @@ VARIANTS = {
     "ranks": Variant("--ranks 2", "model.layers.0.self_attn.v_proj:1.5"),
     "torch against ATB": Variant("", "model.layers.0.mlp.up_proj:1.5", exchanged=True),
     "torch against ranks": Variant("--ranks 2", "model.layers.1.mlp.down_proj:1.5", exchanged=True),
-    "torch against quantised": Variant("--quant", "", tuple(INT8_RULE), exchanged=True),
+    "torch against quantised": Variant("--quant", exchanged=True),
     "torch statistics against ATB": Variant("--statistics", "", exchanged=True),
     "tokens": Variant("--two-models --tokens 3", "model.layers.1.self_attn.q_proj:1.5"),
     "norms outside": Variant("--norms outside", "model.layers.1.post_attention_layernorm:1.5"),
     "outputs only": Variant("--outputs-only", "model.layers.1.mlp.gate_proj:1.5"),
     "quantised": Variant("--quant", "model.layers.1.self_attn.k_proj:2"),
+    "stated scales": Variant("--quant --stated-scales", "model.layers.1.self_attn.k_proj:2"),
+    "weights": Variant("--torch-weights", "model.layers.1.mlp.up_proj:1.5"),
+    "weights of ranks": Variant("--torch-weights --ranks 2"),
+    "transposed weights": Variant("--torch-weights --columns-out"),
+    "transposed weights of ranks": Variant("--torch-weights --columns-out --ranks 2"),
+    "weights of torch against ranks": Variant("--torch-weights --ranks 2", exchanged=True),
+    "transposed weights twin": Variant("--atb-twin same --columns-out --ranks 2"),
+    "stated scales twin": Variant("--atb-twin --quant --stated-scales --two-models --tokens 3"),
     "quantised ranks": Variant("--quant --ranks 2"),
     "statistics": Variant("--statistics", "model.layers.0.mlp.up_proj:1.5"),
     "statistics of mine": Variant("--statistics", "model.layers.0.mlp.up_proj:1.5", (), "golden"),
@@ -63,8 +72,8 @@ VARIANTS = {
     "quantised twin": Variant("--atb-twin --quant --two-models --tokens 3", "model.layers.1.mlp.up_proj:2"),
     "batch twin": Variant("--atb-twin same --batch 2", "model.layers.1.mlp.up_proj:1.5"),
     "statistics twin": Variant("--atb-twin same --statistics", "model.layers.1.mlp.up_proj:1.5"),
-    # What comes from outside the graph, weights and caches, is cut over the ranks in ways that no dump tells.
-    "ranks twin": Variant("--atb-twin same --ranks 2", "model.layers.1.mlp.up_proj:1.5", may_be_alone="_cache"),
+    "ranks twin": Variant("--atb-twin same --ranks 2", "model.layers.1.mlp.up_proj:1.5"),
+    "twin of ranks": Variant("--atb-twin same --ranks 2", exchanged=True),
     "msprobe": Variant("--atb-twin same --msprobe-layout", "model.layers.1.mlp.up_proj:1.5"),
     "msprobe statistics": Variant("--atb-twin same --msprobe-layout --statistics", "model.layers.1.mlp.up_proj:1.5"),
 }
@@ -86,9 +95,11 @@ def content(file: pathlib.Path) -> str:
 def name_of(file: str) -> str:
     """What a report calls a file: the part below its token or round, which is the fourth or fifth folder of truth.json's paths.
 
-    mine/msit_dump_…/tensors/0_4200/0/1_Layer/…, golden/ait_dump/tensors/…, golden/…/torch_tensors/cpu_3100/0/root.x/output.pth
+    mine/msit_dump_…/tensors/0_4200/0/1_Layer/…, golden/ait_dump/tensors/…, golden/…/torch_tensors/cpu_3100/0/root.x/output.pth,
+    golden/…/torch_tensors/cpu_3100/weights/root.x.weight.pth: of a weight its folder too
     """
-    return "/".join(pathlib.PurePath(file).parts[5:])
+    parts = pathlib.PurePath(file).parts
+    return "/".join(parts[4 if parts[4] == "weights" else 5:])
 
 
 class Report:
@@ -142,15 +153,27 @@ class Checker:
         for pair in self.truth["pairs"]:
             mine = name_of(pair["mine"][0])
             rows = self.report.pairs.get((f"token {pair['token']}", mine), [])
-            # The table of angles has rows for all positions; those at hand stand nowhere in the dumps of torch.
-            if not rows and "rows" not in pair and not pair["key"].endswith(self.variant.may_be_alone):
+            # Statistics of a table of angles do not tell those of some rows, and without inputs no dump tells which rows.
+            if "rows" in pair and (not self.has_files or "--outputs-only" in self.variant.flags):
+                continue
+            if not rows:
                 wrong.append(f"token {pair['token']}: {mine} ({pair['key']}) has no partner; {pair['golden']} is it")
             for row in rows:
                 if not self.agrees(row, pair):
                     wrong.append(f"token {pair['token']}: {mine} ({pair['key']}) is paired with {row['golden']}, "
                                  f"not {[name_of(file) for file in pair['golden']]}")
-                if row["status"] != "compared" and "rows" not in pair:
+                if row["status"] != "compared":
                     wrong.append(f"token {pair['token']}: {mine} ({pair['key']}): {row['status']}: {row['note']}")
+        return wrong
+
+    def check_weights(self) -> list[str]:
+        wrong = []
+        for pair in self.truth["weights"] if self.has_files else []:
+            mine = name_of(pair["mine"][0])
+            golden = " + ".join(name_of(file) for file in pair["golden"])
+            rows = self.report.pairs.get((f"token {pair['token']}", mine), [])
+            if [row["golden"] for row in rows] != [golden] or rows[0]["verdict"] != "pass":
+                wrong.append(f"{mine}: {[(row['golden'], row['verdict'], row['note']) for row in rows]}, not {golden}")
         return wrong
 
     def check_complete(self) -> list[str]:
@@ -162,7 +185,7 @@ class Checker:
             named = {name for row in self.report.rows if row[side] for name in row[side].split(" + ")}
             for file in sorted((self.out / side).rglob("*")):
                 relative = pathlib.PurePath(file.relative_to(self.out))
-                if file.suffix in (".bin", ".pth") and "/".join(relative.parts[5:]) not in named:
+                if file.suffix in (".bin", ".pth") and name_of(str(relative)) not in named:
                     wrong.append(f"{relative} has no row")
         return wrong
 
@@ -188,7 +211,7 @@ class Checker:
     def run(self) -> list[str]:
         if not self.report.rows:
             return [f"no report: {self.report.messages}"]
-        return self.check_verdict() + self.check_pairs() + self.check_complete()
+        return self.check_verdict() + self.check_pairs() + self.check_weights() + self.check_complete()
 
 
 def check(program: pathlib.Path, out: pathlib.Path, variant: Variant, fault: str) -> list[str]:
@@ -201,6 +224,32 @@ def check(program: pathlib.Path, out: pathlib.Path, variant: Variant, fault: str
     return Checker(out, Report(program, out, variant), variant).run()
 
 
+def check_checkpoint(program: pathlib.Path, out: pathlib.Path) -> list[str]:
+    """The weights that hooks dumped against a checkpoint of the same ones, of which one is wrong, in one file or in two."""
+    make(out, ["--torch-weights", "--tokens", "1"])
+    weights = next(out.glob("golden/*/torch_tensors/*/weights"))
+    named = {file.stem.removeprefix("root."): torch.load(file).detach() for file in sorted(weights.iterdir())}
+    broken = "model.layers.1.mlp.up_proj.weight"
+    named[broken] = named[broken] * 1.5
+    atb_files.write_safetensors(out / "model.safetensors", named)
+    (out / "shards").mkdir()
+    for half in (0, 1):
+        atb_files.write_safetensors(out / "shards" / f"model-{half}.safetensors", dict(list(named.items())[half::2]))
+    wrong = []
+    for checkpoint in ("model.safetensors", "shards"):
+        for sides in ([weights, out / checkpoint], [out / checkpoint, weights]):
+            done = subprocess.run([program, "compare", *sides, "--report", "json", "--output", "-", "-q"],
+                                  capture_output=True, text=True)
+            rows = json.loads(done.stdout or '{"rows": []}')["rows"]
+            mine = 0 if sides[0] == weights else 1
+            found = {row[("mine", "golden")[mine]].removeprefix("root.").removesuffix(".pth"):
+                     (row[("golden", "mine")[mine]].rpartition(":")[2], row["verdict"]) for row in rows
+                     if row["mine"] and row["golden"]}
+            if done.returncode != 1 or found != {name: (name, "fail" if name == broken else "pass") for name in named}:
+                wrong.append(f"{[str(side) for side in sides]}: exit code {done.returncode}, {found}; {done.stderr}")
+    return wrong
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=pathlib.Path, required=True, help="folder of the program")
@@ -211,6 +260,11 @@ def main() -> int:
     memory = pathlib.Path("/dev/shm")  # thousands of small files
     passed = failed = 0
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+        if not args.only or args.only in "checkpoint":
+            wrong = check_checkpoint(program, (args.keep or pathlib.Path(folder)) / "checkpoint")
+            passed, failed = passed + (not wrong), failed + bool(wrong)
+            for line in wrong:
+                print(f"checkpoint: {line}")
         for name, variant in VARIANTS.items():
             if args.only and args.only not in name:
                 continue

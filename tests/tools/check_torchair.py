@@ -164,6 +164,8 @@ class Checker:
             for side, found in (("mine", mine), ("golden", golden)):
                 if found is not None:
                     self.seen[side].add(found)
+            if golden is None and self.own_input(row):
+                self.seen["mine"].add(self.mine.find(row["golden"], row))
             if mine is None or golden is None:
                 continue
             self.partners.setdefault(mine, []).append((golden, row))

@@ -10,7 +10,7 @@
 Both sides are computed for real from the same weights; mine rounds every output to --dtype. The same flags and seed give the
 same bytes. Every pair of truth.json: "mine" lists the file of each rank, "golden" the files that lie side by side along the
 last dimension; "mine_axis" -1 means that the ranks are to be joined there, null that all hold the same; "repeat" that mine
-has golden's rows so many times; "rows" which rows of golden are meant; "tainted" that the value comes after the fault.
+has golden's rows so many times; "weights" lists pairs of weights, whose files of golden lie below each other; "rows" which rows of golden are meant; "tainted" that the value comes after the fault.
 """
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ import sys
 
 import torch
 
-from atb_decoder import AtbPass, Settings, make_weights, module_tree, torch_files, torch_pass
+from atb_decoder import AtbPass, Settings, make_weights, module_tree, parameter_name, torch_files, torch_pass, \
+    torch_weights
 from atb_dump_writers import AtbWriter, Fault, Place, TorchWriter
 
 DTYPES = {"fp16": torch.float16, "bf16": torch.bfloat16, "fp32": torch.float32}
@@ -35,6 +36,8 @@ def write_torch(out: pathlib.Path, s: Settings, weights: dict, args) -> tuple[pa
     """Returns the folder and the input of each token: the prompt, then what the model says itself."""
     root = out / "golden" / "msit_dump_20250101_115900"
     writer = TorchWriter(root, GOLDEN_PID, module_tree(s), args.statistics, not args.outputs_only)
+    if args.torch_weights:
+        writer.write_weights({parameter_name(key): weight for key, weight in weights.items()})
     return root, run_torch(s, weights, writer)
 
 
@@ -94,7 +97,7 @@ def pairs_with_torch(places: list[Place], s: Settings, mine: str, golden: str, s
     pairs = []
     for place in places:
         found = torch_files(place.value.key, place.node.op_type, place.layer, s.ranks)
-        if found is None or (place.value.quant_inputs and place.side == "before"):
+        if found is None or (place.value.is_quantised and place.side == "before"):
             continue
         if not inputs and any("/input" in file for file in found.files):
             continue
@@ -109,11 +112,31 @@ def pairs_with_torch(places: list[Place], s: Settings, mine: str, golden: str, s
     return pairs
 
 
+def weights_in_torch(places: list[Place], mine: str, golden: str) -> list[dict]:
+    """Of the first token, where they are looked for."""
+    pairs = []
+    for place in places:
+        names = torch_weights(place.value.weight) if place.token == 0 else None
+        if names:
+            pairs.append({"token": 0, "mine": [f"{mine}/{file}" for file in place.files], "golden": [
+                f"{golden}/torch_tensors/cpu_{GOLDEN_PID}/weights/root.{name}.pth" for name in names]})
+    return pairs
+
+
+def weights_in_twin(places: list[Place], twin: list[Place], mine: str, golden: str) -> list[dict]:
+    waiting: dict[tuple, list[Place]] = {}
+    for place in twin:
+        waiting.setdefault((place.token, place.value.weight), []).append(place)
+    return [{"token": place.token, "mine": [f"{mine}/{file}" for file in place.files],
+             "golden": [f"{golden}/{waiting[place.token, place.value.weight].pop(0).files[0]}"]}
+            for place in places if waiting.get((place.token, place.value.weight))]
+
+
 def pairs_with_twin(places: list[Place], twin: list[Place], s: Settings, mine: str, golden: str) -> list[dict]:
     def identity(place: Place) -> tuple:
         kind = PLAIN_TYPES.get(place.node.op_type, place.node.op_type)
         group = place.node.param is None
-        return place.token, place.value.key, kind, place.side, group, bool(place.value.quant_inputs)
+        return place.token, place.value.key, kind, place.side, group, place.value.is_quantised
     waiting: dict[tuple, list[Place]] = {}
     for place in twin:
         waiting.setdefault(identity(place), []).append(place)
@@ -147,6 +170,10 @@ def arguments(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--batch", type=int, default=1, help="mine has the same request so many times")
     parser.add_argument("--two-models", action="store_true", help="prefill and decode graphs, a warm-up in folder 0")
     parser.add_argument("--quant", action="store_true", help="mine multiplies in int8")
+    parser.add_argument("--stated-scales", action="store_true",
+                        help="with --quant: the scale and offset of activations are parameters of the operation, no tensors")
+    parser.add_argument("--columns-out", action="store_true", help="mine holds the weights of projections as [in, out]")
+    parser.add_argument("--torch-weights", action="store_true", help="the dump of PyTorch holds the weights as well")
     parser.add_argument("--norms", choices=("inside", "outside"), default="inside", help="of the Attention and Mlp groups")
     parser.add_argument("--statistics", action="store_true", help="statistics instead of data, on both sides")
     parser.add_argument("--msprobe-layout", action="store_true", help="atb_dump_data and statistic.csv instead of msit_dump")
@@ -162,6 +189,10 @@ def arguments(words: list[str] | None) -> argparse.Namespace:
     for name, value in (("heads", args.heads), ("kv-heads", args.kv_heads), ("inner", args.inner), ("vocab", args.vocab)):
         if value % args.ranks:
             parser.error(f"--{name} {value} is no multiple of --ranks {args.ranks}")
+    if args.quant and args.columns_out:
+        parser.error("--columns-out does not go with --quant")
+    if args.stated_scales and args.ranks > 1:
+        parser.error("--stated-scales goes with one rank: the topology is the same for all")
     if args.hidden % (2 * args.heads) or args.heads % args.kv_heads:
         parser.error("--hidden must be a multiple of twice --heads, and --heads of --kv-heads")
     if args.out.exists():
@@ -172,14 +203,15 @@ def arguments(words: list[str] | None) -> argparse.Namespace:
 def main(words: list[str] | None = None) -> int:
     args = arguments(words)
     s = Settings(args.layers, args.tokens, args.prompt, args.hidden, args.heads, args.kv_heads, args.inner, args.vocab,
-                 args.seed, args.requests, args.ranks, args.batch, DTYPES[args.dtype], args.quant, args.norms)
+                 args.seed, args.requests, args.ranks, args.batch, DTYPES[args.dtype], args.quant, args.norms,
+                 args.columns_out, args.stated_scales)
     weights = make_weights(s)
     folder = "atb_dump_data" if args.msprobe_layout else "msit_dump_20250101_120000"
     options = (args.msprobe_layout, args.statistics, not args.no_weights, not args.outputs_only)
     mine = AtbWriter(args.out / "mine" / folder, s, MINE_PID, *options, fault=args.fault)
     truth: dict = {}
     if args.atb_twin:
-        twin = s._replace(ranks=1, batch=1, quant=False, dtype=DTYPES[args.golden_dtype],
+        twin = s._replace(ranks=1, batch=1, quant=False, columns_out=False, dtype=DTYPES[args.golden_dtype],
                           extra_cast=args.atb_twin == "renumbered")
         root = args.out / "golden" / ("atb_dump_data" if args.msprobe_layout else "ait_dump")
         golden = AtbWriter(root, twin, GOLDEN_PID, *options, shift=int(args.atb_twin == "transdata"))
@@ -195,11 +227,13 @@ def main(words: list[str] | None = None) -> int:
     names = [str(path.relative_to(args.out)) for path in (mine.root, root)]
     if args.atb_twin:
         pairs = pairs_with_twin(mine.places, golden.places, s, *names)
+        shared = weights_in_twin(mine.weight_places, golden.weight_places, *names)
     else:
         starts = [sum(x.shape[1] for x in inputs[:n]) for n in range(len(inputs) + 1)]
         pairs = pairs_with_torch(mine.places, s, *names, "csv" if args.statistics else "pth", starts, not args.outputs_only)
+        shared = weights_in_torch(mine.weight_places, *names) if args.torch_weights else []
     fault = args.fault and {"node": args.fault.node, "factor": args.fault.factor, "folders": sorted(set(args.fault.hits))}
-    truth |= {"mine": names[0], "golden": names[1], "fault": fault, "pairs": pairs}
+    truth |= {"mine": names[0], "golden": names[1], "fault": fault, "pairs": pairs, "weights": shared}
     (args.out / "truth.json").write_text(json.dumps(truth, indent=1))
     print(f"{args.out}: {len(pairs)} pairs of tensors belong together")
     return 0
