@@ -353,7 +353,8 @@ class GraphMatch {
     for (const int index : {0, 1}) {
       const auto position = mine_.items.find(inner_a, Direction::input, index);
       const auto other = golden_.items.find(inner_b, Direction::input, index);
-      if (!position || !other || builder_.is_joined(Side::mine, *position)) continue;
+      if (!position || !other) continue;
+      if (builder_.is_joined(Side::mine, *position) && builder_.is_joined(Side::golden, *other)) continue;
       join(*position, *other, mine_.values.of(inner_a, {Direction::input, index}));
     }
   }

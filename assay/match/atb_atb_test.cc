@@ -129,11 +129,43 @@ TEST(AtbAtb, JoinsTheSharesOfAWeight) {
   EXPECT_EQ(recipe->parts_of, Side::mine);
 }
 
+// Over ranks a projection is a block that adds up what each of them gives.
+TEST(AtbAtb, LooksIntoTheBlockOfARowParallelProjection) {
+  Frame mine = make_op_frame("atb", {{.path = "0_LinearRowParallelNoAdd",
+                                      .files = kInOut,
+                                      .inputs = {"x", "w"},
+                                      .outputs = {"sum"},
+                                      .ranks = 2},
+                                     {.path = "0_LinearRowParallelNoAdd/0_LinearOperation",
+                                      .files = {"before/intensor1.bin", "after/outtensor0.bin"},
+                                      .inputs = {"x", "w"},
+                                      .outputs = {"part"},
+                                      .dims = {8, 3},
+                                      .ranks = 2},
+                                     {.path = "0_LinearRowParallelNoAdd/1_AllReduceOperation",
+                                      .inputs = {"part"},
+                                      .outputs = {"sum"},
+                                      .ranks = 2}});
+  Frame golden = make_op_frame("atb", {{.path = "0_LinearOperation",
+                                        .files = {"before/intensor1.bin"},
+                                        .inputs = {"x", "w"},
+                                        .outputs = {"y"},
+                                        .dims = {8, 6},
+                                        .output_dims = {2, 4}}});
+  const Texts pairs = pairs_of(match_frames(atb_atb_matcher, std::move(mine), std::move(golden), {}));
+  EXPECT_THAT(pairs, Contains("0_LinearRowParallelNoAdd/0_LinearOperation/before/intensor1.bin|"
+                              "0_LinearOperation/before/intensor1.bin"));
+  EXPECT_THAT(
+      pairs,
+      Contains("0_LinearRowParallelNoAdd/after/outtensor0.bin|0_LinearOperation/after/outtensor0.bin"));
+  EXPECT_THAT(pairs, Contains("0_LinearRowParallelNoAdd/0_LinearOperation/after/outtensor0.bin|-"));
+}
+
 TEST(AtbAtb, LeavesSharesAloneThatDoNotFit) {
   const Matched matched =
       match_frames(atb_atb_matcher, plain_projection(2, {3, 6}), plain_projection(1, {8, 6}), {});
-  EXPECT_THAT(pairs_of(matched), ElementsAre("0_LinearOperation/before/intensor1.bin|-",
-                                             "-|0_LinearOperation/before/intensor1.bin"));
+  EXPECT_THAT(pairs_of(matched), ElementsAre("-|0_LinearOperation/before/intensor1.bin",
+                                             "0_LinearOperation/before/intensor1.bin|-"));
   EXPECT_THAT(reasons_of(matched), ElementsAre(Why::other_shape));
 }
 

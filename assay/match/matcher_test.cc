@@ -115,8 +115,8 @@ TEST(ByName, PairsDumpedParametersWithThoseOfACheckpoint) {
 
 TEST(ByName, DoesNotGuessAmongSeveralParametersOfOneName) {
   EXPECT_THAT(rows(name_matcher, {{"root.w.pth"}}, {{"a.npz:w", "b.npz:w"}}),
-              ElementsAre("root.w.pth|-", "-|a.npz:w / -|b.npz:w"));
-  EXPECT_THAT(rows(name_matcher, {{"a.npz:w"}}, {{"b.npz:w"}}), ElementsAre("a.npz:w|-", "-|b.npz:w"));
+              ElementsAre("-|a.npz:w / -|b.npz:w", "root.w.pth|-"));
+  EXPECT_THAT(rows(name_matcher, {{"a.npz:w"}}, {{"b.npz:w"}}), ElementsAre("-|b.npz:w", "a.npz:w|-"));
 }
 
 TEST(ByName, PairsTheOnlyItemOfTwoFiles) {
