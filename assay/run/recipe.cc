@@ -1,5 +1,6 @@
 #include "assay/run/recipe.h"
 
+#include "assay/metric/one_side.h"
 #include "assay/run/rope.h"
 #include "assay/tensor/affine.h"
 #include "assay/tensor/dense.h"
