@@ -37,6 +37,7 @@ void add_compare(CLI::App& app, const Context& context, Action& action);
 void settle_bare_flags(std::vector<std::string>& arguments);
 void add_inspect(CLI::App& app, const Context& context, Action& action);
 void add_convert(CLI::App& app, const Context& context, Action& action);
+void add_compact(CLI::App& app, const Context& context, Action& action);
 void add_topology(CLI::App& app, const Context& context, Action& action);
 void add_doctor(CLI::App& app, const Context& context, Action& action);
 void add_demo(CLI::App& app, const Context& context, Action& action);

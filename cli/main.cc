@@ -84,6 +84,7 @@ int run(int argc, char** argv) {
   add_compare(app, context, action);
   add_inspect(app, context, action);
   add_convert(app, context, action);
+  add_compact(app, context, action);
   add_topology(app, context, action);
   add_doctor(app, context, action);
   add_demo(app, context, action);

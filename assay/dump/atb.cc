@@ -224,9 +224,10 @@ std::vector<OpFiles> read_files(Frame& frame, const fs::path& round, const Walk&
   for (size_t i = 0; i < reads.size(); ++i) {
     if (!reads[i].parsed) continue;
     std::move(reads[i].warnings.begin(), reads[i].warnings.end(), std::back_inserter(frame.warnings));
-    files.push_back(
-        {std::move(reads[i].parsed->op),
-         {walk.files[i].relative, reads[i].parsed->port, walk.files[i].size, std::move(reads[i].draft)}});
+    const FoundFile& found = walk.files[i];
+    OpFile file{found.relative, reads[i].parsed->port, found.size, std::move(reads[i].draft)};
+    if (found.is_statistics) file.described_in = path_of({}, found).native();
+    files.push_back({std::move(reads[i].parsed->op), std::move(file)});
   }
   return files;
 }

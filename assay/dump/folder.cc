@@ -62,8 +62,8 @@ Read one_unnamed() {
 Read read_file(const fs::path& path, const FoundFile& found, const OpenOptions& options) {
   const bool raw = options.format.raw_dtype.has_value();
   if (!found.trouble.empty()) return is_plainly_text(found.relative) ? Read{} : unreadable(found.trouble);
-  if (raw) return is_plainly_text(found.relative) ? Read{} : one_unnamed();
-  if (needs_no_look(found.relative)) {
+  if (raw && !found.is_statistics) return is_plainly_text(found.relative) ? Read{} : one_unnamed();
+  if (!found.is_statistics && needs_no_look(found.relative)) {
     if (found.size == 0) return unreadable(fmt::format("{}: is empty", display(path)));
     return one_unnamed();
   }
@@ -71,7 +71,7 @@ Read read_file(const fs::path& path, const FoundFile& found, const OpenOptions& 
   if (!file) return is_plainly_text(found.relative) ? Read{} : unreadable(file.error().message);
   const auto format = recognise_file(**file);
   if (!format) return unreadable(format.error().message);
-  if (*format == nullptr) return {};
+  if (*format == nullptr) return {};  // also a .stats.json of some other tool
   if ((*file)->size() == 0) return unreadable(fmt::format("{}: is empty", display(path)));
   auto set = (*format)->open(*file, options.format);
   if (!set) return unreadable(set.error().message);
@@ -125,9 +125,10 @@ void add_node(Frame& frame, const fs::path& root, FoundFile& file, Read& read, c
     if (!selected(name, options)) continue;
     node.items.push_back(
         make_item(frame, std::move(name), number, static_cast<int32_t>(slot), std::move(draft)));
+    if (file.is_statistics) node.items.back().described_in = number;
   }
   if (node.items.empty()) return;
-  frame.files.push_back(FileEntry{root / file.relative, file.size});
+  frame.files.push_back(FileEntry{path_of(root, file), file.size});
   node.name = frame.strings.keep(printable(file.relative));
   node.order = std::ssize(frame.nodes);
   frame.nodes.push_back(std::move(node));
@@ -163,7 +164,7 @@ Result<Frame> index_folder(const FrameInfo& info, const OpenOptions& options) {
 
   std::vector<Read> reads(walk.files.size());
   tbb::parallel_for(size_t{0}, walk.files.size(), [&](size_t i) {
-    if (!cancelled()) reads[i] = read_file(root / walk.files[i].relative, walk.files[i], options);
+    if (!cancelled()) reads[i] = read_file(path_of(root, walk.files[i]), walk.files[i], options);
   });
   ASSAY_TRY_DO(check_cancelled());
 
@@ -185,6 +186,8 @@ Result<Frame> index_folder(const FrameInfo& info, const OpenOptions& options) {
   const std::vector<size_t> order =
       execution_order(walk.files, reads, manifest->value_or(Manifest{}), frame.warnings);
   for (const size_t i : order) add_node(frame, root, walk.files[i], reads[i], options);
+  if (std::all_of(walk.files.begin(), walk.files.end(), [](const FoundFile& f) { return f.is_statistics; }))
+    frame.content = Content::statistics;
   if (frame.nodes.empty())
     frame.warnings.push_back(fmt::format("{}: --only and --skip leave none of the tensors of {} files",
                                          display(root), reads.size() - skipped.size()));

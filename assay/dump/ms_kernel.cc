@@ -56,7 +56,8 @@ std::optional<At> place_of(const fs::path& folder) {
 
 bool is_kernel_file(const fs::path& path) {
   const std::string name = path.filename().native();
-  return name == kKernelStatistics ? is_kernel_statistics(path) : parse_kernel_name(name).has_value();
+  if (name == kKernelStatistics) return is_kernel_statistics(path);
+  return parse_kernel_name(name_before_compaction(name).value_or(name)).has_value();
 }
 
 int recognise_ms_kernel(const fs::path& root) {

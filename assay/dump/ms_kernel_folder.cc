@@ -2,6 +2,7 @@
 #include "assay/base/text.h"
 #include "assay/dump/items.h"
 #include "assay/dump/ms_kernel_parts.h"
+#include "assay/dump/walk.h"
 #include "assay/support/csv.h"
 
 #include <algorithm>
@@ -179,27 +180,18 @@ class StatisticsReader {
 };
 
 struct Listed {
-  std::vector<std::pair<std::string, int64_t>> tensors;  // name and size
+  std::vector<FoundFile> tensors;
   bool has_mapping = false, has_statistics = false;
 };
 
 Listed list_folder(const fs::path& folder, std::vector<std::string>& warnings) {
   Listed listed;
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    std::error_code ignored;
-    if (it->is_directory(ignored)) continue;
-    std::string name = it->path().filename().native();
+  for (FoundFile& file : list_files(folder, warnings)) {
+    const std::string& name = file.relative;
     listed.has_mapping |= name == "mapping.csv";
     listed.has_statistics |= name == kKernelStatistics;
-    if (!name.ends_with(".npy") || name.starts_with('.')) continue;
-    const auto size = it->file_size(ignored);  // of a link to nowhere there is none: reading it says so
-    listed.tensors.emplace_back(std::move(name), ignored ? 0 : static_cast<int64_t>(size));
+    if (name.ends_with(".npy") && !name.starts_with('.')) listed.tensors.push_back(std::move(file));
   }
-  if (error)
-    warnings.push_back(fmt::format("{}: folder cannot be read: {}", display(folder), error.message()));
-  std::sort(listed.tensors.begin(), listed.tensors.end(),
-            [](const auto& a, const auto& b) { return natural_less(a.first, b.first); });
   return listed;
 }
 
@@ -245,17 +237,17 @@ KernelFolder read_kernel_folder(const fs::path& folder) {
   LongNames long_names;
   if (listed.has_mapping) long_names = read_long_names(folder / "mapping.csv", out.warnings);
   std::vector<std::string> skipped;
-  for (const auto& [file, size] : listed.tensors) {
-    const auto found = long_names.find(std::string(without_npy(file)));
-    auto name = parse_kernel_name(found == long_names.end() ? file : found->second);
+  for (const FoundFile& file : listed.tensors) {
+    const auto found = long_names.find(std::string(without_npy(file.relative)));
+    auto name = parse_kernel_name(found == long_names.end() ? file.relative : found->second);
     if (!name) {
-      skipped.push_back(file);
+      skipped.push_back(file.relative);
       continue;
     }
     KernelEntry& entry = out.entries.emplace_back();
     entry.name = std::move(*name);
-    entry.file = folder / file;
-    entry.size = size;
+    entry.file = path_of(folder, file);
+    entry.size = file.size;
   }
   if (!skipped.empty())
     out.warnings.push_back(fmt::format("{}: {} .npy files are not named as kernels are; skipped: {}",

@@ -2,6 +2,7 @@
 
 #include "assay/base/checked.h"
 #include "assay/base/text.h"
+#include "assay/format/stats_json.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -156,11 +157,16 @@ const std::vector<TensorRef>* OpFrame::shards_of(const std::string& relative, in
       shards.push_back({own, 0});
       continue;
     }
+    fs::path file = rank / relative;
     std::error_code missing;
-    const auto size = fs::file_size(rank / relative, missing);
+    auto size = fs::file_size(file, missing);
+    if (missing) {
+      file = statistics_path(file);
+      size = fs::file_size(file, missing);
+    }
     if (missing) continue;
     shards.push_back({static_cast<int32_t>(frame_.files.size()), 0});
-    frame_.files.push_back(FileEntry{rank / relative, static_cast<int64_t>(size)});
+    frame_.files.push_back(FileEntry{std::move(file), static_cast<int64_t>(size)});
   }
   if (shards.size() < 2) return nullptr;
   return &frame_.shards.emplace_back(std::move(shards));

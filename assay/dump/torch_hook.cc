@@ -2,6 +2,7 @@
 
 #include "assay/base/text.h"
 #include "assay/dump/op_folders.h"
+#include "assay/dump/walk.h"
 #include "assay/support/csv.h"
 #include "assay/support/json_tape.h"
 
@@ -190,24 +191,36 @@ Result<std::vector<OpFile>> read_statistics(const fs::path& path, const std::str
   }
 }
 
-void add_module(OpFrame& out, Frame& frame, const fs::path& token, const fs::path& folder) {
+// What is left of a file after compaction.
+void read_compacted(OpFile& file, const std::string& module, const fs::path& path, int64_t memory) {
+  file.described_in = module + "/" + path.filename().native();
+  FormatOptions options;
+  options.memory = memory;
+  auto set = open_tensors(path, options);
+  if (set && set->tensors.size() == 1)
+    file.draft = std::move(draft_tensors(std::move(*set))[0]);
+  else
+    file.draft.trouble =
+        set ? fmt::format("{}: holds {} tensors where a module has one", display(path), set->tensors.size())
+            : set.error().message;
+}
+
+void add_module(OpFrame& out, Frame& frame, const fs::path& token, const fs::path& folder, int64_t memory) {
   const std::string module = folder.lexically_relative(token).native();
   std::vector<OpFile> files;
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    const std::string name = it->path().filename().native();
-    const auto port = port_of(name);
+  for (const FoundFile& found : list_files(folder, frame.warnings)) {
+    const auto port = port_of(found.relative);
     if (!port) continue;
     OpFile file;
-    file.relative = module + "/" + name;
+    file.relative = module + "/" + found.relative;
     file.port = *port;
-    std::error_code ignored;
-    file.size = static_cast<int64_t>(it->file_size(ignored));
-    file.draft.has_data = true;
+    file.size = found.size;
+    if (found.is_statistics)
+      read_compacted(file, module, path_of(folder, found), memory);
+    else
+      file.draft.has_data = true;
     files.push_back(std::move(file));
   }
-  if (error)
-    frame.warnings.push_back(fmt::format("{}: cannot be read: {}", display(folder), error.message()));
   if (files.empty() && is_file(folder / "statistics.csv")) {
     auto stated = read_statistics(folder / "statistics.csv", module);
     if (stated)
@@ -260,7 +273,8 @@ Result<Frame> index_torch_hook(const FrameInfo& info, const OpenOptions& options
   std::vector<fs::path> ranks;
   for (const fs::path& each : ranks_in(rank.parent_path())) ranks.push_back(each / token.filename());
   OpFrame out(frame, options, token, std::move(ranks));
-  for (const fs::path& module : folders_in(token)) add_module(out, frame, token, module);
+  for (const fs::path& module : folders_in(token))
+    add_module(out, frame, token, module, options.format.memory);
   if (info.paths.size() > 1) add_weights(out, frame, info.paths[1]);
   out.finish(above_module);
   const auto has_data = [](const Node& node) {

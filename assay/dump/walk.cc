@@ -13,6 +13,7 @@
 #include <memory>
 #include <set>
 #include <system_error>
+#include <unordered_set>
 #include <utility>
 
 namespace assay {
@@ -30,6 +31,31 @@ struct Folder {
 };
 
 std::string reason(int error) { return std::generic_category().message(error); }
+
+FoundFile unreadable(std::string relative, std::string why) {
+  FoundFile file;
+  file.relative = std::move(relative);
+  file.trouble = std::move(why);
+  return file;
+}
+
+// Statistics take the name of the file that they stand for; where that is still there, it counts.
+void name_as_dumped(std::vector<FoundFile>& files) {
+  const auto is_statistics = [](const FoundFile& file) {
+    return file.trouble.empty() && name_before_compaction(file.relative).has_value();
+  };
+  if (std::none_of(files.begin(), files.end(), is_statistics)) return;
+  std::unordered_set<std::string> names;
+  for (const FoundFile& file : files) names.insert(file.relative);
+  std::erase_if(files, [&](const FoundFile& file) {
+    return is_statistics(file) && names.contains(std::string(*name_before_compaction(file.relative)));
+  });
+  for (FoundFile& file : files)
+    if (is_statistics(file)) {
+      file.relative = std::string(*name_before_compaction(file.relative));
+      file.is_statistics = true;
+    }
+}
 
 bool is_half_written(std::string_view name) { return name.starts_with('.') && name.ends_with(".tmp"); }
 
@@ -52,9 +78,10 @@ class Walker {
       }
       if (auto entered = enter(next); !entered) {
         if (entered.error().kind == ErrorKind::cancelled) return tl::unexpected(std::move(entered.error()));
-        walk_.files.push_back(FoundFile{std::move(next.relative), 0, std::move(entered.error().message)});
+        walk_.files.push_back(unreadable(std::move(next.relative), std::move(entered.error().message)));
       }
     }
+    name_as_dumped(walk_.files);
     std::sort(walk_.files.begin(), walk_.files.end(),
               [](const FoundFile& a, const FoundFile& b) { return natural_less(a.relative, b.relative); });
     std::sort(walk_.warnings.begin(), walk_.warnings.end());
@@ -100,11 +127,10 @@ class Walker {
       const bool is_link =
           ::fstatat(descriptor, name, &link, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(link.st_mode);
       const std::string path = display(full(relative));
-      walk_.files.push_back(
-          FoundFile{std::move(relative), 0,
-                    is_link && error == ENOENT
-                        ? fmt::format("{}: is a symbolic link to a file that does not exist", path)
-                        : fmt::format("{}: cannot be read: {}", path, reason(error))});
+      walk_.files.push_back(unreadable(
+          std::move(relative), is_link && error == ENOENT
+                                   ? fmt::format("{}: is a symbolic link to a file that does not exist", path)
+                                   : fmt::format("{}: cannot be read: {}", path, reason(error))));
       return;
     }
     if (S_ISDIR(status.st_mode)) {
@@ -130,7 +156,7 @@ class Walker {
                                                                : "a device";
       trouble = fmt::format("{}: is {}, not a file", display(full(relative)), what);
     }
-    walk_.files.push_back(FoundFile{std::move(relative), status.st_size, std::move(trouble)});
+    walk_.files.push_back(FoundFile{std::move(relative), status.st_size, false, std::move(trouble)});
   }
 
   const fs::path root_;
@@ -141,6 +167,31 @@ class Walker {
 };
 
 }  // namespace
+
+fs::path path_of(const fs::path& root, const FoundFile& file) {
+  return file.is_statistics ? statistics_path(root / file.relative) : root / file.relative;
+}
+
+std::vector<FoundFile> list_files(const fs::path& folder, std::vector<std::string>& warnings) {
+  std::vector<FoundFile> files;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    std::error_code ignored;
+    if (it->is_directory(ignored)) continue;
+    FoundFile file;
+    file.relative = it->path().filename().native();
+    if (is_half_written(file.relative)) continue;
+    const auto size = it->file_size(ignored);  // of a link to nowhere there is none: reading it says so
+    file.size = ignored ? 0 : static_cast<int64_t>(size);
+    files.push_back(std::move(file));
+  }
+  if (error)
+    warnings.push_back(fmt::format("{}: folder cannot be read: {}", display(folder), error.message()));
+  name_as_dumped(files);
+  std::sort(files.begin(), files.end(),
+            [](const FoundFile& a, const FoundFile& b) { return natural_less(a.relative, b.relative); });
+  return files;
+}
 
 Result<Walk> walk_folder(const fs::path& root) { return Walker(root).run(); }
 

@@ -2,7 +2,7 @@
 // ends.
 #pragma once
 
-#include "assay/base/file.h"
+#include "assay/format/stats_json.h"
 
 #include <string>
 #include <vector>
@@ -10,15 +10,24 @@
 namespace assay {
 
 struct FoundFile {
-  std::string relative;  // path below the root, with '/'; bytes as the file system has them
+  std::string relative;  // path below the root, with '/'; bytes as the file system has them. As the dump had
+                         // it: "x.npy" also where "x.npy.stats.json" stands in its place
   int64_t size = 0;
+  bool is_statistics = false;  // it is gone; relative + kStatsSuffix stands in its place
   std::string trouble;  // why it cannot be opened: a pipe, a link to nowhere, a folder without permission
 };
+
+// Where its bytes are.
+fs::path path_of(const fs::path& root, const FoundFile& file);
 
 struct Walk {
   std::vector<FoundFile> files;  // in natural order of `relative`
   std::vector<std::string> warnings;
 };
+
+// The files of one folder alone, links followed, in natural order and named as the dump had them. What can
+// not be listed goes to `warnings`.
+std::vector<FoundFile> list_files(const fs::path& folder, std::vector<std::string>& warnings);
 
 inline constexpr int kMaxFolderDepth = 256;
 

@@ -78,9 +78,30 @@ void warn_about_rest(const File& file, int64_t extent, std::vector<std::string>&
                                           file.size() - extent));
 }
 
-// Follows aliases from `header` until a file has data of its own, and sees it as `meta`.
+Result<void> check_same_tensor(const File& start, const TensorMeta& meta, const fs::path& target,
+                               const TensorMeta& found) {
+  if (found.dtype == meta.dtype && found.shape.count() == meta.shape.count()) return {};
+  return fail(ErrorKind::mismatch, "{}: is {} {}, but its data in {} is {} {}", start.name(),
+              name(meta.dtype), meta.shape.text(), display(target), name(found.dtype), found.shape.text());
+}
+
+// The file that an alias means is gone, and its statistics are there: they hold for the alias too.
+Result<OperandPtr> take_statistics(const File& start, const TensorMeta& meta, const fs::path& target,
+                                   std::optional<Stats>& stats) {
+  ASSAY_TRY(TensorSet set, open_tensors(target));
+  if (set.tensors.size() != 1 || !set.tensors[0].meta || !set.tensors[0].stats)
+    return fail(ErrorKind::bad_format, "{}: refers to {}, which holds {} tensors where one is expected",
+                start.name(), display(target), set.tensors.size());
+  ASSAY_TRY_DO(check_same_tensor(start, meta, target, *set.tensors[0].meta));
+  stats = std::move(set.tensors[0].stats);
+  return std::move(set.tensors[0].data);
+}
+
+// Follows aliases from `header` until a file has data of its own, and sees it as `meta`. Where only the
+// statistics of that file are left, these go to `stats`.
 Result<OperandPtr> open_alias(const std::shared_ptr<const File>& start, const AtbHeader& start_header,
-                              const TensorMeta& meta, std::vector<std::string>& warnings) {
+                              const TensorMeta& meta, std::vector<std::string>& warnings,
+                              std::optional<Stats>& stats) {
   std::set<fs::path> visited{fs::absolute(start->path()).lexically_normal()};
   std::shared_ptr<const File> file = start;
   AtbHeader header = start_header;
@@ -91,13 +112,14 @@ Result<OperandPtr> open_alias(const std::shared_ptr<const File>& start, const At
     ASSAY_TRY(const fs::path target, find_alias_target(*file, header.alias));
     if (!visited.insert(target).second)
       return fail(ErrorKind::bad_format, "{}: its data= lines lead in a circle", start->name());
-    ASSAY_TRY(file, File::open(target));
+    auto opened = File::open(target);
+    if (!opened && opened.error().kind == ErrorKind::not_found)
+      return take_statistics(*start, meta, target, stats);
+    ASSAY_TRY(file, std::move(opened));
     ASSAY_TRY(header, read_atb_header(*file));
   }
   ASSAY_TRY(const DType dtype, dtype_of(*file, header));
-  if (dtype != meta.dtype || header.shape.count() != meta.shape.count())
-    return fail(ErrorKind::mismatch, "{}: is {} {}, but its data in {} is {} {}", start->name(),
-                name(meta.dtype), meta.shape.text(), file->name(), name(dtype), header.shape.text());
+  ASSAY_TRY_DO(check_same_tensor(*start, meta, file->path(), {dtype, header.shape}));
   Record record = open_record(file, header, {dtype, header.shape});
   ASSAY_TRY(OperandPtr data, std::move(record.data));
   warn_about_rest(*file, record.extent, warnings);
@@ -120,7 +142,7 @@ Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOpti
     tensor.meta = TensorMeta{*dtype, header.shape};
     if (!header.alias.empty()) {
       tensor.facts.push_back({"data", printable(header.alias)});
-      tensor.data = open_alias(file, header, *tensor.meta, set.warnings);
+      tensor.data = open_alias(file, header, *tensor.meta, set.warnings, tensor.stats);
     } else {
       Record record = open_record(file, header, *tensor.meta);
       tensor.data = std::move(record.data);

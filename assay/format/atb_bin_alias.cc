@@ -1,6 +1,7 @@
 #include "assay/format/atb_bin_alias.h"
 
 #include "assay/base/text.h"
+#include "assay/format/stats_json.h"
 
 #include <algorithm>
 #include <vector>
@@ -76,6 +77,12 @@ std::vector<fs::path> children_with_id(const std::vector<fs::path>& folders, std
   return found;
 }
 
+// Itself, or what is left of it after compaction.
+bool is_there(const fs::path& file) {
+  std::error_code ignored;
+  return fs::exists(file, ignored) || fs::exists(statistics_path(file), ignored);
+}
+
 }  // namespace
 
 Result<fs::path> find_alias_target(const File& file, std::string_view alias) {
@@ -83,11 +90,9 @@ Result<fs::path> find_alias_target(const File& file, std::string_view alias) {
   const fs::path own_path = fs::absolute(file.path()).lexically_normal();
   const fs::path own_op = op_folder_of(own_path);
   const fs::path side = is_output(wanted.file_name) ? "after" : "before";
-  std::error_code ignored;
   if (wanted.ids.empty()) {  // a kernel that was filtered out: the operator above it has the file
     const fs::path above = own_op.parent_path() / side / wanted.file_name;
-    if (is_op_folder(own_op) && is_op_folder(own_op.parent_path()) && fs::exists(above, ignored))
-      return above;
+    if (is_op_folder(own_op) && is_op_folder(own_op.parent_path()) && is_there(above)) return above;
     return fail(ErrorKind::not_found,
                 "{}: holds no data; it refers to {} of the operator above, which is not there", file.name(),
                 wanted.file_name);
@@ -98,7 +103,7 @@ Result<fs::path> find_alias_target(const File& file, std::string_view alias) {
   for (const std::string_view id : wanted.ids) folders = children_with_id(folders, id);
   std::vector<fs::path> targets;
   for (const fs::path& folder : folders)
-    if (fs::path target = folder / side / wanted.file_name; fs::exists(target, ignored))
+    if (fs::path target = folder / side / wanted.file_name; is_there(target))
       targets.push_back(std::move(target));
   if (targets.empty())
     return fail(ErrorKind::not_found, "{}: holds no data; it refers to {}, which is not below {}",

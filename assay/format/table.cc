@@ -7,6 +7,7 @@
 #include "assay/format/pt.h"
 #include "assay/format/raw.h"
 #include "assay/format/safetensors.h"
+#include "assay/format/stats_json.h"
 
 #include "assay/base/text.h"
 
@@ -17,8 +18,9 @@ namespace assay {
 // In the order they are tried: those with a magic number first, those that must look closer later.
 std::span<const Format* const> formats() {
   static const Format* const kTable[] = {
-      &npy_format,     &pt_format,        &npz_format,  // a .pt is a zip too: asked before .npz
-      &atb_bin_format, &pt_legacy_format, &safetensors_format, &safetensors_index_format, &ge_dump_format,
+      &npy_format,        &pt_format,        &npz_format,  // a .pt is a zip too: asked before .npz
+      &atb_bin_format,    &pt_legacy_format, &safetensors_format, &safetensors_index_format,
+      &stats_json_format, &ge_dump_format,
       &raw_format,  // only with --dtype; recognises nothing by itself
   };
   return kTable;
@@ -51,8 +53,24 @@ Result<const Format*> recognise_file(const File& file) {
   return format != nullptr ? format : find_format_by_suffix(file.path());
 }
 
+namespace {
+
+// Where `assay compact` has put the statistics of a file in its place, they are what is left of it. Other
+// files of such a name are none of ours: then the file is missing.
+std::shared_ptr<const File> find_statistics(const fs::path& path) {
+  auto file = File::open(statistics_path(path));
+  if (!file) return nullptr;
+  const auto format = recognise_content(**file);
+  return format && *format == &stats_json_format ? std::move(*file) : nullptr;
+}
+
+}  // namespace
+
 Result<TensorSet> open_tensors(const fs::path& path, const FormatOptions& options) {
-  ASSAY_TRY(const auto file, File::open(path));
+  auto opened = File::open(path);
+  if (!opened && opened.error().kind == ErrorKind::not_found)
+    if (const auto statistics = find_statistics(path)) return stats_json_format.open(statistics, options);
+  ASSAY_TRY(const auto file, std::move(opened));
   if (options.raw_dtype) {  // a suffix says little about bytes that the user has to describe
     ASSAY_TRY(const Format* const format, recognise_content(*file));
     return (format != nullptr ? *format : raw_format).open(file, options);

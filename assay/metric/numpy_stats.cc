@@ -56,4 +56,11 @@ Stats numpy_statistics(const OneSide& side, DType dtype) {
   return out;
 }
 
+Stats exact_statistics(const OneSide& side, DType dtype) {
+  const DTypeKind kind = info(dtype).kind;
+  return numpy_statistics(side, kind == DTypeKind::real      ? DType::f64
+                                : kind == DTypeKind::complex ? DType::c128
+                                                             : dtype);
+}
+
 }  // namespace assay

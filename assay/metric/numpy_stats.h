@@ -12,4 +12,7 @@ namespace assay {
 // but the norm.
 Stats numpy_statistics(const OneSide& side, DType dtype);
 
+// The same, with mean and norm as exact as f64 has them: the norm of f16 values does not overflow.
+Stats exact_statistics(const OneSide& side, DType dtype);
+
 }  // namespace assay

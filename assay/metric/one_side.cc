@@ -3,6 +3,9 @@
 #include "assay/base/cancel.h"
 #include "assay/metric/tile_kernels.h"
 
+#include <fmt/format.h>
+#include <zlib.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -48,15 +51,9 @@ void add_tile(const double* x, int64_t n, OneSide& out) {
   out.max = std::max(out.max, core.max_a);
 }
 
-}  // namespace
-
-double OneSide::mean() const { return finite == 0 ? std::nan("") : sum / static_cast<double>(finite); }
-double OneSide::norm() const { return std::sqrt(sum_squares); }
-double OneSide::deviation() const {
-  return finite == 0 ? std::nan("") : std::sqrt(centred_squares / static_cast<double>(finite));
-}
-
-Result<OneSide> gather_one(const Operand& operand) {
+// use(block): called for every block, in order.
+template <class Use>
+Result<OneSide> gather(const Operand& operand, Use use) {
   OneSide out;
   out.min = std::numeric_limits<double>::infinity();
   out.max = -out.min;
@@ -67,6 +64,7 @@ Result<OneSide> gather_one(const Operand& operand) {
   for (int64_t first = 0; first < total; first += kBlockElements) {
     ASSAY_TRY_DO(check_cancelled());
     ASSAY_TRY(const Block block, operand.block(first, std::min(kBlockElements, total - first), scratch));
+    use(block);
     const int64_t parts = block.count * components(dtype);
     for (int64_t done = 0; done < parts; done += kTile) {
       const int64_t n = std::min(kTile, parts - done);
@@ -75,6 +73,27 @@ Result<OneSide> gather_one(const Operand& operand) {
     }
   }
   return out;
+}
+
+}  // namespace
+
+double OneSide::mean() const { return finite == 0 ? std::nan("") : sum / static_cast<double>(finite); }
+double OneSide::norm() const { return std::sqrt(sum_squares); }
+double OneSide::deviation() const {
+  return finite == 0 ? std::nan("") : std::sqrt(centred_squares / static_cast<double>(finite));
+}
+
+Result<OneSide> gather_one(const Operand& operand) {
+  return gather(operand, [](const Block&) {});
+}
+
+Result<ChecksummedSide> gather_one_with_checksum(const Operand& operand) {
+  uLong crc = ::crc32(0, nullptr, 0);
+  ASSAY_TRY(const OneSide side, gather(operand, [&](const Block& block) {
+              const Bytes bytes = block.bytes();
+              crc = ::crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
+            }));
+  return ChecksummedSide{side, fmt::format("{:08x}", crc)};
 }
 
 }  // namespace assay

@@ -4,6 +4,8 @@
 #include "assay/base/result.h"
 #include "assay/tensor/operand.h"
 
+#include <string>
+
 namespace assay {
 
 // Of the finite components (two per complex element); sums in the same fixed order as for pairs.
@@ -21,5 +23,12 @@ struct OneSide {
 };
 
 Result<OneSide> gather_one(const Operand& operand);
+
+// With the CRC-32 of the elements as they lie in memory, as crc32_of() gives it, in the same pass.
+struct ChecksummedSide {
+  OneSide side;
+  std::string crc32;  // 8 hex digits
+};
+Result<ChecksummedSide> gather_one_with_checksum(const Operand& operand);
 
 }  // namespace assay

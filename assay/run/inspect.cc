@@ -104,11 +104,14 @@ InspectedTensor inspect_item(const Item& item, const FileEntry& file, const Open
     out.trouble = set->error().message;
   } else if (slot >= (*set)->tensors.size()) {
     out.trouble = fmt::format("{}: changed while it was read", display(file.path));
-  } else if (const auto& data = (*set)->tensors[slot].data; !data) {
-    out.trouble = data.error().message;
+  } else if (const StoredTensor& found = (*set)->tensors[slot]; !found.data) {
+    if (found.meta && found.stats && found.data.error().kind == ErrorKind::not_found)
+      out.meta = *found.meta;  // compacted: nothing is wrong with the file
+    else
+      out.trouble = found.data.error().message;
   } else {
-    out.meta = (*data)->meta;
-    if (auto measured = measure_into(out, **data, values); !measured)
+    out.meta = (*found.data)->meta;
+    if (auto measured = measure_into(out, **found.data, values); !measured)
       out.trouble = std::move(measured.error().message);
   }
   return out;

@@ -85,6 +85,16 @@ Result<Loaded> Loader::load(Side side, const ItemId& id) {
   return Loaded{*tensor.data, shared ? std::vector<std::string>{} : set->warnings, set->tensors.size()};
 }
 
+std::optional<StoredTensor> Loader::find_statistics(Side side, const ItemId& id) const {
+  auto set = open_tensors(*file_of(side, id), options_);
+  const auto slot = static_cast<size_t>(item_of(frames_, side, id).data->slot);
+  if (!set || slot >= set->tensors.size()) return std::nullopt;
+  StoredTensor& tensor = set->tensors[slot];
+  if (tensor.data || tensor.data.error().kind != ErrorKind::not_found || !tensor.meta || !tensor.stats)
+    return std::nullopt;
+  return std::move(tensor);
+}
+
 std::vector<std::pair<Stats, int64_t>> Loader::load_shard_statistics(Side side, const ItemId& id) const {
   const Item& item = item_of(frames_, side, id);
   const Frame& frame = frames_.frames(side)[static_cast<size_t>(id.frame)];

@@ -24,6 +24,8 @@ class Loader {
   Loader(const Indexed& frames, const FormatOptions& options);
   Result<Loaded> load(Side side, const ItemId& id);
   Result<std::vector<OperandPtr>> load_shards(Side side, const ItemId& id);  // Item::shards, in order
+  // What is left of a tensor whose file was compacted; nothing where that is not why it cannot be loaded.
+  std::optional<StoredTensor> find_statistics(Side side, const ItemId& id) const;
   // What the files of Item::shards state, and how many elements each has; nothing where one does not say.
   std::vector<std::pair<Stats, int64_t>> load_shard_statistics(Side side, const ItemId& id) const;
   const fs::path* file_of(Side side, const ItemId& id) const;  // null for an item without data

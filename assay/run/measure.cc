@@ -115,6 +115,13 @@ class Measurer {
       return refuse(Status::no_data,
                     fmt::format("{} has no data in {}", item.name, side == Side::mine ? "mine" : "golden"));
     auto loaded = loader_.load(side, *id);
+    if (!loaded && loaded.error().kind == ErrorKind::not_found)
+      if (const auto left = loader_.find_statistics(side, *id)) {
+        facts.meta = RowMeta(*left->meta);
+        if (!says_something(item.stated)) facts.computed = keep_stated(*left->stats);
+        return refuse(Status::no_data, fmt::format("{} has statistics only in {}", item.name,
+                                                   side == Side::mine ? "mine" : "golden"));
+      }
     if (!loaded) return refuse(Status::unreadable, loaded.error().message);
     // A dump that describes its tensors names a file for each: what else is in it is not what was dumped.
     if (item.stated != nullptr && !item.stated->data_name.empty()) {

@@ -1,5 +1,6 @@
 #include "assay/run/stated_comparison.h"
 
+#include "assay/metric/band.h"
 #include "assay/metric/numpy_stats.h"
 #include "assay/run/dequantise.h"
 #include "assay/run/stated_parts.h"
@@ -13,6 +14,7 @@ Stated as_stated(const Stats& stats) {
   const auto number = [](const Value& value) -> Scalar {
     if (const auto* real = std::get_if<double>(&value)) return *real;
     if (const auto* whole = std::get_if<int64_t>(&value)) return *whole;
+    if (const auto* truth = std::get_if<bool>(&value)) return *truth;
     return {};
   };
   Stated stated;
@@ -20,19 +22,41 @@ Stated as_stated(const Stats& stats) {
   stated.min = number(stats.min);
   stated.mean = number(stats.mean);
   stated.norm = number(stats.norm);
+  stated.checksum = stats.checksum;
   return stated;
 }
 
-// What the dump says of a tensor, or else what its data say.
-void find_statistics(SideFacts& side, const OperandPtr& data) {
+// What the dump says of a tensor, or else what its data say: against a file of statistics, which has a
+// checksum, as such a file says it; else as NumPy does.
+void find_statistics(SideFacts& side, const OperandPtr& data, const Stated* other) {
   if (side.item->stated != nullptr || data == nullptr) return;
   const auto sums = gather_one(*data);
   if (!sums) return;
-  const Stats stats = numpy_statistics(*sums, data->meta.dtype);
-  side.computed = std::make_shared<const Stated>(as_stated(stats));
+  const bool has_checksum = other != nullptr && !other->checksum.empty();
+  Stats stats =
+      has_checksum ? exact_statistics(*sums, data->meta.dtype) : numpy_statistics(*sums, data->meta.dtype);
+  Scratch scratch;
+  if (has_checksum)
+    if (auto checksum = crc32_of(*data, scratch)) stats.checksum = std::move(*checksum);
+  side.computed = keep_stated(std::move(stats));
 }
 
 }  // namespace
+
+std::shared_ptr<const Stated> keep_stated(Stats stats) {
+  struct Kept {
+    explicit Kept(Stats s) : stats(std::move(s)), stated(as_stated(stats)) {}
+    const Stats stats;
+    const Stated stated;
+  };
+  const auto kept = std::make_shared<const Kept>(std::move(stats));
+  return {kept, &kept->stated};
+}
+
+bool says_something(const Stated* stated) {
+  return stated != nullptr && !(stated->max.is_absent() && stated->min.is_absent() &&
+                                stated->norm.is_absent() && stated->checksum.empty());
+}
 
 StatedComparison::StatedComparison(const Matched& matched, const MetricPlan& metrics, Loader& loader)
     : matched_(matched), metrics_(metrics), loader_(loader) {
@@ -43,8 +67,8 @@ StatedComparison::StatedComparison(const Matched& matched, const MetricPlan& met
 
 void StatedComparison::compare(const OperandPtr& mine_data, const OperandPtr& golden_data,
                                Comparison& row) const {
-  find_statistics(row.mine, mine_data);
-  find_statistics(row.golden, golden_data);
+  find_statistics(row.mine, mine_data, row.golden.stated());
+  find_statistics(row.golden, golden_data, row.mine.stated());
   if (row.pair.has_parts()) {
     SideFacts& joined = row.pair.recipe->parts_of == Side::mine ? row.mine : row.golden;
     if (!join_parts(*row.pair.recipe, joined)) return;
@@ -59,12 +83,9 @@ void StatedComparison::compare(const OperandPtr& mine_data, const OperandPtr& go
     return;
   }
   const bool is_tensor = row.mine.meta && row.golden.meta && row.golden.meta->shape.count() > 0;
-  const auto says_nothing = [](const Stated& s) {
-    return s.max.is_absent() && s.min.is_absent() && s.norm.is_absent() && s.checksum.empty();
-  };
   row.basis = Basis::stated;
   row.metrics = metrics_.finish_stated(*mine, *golden);
-  if (is_tensor && (says_nothing(*mine) || says_nothing(*golden))) {
+  if (is_tensor && (!says_something(mine) || !says_something(golden))) {
     row.note = "neither data nor statistics to compare";
     return;
   }
@@ -88,7 +109,7 @@ bool StatedComparison::join_parts(const Recipe& recipe, SideFacts& facts) const 
     OperandPtr data;
     if (sides[i].item->data)
       if (auto loaded = loader_.load(recipe.parts_of, recipe.parts[i])) data = loaded->data;
-    find_statistics(sides[i], data);
+    find_statistics(sides[i], data, nullptr);
     const TensorMeta* const meta = data ? &data->meta : sides[i].item->meta;
     if (meta == nullptr) return false;
     parts.push_back({sides[i].stated(), meta->shape.count()});

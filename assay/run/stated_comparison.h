@@ -7,6 +7,12 @@
 
 namespace assay {
 
+// Statistics of a file in the words of a dump; they own their text.
+std::shared_ptr<const Stated> keep_stated(Stats stats);
+
+// Whether there is anything to compare by.
+bool says_something(const Stated* stated);
+
 class StatedComparison {
  public:
   // All outlive this.

@@ -3,7 +3,7 @@
 _assay() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} verb= word
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case $word in compare|inspect|convert|topology|doctor|demo) verb=$word && break ;; esac
+    case $word in compare|inspect|convert|compact|topology|doctor|demo) verb=$word && break ;; esac
   done
 
   local words=
@@ -11,6 +11,7 @@ _assay() {
     compare,--report) words='terminal csv xlsx json jsonl junit sqlite' ;;
     compare,--unmatched) words='fail ignore' ;;
     convert,--layout) words='nd' ;;
+    compact,--as) words='stats min_max' ;;
     *,--layout) words='single folder msprobe ms_kernel logits' ;;
     *,--match) words='name position entry api cell data layer fuzzy' ;;
     *,--to) words='npy npz pt safetensors bin' ;;
@@ -18,7 +19,7 @@ _assay() {
     *,--rules|*,--data-mapping|*,--op-mapping) COMPREPLY=($(compgen -f -- "$current")) && return ;;
     topology,--output|topology,-o) COMPREPLY=($(compgen -f -- "$current")) && return ;;
     *,--output) COMPREPLY=($(compgen -d -- "$current")) && return ;;
-    *,--metrics|*,--rule|*,--only|*,--skip|*,--memory|*,--threads|*,--shape|*,--raw-shape|*,--level) return ;;
+    *,--metrics|*,--rule|*,--only|*,--skip|*,--memory|*,--threads|*,--shape|*,--raw-shape|*,--level|*,--idle) return ;;
     *)
       case $verb,$current in
         compare,-*) words='--metrics --rule --rules --fail-fast --only --skip --memory --threads --output --report
@@ -26,11 +27,12 @@ _assay() {
                            --dtype --shape --quiet --help --help-all' ;;
         inspect,-*) words='--json --values --only --skip --layout --dtype --shape --threads --help' ;;
         convert,-*) words='--to --dtype --layout --force --only --skip --raw-dtype --raw-shape --help' ;;
+        compact,-*) words='--as --watch --idle --dry-run --keep-going --only --skip --memory --threads --quiet --help' ;;
         topology,-*) words='--level --output --force --help' ;;
         demo,-*) words='--output --help' ;;
         doctor,-*) words='--help' ;;
         ,-*) words='--version --verbose --help' ;;
-        ,*) words='compare inspect convert topology doctor demo msprobe msit ait' ;;
+        ,*) words='compare inspect convert compact topology doctor demo msprobe msit ait' ;;
       esac ;;
   esac
   if [[ $words ]]; then

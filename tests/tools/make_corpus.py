@@ -47,6 +47,17 @@ def make_numpy() -> None:
         keep("fuzz_format", name, out.getvalue())
 
 
+def make_statistics() -> None:
+    one = {"name": "output.0", "dtype": "f16", "shape": [2, 3], "max": 2.5, "min": -1.0, "mean": 0.1, "norm": "inf", "nan": 1,
+           "inf": 0, "zero": 2, "crc32": "0a1b2c3d", "finite": {"max": 2.5, "min": -1.0, "mean": 0.2, "norm": 3.0},
+           "facts": {"op_name": "Add_2", "dump_time": 17}}
+    two = {"name": "", "dtype": "bool", "shape": [], "max": True, "min": False, "mean": None, "norm": "nan"}
+    source = {"name": "x", "format": "ge_dump", "bytes": 568}
+    keep("fuzz_format", "one.stats.json", json.dumps({"assay_stats": 1, "source": source, "tensors": [one]}))
+    keep("fuzz_format", "two.stats.json", json.dumps({"assay_stats": 1, "source": source, "tensors": [one, two]}))
+    keep("fuzz_format", "none.stats.json", json.dumps({"assay_stats": 1, "tensors": []}))
+
+
 def make_torch() -> None:
     base = torch.arange(12, dtype=torch.float32).reshape(3, 4)
     objects = {
@@ -251,6 +262,7 @@ def make_inference() -> None:
 if __name__ == "__main__":
     torch.manual_seed(0)
     make_numpy()
+    make_statistics()
     make_torch()
     make_safetensors()
     make_atb()

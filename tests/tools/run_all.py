@@ -122,7 +122,7 @@ def check_completion(preset: str) -> tuple[int, int, int]:
     """Every flag that --help shows is offered by the completion files."""
     program = ROOT / "build" / preset / "assay"
     flags = set()
-    for verb in ([], ["compare"], ["inspect"], ["convert"], ["topology"], ["doctor"], ["demo"]):
+    for verb in ([], ["compare"], ["inspect"], ["convert"], ["compact"], ["topology"], ["doctor"], ["demo"]):
         flags |= set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", run(program, *verb, "--help", show=False).stdout))
     missing = [f"{path.name} lacks {flag}" for path in sorted((ROOT / "cli" / "completion").iterdir())
                for flag in sorted(flags) if not re.search(rf"{flag}(?![a-z-])", path.read_text())]
@@ -159,6 +159,7 @@ def main() -> int:
         totals.stage(f"{preset}: onnx", check_script, "check_onnx.py", "--bin", bin_folder)
         totals.stage(f"{preset}: msprobe", check_script, "check_msprobe.py", "--bin", bin_folder)
         totals.stage(f"{preset}: msit", check_script, "check_msit.py", "--bin", bin_folder)
+        totals.stage(f"{preset}: compact", check_script, "check_compact.py", "--bin", bin_folder)
         totals.stage(f"{preset}: ATB", check_script, "check_atb.py", "--bin", bin_folder)
         if preset == "release":
             totals.stage("release: install", check_install, preset)

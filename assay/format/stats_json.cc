@@ -1,0 +1,270 @@
+#include "assay/format/stats_json.h"
+
+#include "assay/base/checked.h"
+#include "assay/base/text.h"
+#include "assay/support/json_tape.h"
+
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <array>
+#include <cmath>
+
+namespace assay {
+namespace {
+
+constexpr std::string_view kVersionKey = "assay_stats";
+constexpr int64_t kVersion = 1;
+constexpr size_t kMostDimensions = 64;
+
+struct Member {
+  std::string_view key;
+  Value Stats::*value;
+};
+constexpr std::array<Member, 4> kMembers = {
+    {{"max", &Stats::max}, {"min", &Stats::min}, {"mean", &Stats::mean}, {"norm", &Stats::norm}}};
+
+// ----- writing
+
+using Writer = rapidjson::Writer<rapidjson::StringBuffer>;
+
+void write_text(Writer& json, std::string_view text) {
+  json.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
+}
+
+void write_key(Writer& json, std::string_view key) {
+  json.Key(key.data(), static_cast<rapidjson::SizeType>(key.size()));
+}
+
+void write_integer(Writer& json, std::string_view key, int64_t value) {
+  write_key(json, key);
+  json.Int64(value);
+}
+
+void write_value(Writer& json, const Value& value) {
+  if (const auto* truth = std::get_if<bool>(&value)) {
+    json.Bool(*truth);
+  } else if (const auto* whole = std::get_if<int64_t>(&value)) {
+    json.Int64(*whole);
+  } else if (const auto* text = std::get_if<std::string>(&value)) {
+    write_text(json, printable(*text));
+  } else if (const auto* real = std::get_if<double>(&value)) {
+    if (std::isfinite(*real))
+      json.Double(*real);
+    else  // JSON has no numbers for these
+      write_text(json, std::isnan(*real) ? "nan" : *real > 0 ? "inf" : "-inf");
+  } else {
+    json.Null();
+  }
+}
+
+void write_statistics(Writer& json, const Stats& stats) {
+  for (const Member& member : kMembers) {
+    write_key(json, member.key);
+    write_value(json, stats.*member.value);
+  }
+}
+
+void write_tensor(Writer& json, const TensorStatistics& tensor) {
+  json.StartObject();
+  write_key(json, "name");
+  write_text(json, printable(tensor.name));
+  write_key(json, "dtype");
+  write_text(json, name(tensor.meta.dtype));
+  write_key(json, "shape");
+  json.StartArray();
+  for (const int64_t dim : tensor.meta.shape.dims) json.Int64(dim);
+  json.EndArray();
+  write_statistics(json, tensor.stats);
+  write_integer(json, "nan", tensor.nans);
+  write_integer(json, "inf", tensor.infs);
+  write_integer(json, "zero", tensor.zeros);
+  write_key(json, "crc32");
+  write_text(json, tensor.stats.checksum);
+  if (tensor.finite) {
+    write_key(json, "finite");
+    json.StartObject();
+    write_statistics(json, *tensor.finite);
+    json.EndObject();
+  }
+  if (!tensor.facts.empty()) {
+    write_key(json, "facts");
+    json.StartObject();
+    for (const Fact& fact : tensor.facts) {
+      write_key(json, fact.key);
+      write_value(json, fact.value);
+    }
+    json.EndObject();
+  }
+  json.EndObject();
+}
+
+// ----- reading
+
+bool sniff(Bytes head, int64_t /*file_size*/) {
+  const std::string_view text = trim(as_text(head));
+  if (!text.starts_with('{')) return false;
+  const std::string_view inside = trim(text.substr(1));
+  return inside.starts_with('"') && inside.substr(1).starts_with(kVersionKey) &&
+         inside.substr(1 + kVersionKey.size()).starts_with('"');
+}
+
+// Reads one tensor; `where` names it in messages.
+class TensorReader {
+ public:
+  TensorReader(const JsonTape& tape, size_t object, std::string where)
+      : tape_(tape), object_(object), where_(std::move(where)) {}
+
+  Result<StoredTensor> read() const {
+    if (tape_.kind(object_) != JsonKind::object) return wrong("is not an object");
+    StoredTensor tensor{.name = "", .data = OperandPtr(), .meta = {}, .stats = {}, .facts = {}};
+    if (const size_t at = tape_.find(object_, "name"); at != 0 && tape_.is_text(at))
+      tensor.name = tape_.text(at);
+    ASSAY_TRY(tensor.meta, read_meta());
+    Stats stats;
+    for (const Member& member : kMembers) {
+      ASSAY_TRY(stats.*member.value, read_number(member.key));
+    }
+    if (const size_t at = tape_.find(object_, "crc32"); at != 0 && tape_.is_text(at))
+      stats.checksum = tape_.text(at);
+    tensor.stats = std::move(stats);
+    for (const std::string_view key : {"nan", "inf", "zero"})
+      if (const size_t at = tape_.find(object_, key); at != 0 && tape_.kind(at) == JsonKind::integer)
+        tensor.facts.push_back({std::string(key), tape_.integer(at)});
+    tensor.data = fail(ErrorKind::not_found, "{}: holds statistics only, no data", where_);
+    return tensor;
+  }
+
+ private:
+  tl::unexpected<Error> wrong(std::string_view what) const {
+    return fail(ErrorKind::bad_format, "{} {}", where_, what);
+  }
+
+  Result<TensorMeta> read_meta() const {
+    const size_t type = tape_.find(object_, "dtype"), dims = tape_.find(object_, "shape");
+    const auto dtype = type != 0 && tape_.is_text(type) ? find_dtype(tape_.text(type)) : std::nullopt;
+    if (!dtype) return wrong("has no \"dtype\" that we know");
+    if (dims == 0 || tape_.kind(dims) != JsonKind::array) return wrong("has no \"shape\", an array");
+    TensorMeta meta{*dtype, {}};
+    for (size_t at = tape_.first(dims); !tape_.is_end(at); at = tape_.next(at)) {
+      if (tape_.kind(at) != JsonKind::integer || meta.shape.dims.size() >= kMostDimensions)
+        return wrong("has a \"shape\" that is no list of dimensions");
+      meta.shape.dims.push_back(tape_.integer(at));
+    }
+    const auto count = checked_product(meta.shape.dims);
+    if (!count || !checked_multiply(*count, size_of(*dtype)))
+      return wrong("has a \"shape\" that no tensor can have");
+    return meta;
+  }
+
+  Result<Value> read_number(std::string_view key) const {
+    const size_t at = tape_.find(object_, key);
+    if (at == 0) return Value();
+    switch (tape_.kind(at)) {
+      case JsonKind::null:
+        return Value();
+      case JsonKind::boolean:
+        return Value(tape_.boolean(at));
+      case JsonKind::integer:
+        return Value(tape_.integer(at));
+      case JsonKind::real:
+        return Value(tape_.real(at));
+      case JsonKind::text:
+        for (const std::string_view word : {"nan", "inf", "-inf"})
+          if (tape_.text(at) == word) return Value(*parse_double(word));
+        [[fallthrough]];
+      default:
+        return wrong(fmt::format("has a \"{}\" that is no number", key));
+    }
+  }
+
+  const JsonTape& tape_;
+  const size_t object_;
+  const std::string where_;
+};
+
+Result<void> read_tensors(const File& file, const JsonTape& list, TensorSet& set) {
+  if (list.kind(0) != JsonKind::array)
+    return fail(ErrorKind::bad_format, "{}: its \"tensors\" are not an array", file.name());
+  set.tensors.clear();
+  for (size_t at = list.first(0); !list.is_end(at); at = list.next(at)) {
+    const auto where = fmt::format("{}: tensor {}", file.name(), set.tensors.size());
+    ASSAY_TRY(StoredTensor tensor, TensorReader(list, at, where).read());
+    set.tensors.push_back(std::move(tensor));
+  }
+  return {};
+}
+
+Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOptions& options) {
+  TensorSet set;
+  set.extent = file->size();
+  bool has_version = false, has_tensors = false;
+  const auto read =
+      read_json_members(*file, "", options.memory, [&](const JsonMember& member) -> Result<bool> {
+        if (member.inside) return true;
+        if (member.key == kVersionKey) {
+          if (member.value.kind(0) != JsonKind::integer || member.value.integer(0) != kVersion)
+            return fail(ErrorKind::unsupported, "{}: \"{}\" is not {}; a newer Assay may have written it",
+                        file->name(), kVersionKey, kVersion);
+          has_version = true;
+        } else if (member.key == "tensors") {
+          ASSAY_TRY_DO(read_tensors(*file, member.value, set));
+          has_tensors = true;
+        }
+        return true;
+      });
+  if (!read) return tl::unexpected<Error>(read.error());
+  if (!has_version || !has_tensors)
+    return fail(ErrorKind::bad_format,
+                "{}: has no \"{}\"; assay compact writes it into every file of its own", file->name(),
+                has_version ? "tensors" : kVersionKey);
+  return set;
+}
+
+}  // namespace
+
+std::optional<std::string_view> name_before_compaction(std::string_view name) {
+  const size_t slash = name.rfind('/');
+  const size_t start = slash == std::string_view::npos ? 0 : slash + 1;
+  if (!name.ends_with(kStatsSuffix) || name.size() - start <= kStatsSuffix.size()) return std::nullopt;
+  return name.substr(0, name.size() - kStatsSuffix.size());
+}
+
+fs::path statistics_path(const fs::path& source) {
+  return source.parent_path() / (source.filename().native() + std::string(kStatsSuffix));
+}
+
+std::string stats_json_text(const FileStatistics& file) {
+  rapidjson::StringBuffer buffer;
+  Writer json(buffer);
+  const auto take = [&] {
+    std::string text(buffer.GetString(), buffer.GetSize());
+    buffer.Clear();
+    json.Reset(buffer);
+    return text;
+  };
+  json.StartObject();
+  write_key(json, "name");
+  write_text(json, printable(file.source));
+  write_key(json, "format");
+  write_text(json, file.format);
+  write_integer(json, "bytes", file.bytes);
+  json.EndObject();
+  std::string out = fmt::format("{{\"{}\":{},\n\"source\":{},\n\"tensors\":[", kVersionKey, kVersion, take());
+  for (size_t i = 0; i < file.tensors.size(); ++i) {
+    write_tensor(json, file.tensors[i]);
+    out += (i == 0 ? "\n" : ",\n") + take();
+  }
+  return out + "\n]}\n";
+}
+
+const Format stats_json_format{
+    .name = "stats",
+    .suffixes = {},  // by content alone: other tools have files of such names too
+    .one_tensor = false,
+    .sniff = sniff,
+    .open = open,
+    .write = nullptr,
+};
+
+}  // namespace assay

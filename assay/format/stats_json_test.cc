@@ -1,0 +1,125 @@
+#include "assay/format/stats_json.h"
+
+#include "assay/format/format_test_tools.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <limits>
+
+namespace assay {
+namespace {
+
+using ::testing::HasSubstr;
+
+FileStatistics sample() {
+  TensorStatistics tensor;
+  tensor.name = "output.0";
+  tensor.meta = {DType::f16, Shape{{2, 3}}};
+  tensor.stats = {2.5, -1.0, 0.1, std::numeric_limits<double>::infinity(), "0a1b2c3d"};
+  tensor.nans = 1;
+  tensor.zeros = 2;
+  tensor.finite = Stats{2.5, -1.0, 0.25, 3.0, ""};
+  tensor.facts = {{"op_name", std::string("Add_2")}, {"dump_time", int64_t{17}}};
+  return {"Add.Add_2.1.2.3", "ge_dump", 568, {tensor}};
+}
+
+Result<TensorSet> read(const testing::TestFolder& folder, std::string_view text) {
+  const fs::path path = folder.put("x.npy.stats.json", text);
+  return open_tensors(path);
+}
+
+TEST(StatsJson, SaysExactlyThis) {
+  EXPECT_EQ(stats_json_text(sample()),
+            "{\"assay_stats\":1,\n"
+            "\"source\":{\"name\":\"Add.Add_2.1.2.3\",\"format\":\"ge_dump\",\"bytes\":568},\n"
+            "\"tensors\":[\n"
+            "{\"name\":\"output.0\",\"dtype\":\"f16\",\"shape\":[2,3],\"max\":2.5,\"min\":-1.0,\"mean\":0.1,"
+            "\"norm\":\"inf\",\"nan\":1,\"inf\":0,\"zero\":2,\"crc32\":\"0a1b2c3d\","
+            "\"finite\":{\"max\":2.5,\"min\":-1.0,\"mean\":0.25,\"norm\":3.0},"
+            "\"facts\":{\"op_name\":\"Add_2\",\"dump_time\":17}}\n"
+            "]}\n");
+}
+
+TEST(StatsJson, ReadsBackWhatItWrote) {
+  const testing::TestFolder folder;
+  const auto set = read(folder, stats_json_text(sample()));
+  ASSERT_TRUE(set) << set.error().message;
+  ASSERT_EQ(set->tensors.size(), 1u);
+  const StoredTensor& tensor = set->tensors[0];
+  EXPECT_EQ(tensor.name, "output.0");
+  EXPECT_EQ(tensor.meta, (TensorMeta{DType::f16, Shape{{2, 3}}}));
+  ASSERT_TRUE(tensor.stats);
+  EXPECT_EQ(tensor.stats->max, Value(2.5));
+  EXPECT_EQ(tensor.stats->mean, Value(0.1));
+  EXPECT_EQ(tensor.stats->norm, Value(std::numeric_limits<double>::infinity()));
+  EXPECT_EQ(tensor.stats->checksum, "0a1b2c3d");
+  ASSERT_FALSE(tensor.data);
+  EXPECT_EQ(tensor.data.error().kind, ErrorKind::not_found);
+  ASSERT_FALSE(tensor.facts.empty());
+  EXPECT_EQ(tensor.facts[0].key, "nan");
+  EXPECT_EQ(tensor.facts[0].value, Value(int64_t{1}));
+}
+
+TEST(StatsJson, KeepsIntegersAndTruthValuesApartFromReals) {
+  const testing::TestFolder folder;
+  const auto set =
+      read(folder, R"({"assay_stats":1,"tensors":[{"dtype":"i64","shape":[],"max":9007199254740993,"min":7},)"
+                   R"({"dtype":"bool","shape":[1],"max":true,"min":false,"mean":0.5,"norm":"nan"}]})");
+  ASSERT_TRUE(set) << set.error().message;
+  EXPECT_EQ(set->tensors[0].stats->max, Value(int64_t{9007199254740993}));
+  EXPECT_EQ(set->tensors[1].stats->max, Value(true));
+  EXPECT_TRUE(std::isnan(std::get<double>(set->tensors[1].stats->norm)));
+  EXPECT_EQ(set->tensors[0].stats->mean, Value());
+}
+
+TEST(StatsJson, RefusesWhatItIsNot) {
+  const testing::TestFolder folder;
+  const auto message = [&](std::string_view text) {
+    const auto set = read(folder, text);
+    return set ? std::string("read") : set.error().message;
+  };
+  EXPECT_THAT(message(R"({"assay_stats":2,"tensors":[]})"), HasSubstr("a newer Assay may have written it"));
+  EXPECT_THAT(message(R"({"assay_stats":1})"), HasSubstr("has no \"tensors\""));
+  EXPECT_THAT(message(R"({"assay_stats":1,"tensors":{}})"), HasSubstr("not an array"));
+  EXPECT_THAT(message(R"({"assay_stats":1,"tensors":[3]})"), HasSubstr("tensor 0 is not an object"));
+  EXPECT_THAT(message(R"({"assay_stats":1,"tensors":[{"dtype":"f99","shape":[]}]})"), HasSubstr("\"dtype\""));
+  EXPECT_THAT(message(R"({"assay_stats":1,"tensors":[{"dtype":"f32"}]})"), HasSubstr("\"shape\""));
+  EXPECT_THAT(message(R"({"assay_stats":1,"tensors":[{"dtype":"f32","shape":[-1]}]})"),
+              HasSubstr("no tensor can have"));
+  EXPECT_THAT(message(R"({"assay_stats":1,"tensors":[{"dtype":"f32","shape":[4294967296,4294967296]}]})"),
+              HasSubstr("no tensor can have"));
+  EXPECT_THAT(message(R"({"assay_stats":1,"tensors":[{"dtype":"f32","shape":[1],"max":"big"}]})"),
+              HasSubstr("\"max\" that is no number"));
+  EXPECT_THAT(message(R"({"assay_stats":1,"tensors":[{"dtype":"f32")"), HasSubstr("cut off"));
+  EXPECT_THAT(message(R"({"other":1})"), HasSubstr("not a tensor file we know"));
+}
+
+TEST(StatsJson, StandsInThePlaceOfItsSource) {
+  const testing::TestFolder folder;
+  folder.put("x.npy.stats.json", stats_json_text(sample()));
+  const auto set = open_tensors(folder.path() / "x.npy");
+  ASSERT_TRUE(set) << set.error().message;
+  EXPECT_TRUE(set->tensors[0].stats);
+}
+
+TEST(StatsJson, AFileOfAnotherToolDoesNotStandInThePlaceOfAnything) {
+  const testing::TestFolder folder;
+  folder.put("x.npy.stats.json", "{\"max\": 1}");
+  const auto set = open_tensors(folder.path() / "x.npy");
+  ASSERT_FALSE(set);
+  EXPECT_EQ(set.error().kind, ErrorKind::not_found);
+  EXPECT_THAT(set.error().message, HasSubstr("x.npy: cannot be read"));
+}
+
+TEST(StatsJson, KnowsTheNameBefore) {
+  EXPECT_EQ(name_before_compaction("a/x.npy.stats.json"), "a/x.npy");
+  EXPECT_EQ(name_before_compaction("Add.Add_2.44.6.1706.stats.json"), "Add.Add_2.44.6.1706");
+  EXPECT_FALSE(name_before_compaction("x.npy"));
+  EXPECT_FALSE(name_before_compaction(".stats.json"));
+  EXPECT_FALSE(name_before_compaction("a/.stats.json"));
+  EXPECT_EQ(statistics_path("a/x.npy"), "a/x.npy.stats.json");
+}
+
+}  // namespace
+}  // namespace assay

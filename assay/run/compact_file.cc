@@ -1,0 +1,182 @@
+#include "assay/run/compact_file.h"
+
+#include "assay/base/text.h"
+#include "assay/format/atb_bin.h"
+#include "assay/format/ge_dump.h"
+#include "assay/format/npy.h"
+#include "assay/format/pt.h"
+#include "assay/format/stats_json.h"
+#include "assay/run/compact_replacement.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <system_error>
+
+namespace assay {
+namespace {
+
+std::string reason(int error) { return std::generic_category().message(error); }
+
+int64_t nanoseconds(const timespec& time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; }
+
+FileState state_of(const struct stat& status) {
+  return {
+      status.st_dev,  status.st_ino, status.st_size, nanoseconds(status.st_mtim), nanoseconds(status.st_ctim),
+      status.st_mode, status.st_uid, status.st_nlink};
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// "Add.Add_2.44.6.1706596912161941", or the digits that stand for a name that was too long.
+bool is_ge_name(std::string_view name) {
+  if (is_number(name)) return true;
+  const std::vector<std::string_view> fields = split(name, '.');
+  return fields.size() >= 4 && is_number(fields.back()) && is_number(fields[2]);
+}
+
+bool has_tensor_suffix(std::string_view name) {
+  const std::string lower = to_lower(name);
+  return std::any_of(std::begin(kTensorSuffixes), std::end(kTensorSuffixes),
+                     [&](std::string_view suffix) { return lower.ends_with(suffix); });
+}
+
+bool is_replaceable(const Format& format, CompactForm form) {
+  if (&format == &npy_format || &format == &ge_dump_format) return true;
+  return form == CompactForm::stats &&
+         (&format == &atb_bin_format || &format == &pt_format || &format == &pt_legacy_format);
+}
+
+// Whether anybody has the file open for writing: a lease is refused then. Where the file system knows no
+// leases, nothing is said, and the time for which the file was at rest has to do.
+bool has_writer(const fs::path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+  if (descriptor < 0) return false;
+  // A writer that comes while the lease is held has us signalled; SIGURG is one that nobody minds.
+  ::fcntl(descriptor, F_SETSIG, SIGURG);
+  const bool refused = ::fcntl(descriptor, F_SETLEASE, F_RDLCK) != 0 && (errno == EAGAIN || errno == EBUSY);
+  if (!refused) ::fcntl(descriptor, F_SETLEASE, F_UNLCK);
+  ::close(descriptor);
+  return refused;
+}
+
+FileFate kept(std::string why) { return {Fate::kept, std::move(why)}; }
+
+// What the file system says against replacing it.
+std::optional<FileFate> refuse_by_state(const CompactJob& job) {
+  const std::string name = display(job.path);
+  const auto now = read_state(job.path);
+  if (!now) return FileFate{Fate::gone};
+  if (!S_ISREG(now->mode)) return FileFate{Fate::left_out};
+  if (*now != job.state || has_writer(job.path))
+    return FileFate{Fate::kept, fmt::format("{}: is still being written", name), true};
+  if (now->size == 0) return kept(fmt::format("{}: is empty", name));
+  if (now->links > 1)
+    return kept(fmt::format("{}: has {} names (hard links); removing one of them would save nothing", name,
+                            now->links));
+  if (const uid_t self = ::geteuid(); self != 0 && now->owner != self)
+    return kept(fmt::format("{}: belongs to another user", name));
+  return std::nullopt;
+}
+
+// What its contents say against it; nothing where it may be replaced.
+std::optional<FileFate> refuse_by_content(const File& file, const Format& format, const TensorSet& set) {
+  if (set.extent != file.size())
+    return kept(
+        fmt::format("{}: its header describes {} bytes, but it has {} (still being written, or "
+                    "broken?)",
+                    file.name(), set.extent, file.size()));
+  if (set.tensors.empty()) return kept(fmt::format("{}: holds no tensor", file.name()));
+  for (const StoredTensor& tensor : set.tensors)
+    if (!tensor.data) {
+      const bool is_description = tensor.data.error().kind == ErrorKind::not_found && tensor.meta;
+      return is_description ? FileFate{Fate::left_out} : kept(tensor.data.error().message);
+    }
+  const bool is_pt = &format == &pt_format || &format == &pt_legacy_format;
+  if (is_pt && (set.tensors.size() > 1 || !set.tensors[0].name.empty()))
+    return kept(
+        fmt::format("{}: holds named tensors; only files of one bare tensor are replaced, as dumps "
+                    "have them (a checkpoint?)",
+                    file.name()));
+  if (is_pt && !set.warnings.empty()) return kept(set.warnings[0]);
+  return std::nullopt;
+}
+
+// An ATB file of a few lines that names the file with its data: nothing to save, and its target may go.
+bool refers_to_another(const TensorSet& set) {
+  const auto is_alias = [](const Fact& fact) { return fact.key == "data"; };
+  return set.tensors.size() == 1 &&
+         std::any_of(set.tensors[0].facts.begin(), set.tensors[0].facts.end(), is_alias);
+}
+
+}  // namespace
+
+std::optional<FileState> read_state(const fs::path& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) return std::nullopt;
+  return state_of(status);
+}
+
+bool may_be_compacted(std::string_view file_name, CompactForm form) {
+  if (file_name.starts_with('.') || is_replacement_name(file_name)) return false;
+  if (file_name.starts_with("Opdebug.")) return false;  // what an overflow was, not tensors
+  const std::string lower = to_lower(file_name);
+  if (form == CompactForm::min_max) return lower.ends_with(".npy") || is_ge_name(file_name);
+  return has_tensor_suffix(file_name) || is_ge_name(file_name);
+}
+
+Result<FileFate> publish_replacement(const CompactJob& job, const CompactOptions& options) {
+  if (auto refused = refuse_by_state(job)) return *refused;
+  const auto file = File::open(job.path);
+  if (!file && file.error().kind == ErrorKind::not_found) return FileFate{Fate::gone};
+  if (!file) return kept(file.error().message);
+  const auto format = recognise_content(**file);
+  if (!format) return kept(format.error().message);
+  if (*format == nullptr)
+    return kept(
+        fmt::format("{}: is not a tensor file we know (still being written, or broken?)", (*file)->name()));
+  if (!is_replaceable(**format, options.form)) return FileFate{Fate::left_out};
+  const auto set = (*format)->open(*file, options.format);
+  if (!set) return kept(set.error().message);
+  if (refers_to_another(*set)) return FileFate{Fate::left_out};
+  if (auto refused = refuse_by_content(**file, **format, *set)) return *refused;
+  const fs::path replacement = replacement_path(job.path, options.form);
+  if (auto in_the_way = refuse_foreign_replacement(replacement, options)) return kept(std::move(*in_the_way));
+  if (options.dry_run) return FileFate{Fate::replaced, {}, false, replacement, 0};
+
+  auto measured = measure_file(**file, **format, *set, options.form);
+  if (!measured) {
+    if (measured.error().kind == ErrorKind::cancelled) return tl::unexpected<Error>(measured.error());
+    return kept(measured.error().message);
+  }
+  const auto written = write_replacement(*measured, replacement, job.state.mode & 0666);
+  if (!written) return FileFate{Fate::trouble, written.error().message, true};
+  return FileFate{Fate::replaced, {}, false, replacement, *written};
+}
+
+FileFate remove_source(const CompactJob& job, const FileFate& published, const CompactOptions& options) {
+  const auto now = read_state(job.path);
+  if (!now || *now != job.state || has_writer(job.path)) {
+    ::unlink(published.replacement.c_str());  // it says what is no longer true
+    if (!now) return {Fate::gone};
+    return {Fate::kept, fmt::format("{}: was changed while it was measured", display(job.path)), true};
+  }
+  if (options.form == CompactForm::min_max)
+    if (auto noted = note_long_name(job.path, published.replacement); !noted)
+      return {Fate::trouble, noted.error().message, true};
+  if (::unlink(job.path.c_str()) != 0 && errno != ENOENT)
+    return {Fate::trouble,
+            fmt::format("{}: cannot be removed, though its statistics are written: {}", display(job.path),
+                        reason(errno)),
+            true};
+  return published;
+}
+
+}  // namespace assay

@@ -1,0 +1,220 @@
+#include "assay/run/compact.h"
+
+#include "assay/format/format_test_tools.h"
+#include "assay/format/npy.h"
+#include "assay/tensor/dense.h"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <thread>
+
+namespace assay {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::file_content;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::TestFolder;
+
+class CompactTest : public ::testing::Test {
+ protected:
+  fs::path path(const fs::path& name) const { return folder_.path() / name; }
+
+  fs::path put_npy(const fs::path& name, const std::vector<double>& values) {
+    const TensorMeta meta{DType::f64, Shape{{std::ssize(values)}}};
+    std::vector<std::byte> bytes(static_cast<size_t>(meta.byte_size()));
+    from_f64(meta.dtype, values.data(), std::ssize(values), bytes.data());
+    const StoredTensor tensor{
+        .name = "", .data = dense_in_memory(std::move(bytes), meta), .meta = meta, .stats = {}, .facts = {}};
+    fs::create_directories(path(name).parent_path());
+    EXPECT_TRUE(testing::write_as(npy_format, path(name), std::span(&tensor, 1)));
+    rest(name);
+    return path(name);
+  }
+
+  // As if it had been written long ago. The time of the change of its state cannot be set, so it is waited
+  // for where that matters.
+  void rest(const fs::path& name) const {
+    fs::last_write_time(path(name), fs::file_time_type::clock::now() - std::chrono::hours(1));
+  }
+
+  CompactOutcome run(bool dry_run = false) {
+    CompactRequest request;
+    request.root = folder_.path();
+    request.options.dry_run = dry_run;
+    request.threads = 2;
+    request.keep_going = true;
+    const auto outcome = compact(request);
+    EXPECT_TRUE(outcome) << outcome.error().message;
+    return outcome.value_or(CompactOutcome{});
+  }
+
+  bool exists(const fs::path& name) const { return read_state(path(name)).has_value(); }
+
+  CompactJob job(const fs::path& name) const { return {path(name), *read_state(path(name))}; }
+
+  const TestFolder folder_;
+};
+
+TEST_F(CompactTest, ReplacesAFileByItsStatistics) {
+  put_npy("a/x.npy", {1, -2, 3});
+  const CompactOutcome outcome = run();
+  EXPECT_EQ(outcome.replaced, 1);
+  EXPECT_THAT(outcome.kept, IsEmpty());
+  EXPECT_FALSE(exists("a/x.npy"));
+  const std::string text = file_content(path("a/x.npy.stats.json"));
+  EXPECT_THAT(text, HasSubstr("\"max\":3.0,\"min\":-2.0,"));
+  EXPECT_EQ(outcome.bytes_after, std::ssize(text));
+}
+
+TEST_F(CompactTest, ADryRunChangesNothing) {
+  put_npy("x.npy", {1});
+  const CompactOutcome outcome = run(true);
+  EXPECT_EQ(outcome.replaced, 1);
+  EXPECT_TRUE(exists("x.npy"));
+  EXPECT_FALSE(exists("x.npy.stats.json"));
+}
+
+TEST_F(CompactTest, LeavesOtherFilesAlone) {
+  for (const char* const name : {"mapping.csv", "a.txt", "a.json", "x.npy.swp", ".x.npy", "graph.pbtxt",
+                                 "w.safetensors", "x_min_max.npy", "Opdebug.Node_OpDebug.1.2.3", "a.npz"})
+    folder_.put(name, "text");
+  put_npy("real.npy", {1});
+  fs::create_directory(path(".hidden"));
+  fs::copy(path("real.npy"), path(".hidden/x.npy"));
+  fs::create_symlink(path("real.npy"), path("link.npy"));
+  const CompactOutcome outcome = run();
+  EXPECT_EQ(outcome.replaced, 1);
+  EXPECT_THAT(outcome.kept, IsEmpty());
+  EXPECT_TRUE(exists("link.npy"));
+  EXPECT_TRUE(exists(".hidden/x.npy"));
+  EXPECT_TRUE(exists("mapping.csv"));
+}
+
+TEST_F(CompactTest, DoesNotFollowLinksOutOfTheFolder) {
+  const TestFolder elsewhere;
+  const fs::path file = elsewhere.put("x.npy", file_content(put_npy("inside.npy", {2})));
+  fs::create_directory_symlink(elsewhere.path(), path("link"));
+  run();
+  EXPECT_TRUE(fs::exists(file));
+  EXPECT_FALSE(fs::exists(elsewhere.path() / "x.npy.stats.json"));
+}
+
+TEST_F(CompactTest, KeepsWhatCannotBeReadAndSaysWhy) {
+  folder_.put("broken.npy", "\x93NUMPY");
+  folder_.put("empty.npy", "");
+  folder_.put("noise.bin", "nothing that we know");
+  const std::string whole = file_content(put_npy("x.npy", {1, 2}));
+  fs::remove(path("x.npy"));
+  folder_.put("longer.npy", whole + "more");
+  fs::create_hard_link(folder_.put("one.npy", whole), path("two.npy"));
+  const CompactOutcome outcome = run();
+  EXPECT_EQ(outcome.replaced, 0);
+  EXPECT_THAT(outcome.kept,
+              ElementsAre(HasSubstr("broken.npy"), HasSubstr("empty.npy: is empty"),
+                          HasSubstr("its header describes"), HasSubstr("noise.bin: is not a tensor file"),
+                          HasSubstr("one.npy: has 2 names"), HasSubstr("two.npy: has 2 names")));
+  EXPECT_EQ(file_content(path("longer.npy")), whole + "more");
+}
+
+TEST_F(CompactTest, KeepsAFileThatSomebodyHasOpenForWriting) {
+  put_npy("x.npy", {1});
+  {
+    const std::ofstream writer(path("x.npy"), std::ios::app);
+    EXPECT_THAT(run().kept, ElementsAre(HasSubstr("is still being written")));
+  }
+  EXPECT_EQ(run().replaced, 1);
+}
+
+TEST_F(CompactTest, AFileThatChangedWhileItWasMeasuredStays) {
+  put_npy("x.npy", {1});
+  const CompactJob measured = job("x.npy");
+  const auto published = publish_replacement(measured, {});
+  ASSERT_TRUE(published);
+  ASSERT_EQ(published->fate, Fate::replaced);
+  EXPECT_TRUE(exists("x.npy.stats.json"));
+  EXPECT_TRUE(exists("x.npy"));
+  std::ofstream(path("x.npy"), std::ios::app) << "more";
+  EXPECT_EQ(remove_source(measured, *published, {}).fate, Fate::kept);
+  EXPECT_TRUE(exists("x.npy"));
+  EXPECT_FALSE(exists("x.npy.stats.json"));
+}
+
+TEST_F(CompactTest, AFileThatDisappearedIsNoTrouble) {
+  put_npy("x.npy", {1});
+  const CompactJob gone = job("x.npy");
+  fs::remove(path("x.npy"));
+  EXPECT_EQ(publish_replacement(gone, {})->fate, Fate::gone);
+}
+
+TEST_F(CompactTest, GoesOnWhereAKilledRunStopped) {
+  put_npy("x.npy", {4});
+  ASSERT_TRUE(publish_replacement(job("x.npy"), {}));  // and then it was killed
+  put_npy("x.npy", {5});
+  folder_.put(".x.npy.stats.json.4711.0.tmp", "half");
+  EXPECT_EQ(run().replaced, 1);
+  EXPECT_FALSE(exists("x.npy"));
+  EXPECT_FALSE(exists(".x.npy.stats.json.4711.0.tmp"));
+  EXPECT_THAT(file_content(path("x.npy.stats.json")), HasSubstr("\"max\":5.0"));
+}
+
+TEST_F(CompactTest, DoesNotReplaceAFileOfSomebodyElse) {
+  put_npy("x.npy", {4});
+  folder_.put("x.npy.stats.json", "{\"mine\": 1}");
+  EXPECT_THAT(run().kept, ElementsAre(HasSubstr("is in the way")));
+  EXPECT_EQ(file_content(path("x.npy.stats.json")), "{\"mine\": 1}");
+}
+
+TEST_F(CompactTest, AnAliasOfAtbFindsTheStatisticsOfItsTarget) {
+  const std::string head = "$Version=1.0\n$Object.Count=1\n$Object.Length=8\nformat=2\ndtype=0\n";
+  folder_.put("0/0_Linear/after/outtensor0.bin",
+              head + "dims=2\n$Object.data=0,8\n$End=1\n" + std::string("\0\0\x80\x3f\0\0\0\x40", 8));
+  folder_.put("0/1_Add/before/intensor0.bin",
+              "$Version=1.0\n$Object.Count=0\n$Object.Length=0\nformat=2\ndtype=0\ndims=1,2\n"
+              "data=0_outtensor0.bin\n$End=1\n");
+  rest("0/0_Linear/after/outtensor0.bin");
+  const CompactOutcome outcome = run();
+  EXPECT_THAT(outcome.kept, IsEmpty());
+  EXPECT_EQ(outcome.replaced, 1);
+  EXPECT_FALSE(exists("0/0_Linear/after/outtensor0.bin"));
+  const auto set = open_tensors(path("0/1_Add/before/intensor0.bin"));
+  ASSERT_TRUE(set) << set.error().message;
+  ASSERT_TRUE(set->tensors[0].stats);
+  EXPECT_EQ(set->tensors[0].stats->max, Value(2.0));
+  EXPECT_EQ(set->tensors[0].meta->shape, (Shape{{1, 2}}));
+}
+
+TEST_F(CompactTest, OnlyOneAtATime) {
+  put_npy("x.npy", {4});
+  CompactRequest request;
+  request.root = folder_.path();
+  request.watch = true;
+  request.idle_s = 1;
+  std::thread other([&] { EXPECT_TRUE(compact(request)); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  request.watch = false;
+  const auto refused = compact(request);
+  other.join();
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("another 'assay compact'"));
+  EXPECT_FALSE(exists("x.npy"));
+}
+
+TEST_F(CompactTest, ChoosesByName) {
+  EXPECT_TRUE(may_be_compacted("x.npy", CompactForm::stats));
+  EXPECT_TRUE(may_be_compacted("Add.Add_2.44.6.1706", CompactForm::stats));
+  EXPECT_TRUE(may_be_compacted("Add.Add_2.44.1706", CompactForm::min_max));
+  EXPECT_TRUE(may_be_compacted("1234567", CompactForm::min_max));
+  EXPECT_TRUE(may_be_compacted("output_0.pth", CompactForm::stats));
+  EXPECT_FALSE(may_be_compacted("output_0.pth", CompactForm::min_max));
+  EXPECT_FALSE(may_be_compacted("a.b.c.d", CompactForm::stats));
+  EXPECT_FALSE(may_be_compacted("x.npy.stats.json", CompactForm::stats));
+  EXPECT_FALSE(may_be_compacted("Add.Add_2.44.6.1706_min_max.npz", CompactForm::min_max));
+  EXPECT_FALSE(may_be_compacted("model.pt.lock", CompactForm::stats));
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,119 @@
+#include "assay/run/compact.h"
+
+#include "assay/base/text.h"
+#include "assay/run/resources.h"
+#include "cli/commands.h"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <memory>
+
+namespace assay::cli {
+namespace {
+
+constexpr size_t kMostReasons = 20;
+
+struct CompactFlags {
+  std::string folder, form = "stats", memory;
+  std::vector<std::string> only, skip;
+  double idle = 0;
+  bool watch = false, dry_run = false, keep_going = false, quiet = false;
+  int threads = 0;
+};
+
+std::string files(int64_t count) { return fmt::format("{} file{}", count, count == 1 ? "" : "s"); }
+
+void complain(std::string_view what, const std::vector<std::string>& reasons) {
+  for (size_t i = 0; i < reasons.size() && i < kMostReasons; ++i)
+    fmt::print(stderr, "assay: {}{}\n", what, reasons[i]);
+  if (reasons.size() > kMostReasons)
+    fmt::print(stderr, "assay: {}… and {} more\n", what, reasons.size() - kMostReasons);
+}
+
+void summarise(const CompactOutcome& outcome, bool dry_run) {
+  if (outcome.replaced == 0)
+    fmt::print("nothing to replace");
+  else if (dry_run)
+    fmt::print("would replace {}, {}", files(outcome.replaced), format_size(outcome.bytes_before));
+  else
+    fmt::print("replaced {}, {}, by {} of statistics", files(outcome.replaced),
+               format_size(outcome.bytes_before), format_size(outcome.bytes_after));
+  fmt::print("{}{}\n", outcome.kept.empty() ? "" : fmt::format("; kept {}", files(std::ssize(outcome.kept))),
+             outcome.stopped ? "; stopped at trouble (--keep-going goes on)" : "");
+}
+
+Result<int> run_compact(const CompactFlags& flags) {
+  CompactRequest request;
+  request.root = flags.folder;
+  request.choice.form = request.options.form =
+      flags.form == "min_max" ? CompactForm::min_max : CompactForm::stats;
+  request.choice.only = split_list(flags.only);
+  request.choice.skip = split_list(flags.skip);
+  int64_t memory = 0;
+  if (!flags.memory.empty()) {
+    ASSAY_TRY(memory, parse_memory(flags.memory));
+  }
+  // What a file may make us hold at once (a pickle, a message); several threads may do so at the same time.
+  request.options.format.memory =
+      memory_budget(memory) / static_cast<int64_t>(2 * thread_count(flags.threads));
+  request.options.dry_run = flags.dry_run;
+  request.keep_going = flags.keep_going;
+  request.threads = flags.threads;
+  request.progress = !flags.quiet;
+  request.watch = flags.watch;
+  if (flags.idle > 0) request.idle_s = flags.idle;
+  if (flags.watch && flags.dry_run)
+    return fail(ErrorKind::bad_argument, "--dry-run looks once; leave out --watch");
+  if (request.idle_s && !flags.watch)
+    return fail(ErrorKind::bad_argument, "--idle says when --watch ends; pass --watch too");
+  if (flags.dry_run)
+    request.on_replaced = [](const CompactJob& job, const FileFate& fate) {
+      fmt::print("{} -> {}  {}\n", display(job.path), display(fate.replacement.filename()),
+                 format_size(job.state.size));
+    };
+  ASSAY_TRY(const CompactOutcome outcome, compact(request));
+  complain("kept: ", outcome.kept);
+  complain("", outcome.troubles);
+  if (!flags.quiet) summarise(outcome, flags.dry_run);
+  if (!outcome.troubles.empty()) return 2;
+  return outcome.kept.empty() ? 0 : 1;
+}
+
+}  // namespace
+
+void add_compact(CLI::App& app, const Context&, Action& action) {
+  const auto flags = std::make_shared<CompactFlags>();
+  CLI::App* const command =
+      app.add_subcommand("compact", "Replace full dumps by statistics, also while they are written");
+  command->add_option("folder", flags->folder, "The folder of a dump")->required()->type_name("");
+  command->add_option("--as", flags->form, "X.stats.json, or TorchAir's X_min_max.npz (default stats)")
+      ->type_name("stats|min_max")
+      ->check(CLI::IsMember({"stats", "min_max"}).description(""));
+  command->add_flag("--watch", flags->watch, "Follow a dump that is being written (default: look once)");
+  command->add_option("--idle", flags->idle, "End --watch after N quiet seconds (default: Ctrl-C)")
+      ->type_name("N")
+      ->check(CLI::Range(1.0, 1e6).description(""));
+  command->add_flag("--dry-run", flags->dry_run, "Change nothing; list what would be replaced");
+  command->add_flag("--keep-going", flags->keep_going, "Go on after a full disk or an unreadable folder");
+  command->add_option("--only", flags->only, "Only files whose path fits (default: all)")
+      ->type_name("GLOB,...")
+      ->allow_extra_args(false);
+  command->add_option("--skip", flags->skip, "Not those whose path fits (default: none)")
+      ->type_name("GLOB,...")
+      ->allow_extra_args(false);
+  command->add_option("--memory", flags->memory, "Memory to use (default: a quarter, at most 8 GiB)")
+      ->type_name("SIZE");
+  command->add_option("--threads", flags->threads, "Threads (default 0: all cores)")
+      ->type_name("N")
+      ->check(CLI::Range(0, 4096).description(""));
+  command->add_flag("-q,--quiet", flags->quiet, "No summary");
+  command->footer(
+      "The data of replaced files is gone. Exit code: 0; 1 if a file was kept; 2 on trouble.\n"
+      "Examples:\n"
+      "  assay compact dump/ --dry-run\n"
+      "  assay compact msit_ge_dump/ --watch --idle 600");
+  command->callback([flags, &action] { action = [flags] { return run_compact(*flags); }; });
+}
+
+}  // namespace assay::cli
