@@ -56,9 +56,7 @@ class FolderLock {
 };
 
 // A time of change in the future is no age: such a file is watched for a while.
-bool is_at_rest(const FileState& state, int64_t now_ns) {
-  return state.modified_ns <= now_ns - kSettleNs;
-}
+bool is_at_rest(const FileState& state, int64_t now_ns) { return state.modified_ns <= now_ns - kSettleNs; }
 
 Result<CompactOutcome> compact_once(const CompactRequest& request) {
   const int64_t begun = monotonic_ns();
