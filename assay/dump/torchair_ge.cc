@@ -1,5 +1,6 @@
 #include "assay/base/cancel.h"
 #include "assay/base/text.h"
+#include "assay/dump/ge_stats_csv.h"
 #include "assay/dump/items.h"
 #include "assay/dump/op_folders.h"
 #include "assay/dump/torchair.h"
@@ -227,9 +228,20 @@ std::vector<GeFile> files_of(const std::vector<fs::path>& folders, std::vector<s
   return files;
 }
 
+// What the engine wrote in the place of tensors.
+void read_statistics(GeFile& file) {
+  auto rows = read_ge_stats_csv(file.path, file.warnings);
+  if (!rows) {
+    file.trouble = rows.error().message;
+    return;
+  }
+  for (GeStatedTensor& tensor : *rows) file.tensors.push_back(std::move(tensor.draft));
+}
+
 void read_tensors(std::vector<GeFile>& files, const OpenOptions& options) {
   tbb::parallel_for(size_t{0}, files.size(), [&](size_t i) {
     if (cancelled()) return;
+    if (files[i].path.extension() == ".csv") return read_statistics(files[i]);
     auto set = open_tensors(files[i].path, options.format);
     if (!set) {
       files[i].trouble = set.error().message;
