@@ -118,7 +118,8 @@ std::optional<Stats> stats_of(const Columns& columns, const Cells& cells) {
 
 std::vector<Fact> facts_of(const Columns& columns, const Cells& cells) {
   std::vector<Fact> facts;
-  for (const auto& [key, column] : {std::pair("dtype", kType), {"format", kFormat}, {"shape", kShape}})
+  for (const auto& [key, column] :
+       {std::pair("dtype", kType), {"storage_format", kFormat}, {"shape", kShape}})
     if (const std::string_view text = columns.cell(cells, column); !text.empty())
       facts.push_back({key, printable(text)});
   for (const auto& [key, column] : {std::pair("data_size", kSize),

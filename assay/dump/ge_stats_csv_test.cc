@@ -64,7 +64,7 @@ TEST_F(GeStatsCsv, ReadsEveryColumn) {
   EXPECT_EQ(in.draft.stats->min, Value(int64_t{1}));
   EXPECT_EQ(in.draft.stats->mean, Value(1.50004));
   EXPECT_EQ(in.draft.stats->norm, Value());
-  EXPECT_EQ(fact(in, "format"), Value("NHWC"));
+  EXPECT_EQ(fact(in, "storage_format"), Value("NHWC"));
   EXPECT_EQ(fact(in, "data_size"), Value(int64_t{640000}));
   EXPECT_EQ(fact(in, "count"), Value(int64_t{160000}));
   const GeStatedTensor& out = tensors->back();

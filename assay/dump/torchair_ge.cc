@@ -7,6 +7,7 @@
 #include "assay/dump/torchair_graphs.h"
 #include "assay/dump/torchair_names.h"
 #include "assay/dump/walk.h"
+#include "assay/model/blocks.h"
 #include "assay/support/log.h"
 
 #include <tbb/parallel_for.h>
@@ -228,6 +229,19 @@ std::vector<GeFile> files_of(const std::vector<fs::path>& folders, std::vector<s
   return files;
 }
 
+// Its statistics run over what is stored. Blocks are filled with zeros: then the mean is too small, and a
+// zero may not be one of the tensor's elements.
+void leave_out_padding(TensorDraft& tensor) {
+  if (!is_blocked_format(tensor.facts)) return;
+  if (!tensor.stats) return;
+  tensor.stats->mean = {};
+  for (Value* const extreme : {&tensor.stats->max, &tensor.stats->min}) {
+    const auto* const real = std::get_if<double>(extreme);
+    const auto* const whole = std::get_if<int64_t>(extreme);
+    if ((real != nullptr && *real == 0) || (whole != nullptr && *whole == 0)) *extreme = {};
+  }
+}
+
 // What the engine wrote in the place of tensors.
 void read_statistics(GeFile& file) {
   auto rows = read_ge_stats_csv(file.path, file.warnings);
@@ -235,7 +249,10 @@ void read_statistics(GeFile& file) {
     file.trouble = rows.error().message;
     return;
   }
-  for (GeStatedTensor& tensor : *rows) file.tensors.push_back(std::move(tensor.draft));
+  for (GeStatedTensor& tensor : *rows) {
+    leave_out_padding(tensor.draft);
+    file.tensors.push_back(std::move(tensor.draft));
+  }
 }
 
 void read_tensors(std::vector<GeFile>& files, const OpenOptions& options) {
@@ -285,8 +302,7 @@ std::vector<size_t> execution_order(const std::vector<GeFile>& files, const GeGr
   std::vector<Key> keys;
   int32_t latest = -1;
   for (size_t t = 0; t < by_time.size(); ++t) {
-    const auto known = graph->by_name.find(files[by_time[t]].name);
-    if (known != graph->by_name.end()) latest = graph->position[static_cast<size_t>(known->second)];
+    if (const auto position = graph->place_of(files[by_time[t]].name)) latest = *position;
     keys.push_back({latest, t, by_time[t]});
   }
   std::stable_sort(keys.begin(), keys.end(), [](const Key& a, const Key& b) {

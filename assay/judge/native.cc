@@ -1,6 +1,7 @@
 // Verdicts of the rows of a node: by the rules of the user, or by the default ones (native_defaults.cc).
 #include "assay/base/text.h"
 #include "assay/judge/native_defaults.h"
+#include "assay/model/blocks.h"
 
 #include <fmt/format.h>
 
@@ -59,8 +60,14 @@ const Expression* find_user_rule(const Comparison& row, std::string_view node,
 
 constexpr double kElementsApart = 16;  // single elements may be this many times as far off as the whole
 
+// A dump may write the extremes of a mask as numbers.
+std::optional<double> as_number(const Scalar& scalar) {
+  if (const auto truth = scalar.boolean()) return *truth ? 1.0 : 0.0;
+  return number_of(scalar);
+}
+
 bool stated_equal(const Scalar& mine, const Scalar& golden, double bound) {
-  const auto m = number_of(mine), g = number_of(golden);
+  const auto m = as_number(mine), g = as_number(golden);
   if (!m || !g) return mine == golden;
   if (std::isnan(*m) || std::isnan(*g)) return std::isnan(*m) && std::isnan(*g);
   if (mine.integer() && golden.integer() && bound == 0)
@@ -85,8 +92,10 @@ bool same_argument(const Stated& mine, const Stated& golden) {
   return mine.dtype == golden.dtype && mine.shape == golden.shape && mine.checksum == golden.checksum;
 }
 
-// What a dump says of an argument beside its value: the partner of a message, a memory format.
-std::optional<std::string> other_fact(const Comparison& row) {
+// What a dump of msprobe says of an argument beside its value: the partner of a message, a memory format.
+// Facts of other dumps tell where a tensor lies, and how.
+std::optional<std::string> other_fact(const Comparison& row, const Head& head) {
+  if (head.mine_layout != "msprobe" || head.golden_layout != "msprobe") return std::nullopt;
   const Item *const mine = row.mine.item, *const golden = row.golden.item;
   if (mine == nullptr || golden == nullptr || mine->stated == nullptr || golden->stated == nullptr)
     return std::nullopt;
@@ -99,6 +108,12 @@ std::optional<std::string> other_fact(const Comparison& row) {
         return fmt::format("{} {} of mine, {} of golden", m.key, *a, *b);
     }
   return std::nullopt;
+}
+
+// A dump need not state all that can be computed from the data of the other side, and cannot state all of a
+// tensor that is stored in blocks.
+bool is_silent(const Scalar& stated, const SideFacts& own, const SideFacts& other) {
+  return stated.is_absent() && (other.computed || (own.item != nullptr && states_blocks(*own.item)));
 }
 
 Verdict judge_stated(const Comparison& row, const Head& head, const ModelPlace& place) {
@@ -131,7 +146,8 @@ Verdict judge_stated(const Comparison& row, const Head& head, const ModelPlace& 
         Check{"max", m.max, g.max, kElementsApart * t * largest},
         Check{"min", m.min, g.min, kElementsApart * t * largest},
         Check{"mean", m.mean, g.mean, kElementsApart * sums * std::max(rms, size(g.mean))}})
-    if (!stated_equal(check.mine, check.golden, check.bound))
+    if (!is_silent(check.mine, row.mine, row.golden) && !is_silent(check.golden, row.golden, row.mine) &&
+        !stated_equal(check.mine, check.golden, check.bound))
       return {
           Level::fail,
           fmt::format(
@@ -145,7 +161,7 @@ Verdict judge_stated(const Comparison& row, const Head& head, const ModelPlace& 
 Verdict judge_compared(const Comparison& row, const Around& node, const Head& head,
                        const RuleOptions& options) {
   const Expression* user = find_user_rule(row, node.name, options.rules);
-  if (const auto other = user == nullptr ? other_fact(row) : std::nullopt) return {Level::fail, *other};
+  if (const auto other = user == nullptr ? other_fact(row, head) : std::nullopt) return {Level::fail, *other};
   if (row.basis == Basis::stated && (user == nullptr || !row.mine.meta || !row.golden.meta))
     return judge_stated(row, head, node.place);
   if (!row.mine.meta || !row.golden.meta) return {Level::error, "the element type of one side is not known"};

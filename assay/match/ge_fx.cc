@@ -92,44 +92,55 @@ class GeFx {
       if (list[i]) pairs.push_back({op.inputs[i], *list[i], why});
   }
 
-  bool fits(size_t ge, size_t fx) const {
-    const TensorMeta *const a = ge_.item(ge).meta, *const b = fx_.item(fx).meta;
-    return a == nullptr || b == nullptr || a->shape.count() == b->shape.count();
-  }
+  bool fits(size_t ge, size_t fx) const { return may_be_same(ge_.outline(ge), fx_.outline(fx)); }
 
-  // How many elements the inputs of an operator have; -1 where nothing tells.
-  std::vector<int64_t> input_sizes(const GraphOps::Op& op, const std::vector<OuterInput>& outer,
-                                   const GeOp& origin) const {
-    const auto elements = [](const TensorMeta* meta) { return meta == nullptr ? -1 : meta->shape.count(); };
-    std::vector<int64_t> sizes;
+  std::vector<Outline> input_outlines(const GraphOps::Op& op, const std::vector<OuterInput>& outer,
+                                      const GeOp& origin) const {
+    std::vector<Outline> outlines;
     for (const GeInput& input : origin.inputs) {
       if (input.output < 0 || input.producer.empty()) continue;
       const auto result = result_of(input);
-      int64_t size = result ? elements(fx_.item(*result).meta) : -1;
+      Outline outline = result ? fx_.outline(*result) : Outline{};
       for (size_t i = 0; i < outer.size(); ++i)
-        if (outer[i].from == &input) size = elements(ge_.item(op.inputs[i]).meta);
-      sizes.push_back(size);
+        if (outer[i].from == &input) outline = ge_.outline(op.inputs[i]);
+      outlines.push_back(outline);
     }
-    return sizes;
+    return outlines;
   }
 
-  // Which argument of its node each input of an operator is: those at the same place, if there are as many;
-  // else the same number of elements tells, in order.
+  // Which argument of its node each input of an operator is: the one at the same place, if there are as many
+  // and all fit; else types and numbers of elements tell, in order.
   std::vector<std::optional<size_t>> arguments_as_inputs(const GeOp& origin,
-                                                         const std::vector<int64_t>& sizes) const {
+                                                         const std::vector<Outline>& inputs) const {
     const GraphOps::Op* const node = node_of(origin);
-    if (node == nullptr) return std::vector<std::optional<size_t>>(sizes.size());
+    if (node == nullptr) return std::vector<std::optional<size_t>>(inputs.size());
     auto list = arguments(*node);
-    if (list.size() != sizes.size()) std::erase_if(list, [](const auto& each) { return !each; });
-    if (list.size() == sizes.size()) return list;
-    std::vector<int64_t> given;
-    for (const auto& each : list) {
-      const TensorMeta* const meta = fx_.item(*each).meta;
-      given.push_back(meta == nullptr ? -1 : meta->shape.count());
-    }
-    std::vector<std::optional<size_t>> found(sizes.size());
-    for (const auto& [input, argument] : align_sizes(sizes, given)) found[input] = list[argument];
+    if (all_fit(list, inputs)) return list;
+    std::erase_if(list, [](const auto& each) { return !each; });
+    if (all_fit(list, inputs)) return list;
+    std::vector<Outline> given;
+    for (const auto& each : list) given.push_back(fx_.outline(*each));
+    std::vector<std::optional<size_t>> found(inputs.size());
+    for (const auto& [input, argument] : align(inputs, given)) found[input] = list[argument];
     return found;
+  }
+
+  bool all_fit(const std::vector<std::optional<size_t>>& list, const std::vector<Outline>& inputs) const {
+    if (list.size() != inputs.size()) return false;
+    for (size_t i = 0; i < list.size(); ++i)
+      if (list[i] && !may_be_same(fx_.outline(*list[i]), inputs[i])) return false;
+    return true;
+  }
+
+  // An axis, a size, a flag: the compiler makes its own constants of them, which may count otherwise.
+  bool is_setting(const OuterInput& input, size_t argument) const {
+    const GeOp* const producer = graph_.find(input.from->producer);
+    if (producer == nullptr || !producer->type.starts_with("Const")) return false;
+    const TensorMeta* const meta = fx_.item(argument).meta;
+    if (meta == nullptr) return true;
+    const bool is_python =
+        meta->dtype == DType::i64 || meta->dtype == DType::f64 || meta->dtype == DType::boolean;
+    return is_python && (meta->shape.dims.size() <= 1 || fx_.is_range(argument));
   }
 
   std::optional<size_t> result_of(const GeInput& from) const {
@@ -161,9 +172,10 @@ class GeFx {
     }
     std::map<const GeOp*, std::vector<std::optional<size_t>>> given;
     for (const GeOp* origin : origins)
-      given.emplace(origin, arguments_as_inputs(*origin, input_sizes(op, outer, *origin)));
+      given.emplace(origin, arguments_as_inputs(*origin, input_outlines(op, outer, *origin)));
     for (size_t i = 0; i < outer.size(); ++i) {
       const auto& argument = given.at(outer[i].op)[outer[i].index];
+      if (argument && is_setting(outer[i], *argument)) continue;
       if (argument && fits(op.inputs[i], *argument))
         pairs.push_back({op.inputs[i], *argument, why});
       else if (const auto result = result_of(*outer[i].from); result && fits(op.inputs[i], *result))

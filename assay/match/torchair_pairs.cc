@@ -1,5 +1,6 @@
 #include "assay/match/torchair_pairs.h"
 
+#include "assay/model/blocks.h"
 #include "assay/model/ge_graph.h"
 
 #include <algorithm>
@@ -13,17 +14,15 @@ namespace {
 
 constexpr size_t kMostSteps = 1'000'000;  // of an alignment: lists of a thousand tensors
 
-int64_t elements_of(const Item& item) { return item.meta == nullptr ? -1 : item.meta->shape.count(); }
-
-// Lengths of the longest common subsequences of what is left of both, by begin.
-std::vector<std::vector<uint32_t>> common_lengths(const std::vector<int64_t>& a,
-                                                  const std::vector<int64_t>& b) {
-  std::vector<std::vector<uint32_t>> length(a.size() + 1, std::vector<uint32_t>(b.size() + 1));
+// How many of what is left of both can be paired, by begin.
+std::vector<std::vector<uint32_t>> most_pairs(const std::vector<Outline>& a, const std::vector<Outline>& b) {
+  std::vector<std::vector<uint32_t>> most(a.size() + 1, std::vector<uint32_t>(b.size() + 1));
   for (size_t i = a.size(); i-- > 0;)
-    for (size_t j = b.size(); j-- > 0;)
-      length[i][j] =
-          a[i] == b[j] && a[i] >= 0 ? length[i + 1][j + 1] + 1 : std::max(length[i + 1][j], length[i][j + 1]);
-  return length;
+    for (size_t j = b.size(); j-- > 0;) {
+      most[i][j] = std::max(most[i + 1][j], most[i][j + 1]);
+      if (may_be_same(a[i], b[j])) most[i][j] = std::max(most[i][j], most[i + 1][j + 1] + 1);
+    }
+  return most;
 }
 
 const fs::path* file_of(const Frame& frame, const Item& item) {
@@ -93,6 +92,17 @@ const fs::path& GraphOps::file(const Op& op) const {
   return *file_of(builder_.frames(side_)[static_cast<size_t>(id.frame)], item(op.first));
 }
 
+bool GraphOps::is_range(size_t position) const { return assay::is_range(builder_, side_, position); }
+
+Outline GraphOps::outline(size_t position) const {
+  const TensorMeta* const meta = item(position).meta;
+  if (meta == nullptr) return {};
+  const bool is_whole = !is_real(meta->dtype) && !is_complex(meta->dtype);
+  if (is_range(position)) return {};  // the type is one that all tensors of the file fit into
+  const int64_t elements = states_blocks(item(position)) ? -1 : meta->shape.count();
+  return {is_whole ? Outline::Kind::whole : Outline::Kind::real, elements};
+}
+
 std::optional<int32_t> partner_of(const Indexed& frames, const Frame& mine, bool by_token) {
   const bool is_only_pair = frames.mine.size() == 1 && frames.golden.size() == 1;
   if (is_only_pair && !by_token) return 0;
@@ -108,22 +118,29 @@ void pair_lists(const GraphOps& mine, const std::vector<size_t>& of_mine, const 
     std::erase_if(pairs, [](const TensorPair& pair) { return pair.golden == kNotDumped; });
     return;
   }
-  std::vector<int64_t> a, b;
-  for (const size_t position : of_mine) a.push_back(elements_of(mine.item(position)));
-  for (const size_t position : of_golden)
-    b.push_back(position == kNotDumped ? -1 : elements_of(golden.item(position)));
-  for (const auto& [i, j] : align_sizes(a, b)) pairs.push_back({of_mine[i], of_golden[j], why});
+  // What was not dumped is nobody's partner.
+  std::vector<size_t> dumped = of_golden;
+  std::erase(dumped, kNotDumped);
+  std::vector<Outline> a, b;
+  for (const size_t position : of_mine) a.push_back(mine.outline(position));
+  for (const size_t position : dumped) b.push_back(golden.outline(position));
+  for (const auto& [i, j] : align(a, b)) pairs.push_back({of_mine[i], dumped[j], why});
 }
 
-std::vector<std::pair<size_t, size_t>> align_sizes(const std::vector<int64_t>& a,
-                                                   const std::vector<int64_t>& b) {
+bool may_be_same(const Outline& a, const Outline& b) {
+  const bool same_kind =
+      a.kind == b.kind || a.kind == Outline::Kind::unknown || b.kind == Outline::Kind::unknown;
+  return same_kind && (a.elements == b.elements || a.elements < 0 || b.elements < 0);
+}
+
+std::vector<std::pair<size_t, size_t>> align(const std::vector<Outline>& a, const std::vector<Outline>& b) {
   std::vector<std::pair<size_t, size_t>> pairs;
   if (a.size() * b.size() > kMostSteps) return pairs;
-  const auto length = common_lengths(a, b);
+  const auto most = most_pairs(a, b);
   for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
-    if (a[i] == b[j] && a[i] >= 0)
+    if (may_be_same(a[i], b[j]) && most[i][j] == most[i + 1][j + 1] + 1)
       pairs.emplace_back(i++, j++);
-    else if (length[i + 1][j] >= length[i][j + 1])
+    else if (most[i + 1][j] >= most[i][j + 1])
       ++i;
     else
       ++j;

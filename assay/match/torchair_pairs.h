@@ -9,6 +9,14 @@
 
 namespace assay {
 
+// What is known of a tensor without looking into it.
+struct Outline {
+  enum class Kind : uint8_t { unknown, whole, real };
+  Kind kind = Kind::unknown;
+  int64_t elements = -1;  // -1: unknown
+};
+bool may_be_same(const Outline& a, const Outline& b);
+
 // One side of a pair of frames.
 class GraphOps {
  public:
@@ -22,6 +30,8 @@ class GraphOps {
   const std::vector<Op>& all() const { return ops_; }  // in execution order
   const Op* find(std::string_view name) const;
   const Item& item(size_t position) const { return builder_.item(side_, position); }
+  bool is_range(size_t position) const;  // the smallest and the largest element are all that is left of it
+  Outline outline(size_t position) const;
   const fs::path& file(const Op& op) const;
 
  private:
@@ -50,13 +60,12 @@ struct OpPairs {
   int64_t numbers_lost = 0;  // in the table of msit, before its own
 };
 
-// As many on both sides: one by one, of golden kNotDumped left out. Otherwise in order, those of as many
-// elements; the rest is left alone.
+// As many on both sides: one by one, of golden kNotDumped left out. Otherwise in order, those that may be the
+// same; the rest is left alone.
 void pair_lists(const GraphOps& mine, const std::vector<size_t>& of_mine, const GraphOps& golden,
                 const std::vector<size_t>& of_golden, Why why, std::vector<TensorPair>& pairs);
-// The most of both that can be paired in order, equal sizes with each other; -1 is unknown and fits nothing.
-std::vector<std::pair<size_t, size_t>> align_sizes(const std::vector<int64_t>& a,
-                                                   const std::vector<int64_t>& b);
+// The most of both that can be paired in order.
+std::vector<std::pair<size_t, size_t>> align(const std::vector<Outline>& a, const std::vector<Outline>& b);
 // The k-th with the k-th, as long as there are any: as msit does it, which counts what was not dumped.
 void zip_lists(const std::vector<size_t>& of_mine, const std::vector<size_t>& of_golden, Why why,
                std::vector<TensorPair>& pairs);

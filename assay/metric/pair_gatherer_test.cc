@@ -45,7 +45,10 @@ struct Reference {
       under_1e3 += relative < 0.001, under_5e3 += relative < 0.005;
       if (y != 0) r += relative, r_max = std::max(r_max, relative);
       if (std::abs(b[i]) > 0x1p-23) {
-        r_msit += relative, r_max_msit = std::max(r_max_msit, relative);
+        // In f32 and in this order, as msit does it.
+        const float ratio = std::abs(static_cast<float>(a[i]) / static_cast<float>(b[i]) - 1.0F);
+        r_msit += static_cast<long double>(ratio);
+        r_max_msit = std::max(r_max_msit, static_cast<double>(ratio));
         abs_msit += std::abs(diff), max_abs_msit = std::max(max_abs_msit, size);
       }
     }

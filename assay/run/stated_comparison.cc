@@ -2,6 +2,7 @@
 
 #include "assay/metric/band.h"
 #include "assay/metric/numpy_stats.h"
+#include "assay/model/blocks.h"
 #include "assay/run/dequantise.h"
 #include "assay/run/stated_parts.h"
 
@@ -94,9 +95,8 @@ void StatedComparison::compare(const OperandPtr& mine_data, const OperandPtr& go
     row.note += "; compared by statistics";
   else
     row.note.clear();
-  row.status = row.mine.meta && row.golden.meta && !may_be_same(row.mine.meta->shape, row.golden.meta->shape)
-                   ? Status::shape_mismatch
-                   : Status::compared;
+  row.status = row.mine.meta && row.golden.meta && !may_be_same(row.mine, row.golden) ? Status::shape_mismatch
+                                                                                      : Status::compared;
 }
 
 // Of all parts together; the shape is theirs side by side.
@@ -142,10 +142,11 @@ void StatedComparison::join_ranks(Side side, const ItemId& id, SideFacts& facts,
 }
 
 // Whether tensors of these shapes can have the same statistics. Inference engines drop and merge dimensions.
-bool StatedComparison::may_be_same(const Shape& mine, const Shape& golden) const {
-  if (mine == golden) return true;
+bool StatedComparison::may_be_same(const SideFacts& mine, const SideFacts& golden) const {
+  const Shape &a = mine.meta->shape, &b = golden.meta->shape;
+  if (a == b || states_blocks(*mine.item) || states_blocks(*golden.item)) return true;
   const bool lenient = matched_.pairing.dequantises;
-  return lenient && mine.count() == golden.count();
+  return lenient && a.count() == b.count();
 }
 
 }  // namespace assay

@@ -24,7 +24,7 @@ class StatedComparison {
  private:
   bool join_parts(const Recipe& recipe, SideFacts& facts) const;
   void join_ranks(Side side, const ItemId& id, SideFacts& facts, const SideFacts& other) const;
-  bool may_be_same(const Shape& mine, const Shape& golden) const;
+  bool may_be_same(const SideFacts& mine, const SideFacts& golden) const;
 
   const Matched& matched_;
   const MetricPlan& metrics_;
