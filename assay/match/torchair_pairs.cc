@@ -61,6 +61,18 @@ const Recipe* recipe_of(const PairingBuilder& builder, const TensorPair& pair, P
   return &pairing.recipes.emplace_back(std::move(recipe));
 }
 
+// What stands between the first word and the last three of a file name, whatever more there is: with an
+// extension, or where threads have numbers of their own, that is no operator of the graph.
+std::string_view name_for_msit(std::string_view file) {
+  const size_t begin = file.find('.');
+  size_t end = file.size();
+  for (int words = 0; words < 3 && end != std::string_view::npos; ++words)
+    end = end == 0 ? std::string_view::npos : file.rfind('.', end - 1);
+  return begin == std::string_view::npos || end == std::string_view::npos || end <= begin
+             ? std::string_view()
+             : file.substr(begin + 1, end - begin - 1);
+}
+
 }  // namespace
 
 GraphOps::GraphOps(const PairingBuilder& builder, Side side, int32_t frame) : builder_(builder), side_(side) {
@@ -257,10 +269,9 @@ std::vector<const GraphOps::Op*> in_order_of_msit(const GraphOps& mine, const Ge
   };
   std::vector<Key> keys;
   for (const GraphOps::Op& op : mine.all()) {
-    const auto known = graph.by_name.find(op.name);
-    // It takes the task for a part of the name where the file has an extension.
-    const bool is_known = known != graph.by_name.end() && mine.file(op).extension() != ".npz";
-    keys.push_back({is_known ? known->second : -1, &op});
+    const std::string file = mine.file(op).filename().native();
+    const auto known = graph.by_name.find(name_for_msit(file));
+    keys.push_back({known == graph.by_name.end() ? -1 : known->second, &op});
   }
   std::stable_sort(keys.begin(), keys.end(), [&](const Key& a, const Key& b) {
     if (a.place != b.place) return a.place < b.place;

@@ -59,7 +59,7 @@ const Metric mean_rel_metric{"mean_rel",
 // msit: elements with |g| <= 2^-23 count as 0, also for absolute errors; means over all elements.
 const Metric msit_metric{"msit",
                          {"max_rel_msit", "mean_rel_msit", "max_abs_msit", "mean_abs_msit"},
-                         gather::sums | gather::relative | gather::msit_ratio,
+                         gather::sums | gather::relative | gather::msit_errors,
                          false,
                          "errors as msit defines them: elements with |g| <= 2^-23 count as 0",
                          [](const Gathered& g, std::span<Value> out) {

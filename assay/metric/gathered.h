@@ -31,8 +31,8 @@ inline constexpr GatherMask md5 = 256;
 inline constexpr GatherMask msprobe_g1 = 512, msprobe_g2 = 1024, msprobe_g3 = 2048;
 // What the rows of logits choose; only of pairs that are logits
 inline constexpr GatherMask arg_max = GatherMask{1} << 20;
-inline constexpr GatherMask absolutes = 1 << 16;   // sums of |x| of each side
-inline constexpr GatherMask msit_ratio = 1 << 17;  // relative errors of msit in its own arithmetic
+inline constexpr GatherMask absolutes = 1 << 16;    // sums of |x| of each side
+inline constexpr GatherMask msit_errors = 1 << 17;  // errors of msit in its own arithmetic
 // What a second pass over values that were too large or too small gives: see PairSums::scale.
 inline constexpr GatherMask scaled = sums | means | absolutes;
 inline constexpr GatherMask msprobe_any = msprobe_g1 | msprobe_g2 | msprobe_g3;
@@ -69,7 +69,7 @@ struct PairSums {
 
 // Relative error r = |mine - golden| / |golden| of the finite pairs.
 struct RelativeSums {
-  double max_msit = 0, sum_msit = 0;  // 0 where |golden| <= 2^-23; |mine / golden - 1| with msit_ratio
+  double max_msit = 0, sum_msit = 0;  // 0 where |golden| <= 2^-23; |mine / golden - 1| with msit_errors
   double max_abs_msit = 0, sum_abs_msit = 0;  // |mine - golden| under the same mask
   double max_msprobe = 0;                     // golden == 0: |mine| / 2^-52 where mine differs from 0
   double max = 0, sum = 0;                    // ours: pairs with golden == 0 are left out …

@@ -1,7 +1,7 @@
 #include "assay/metric/pair_gatherer.h"
 
 #include "assay/metric/absolute_sum.h"
-#include "assay/metric/msit_ratio.h"
+#include "assay/metric/msit_errors.h"
 #include "assay/metric/msprobe.h"
 #include "assay/metric/rank.h"
 
@@ -36,10 +36,12 @@ Wide load_integer(DType dtype, const std::byte* from, int64_t i) {
 }
 
 template <class T>
-void take_msit_ratio(const T* a, const T* b, int64_t n, tile::Relative& into) {
-  const MsitRatio ratio = msit_ratio(a, b, n);
-  into.max_msit = ratio.max;
-  into.sum_msit = ratio.sum;
+void take_msit_errors(const T* a, const T* b, int64_t n, tile::Relative& into) {
+  const MsitErrors errors = msit_errors(a, b, n);
+  into.max_msit = errors.max_ratio;
+  into.sum_msit = errors.sum_ratio;
+  into.max_abs_msit = errors.max_size;
+  into.sum_abs_msit = errors.sum_size;
 }
 
 constexpr GatherMask kMsprobeNeeds[] = {gather::msprobe_g1, gather::msprobe_g2, gather::msprobe_g3};
@@ -170,7 +172,7 @@ void PairGatherer::add_f32(const std::byte* mine, const std::byte* golden, int64
     }
     m.relative.under_1e3 -= n - left;  // a pair that was set aside looks like 0 against 0
     m.relative.under_5e3 -= n - left;
-    if (needs_ & gather::msit_ratio) take_msit_ratio(a, b, n, m.relative);
+    if (needs_ & gather::msit_errors) take_msit_errors(a, b, n, m.relative);
     add_relative(m.relative);
   }
   if (needs_ & gather::absolutes) add_absolutes(a, b, n);
@@ -237,7 +239,7 @@ void PairGatherer::add_f64(const std::byte* mine, const std::byte* golden, int64
     tile::Relative r = tile::relative(a, b, d, n);
     r.under_1e3 -= n - left;
     r.under_5e3 -= n - left;
-    if (needs_ & gather::msit_ratio) take_msit_ratio(a, b, n, r);
+    if (needs_ & gather::msit_errors) take_msit_errors(a, b, n, r);
     add_relative(r);
   }
   if (needs_ & gather::absolutes) add_absolutes(a, b, n);

@@ -49,7 +49,9 @@ struct Reference {
         const float ratio = std::abs(static_cast<float>(a[i]) / static_cast<float>(b[i]) - 1.0F);
         r_msit += static_cast<long double>(ratio);
         r_max_msit = std::max(r_max_msit, static_cast<double>(ratio));
-        abs_msit += std::abs(diff), max_abs_msit = std::max(max_abs_msit, size);
+        const float size_msit = std::abs(static_cast<float>(a[i]) - static_cast<float>(b[i]));
+        abs_msit += static_cast<long double>(size_msit);
+        max_abs_msit = std::max(max_abs_msit, static_cast<double>(size_msit));
       }
     }
     if (first_mismatch >= 0) worst = first_mismatch;
