@@ -11,6 +11,7 @@ function(assay_unit_tests target folder)
   target_link_libraries(${target}_test PRIVATE ${target} ${ARGN} GTest::gmock GTest::gtest_main)
   # Tests are compiled more often than they run; what they test is optimised.
   target_compile_options(${target}_test PRIVATE -O0)
+  target_precompile_headers(${target}_test PRIVATE <gmock/gmock.h>)  # half the time that a test takes to compile
   target_compile_definitions(${target}_test PRIVATE ASSAY_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
   gtest_discover_tests(${target}_test TEST_PREFIX ${folder}/ DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
 endfunction()

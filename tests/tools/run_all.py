@@ -161,6 +161,7 @@ def main() -> int:
         totals.stage(f"{preset}: msit", check_script, "check_msit.py", "--bin", bin_folder)
         totals.stage(f"{preset}: compact", check_script, "check_compact.py", "--bin", bin_folder)
         totals.stage(f"{preset}: ATB", check_script, "check_atb.py", "--bin", bin_folder)
+        totals.stage(f"{preset}: TorchAir", check_script, "check_torchair.py", "--bin", bin_folder)
         if preset == "release":
             totals.stage("release: install", check_install, preset)
             totals.stage("release: completion", check_completion, preset)
