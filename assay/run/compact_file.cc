@@ -163,9 +163,9 @@ Result<FileFate> publish_replacement(const CompactJob& job, const CompactOptions
 
 FileFate remove_source(const CompactJob& job, const FileFate& published, const CompactOptions& options) {
   const auto now = read_state(job.path);
-  if (!now || *now != job.state || has_writer(job.path)) {
+  if (!now) return {Fate::gone};  // the replacement is all that is left of it, whoever wrote it
+  if (*now != job.state || has_writer(job.path)) {
     ::unlink(published.replacement.c_str());  // it says what is no longer true
-    if (!now) return {Fate::gone};
     return {Fate::kept, fmt::format("{}: was changed while it was measured", display(job.path)), true};
   }
   if (options.form == CompactForm::min_max)

@@ -57,7 +57,8 @@ struct CompactOptions {
 // that it could be). An error is only ErrorKind::cancelled.
 Result<FileFate> publish_replacement(const CompactJob& job, const CompactOptions& options);
 
-// Removes the source if it is still what was measured; otherwise removes the replacement.
+// Removes the source if it is still what was measured; removes the replacement if the source was changed.
+// Where somebody else removed the source, the replacement stays: it may be the only trace of it.
 FileFate remove_source(const CompactJob& job, const FileFate& published, const CompactOptions& options);
 
 }  // namespace assay

@@ -70,6 +70,17 @@ TEST_F(CompactTest, ReplacesAFileByItsStatistics) {
   EXPECT_EQ(outcome.bytes_after, std::ssize(text));
 }
 
+TEST_F(CompactTest, StatisticsOfASourceThatSomebodyElseRemovedStay) {
+  put_npy("x.npy", {1, 2});
+  const CompactJob found = job("x.npy");
+  const auto published = publish_replacement(found, {});
+  ASSERT_TRUE(published);
+  ASSERT_EQ(published->fate, Fate::replaced);
+  fs::remove(path("x.npy"));
+  EXPECT_EQ(remove_source(found, *published, {}).fate, Fate::gone);
+  EXPECT_TRUE(exists("x.npy.stats.json"));
+}
+
 TEST_F(CompactTest, ADryRunChangesNothing) {
   put_npy("x.npy", {1});
   const CompactOutcome outcome = run(true);
