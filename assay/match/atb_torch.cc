@@ -157,7 +157,7 @@ class RoleMatch {
     return count;
   }
 
-  void pair_role(const Place& place, const PortOfOp& module) {
+  void pair_role(const RolePlace& place, const PortOfOp& module) {
     const auto found = atb_roles_.find(place);
     if (found == atb_roles_.end()) return;
     if (place.role == Role::mlp_linear &&

@@ -129,7 +129,7 @@ std::string_view last_word(std::string_view name) { return name.substr(name.rfin
 
 constexpr Port kOutput = {Direction::output, 0}, kInput = {Direction::input, 0};
 
-void add(Roles& roles, const Place& place, int32_t op, Port port = kOutput) {
+void add(Roles& roles, const RolePlace& place, int32_t op, Port port = kOutput) {
   roles[place].push_back({op, port});
 }
 
@@ -149,7 +149,7 @@ Roles roles_of_torch(const OpTree& tree) {
       const TreeOp& each = tree.at(op);
       const auto role = role_in_layer(last_word(each.name), last_word(tree.at(each.parent).name), each.type);
       if (!role) continue;
-      Place place{layer, *role};
+      RolePlace place{layer, *role};
       if (*role == Role::mlp_linear) place.number = unnamed++;
       if (!roles[place].empty()) continue;  // the first of that name: experts repeat it
       add(roles, place, op);

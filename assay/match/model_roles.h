@@ -35,11 +35,11 @@ enum class Role : uint8_t {
   logits,
 };
 
-struct Place {
+struct RolePlace {
   int32_t layer = -1;  // -1: outside the layers
   Role role = Role::layer;
   int32_t number = 0;
-  auto operator<=>(const Place&) const = default;
+  auto operator<=>(const RolePlace&) const = default;
 };
 
 // Where a role is to be found: a tensor of an operator.
@@ -49,7 +49,7 @@ struct PortOfOp {
 };
 
 // The most direct source first.
-using Roles = std::map<Place, std::vector<PortOfOp>>;
+using Roles = std::map<RolePlace, std::vector<PortOfOp>>;
 
 Roles roles_of_torch(const OpTree& tree);
 Roles roles_of_atb(const Frame& frame);

@@ -11,7 +11,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 // "path>0" for an output, "path<0" for an input.
-Texts found(const OpTree& tree, const Roles& roles, const Place& place) {
+Texts found(const OpTree& tree, const Roles& roles, const RolePlace& place) {
   Texts texts;
   if (const auto at = roles.find(place); at != roles.end())
     for (const PortOfOp& source : at->second)
