@@ -1,5 +1,5 @@
 """The tables of `msit llm compare`, `ait llm compare` and `msprobe compare -m torchair` on the dumps in tests/data/torchair, held
-against those of the originals, cell by cell. A deliberate difference stands in DIFFERENCES with its reason."""
+against those of the originals, cell by cell."""
 from __future__ import annotations
 
 import csv
@@ -24,17 +24,10 @@ SUMS = ("golden_mean_value", "my_mean_value", "mean_relative_error", "mean_absol
         "relative_euclidean_distance")
 TOLERANCE = 1e-6
 
-DIFFERENCES = {
-    "golden_data_path of two engine dumps": "`path,inputs,1` and `path,outputs,0` name the tensor; the original leaves inputs of "
-    "operators that are not fused without an index, and appends those of outputs to what it had before",
-}
 
-
-def same(column: str, got: str, wanted: str, two_engines: bool) -> bool:
+def same(column: str, got: str, wanted: str) -> bool:
     if got == wanted:
         return True
-    if column == "golden_data_path" and two_engines:
-        return got.partition(",")[0] == wanted.partition(",")[0]
     try:
         a, b = float(got), float(wanted)
     except ValueError:
@@ -44,13 +37,13 @@ def same(column: str, got: str, wanted: str, two_engines: bool) -> bool:
     return a == b  # 0 and 0.0
 
 
-def differences(got: list[list[str]], wanted: list[list[str]], two_engines: bool) -> list[str]:
+def differences(got: list[list[str]], wanted: list[list[str]]) -> list[str]:
     if not got or got[0] != wanted[0]:
         return [f"columns: got {','.join(got[0] if got else [])}, expected {','.join(wanted[0])}"]
     failures = [] if len(got) == len(wanted) else [f"rows: got {len(got) - 1}, expected {len(wanted) - 1}"]
     for line, (mine, peer) in enumerate(zip(got[1:], wanted[1:]), 1):
         failures += [f"row {line} {column}: got {a}, expected {b}" for column, a, b in zip(wanted[0], mine, peer)
-                     if not same(column, a, b, two_engines)]
+                     if not same(column, a, b)]
     return failures
 
 
@@ -75,7 +68,7 @@ def check_table(program: pathlib.Path, work: pathlib.Path, tool: str, name: str)
         got = [[cell.replace(f"{folder}/", "") for cell in row] for row in csv.reader(file)]
     with (folder / "expected.csv").open(newline="") as file:
         wanted = list(csv.reader(file))
-    failures = differences(got, wanted, name == "fused_unfused")
+    failures = differences(got, wanted)
     kind = "Comparing GE with GE" if name == "fused_unfused" else "Comparing GE with FX"
     failures += [f"messages: no line with {text!r}" for text in (kind, "Comparing token_id: 0", "Saved comparing results: ")
                  if text not in done.stdout]
