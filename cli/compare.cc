@@ -201,7 +201,9 @@ void add_compare(CLI::App& app, const Context& context, Action& action) {
       ->type_name("DIR");
   command->add_flag("-q,--quiet", flags->quiet, "No terminal report, no progress");
   add_pairing_flags(*command, *flags);
-  command->add_option("--layout", flags->layout, "single folder msprobe ms_kernel atb torch_hook logits")
+  command
+      ->add_option("--layout", flags->layout,
+                   "single folder msprobe ms_kernel atb torch_hook\nlogits torchair_ge torchair_fx")
       ->type_name("NAME")
       ->group("Reading");
   command->add_option("--dtype", flags->dtype, "Element type of raw files, e.g. bf16")

@@ -43,10 +43,10 @@ class SectionSummary : public Sink {
     ASSAY_TRY_DO(make_folder(folder_, profile_.folder_mode));
     const std::string name = fmt::format("summary_{}.csv", local_stamp(now_));
     ASSAY_TRY(FileWriter file, FileWriter::create(folder_ / name, IfExists::number, profile_.file_mode));
-    ASSAY_TRY_DO(
-        file.append("rank,step,part,rows,compared,passed,failed,unmatched,ignored,errors,first_divergence,"
-                    "first_origin,called_at,"
-                    "first_error\n"));
+    ASSAY_TRY_DO(file.append(
+        "rank,step,graph,token,part,rows,compared,passed,failed,unmatched,ignored,errors,first_divergence,"
+        "first_origin,called_at,"
+        "first_error\n"));
     ASSAY_TRY_DO(file.append(lines_));
     file_.emplace(std::move(file));
     return {};
@@ -66,6 +66,7 @@ class SectionSummary : public Sink {
 
   void add(std::initializer_list<Value> rest) {
     const Value place[] = {number_or_absent(at_.rank), number_or_absent(at_.step),
+                           number_or_absent(at_.graph), number_or_absent(at_.token),
                            at_.part.empty() ? Value() : Value(at_.part)};
     for (const Value& value : place) {
       append_csv(lines_, value);
