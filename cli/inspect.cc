@@ -63,8 +63,7 @@ void add_inspect(CLI::App& app, const Context&, Action& action) {
   command->add_option("--skip", flags->skip, "Not those whose name fits (default: none)")
       ->type_name("GLOB,...")
       ->allow_extra_args(false);
-  command->add_option("--layout", flags->layout, "As of compare (default: recognised)")
-      ->type_name("NAME");
+  command->add_option("--layout", flags->layout, "As of compare (default: recognised)")->type_name("NAME");
   command->add_option("--dtype", flags->dtype, "Element type of raw files, e.g. bf16")->type_name("D");
   command->add_option("--shape", flags->shape, "Shape of raw files (default: flat)")->type_name("2,3");
   command->add_option("--threads", flags->threads, "Threads (default 0: all cores)")
