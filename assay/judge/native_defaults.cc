@@ -76,6 +76,15 @@ std::string in_later_layer(const Threshold& t) {
                      kHandedOn, t.ulps);
 }
 
+// What a compiler puts together rounds at other places than the nodes it came from.
+constexpr double kCompiled = 2;
+
+std::string in_compiled_graph(const Threshold& t) {
+  return within(fmt::format("{}{}", kCompiled * t.relative, kDeeper), t.ulps) +
+         fmt::format(" and (rel_l2 <= {} or rel_l2 <= {} * inherited or ulp_max <= {})", t.relative,
+                     kHandedOn, t.ulps);
+}
+
 std::string in_quantised_layer(const Threshold& t) {
   const double whole = std::max(t.relative, kQuantised);
   return within(fmt::format("min({}, {}{})", std::max(whole, kQuantisedMost), whole, kDeeper), t.ulps) +
@@ -124,15 +133,17 @@ double relative_bound(DType mine, DType golden, const ModelPlace& place) {
   const Threshold* const threshold = find_threshold(deciding_dtype_at(mine, golden, place));
   if (threshold == nullptr) return 0;
   const double deeper = std::sqrt(1.0 + place.layers_before);
-  if (!place.is_quantised) return threshold->relative * deeper;
+  if (!place.is_quantised) return threshold->relative * deeper * (place.is_compiled ? kCompiled : 1);
   const double whole = std::max(threshold->relative, kQuantised);
   return std::min(std::max(whole, kQuantisedMost), whole * deeper);
 }
 
 const Expression& default_rule(DType mine, DType golden, const ModelPlace& place) {
   static const std::vector<Expression> kFirst = compiled(in_first_layer), kLater = compiled(in_later_layer),
-                                       kQuantisedLayer = compiled(in_quantised_layer);
+                                       kQuantisedLayer = compiled(in_quantised_layer),
+                                       kGraph = compiled(in_compiled_graph);
   const std::vector<Expression>& rules = place.is_quantised        ? kQuantisedLayer
+                                         : place.is_compiled       ? kGraph
                                          : place.layers_before > 0 ? kLater
                                                                    : kFirst;
   return rules[static_cast<size_t>(deciding_dtype_at(mine, golden, place))];

@@ -28,6 +28,13 @@ class Operator {
   }
   Operator& input(Value rel_l2, int index = 0) { return row(Direction::input, rel_l2, index); }
   Operator& output(Value rel_l2) { return row(Direction::output, rel_l2); }
+  Operator& shaped(std::vector<int64_t> dims, double rms) {
+    Comparison& row = node_.rows.back();
+    row.mine.meta = TensorMeta{mine_, Shape{dims}};
+    row.golden.meta = TensorMeta{DType::f32, Shape{std::move(dims)}};
+    row.metrics[4] = rms;
+    return *this;
+  }
 
   std::vector<Level> judged(const RuleOptions& options = {}) {
     Head head;
@@ -75,6 +82,33 @@ TEST(NativeDepth, AProductHandsOnTheErrorsOfBothFactors) {
   // The same input before and after the operation counts once.
   EXPECT_THAT(Operator(kEighth).input(0.002, 0).input(0.002, 0).output(0.0099).judged(),
               ElementsAre(kPass, kPass, kFail));
+}
+
+TEST(NativeDepth, ErrorsWeighMoreWhereTermsCancel) {
+  // Sums of 16 terms of size 1 are 4 on average. Where they are 1, the errors of the inputs weigh four times.
+  const auto scores = [](double rms, bool is_product) {
+    ModelPlace place = kEighth;
+    place.is_compiled = true;
+    place.is_product = is_product;
+    Operator op(place);
+    op.input(0.001, 0).shaped({2, 6, 16}, 1).input(0.001, 1).shaped({2, 16, 6}, 1);
+    return op.output(0.019).shaped({2, 6, 6}, rms).judged();
+  };
+  EXPECT_THAT(scores(1, true), ElementsAre(kPass, kPass, kPass));  // 0.019 <= 2.5 * 4 * 0.002
+  EXPECT_THAT(scores(4, true), ElementsAre(kPass, kPass, kFail));
+  EXPECT_THAT(scores(1, false), ElementsAre(kPass, kPass, kFail));
+}
+
+TEST(NativeDepth, ACompiledGraphHasTwiceTheBound) {
+  ModelPlace place;
+  place.is_compiled = true;
+  EXPECT_THAT(Operator(place).input(0.0079).judged(), ElementsAre(kPass));
+  EXPECT_THAT(Operator(place).input(0.0081).judged(), ElementsAre(kFail));
+  EXPECT_THAT(Operator(place).input(0.001).output(0.0041).judged(), ElementsAre(kPass, kFail));  // a jump
+  // f32 that was f16 before is as coarse as that.
+  EXPECT_THAT(Operator(place, DType::f32).input(0.0079).judged(), ElementsAre(kFail));
+  place.coarsest = DType::f16;
+  EXPECT_THAT(Operator(place, DType::f32).input(0.0079).judged(), ElementsAre(kPass));
 }
 
 TEST(NativeDepth, WhatIsNotKnownIsNoJump) {

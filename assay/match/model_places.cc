@@ -77,8 +77,10 @@ std::vector<ModelPlace> places_in_graph(const Frame& frame) {
     ModelPlace place;
     place.layers_before = products / kProductsOfALayer;
     place.coarsest = coarsest;
+    place.is_compiled = true;
+    place.is_product = multiplies_matrices(node.type);
     of_node.push_back(place);
-    products += multiplies_matrices(node.type);
+    products += place.is_product;
   }
   return of_node;
 }

@@ -102,6 +102,8 @@ struct ModelPlace {
   int32_t layers_before = 0;    // finished when it runs: of the embedding and of the first layer 0
   bool is_group = false;        // what is inside it was dumped too
   bool is_quantised = false;    // one run multiplies in int8 here or before, the other does not
+  bool is_compiled = false;     // an operator of a compiled graph
+  bool is_product = false;      // … that multiplies two matrices
   DType coarsest = DType::f64;  // of the real types in which results were rounded before
 };
 

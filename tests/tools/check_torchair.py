@@ -36,6 +36,8 @@ VARIANTS = {
     "bf16": Variant("--dtype bf16", "MatMul_2:1.5@0.1.0"),
     "mixed types": Variant("--mixed", "MatMul_1:1.5@0.1.0"),
     "f32": Variant("--dtype f32 --layers 2", "BatchMatMul_3:1.5"),
+    "deep": Variant("--layers 24 --tokens 1", "MatMul_100:1.05"),
+    "deep bf16": Variant("--layers 24 --tokens 1 --dtype bf16", "MatMul_100:1.3"),
     "plain formats": Variant("--plain-formats", "Conv2D:1.5"),
     "device formats": Variant("--no-fusion --no-private", "Relu:1.5@0.1.1"),
     "many outputs": Variant("--no-private", "SplitV:1.5@0.1.0"),
