@@ -1,5 +1,6 @@
 #include "assay/base/cancel.h"
 #include "assay/base/text.h"
+#include "assay/dump/glance.h"
 #include "assay/dump/items.h"
 #include "assay/dump/op_folders.h"
 #include "assay/dump/torchair.h"
@@ -13,35 +14,24 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <unordered_map>
 
 namespace assay {
 namespace {
 
-constexpr int kMostEntriesSeen = 100'000;  // looking for a dump must not take long in a folder that is none
-constexpr size_t kLongestToken = 11;       // digits; longer ones are times
+constexpr size_t kLongestToken = 11;  // digits; longer ones are times
 
 int recognise_fx(const fs::path& root) {
   constexpr int kFound = 92;
-  if (!is_folder(root)) return 0;
-  std::vector<fs::path> left = {root};
-  int seen = 0;
-  while (!left.empty()) {
-    const fs::path folder = std::move(left.back());
-    left.pop_back();
-    std::error_code error;
-    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-      if (++seen > kMostEntriesSeen) return 0;
-      std::error_code ignored;
-      const std::string name = it->path().filename().native();
-      if (it->is_directory(ignored)) {
-        left.push_back(it->path());
-      } else if (const auto parsed = parse_fx_file(name)) {
-        // "add_1-aten.add.Tensor" with a time of microseconds
-        if (parsed->key.find('-') != std::string_view::npos && parsed->timestamp.size() == 20) return kFound;
-      }
-    }
-  }
-  return 0;
+  bool is_found = false;
+  if (is_folder(root))
+    glance_below(root, [&](const fs::path&, std::string_view name) {
+      const auto parsed = parse_fx_file(name);
+      // "add_1-aten.add.Tensor" with a time of microseconds
+      is_found = parsed && parsed->key.find('-') != std::string_view::npos && parsed->timestamp.size() == 20;
+      return is_found;
+    });
+  return is_found ? kFound : 0;
 }
 
 // ----- where a folder was taken
@@ -91,14 +81,19 @@ Result<std::vector<FrameInfo>> survey_fx(const fs::path& root, const OpenOptions
     std::set<std::string> keys;
   };
   std::map<std::pair<std::string, int>, Found> folders;  // and the rank in the names of files
+  std::unordered_map<std::string, bool> says_rank;       // the folder itself
   std::set<int> ranks;
   for (const FoundFile& file : walk.files) {
     if (!file.trouble.empty() && file.relative.ends_with('/')) log::warn("{}", file.trouble);
     const size_t slash = file.relative.rfind('/') + 1;  // npos + 1 is 0: in the root itself
     const auto parsed = parse_fx_file(std::string_view(file.relative).substr(slash));
     if (!parsed) continue;
-    folders[{file.relative.substr(0, slash), parsed->rank}].keys.emplace(parsed->key);
-    ranks.insert(parsed->rank);
+    std::string folder = file.relative.substr(0, slash);
+    const auto [known, is_new] = says_rank.try_emplace(folder, false);
+    if (is_new) known->second = place_of(root / folder).rank >= 0;
+    const int rank = known->second ? -1 : parsed->rank;
+    folders[{std::move(folder), rank}].keys.emplace(parsed->key);
+    ranks.insert(rank);
   }
   std::vector<FrameInfo> frames;
   for (auto& [key, found] : folders) {
@@ -140,19 +135,18 @@ struct FxFile {
 };
 
 std::vector<FxFile> files_of(const fs::path& folder, int rank, std::vector<std::string>& warnings) {
+  // A folder that says its rank holds that of no other.
+  const bool has_several_ranks = rank >= 0 && place_of(folder).rank < 0;
   std::vector<FxFile> files;
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    const std::string name = it->path().filename().native();
+  for (const fs::path& path : files_that_count(folder, warnings)) {
+    const std::string name = path.filename().native();
     const auto parsed = parse_fx_file(name);
+    if (!parsed || (has_several_ranks && parsed->rank >= 0 && parsed->rank != rank)) continue;
     std::error_code ignored;
-    if (!parsed || it->is_directory(ignored) || (rank >= 0 && parsed->rank >= 0 && parsed->rank != rank))
-      continue;
-    const auto size = it->file_size(ignored);
-    files.push_back({it->path(), ignored ? 0 : static_cast<int64_t>(size), std::string(parsed->key),
+    const auto size = fs::file_size(path, ignored);
+    files.push_back({path, ignored ? 0 : static_cast<int64_t>(size), std::string(parsed->key),
                      std::string(parsed->timestamp), parsed->port, parsed->part});
   }
-  if (error) warnings.push_back(fmt::format("{}: cannot be read: {}", display(folder), error.message()));
   return files;
 }
 
@@ -179,19 +173,32 @@ void read_tensors(std::vector<FxFile>& files, const OpenOptions& options) {
   });
 }
 
-// Nodes in the order in which they ran; inputs before outputs, by number and not by text.
-void sort_files(std::vector<FxFile>& files) {
-  std::map<std::string, std::string> begins;  // of every node: its first time
+// Nodes in the order in which they ran; inputs before outputs, by number and not by text. A folder may have a
+// hundred thousand files: names are compared once per node, and files are not moved about.
+std::vector<size_t> execution_order(const std::vector<FxFile>& files) {
+  std::map<std::string_view, std::string_view> begins;  // of every node: its first time
   for (const FxFile& file : files) {
     const auto [known, is_new] = begins.try_emplace(file.key, file.time);
     if (file.time < known->second) known->second = file.time;
   }
-  std::stable_sort(files.begin(), files.end(), [&](const FxFile& a, const FxFile& b) {
-    if (a.key != b.key) return std::tie(begins[a.key], a.key) < std::tie(begins[b.key], b.key);
+  std::vector<std::pair<std::string_view, std::string_view>> nodes;  // by time, then by name
+  for (const auto& [key, time] : begins) nodes.emplace_back(time, key);
+  std::sort(nodes.begin(), nodes.end());
+  std::unordered_map<std::string_view, size_t> places;
+  for (const auto& [time, key] : nodes) places.emplace(key, places.size());
+  std::vector<size_t> place, order;
+  for (const FxFile& file : files) {
+    place.push_back(places.at(file.key));
+    order.push_back(order.size());
+  }
+  std::sort(order.begin(), order.end(), [&](size_t i, size_t j) {
+    if (place[i] != place[j]) return place[i] < place[j];
+    const FxFile &a = files[i], &b = files[j];
     if (a.time != b.time) return a.time < b.time;
-    return std::tie(a.port.direction, a.port.index, a.part) <
-           std::tie(b.port.direction, b.port.index, b.part);
+    return std::tie(a.port.direction, a.port.index, a.part, a.path.native()) <
+           std::tie(b.port.direction, b.port.index, b.part, b.path.native());
   });
+  return order;
 }
 
 std::string item_name(const FxFile& file, std::string_view node) {
@@ -208,11 +215,11 @@ Result<Frame> index_fx(const FrameInfo& info, const OpenOptions& options) {
   std::vector<FxFile> files = files_of(info.paths.at(0), info.at.rank, frame.warnings);
   read_tensors(files, options);
   ASSAY_TRY_DO(check_cancelled());
-  sort_files(files);
   bool any_data = false;
   std::map<std::string, int> runs;  // of every node
   const FxFile* before = nullptr;
-  for (FxFile& file : files) {
+  for (const size_t i : execution_order(files)) {
+    FxFile& file = files[i];
     std::move(file.warnings.begin(), file.warnings.end(), std::back_inserter(frame.warnings));
     const bool is_new = before == nullptr || before->key != file.key || before->time != file.time;
     before = &file;

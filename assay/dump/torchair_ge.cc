@@ -1,6 +1,7 @@
 #include "assay/base/cancel.h"
 #include "assay/base/text.h"
 #include "assay/dump/ge_stats_csv.h"
+#include "assay/dump/glance.h"
 #include "assay/dump/items.h"
 #include "assay/dump/op_folders.h"
 #include "assay/dump/torchair.h"
@@ -20,40 +21,25 @@
 namespace assay {
 namespace {
 
-constexpr int kMostEntriesSeen = 100'000;  // looking for a dump must not take long in a folder that is none
-
 bool is_long_name(std::string_view name) {  // stands in mapping.csv
   const std::string_view digits = name.substr(0, name.find_first_not_of("0123456789"));
-  return digits.size() >= 8 && (digits == name || name.substr(digits.size()) == "_min_max.npz" ||
-                                name.substr(digits.size()) == ".stats.json");
+  return digits.size() >= 8 && digits == source_of(name).name;
 }
 
 int recognise_ge(const fs::path& root) {
   constexpr int kGraph = 93, kFiles = 88;
   if (!is_folder(root)) return 0;
-  std::vector<fs::path> left = {root};
-  int seen = 0;
-  bool has_files = false;
-  while (!left.empty()) {
-    const fs::path folder = std::move(left.back());
-    left.pop_back();
-    const bool is_token = whole_number(folder.filename().native()).has_value() || folder == root;
-    std::error_code error;
-    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-      if (++seen > kMostEntriesSeen) return has_files ? kFiles : 0;
-      const std::string name = it->path().filename().native();
-      if (parse_graph_file(name)) return kGraph;
-      std::error_code ignored;
-      if (it->is_directory(ignored)) {
-        left.push_back(it->path());
-      } else if (is_token && !has_files) {
-        const auto parsed = parse_ge_file(name);
-        // A time of microseconds, so that not any name with dots and numbers will do.
-        has_files = parsed && parsed->timestamp.size() == 16;
-      }
-    }
-  }
-  return has_files ? kFiles : 0;
+  bool has_graph = false, has_files = false;
+  glance_below(root, [&](const fs::path& folder, std::string_view name) {
+    has_graph = parse_graph_file(name).has_value();
+    if (has_graph || has_files) return has_graph;
+    const bool is_token = folder == root || whole_number(folder.filename().native()).has_value();
+    const auto parsed = is_token ? parse_ge_file(name) : std::nullopt;
+    // A time of microseconds, so that not any name with dots and numbers will do.
+    has_files = parsed && parsed->timestamp.size() == 16;
+    return false;
+  });
+  return has_graph ? kGraph : has_files ? kFiles : 0;
 }
 
 // ----- where a folder of files was taken
@@ -128,7 +114,7 @@ std::map<ModelKey, CompiledModel> models_of(const std::vector<TokenFolder>& fold
   for (const TokenFolder& folder : folders) {
     CompiledModel& model = models[{folder.place.rank, folder.place.model_id, folder.place.model}];
     model.name = folder.place.model;
-    model.op_names.insert(model.op_names.end(), folder.op_names.begin(), folder.op_names.end());
+    model.op_names.insert(folder.op_names.begin(), folder.op_names.end());
   }
   std::map<int, std::vector<CompiledModel*>> by_rank;
   for (auto& [key, model] : models) by_rank[std::get<0>(key)].push_back(&model);
@@ -201,28 +187,32 @@ struct GeFile {
   std::string trouble = {};
 };
 
+// As mapping.csv has it, also for what stands in the place of a file that is listed there.
+std::string long_name_of(const std::string& name, const std::unordered_map<std::string, std::string>& known) {
+  if (const auto listed = known.find(name); listed != known.end()) return listed->second;
+  const std::string_view source = source_of(name).name;
+  const auto listed = known.find(std::string(source));
+  return listed == known.end() ? name : listed->second + name.substr(source.size());
+}
+
 std::vector<GeFile> files_of(const std::vector<fs::path>& folders, std::vector<std::string>& warnings) {
   std::vector<GeFile> files;
   for (const fs::path& folder : folders) {
     const auto long_names = read_long_names(folder);
-    std::error_code error;
-    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-      std::error_code ignored;
-      if (it->is_directory(ignored)) continue;
-      std::string name = it->path().filename().native();
-      if (const auto known = long_names.find(name); known != long_names.end()) name = known->second;
+    for (const fs::path& path : files_that_count(folder, warnings)) {
+      const std::string own = path.filename().native(), name = long_name_of(own, long_names);
       const auto parsed = parse_ge_file(name);
       if (!parsed) {
-        if (is_long_name(name))
-          warnings.push_back(fmt::format("{}: mapping.csv does not say which operator this is; skipped",
-                                         display(it->path())));
+        if (is_long_name(own))
+          warnings.push_back(
+              fmt::format("{}: mapping.csv does not say which operator this is; skipped", display(path)));
         continue;
       }
-      const auto size = it->file_size(ignored);
-      files.push_back({it->path(), ignored ? 0 : static_cast<int64_t>(size), std::string(parsed->op_type),
+      std::error_code ignored;
+      const auto size = fs::file_size(path, ignored);
+      files.push_back({path, ignored ? 0 : static_cast<int64_t>(size), std::string(parsed->op_type),
                        std::string(parsed->op_name), std::string(parsed->timestamp)});
     }
-    if (error) warnings.push_back(fmt::format("{}: cannot be read: {}", display(folder), error.message()));
   }
   std::sort(files.begin(), files.end(),
             [](const GeFile& a, const GeFile& b) { return a.path.native() < b.path.native(); });

@@ -5,6 +5,7 @@
 #include "assay/model/ge_graph.h"
 
 #include <memory>
+#include <unordered_set>
 
 namespace assay {
 
@@ -23,7 +24,7 @@ std::vector<GraphFile> find_graphs(const fs::path& root, const std::vector<std::
 // One compiled model of a rank.
 struct CompiledModel {
   std::string name;  // "graph_1"
-  std::vector<std::string> op_names = {};
+  std::unordered_set<std::string> op_names = {};
   const GraphFile* graph = nullptr;  // filled by assign_graphs
 };
 

@@ -4,7 +4,10 @@
 #include "assay/dump/op_folders.h"
 #include "assay/support/csv.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
 
 namespace assay {
 namespace {
@@ -115,6 +118,40 @@ std::optional<int> graph_of_folder(std::string_view name) {
 }
 
 bool is_time_folder(std::string_view name) { return name.size() == kShortestTime && is_digits(name); }
+
+SourceFile source_of(std::string_view name) {
+  SourceFile source{name, {}};
+  if (cut_suffix(source.name, kStatistics))
+    source.kind = SourceFile::Kind::statistics;
+  else if (cut_suffix(source.name, kMinMaxOfGe))
+    source.kind = SourceFile::Kind::range;
+  else if (cut_suffix(source.name, kMinMaxOfFx))
+    source = {source.name, ".npy", SourceFile::Kind::range};
+  return source;
+}
+
+std::vector<fs::path> files_that_count(const fs::path& folder, std::vector<std::string>& warnings) {
+  struct Found {
+    fs::path path;
+    SourceFile::Kind kind;
+  };
+  std::map<std::string, Found> files;  // by what they stand for
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    std::error_code ignored;
+    if (it->is_directory(ignored)) continue;
+    const std::string name = it->path().filename().native();
+    const SourceFile source = source_of(name);
+    std::string key(source.name);
+    key += source.extension;
+    const auto [known, is_new] = files.try_emplace(std::move(key), Found{it->path(), source.kind});
+    if (!is_new && source.kind < known->second.kind) known->second = {it->path(), source.kind};
+  }
+  if (error) warnings.push_back(fmt::format("{}: cannot be read: {}", display(folder), error.message()));
+  std::vector<fs::path> paths;
+  for (auto& [name, file] : files) paths.push_back(std::move(file.path));
+  return paths;
+}
 
 std::unordered_map<std::string, std::string> read_long_names(const fs::path& folder) {
   std::unordered_map<std::string, std::string> names;

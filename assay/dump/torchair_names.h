@@ -43,6 +43,17 @@ std::optional<int> graph_of_folder(std::string_view name);
 // Fourteen digits.
 bool is_time_folder(std::string_view name);
 
+// What a file stands for where that is gone: "X.npy" of "X_min_max.npy" and of "X.npy.stats.json".
+struct SourceFile {
+  std::string_view name, extension;
+  enum class Kind : uint8_t { itself, statistics, range } kind = Kind::itself;
+};
+SourceFile source_of(std::string_view name);
+
+// Those of a folder by name. Where what stands for a file lies beside it, the file counts; statistics count
+// before ranges.
+std::vector<fs::path> files_that_count(const fs::path& folder, std::vector<std::string>& warnings);
+
 // mapping.csv: digits that stand for a name which is too long for a file system. Rows that say something else
 // are passed over.
 std::unordered_map<std::string, std::string> read_long_names(const fs::path& folder);

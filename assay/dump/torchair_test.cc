@@ -1,0 +1,333 @@
+#include "assay/dump/torchair.h"
+
+#include "assay/dump/layout.h"
+#include "assay/model/ge_graph.h"
+#include "assay/support/log.h"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+
+namespace assay {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+// docs/formats/ge_dump.md: a length, a message with one output of f32, one element, and its four bytes.
+const std::string kGeFile = std::string("\x15\0\0\0\0\0\0\0", 8) + "\x0a\x03" + "2.0" + "\x1a\x0b" +
+                            "\x08\x01\x10\x02\x1a\x03\x0a\x01\x01\x30\x04" + "\x32\x01" + "A" +
+                            std::string("\0\0\x80\x3f", 4);
+
+std::string npy_file(const std::string& descr = "<f4", const std::string& data = {"\0\0\x80\x3f", 4}) {
+  std::string header = "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (1,), }";
+  header.resize(117, ' ');
+  return std::string("\x93NUMPY\x01\x00\x76\x00", 10) + header + "\n" + data;
+}
+
+std::string graph_text(const std::vector<std::string>& ops) {
+  std::string text = "name: \"graph\"\n";
+  for (const std::string& op : ops) text += "op { name: \"" + op + "\" type: \"" + op + "\" }\n";
+  return text;
+}
+
+const std::string kToken = "worldsize2_global_rank1/20250101120003/0/graph_1/1/0/";
+const std::string kGraph = "dynamo_original_graph_1_rank_1_pid_42_ts_20250101120000000000.txt";
+const std::string kTime = "20251017071211190258";
+
+class Torchair : public ::testing::Test {
+ protected:
+  Torchair() {
+    std::string pattern = (fs::temp_directory_path() / "assay_torchair_XXXXXX").string();
+    root_ = ::mkdtemp(pattern.data());
+    log::set_writer([this](log::Level, std::string_view text) { logged_ += std::string(text) + "\n"; });
+  }
+  ~Torchair() override {
+    log::set_writer({});
+    fs::remove_all(root_);
+  }
+
+  void put(const fs::path& relative, std::string_view content = kGeFile) const {
+    fs::create_directories((root_ / relative).parent_path());
+    std::ofstream(root_ / relative, std::ios::binary) << content;
+  }
+  void put_fx(const fs::path& folder, const std::string& name,
+              const std::string& content = npy_file()) const {
+    put(folder / (name + "." + kTime + ".npy"), content);
+  }
+
+  static std::string place(const At& at) {
+    return fmt::format("{} {} {}{}{}", at.rank, at.graph, at.token, at.part.empty() ? "" : " ", at.part);
+  }
+  // "rank graph token" of every frame
+  static std::vector<std::string> frames(const Layout& layout, const fs::path& path,
+                                         const OpenOptions& options = {}) {
+    const auto found = layout.survey(path, options);
+    if (!found) return {found.error().message};
+    std::vector<std::string> out;
+    for (const FrameInfo& frame : *found) out.push_back(place(frame.at));
+    return out;
+  }
+  static Frame index(const Layout& layout, const fs::path& path, const OpenOptions& options = {}) {
+    auto found = layout.survey(path, options);
+    EXPECT_TRUE(found) << found.error().message;
+    if (!found) return {};
+    auto frame = layout.index(found->at(0), options);
+    EXPECT_TRUE(frame) << frame.error().message;
+    return frame ? std::move(*frame) : Frame{};
+  }
+  static std::vector<std::string> names(const Frame& frame) {
+    std::vector<std::string> out;
+    for (const Node& node : frame.nodes)
+      for (const Item& item : node.items) out.emplace_back(item.name);
+    return out;
+  }
+
+  fs::path root_;
+  std::string logged_;
+};
+
+TEST_F(Torchair, TakesAnyFolderOfADumpOfTheEngine) {
+  put(kToken + "Add.Add_1.1.2.1706596912161941");
+  put(kGraph, graph_text({"Add_1"}));
+  for (fs::path folder = root_ / kToken.substr(0, kToken.size() - 1);; folder = folder.parent_path()) {
+    EXPECT_GT(torchair_ge_layout.recognise(folder), 0) << folder;
+    EXPECT_EQ(torchair_fx_layout.recognise(folder), 0) << folder;
+    EXPECT_THAT(frames(torchair_ge_layout, folder), ElementsAre("1 1 0")) << folder;
+    const Frame frame = index(torchair_ge_layout, folder);
+    EXPECT_THAT(names(frame), ElementsAre("Add_1.output.0")) << folder;
+    EXPECT_NE(frame.graph, nullptr) << folder;  // it lies above
+    if (folder == root_) break;
+  }
+  EXPECT_GT(torchair_ge_layout.recognise(root_ / ""), 0);  // a slash at the end
+  EXPECT_THAT(frames(torchair_ge_layout, root_ / ""), ElementsAre("1 1 0"));
+}
+
+TEST_F(Torchair, TakesAnyFolderOfADumpOfFx) {
+  put_fx("worldsize2_global_rank1/graph_3/7", "add-aten.add.Tensor.INPUT.0");
+  for (const fs::path folder : {"", "worldsize2_global_rank1", "worldsize2_global_rank1/graph_3/7"}) {
+    EXPECT_GT(torchair_fx_layout.recognise(root_ / folder), 0) << folder;
+    EXPECT_EQ(torchair_ge_layout.recognise(root_ / folder), 0) << folder;
+    EXPECT_THAT(frames(torchair_fx_layout, root_ / folder), ElementsAre("1 3 7")) << folder;
+  }
+}
+
+TEST_F(Torchair, FxCountsTokensFromOneInOldFolders) {
+  put_fx("data_dump/1/gm_20250101120000000000_dump", "add-aten.add.Tensor.INPUT.0");
+  put_fx("data_dump/2/gm_20250101120000000000_dump", "add-aten.add.Tensor.INPUT.0");
+  EXPECT_THAT(frames(torchair_fx_layout, root_),
+              ElementsAre("-1 -1 0 gm_20250101120000000000_dump", "-1 -1 1 gm_20250101120000000000_dump"));
+}
+
+// Each execution of a graph may make a folder with a time of its own: then its place among them tells.
+TEST_F(Torchair, FxGraphsOfOldFoldersGoByTheirPlace) {
+  for (const std::string token : {"1", "2"})
+    for (const std::string graph : {"1", "2"})
+      put_fx("data_dump/" + token + "/gm_2025010112000000000" + token + graph + "_dump",
+             "add-aten.add.Tensor.INPUT.0");
+  EXPECT_THAT(frames(torchair_fx_layout, root_),
+              ElementsAre("-1 -1 0 gm 1", "-1 -1 0 gm 2", "-1 -1 1 gm 1", "-1 -1 1 gm 2"));
+}
+
+TEST_F(Torchair, FxTellsRanksByTheNamesOfFiles) {
+  for (const std::string rank : {"0", "1"})
+    put("data_dump/1/gm_20250101120000000000_dump/add-aten.add.Tensor.INPUT.0." + kTime + "_rank_" + rank +
+            "_pid_9.npy",
+        npy_file());
+  EXPECT_THAT(frames(torchair_fx_layout, root_),
+              ElementsAre("0 -1 0 gm_20250101120000000000_dump", "1 -1 0 gm_20250101120000000000_dump"));
+  EXPECT_THAT(names(index(torchair_fx_layout, root_)), ElementsAre("add-aten.add.Tensor.INPUT.0"));
+}
+
+// A folder that says its rank holds what it holds, whatever the names of files say.
+TEST_F(Torchair, FxReadsEveryFileOfAFolderOfARankOnce) {
+  const std::string folder = "worldsize2_global_rank0/graph_1/0/";
+  put(folder + "a-aten.a.INPUT.0." + kTime + ".npy", npy_file());
+  put(folder + "b-aten.b.INPUT.0." + kTime + "_rank_0_pid_9.npy", npy_file());
+  put(folder + "c-aten.c.INPUT.0." + kTime + "_rank_1_pid_9.npy", npy_file());
+  EXPECT_THAT(frames(torchair_fx_layout, root_), ElementsAre("0 1 0"));
+  EXPECT_THAT(names(index(torchair_fx_layout, root_)),
+              ElementsAre("a-aten.a.INPUT.0", "b-aten.b.INPUT.0", "c-aten.c.INPUT.0"));
+}
+
+TEST_F(Torchair, FxOrdersByTimeThenByNumber) {
+  const std::string folder = "worldsize1_global_rank0/graph_1/0/";
+  const auto put_at = [&](const std::string& name, const std::string& time) {
+    put(folder + name + "." + time + ".npy", npy_file());
+  };
+  put_at("b-aten.b.OUTPUT.0", "20250101000000000001");
+  put_at("b-aten.b.INPUT.10", "20250101000000000001");
+  put_at("b-aten.b.INPUT.2.11", "20250101000000000001");
+  put_at("b-aten.b.INPUT.2.3", "20250101000000000001");
+  put_at("a-aten.a.INPUT.0", "20250101000000000002");
+  put_at("b-aten.b.INPUT.0", "20250101000000000003");  // it ran once more
+  EXPECT_THAT(names(index(torchair_fx_layout, root_)),
+              ElementsAre("b-aten.b.INPUT.2.3", "b-aten.b.INPUT.2.11", "b-aten.b.INPUT.10",
+                          "b-aten.b.OUTPUT.0", "b-aten.b#1.INPUT.0", "a-aten.a.INPUT.0"));
+}
+
+TEST_F(Torchair, FxArgumentsThatAreNoNumbersHaveNoRow) {
+  const std::string folder = "worldsize1_global_rank0/graph_1/0";
+  put_fx(folder, "a-aten.a.INPUT.0");
+  put_fx(folder, "a-aten.a.INPUT.1", npy_file("|O", "\x80\x04N."));
+  put_fx(folder, "a-aten.a.INPUT.2", npy_file("<U3", std::string(12, 'x')));
+  put_fx(folder, "a-aten.a.INPUT.3", npy_file().substr(0, 130));  // half-written: a row that says so
+  const Frame frame = index(torchair_fx_layout, root_);
+  EXPECT_THAT(names(frame), ElementsAre("a-aten.a.INPUT.0", "a-aten.a.INPUT.3"));
+  EXPECT_THAT(std::string(frame.nodes.at(0).items.at(1).trouble), HasSubstr("INPUT.3"));
+}
+
+TEST_F(Torchair, TheLargestFileOfAnOperatorCounts) {
+  put(kToken + "Add.Add.1.2.1706596912161941");
+  put(kToken + "Add.Add.9.2.1706596912161942", kGeFile + "spare bytes at the end");
+  put(kToken + "Add.Add.1706596912161943.1.1706596912161943", "");
+  const Frame frame = index(torchair_ge_layout, root_);
+  ASSERT_THAT(frame.nodes, SizeIs(3));
+  EXPECT_EQ(frame.nodes[0].name, "Add#1");
+  EXPECT_EQ(frame.nodes[1].name, "Add");
+  EXPECT_EQ(frame.nodes[2].name, "Add#2");
+  EXPECT_THAT(frame.warnings, ::testing::Contains(HasSubstr("3 files are of operator Add")));
+}
+
+// Statistics stand in the place of a file that is gone; where it is still there, it counts, and has one row.
+TEST_F(Torchair, DataCountsWhereItsStatisticsLieBesideIt) {
+  const std::string stats(4000, ' ');
+  put(kToken + "Add.Add.1.2.1706596912161941");
+  put(kToken + "Add.Add.1.2.1706596912161941.stats.json", stats);
+  put(kToken + "Add.Add.1.2.1706596912161941_min_max.npz", stats);
+  const Frame ge = index(torchair_ge_layout, root_);
+  EXPECT_THAT(names(ge), ElementsAre("Add.output.0"));
+  EXPECT_TRUE(ge.nodes.at(0).items.at(0).data);
+  const fs::path fx = root_ / "fx";
+  put_fx("fx/worldsize1_global_rank0/graph_1/0", "a-aten.a.INPUT.0");
+  put("fx/worldsize1_global_rank0/graph_1/0/a-aten.a.INPUT.0." + kTime + ".npy.stats.json", stats);
+  put("fx/worldsize1_global_rank0/graph_1/0/a-aten.a.INPUT.0." + kTime + "_min_max.npy", stats);
+  const Frame of_fx = index(torchair_fx_layout, fx);
+  EXPECT_THAT(names(of_fx), ElementsAre("a-aten.a.INPUT.0"));
+  EXPECT_TRUE(of_fx.nodes.at(0).items.at(0).data);
+}
+
+TEST_F(Torchair, ResolvesLongNames) {
+  const std::string long_name = "Add." + std::string(300, 'x') + ".1.2.1706596912161941";
+  put(kToken + "12345678901234567890");
+  put(kToken + "22345678901234567890");
+  put(kToken + "mapping.csv", "12345678901234567890," + long_name + "\n");
+  put(kGraph, graph_text({"Add"}));
+  const Frame frame = index(torchair_ge_layout, root_);
+  EXPECT_THAT(names(frame), ElementsAre(std::string(300, 'x') + ".output.0"));
+  EXPECT_THAT(frame.warnings, ElementsAre(HasSubstr("22345678901234567890")));
+}
+
+// What `assay compact` makes of a file whose name is in mapping.csv.
+TEST_F(Torchair, ResolvesLongNamesOfStatistics) {
+  const std::string long_name = "Add." + std::string(300, 'x') + ".1.2.1706596912161941";
+  put(kToken + "12345678901234567890.stats.json", "{}");
+  put(kToken + "mapping.csv", "12345678901234567890," + long_name + "\n");
+  EXPECT_THAT(names(index(torchair_ge_layout, root_)), ElementsAre(std::string(300, 'x')));
+}
+
+TEST_F(Torchair, UnreadableFilesAreRowsThatSaySo) {
+  put(kToken + "Add.Empty.1.2.1706596912161941", "");
+  put(kToken + "Add.Half.1.2.1706596912161942", std::string_view(kGeFile).substr(0, kGeFile.size() - 3));
+  put(kToken + "Add.Lies.1.2.1706596912161943", std::string(8, '\xff') + "rest");
+  put(kToken + "Add.Text.1.2.1706596912161944.csv", "no table\n");
+  put(kToken + "Add.Zip.1.2.1706596912161945_min_max.npz", "PK no archive");
+  fs::create_symlink("nowhere", root_ / (kToken + "Add.Link.1.2.1706596912161946"));
+  ASSERT_EQ(::mkfifo((root_ / (kToken + "Add.Pipe.1.2.1706596912161947")).c_str(), 0600), 0);
+  ASSERT_EQ(::mkfifo((root_ / (kToken + "mapping.csv")).c_str(), 0600), 0);
+  fs::create_directory(root_ / (kToken + "Add.Folder.1.2.1706596912161948"));
+  const Frame frame = index(torchair_ge_layout, root_);
+  std::vector<std::string> nodes;
+  for (const Node& node : frame.nodes) {
+    nodes.emplace_back(node.name);
+    for (const Item& item : node.items) EXPECT_FALSE(item.trouble.empty()) << item.name;
+  }
+  EXPECT_THAT(nodes, ElementsAre("Empty", "Half", "Lies", "Text", "Zip", "Link", "Pipe"));
+}
+
+TEST_F(Torchair, LoopsOfLinksEnd) {
+  put(kToken + "Add.Add.1.2.1706596912161941");
+  for (const char* name : {"a", "b", "c"}) fs::create_directory_symlink(".", root_ / name);
+  fs::create_directory_symlink(root_, root_ / kToken / "up");
+  EXPECT_GT(torchair_ge_layout.recognise(root_), 0);
+  EXPECT_EQ(torchair_fx_layout.recognise(root_), 0);
+  EXPECT_THAT(frames(torchair_ge_layout, root_), ElementsAre("1 1 0"));
+}
+
+TEST_F(Torchair, OldNamesAndThreads) {
+  const std::string folder = "20250101120003/1/model/4/2/";
+  put(folder + "Add.Add_2.44.1706596912161941");
+  put(folder + "Conv.Conv_lxslice1.2.9.1706596912161942.4.487.0.0");
+  EXPECT_THAT(frames(torchair_ge_layout, root_), ElementsAre("-1 -1 2"));
+  EXPECT_THAT(names(index(torchair_ge_layout, root_)),
+              ElementsAre("Add_2.output.0", "Conv_lxslice1.output.0"));
+}
+
+TEST_F(Torchair, DevicesAreRanksWhereThereAreNone) {
+  for (const std::string device : {"0", "5"})
+    put("20250101120003/" + device + "/graph_1/1/0/Add.Add.1.2.1706596912161941");
+  EXPECT_THAT(frames(torchair_ge_layout, root_), ElementsAre("0 1 0", "5 1 0"));
+  OpenOptions only;
+  only.ranks = {5};
+  EXPECT_THAT(frames(torchair_ge_layout, root_, only), ElementsAre("5 1 0"));
+  only.ranks = {6};
+  EXPECT_THAT(frames(torchair_ge_layout, root_, only), ElementsAre(HasSubstr("no data of the rank")));
+}
+
+// Models that are not named after their graph: the operators tell.
+TEST_F(Torchair, OperatorsTellWhichGraphIsWhich) {
+  put("20250101120003/0/first/1/0/Mul.Mul_7.1.2.1706596912161941");
+  put("20250101120003/0/second/2/0/Add.Add_3.1.2.1706596912161941");
+  put("dynamo_original_graph_1_rank_0_pid_1_ts_1.txt", graph_text({"Add_3"}));
+  put("dynamo_original_graph_2_rank_0_pid_1_ts_1.txt", graph_text({"Mul_7"}));
+  EXPECT_THAT(frames(torchair_ge_layout, root_), ElementsAre("-1 2 0", "-1 1 0"));
+}
+
+TEST_F(Torchair, AGraphThatCannotBeReadIsWarnedOf) {
+  put(kToken + "Add.Add.1.2.1706596912161941");
+  put(kGraph, "op { name: \"Add\"");
+  const Frame frame = index(torchair_ge_layout, root_);
+  EXPECT_EQ(frame.graph, nullptr);
+  EXPECT_THAT(logged_, HasSubstr("dynamo_original_graph_1"));
+}
+
+// The engine says what was fused; it counts where the graph has all of it.
+TEST_F(Torchair, FusedOperatorsOfTheEngine) {
+  put(kToken + "Fused.opaque.1.2.1706596912161941");
+  put(kGraph, graph_text({"Conv", "Relu"}));
+  const auto fused = [](const std::string& name, const std::string& second) {
+    return "op { name: \"" + name +
+           "\" attr { key: \"_datadump_original_op_names\" value { list { s: \"Conv\" s: \"" + second +
+           "\" } } } }\n";
+  };
+  put("ge_proto_00000001_graph_1_PreRunBegin.txt", "graph { name: \"g\" " + fused("early", "Relu") + "}");
+  put("ge_proto_00000012_graph_1_Build.txt",
+      "graph { name: \"g\" " + fused("opaque", "Relu") + fused("other", "elsewhere") + "}");
+  const Frame frame = index(torchair_ge_layout, root_);
+  ASSERT_NE(frame.graph, nullptr);
+  ASSERT_NE(frame.graph->find("opaque"), nullptr);
+  EXPECT_THAT(frame.graph->find("opaque")->original_names, ElementsAre("Conv", "Relu"));
+  EXPECT_EQ(frame.graph->find("other"), nullptr);
+  EXPECT_EQ(frame.graph->find("early"), nullptr);
+}
+
+TEST_F(Torchair, FoldersThatAreNoDump) {
+  put("a/notes.txt", "x");
+  put("a/Add.Add.1.2.3");  // looks like one, but for the time
+  EXPECT_EQ(torchair_ge_layout.recognise(root_ / "a"), 0);
+  EXPECT_EQ(torchair_fx_layout.recognise(root_ / "a"), 0);
+  EXPECT_EQ(torchair_ge_layout.recognise(root_ / "nowhere"), 0);
+  EXPECT_EQ(torchair_ge_layout.recognise(root_ / "a/notes.txt"), 0);
+  EXPECT_THAT(frames(torchair_fx_layout, root_), ElementsAre(HasSubstr("holds no files")));
+  EXPECT_FALSE(torchair_ge_layout.survey(root_ / "nowhere", {}));
+  fs::remove(root_ / "a/Add.Add.1.2.3");
+  EXPECT_THAT(frames(torchair_ge_layout, root_), ElementsAre(HasSubstr("holds no files")));
+  EXPECT_THAT(logged_, IsEmpty());
+}
+
+}  // namespace
+}  // namespace assay
