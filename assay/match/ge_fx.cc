@@ -6,10 +6,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <unordered_map>
 
 namespace assay {
 namespace {
@@ -72,11 +72,11 @@ class GeFx {
   // Arguments that are no tensors leave gaps in the numbers.
   std::vector<std::optional<size_t>> arguments(const GraphOps::Op& node) const {
     std::vector<std::optional<size_t>> list;
-    int next = 0;
+    int next = 0, gaps_left = 1000;  // numbers are parts of file names, and may be anything
     for (const size_t position : node.inputs) {
       const int index = fx_.item(position).port.index;
-      constexpr int kMostGaps = 1000;
-      for (; next < index && index - next < kMostGaps; ++next) list.emplace_back();
+      if (index - next > gaps_left) gaps_left = 0;
+      for (; next < index && gaps_left > 0; ++next, --gaps_left) list.emplace_back();
       list.emplace_back(position);
       next = index + 1;
     }
@@ -94,16 +94,19 @@ class GeFx {
 
   bool fits(size_t ge, size_t fx) const { return may_be_same(ge_.outline(ge), fx_.outline(fx)); }
 
-  std::vector<Outline> input_outlines(const GraphOps::Op& op, const std::vector<OuterInput>& outer,
+  using Places = std::unordered_map<const GeInput*, size_t>;  // among the inputs of the operator that ran
+
+  std::vector<Outline> input_outlines(const GraphOps::Op& op, const Places& places,
                                       const GeOp& origin) const {
     std::vector<Outline> outlines;
     for (const GeInput& input : origin.inputs) {
       if (input.output < 0 || input.producer.empty()) continue;
+      if (const auto place = places.find(&input); place != places.end()) {
+        outlines.push_back(ge_.outline(op.inputs[place->second]));
+        continue;
+      }
       const auto result = result_of(input);
-      Outline outline = result ? fx_.outline(*result) : Outline{};
-      for (size_t i = 0; i < outer.size(); ++i)
-        if (outer[i].from == &input) outline = ge_.outline(op.inputs[i]);
-      outlines.push_back(outline);
+      outlines.push_back(result ? fx_.outline(*result) : Outline{});
     }
     return outlines;
   }
@@ -155,9 +158,9 @@ class GeFx {
   std::optional<size_t> result_named(std::string_view name, int index) const {
     const GraphOps::Op* const node = name.empty() ? nullptr : fx_.find(name);
     if (node == nullptr) return std::nullopt;
-    for (const size_t position : node->outputs)
-      if (fx_.item(position).port.index == index) return position;
-    return std::nullopt;
+    const auto number = [&](size_t position) { return fx_.item(position).port.index; };
+    const auto found = std::ranges::lower_bound(node->outputs, index, {}, number);
+    return found != node->outputs.end() && number(*found) == index ? std::optional(*found) : std::nullopt;
   }
 
   // An input is what the node was given, where its arguments stand in the same order; else what the graph
@@ -170,9 +173,12 @@ class GeFx {
       if (node != nullptr) pair_lists(ge_, op.inputs, fx_, node->inputs, why, pairs);
       return;
     }
-    std::map<const GeOp*, std::vector<std::optional<size_t>>> given;
+    Places places;
+    for (size_t i = 0; i < outer.size(); ++i) places.emplace(outer[i].from, i);
+    std::unordered_map<const GeOp*, std::vector<std::optional<size_t>>> given;
     for (const GeOp* origin : origins)
-      given.emplace(origin, arguments_as_inputs(*origin, input_outlines(op, outer, *origin)));
+      if (!given.contains(origin))
+        given.emplace(origin, arguments_as_inputs(*origin, input_outlines(op, places, *origin)));
     for (size_t i = 0; i < outer.size(); ++i) {
       const auto& argument = given.at(outer[i].op)[outer[i].index];
       if (argument && is_setting(outer[i], *argument)) continue;

@@ -1,11 +1,16 @@
 #include "assay/match/ge_origins.h"
 
 #include <algorithm>
+#include <unordered_map>
+#include <utility>
 
 namespace assay {
 namespace {
 
 constexpr size_t kLongestName = 4096;
+// Bytes of names that are looked up for one name. The worst that the 255 bytes of a file name can ask for is
+// a sixth of it.
+constexpr size_t kMostWork = size_t{16} << 20;
 
 // "_lxslice3" at the end: a part of an operator that was cut to fit a buffer.
 std::string_view without_slice(std::string_view name) {
@@ -24,11 +29,13 @@ std::vector<const GeOp*> split_name(const GeGraph& graph, std::string_view name)
   std::vector<Step> steps = {{0, std::min(longest, name.size()) + 1}};
   std::vector<bool> is_dead(name.size() + 1);
   std::vector<const GeOp*> ops;
-  while (!steps.empty()) {
+  size_t work = 0;
+  while (!steps.empty() && work < kMostWork) {
     Step& step = steps.back();
     const GeOp* found = nullptr;
     while (found == nullptr && step.length > 1) {
       --step.length;
+      work += step.length;
       if (!is_dead[step.begin + step.length]) found = graph.find(name.substr(step.begin, step.length));
     }
     if (found == nullptr) {
@@ -60,14 +67,15 @@ std::vector<const GeOp*> origins_of(const GeGraph& graph, std::string_view op_na
 }
 
 std::vector<OuterInput> outer_inputs(const std::vector<const GeOp*>& fused) {
+  std::unordered_map<std::string_view, bool> is_done;  // by operator; a name may repeat itself
+  for (const GeOp* op : fused) is_done.emplace(op->name, false);
   std::vector<OuterInput> outer;
   for (const GeOp* op : fused) {
+    if (std::exchange(is_done[op->name], true)) continue;
     size_t index = 0;
     for (const GeInput& input : op->inputs) {
       if (input.output < 0 || input.producer.empty()) continue;
-      const bool is_inner = std::any_of(fused.begin(), fused.end(),
-                                        [&](const GeOp* other) { return other->name == input.producer; });
-      if (!is_inner) outer.push_back({op, index, &input});
+      if (!is_done.contains(input.producer)) outer.push_back({op, index, &input});
       ++index;
     }
   }

@@ -177,38 +177,40 @@ void pair_with_own_inputs(const GraphOps::Op& op, std::vector<TensorPair>& pairs
 }
 
 Pairing all_pairs(PairingBuilder& builder, const std::vector<OpPairs>& ops) {
-  // By node and item of mine: those that are more than one tensor against another.
-  std::map<std::tuple<int32_t, int32_t, int32_t>, const TensorPair*> special;
-  std::unordered_set<size_t> shown;  // inputs that have their place in the row of their operator's output
-  const std::vector<ItemId>& items = builder.items(Side::mine);
-  const auto key_of = [](const ItemId& id) { return std::tuple(id.frame, id.node, id.item); };
+  using Key = std::tuple<int32_t, int32_t, int32_t>;
+  const auto key_of = [](const ItemId& id) { return Key(id.frame, id.node, id.item); };
+  constexpr Key kNone(-1, -1, -1);
+  // Those that are more than one tensor against another, by the items of both; of golden none where a tensor
+  // of mine stands for it.
+  std::map<std::pair<Key, Key>, const TensorPair*> special;
+  std::set<Key> shown;  // inputs that have their place in the row of their operator's output
+  const std::vector<ItemId>&mine = builder.items(Side::mine), &golden = builder.items(Side::golden);
   for (const OpPairs& op : ops)
     for (const TensorPair& pair : op.pairs) {
-      if (pair.golden_is_mine)
-        shown.insert(pair.golden);
-      else
-        builder.join(pair.mine, pair.golden, pair.why);
-      if (pair.golden_is_mine ||
-          is_range(builder, Side::mine, pair.mine) != is_range(builder, Side::golden, pair.golden))
-        special.emplace(key_of(items[pair.mine]), &pair);
+      if (pair.golden_is_mine) {
+        shown.insert(key_of(mine[pair.golden]));
+        special.emplace(std::pair(key_of(mine[pair.mine]), kNone), &pair);
+        continue;
+      }
+      builder.join(pair.mine, pair.golden, pair.why);
+      if (is_range(builder, Side::mine, pair.mine) != is_range(builder, Side::golden, pair.golden))
+        special.emplace(std::pair(key_of(mine[pair.mine]), key_of(golden[pair.golden])), &pair);
     }
   Pairing pairing = builder.finish();
   pairing.graphs_differ = true;
   if (special.empty()) return pairing;
-  std::set<std::tuple<int32_t, int32_t, int32_t>> dropped;
-  for (const size_t position : shown) dropped.insert(key_of(items[position]));
   for (PairedNode& node : pairing.nodes) {
     for (Pair& pair : node.pairs) {
       if (!pair.mine) continue;
-      const auto found = special.find(key_of(*pair.mine));
+      const auto found = special.find({key_of(*pair.mine), pair.golden ? key_of(*pair.golden) : kNone});
       if (found == special.end()) continue;
       pair.recipe = recipe_of(builder, *found->second, pairing);
       if (!found->second->golden_is_mine) continue;
-      pair.golden = items[found->second->golden];
+      pair.golden = mine[found->second->golden];
       pair.why = Why::own_input;
     }
     std::erase_if(node.pairs, [&](const Pair& pair) {
-      return pair.mine && !pair.golden && dropped.contains(key_of(*pair.mine));
+      return pair.mine && !pair.golden && shown.contains(key_of(*pair.mine));
     });
   }
   return pairing;

@@ -1,0 +1,107 @@
+// Frames of compiled graphs and of FX as short texts, for the tests of the matchers of TorchAir dumps.
+#pragma once
+
+#include "assay/match/match_test_tools.h"
+#include "assay/model/ge_graph.h"
+
+#include <fmt/format.h>
+
+namespace assay {
+
+struct TestTensor {
+  int index = 0;
+  DType dtype = DType::f16;
+  std::vector<int64_t> dims = {2, 4};
+  bool has_meta = true;
+};
+
+struct TestNode {
+  std::string name, type = {};
+  std::vector<TestTensor> inputs = {}, outputs = {};
+  std::string file = {};  // "x_min_max.npz": the extremes are all that is left
+};
+
+// Items are named "Add.input.0" or "add-aten.add.INPUT.0".
+inline Frame make_graph_frame(const std::string& framework, const std::vector<TestNode>& nodes,
+                              std::shared_ptr<const GeGraph> graph = nullptr, int token = 0) {
+  Frame frame;
+  frame.framework = framework;
+  frame.graph = std::move(graph);
+  frame.at.token = token;
+  const bool is_ge = framework == "ge";
+  for (const TestNode& from : nodes) {
+    Node& node = frame.nodes.emplace_back();
+    node.name = frame.strings.keep(from.name);
+    node.type = frame.strings.keep(from.type);
+    node.order = std::ssize(frame.nodes) - 1;
+    frame.files.push_back({from.file.empty() ? from.name : from.file, 1});
+    for (const Direction direction : {Direction::input, Direction::output}) {
+      const bool is_input = direction == Direction::input;
+      for (const TestTensor& tensor : is_input ? from.inputs : from.outputs) {
+        Item& item = node.items.emplace_back();
+        const std::string_view word =
+            is_ge ? (is_input ? "input" : "output") : (is_input ? "INPUT" : "OUTPUT");
+        item.name = frame.strings.keep(fmt::format("{}.{}.{}", from.name, word, tensor.index));
+        item.port = {direction, tensor.index};
+        item.data = TensorRef{static_cast<int32_t>(frame.files.size()) - 1, 0};
+        if (tensor.has_meta)
+          item.meta = &frame.metas.emplace_back(TensorMeta{tensor.dtype, Shape{tensor.dims}});
+      }
+    }
+  }
+  return frame;
+}
+
+struct TestGeOp {
+  std::string name, type = {};
+  std::vector<GeInput> inputs = {};
+  std::vector<std::pair<std::string, int>> results = {};  // of FX, by output; "" where it is not said
+  Texts fused_from = {};
+};
+
+inline std::shared_ptr<const GeGraph> make_graph(const std::vector<TestGeOp>& ops) {
+  auto graph = std::make_shared<GeGraph>();
+  for (const TestGeOp& from : ops) {
+    GeOp op{from.name, from.type, from.inputs, {}, from.fused_from};
+    for (const auto& [name, index] : from.results) op.outputs.push_back({name, index, {}, 0});
+    graph->ops.push_back(std::move(op));
+  }
+  graph->finish();
+  return graph;
+}
+
+inline std::string_view short_reason(Why why) {
+  switch (why) {
+    case Why::same_name:
+      return "same name";
+    case Why::same_origin:
+      return "same origin";
+    case Why::fused_from:
+      return "fused from";
+    case Why::producer:
+      return "producer";
+    case Why::own_input:
+      return "own input";
+    default:
+      return "?";
+  }
+}
+
+// "mine|golden reason" per pair, in report order; "-" for an empty side. "range of golden" where a recipe
+// says so.
+inline Texts explained_pairs(const Matched& matched) {
+  Texts out;
+  for (const PairedNode& node : matched.pairing.nodes)
+    for (const Pair& pair : node.pairs) {
+      std::string line(pair.mine ? matched.item(Side::mine, *pair.mine).name : "-");
+      line += "|";
+      line += pair.golden ? matched.item(pair.golden_side(), *pair.golden).name : "-";
+      if (pair.mine && pair.golden) line += fmt::format(" {}", short_reason(pair.why));
+      if (pair.recipe != nullptr && pair.recipe->range_of)
+        line += pair.recipe->range_of == Side::mine ? ", range of mine" : ", range of golden";
+      out.push_back(line);
+    }
+  return out;
+}
+
+}  // namespace assay
