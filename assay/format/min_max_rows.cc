@@ -7,7 +7,7 @@
 namespace assay {
 namespace {
 
-constexpr int64_t kMostRows = 1'000'000;  // tensors of one operator; they are held in memory
+constexpr int64_t kMostRows = 1 << 16;  // tensors of one operator; each takes hundreds of bytes
 
 bool is_table(const StoredTensor& tensor) {
   if (tensor.name != "inputs" && tensor.name != "outputs") return false;

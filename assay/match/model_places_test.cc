@@ -1,6 +1,7 @@
 #include "assay/match/model_places.h"
 
 #include "assay/match/op_test_tools.h"
+#include "assay/match/torchair_test_tools.h"
 
 #include <gmock/gmock.h>
 
@@ -92,6 +93,33 @@ TEST(ModelPlaces, CallsNothingAGroupWhoseInsideWasNotDumped) {
                                  {.path = "1_layer/0_LinearOperation"}});
   };
   EXPECT_THAT(places(paired(model(), model())), ElementsAre("0_layer 0", "1_layer 1"));
+}
+
+// A compiled graph has no layers; eight products of matrices stand for one.
+TEST(ModelPlaces, CountsProductsInAGraph) {
+  std::vector<TestNode> ops;
+  for (int i = 0; i < 9; ++i)
+    ops.push_back({fmt::format("op_{}", i), i % 2 ? "BatchMatMulV2" : "Conv2D", {}, {{0}}});
+  ops.push_back({"last", "Add", {}, {{0}}});
+  const Matched matched = paired(make_graph_frame("ge", ops), make_graph_frame("fx", {}));
+  EXPECT_EQ(matched.pairing.nodes[7].place.layers_before, 0);
+  EXPECT_EQ(matched.pairing.nodes[8].place.layers_before, 1);  // eight are finished when it runs
+  EXPECT_EQ(matched.pairing.nodes[9].place.layers_before, 1);
+}
+
+// What was f16 once is no better than f16 for all that comes after it.
+TEST(ModelPlaces, RemembersTheCoarsestType) {
+  const Matched matched = paired(make_graph_frame("ge", {{"a", "", {}, {{0, DType::f32}}},
+                                                         {"b", "", {{0, DType::bf16, {2}, false}}},
+                                                         {"c", "", {{0, DType::i8}}, {{0, DType::f16}}},
+                                                         {"d", "", {}, {{0, DType::f32}}},
+                                                         {"e", "", {}, {{0, DType::bf16}}},
+                                                         {"f", "", {}, {{0, DType::f16}}}}),
+                                 make_graph_frame("ge", {}));
+  std::vector<DType> coarsest;
+  for (const PairedNode& node : matched.pairing.nodes) coarsest.push_back(node.place.coarsest);
+  EXPECT_THAT(coarsest,
+              ElementsAre(DType::f32, DType::f32, DType::f16, DType::f16, DType::bf16, DType::bf16));
 }
 
 TEST(ModelPlaces, SaysNothingWithoutTrees) {

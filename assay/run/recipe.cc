@@ -1,10 +1,10 @@
 #include "assay/run/recipe.h"
 
-#include "assay/metric/one_side.h"
 #include "assay/run/rope.h"
 #include "assay/tensor/affine.h"
 #include "assay/tensor/dense.h"
 #include "assay/tensor/dequantized.h"
+#include "assay/tensor/extremes.h"
 
 #include <cmath>
 #include <cstring>
@@ -12,18 +12,19 @@
 namespace assay {
 namespace {
 
-// Two elements, of the same type. As numpy has it, NaN is both.
+// Two elements, of the same type. Of nothing, as numpy has it, NaN; where the type has none, in f64.
 Result<OperandPtr> range_of(const Operand& data) {
-  ASSAY_TRY(const OneSide sums, gather_one(data));
-  double range[] = {sums.min, sums.max};
-  if (sums.minus_infs > 0) range[0] = -INFINITY;
-  if (sums.infs > sums.minus_infs) range[1] = INFINITY;
-  if (sums.finite == 0 && sums.infs > 0) range[0] = sums.minus_infs > 0 ? -INFINITY : INFINITY;
-  if (sums.finite == 0 && sums.infs > 0) range[1] = sums.infs > sums.minus_infs ? INFINITY : -INFINITY;
-  if (sums.nans > 0 || sums.count == 0) range[0] = range[1] = NAN;
-  const DType dtype = is_real(data.meta.dtype) || sums.count > 0 ? data.meta.dtype : DType::f64;
-  std::vector<std::byte> bytes(static_cast<size_t>(2 * size_of(dtype)));
-  from_f64(dtype, range, 2, bytes.data());
+  ASSAY_TRY(const Extremes found, gather_extremes(data));
+  const DType dtype = is_real(found.dtype) || !found.is_empty ? found.dtype : DType::f64;
+  const auto size = static_cast<size_t>(size_of(dtype));
+  std::vector<std::byte> bytes(2 * size);
+  if (found.is_empty) {
+    const double nothing[] = {NAN, NAN};
+    from_f64(dtype, nothing, 2, bytes.data());
+  } else {
+    std::memcpy(bytes.data(), found.min.data(), size);
+    std::memcpy(bytes.data() + size, found.max.data(), size);
+  }
   return dense_in_memory(std::move(bytes), TensorMeta{dtype, Shape{{2}}});
 }
 
