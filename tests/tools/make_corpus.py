@@ -210,6 +210,12 @@ def make_ge_stats() -> None:
              "Negative Inf Count,Positive Inf Count\n"
     keep("fuzz_ge_stats", "all.csv", titles + "Input,0,640000,DT_FLOAT,NHWC,4x50x50x16,1.99999,1,1.50004,160000,0,0,0\n"
          "Output,0,8,DT_INT64,ND,-,NA,NA,NA,1,NA,NA,NA\n" + titles + "Output,1,4,DT_BF16,UNKNOW,2,inf,-inf,nan,2,0,1,1\n")
+    keep("fuzz_torchair", "names.txt", "Add x\nAdd_1 Add y\nMul Add Add_1 z Mul\n\nAddAdd_1\nAdd_12\nMul_lxslice3\nAdd.Add_2.44.6.1706596912161941\n"
+         "Conv.a.b.2.9.1706596912161941.4.487.0.0\nAdd.Add.1.1706596912161941_min_max.npz\nAdd.Add.1.2.1706596912161941.stats.json\n"
+         "cat-aten.cat.INPUT.0.12.20251017071211190258_rank_3_pid_900.npy\nmm-aten.mm.OUTPUT.1.20251017071211190258_min_max.npy\n"
+         "dynamo_original_graph_3_rank_12_pid_42_ts_1.txt\nworldsize8_global_rank03\ngraph_2\n")
+    keep("fuzz_torchair", "repeats.txt", "a\naa\naaa a a a\n\n" + "a" * 300 + "b\n" + "a" * 300 + "\n")
+    keep("fuzz_torchair", "mapping.csv", "1234567890,Add.a_long_name.1.2.1706596912161941\n\"12\",\"a\"\"b\"\nx\n1,2,3\n")
     keep("fuzz_ge_stats", "some.csv", "Input/Output,Index,Data Size,Data Type,Format,Shape,Count,Max Value,Min Value,l2norm\n"
          "Input,0,12,DT_FLOAT,ND,3,3,1,-1,1.41421\nInput,1,12,DT_FLOAT,ND,3,NA,NA,NA\n")
 
