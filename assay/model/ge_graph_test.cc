@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
+
 namespace assay {
 namespace {
 
@@ -35,6 +37,42 @@ TEST(GeGraph, EntersACycleAtItsFirstOperator) {
   graph.ops = {op("free", {}), op("a", {"b"}), op("b", {"a"}), op("self", {"self"})};
   graph.finish();
   EXPECT_THAT(graph.position, ElementsAre(0, 1, 2, 3));
+}
+
+TEST(GeGraph, TheFirstOfANameCounts) {
+  GeGraph graph;
+  graph.ops = {op("a", {}), op("a", {"a"}), op("", {})};
+  graph.finish();
+  EXPECT_EQ(graph.find("a"), &graph.ops[0]);
+  EXPECT_THAT(graph.position, ElementsAre(0, 1, 2));
+}
+
+TEST(GeGraph, AFusedOperatorStandsWhereTheLastOfItsOriginsDoes) {
+  GeGraph graph;
+  graph.ops = {op("fused", {}), op("a", {}), op("b", {"a"}), op("c", {"b"})};
+  graph.ops[0].original_names = {"b", "a", "not here"};
+  graph.finish();
+  EXPECT_EQ(graph.place_of("fused"), 2);
+  graph.ops[0].original_names = {"not here"};
+  EXPECT_EQ(graph.place_of("fused"), 0);
+  EXPECT_EQ(graph.place_of("nothing"), std::nullopt);
+}
+
+// Neither a ring nor a chain that is written backwards may recurse, or be searched again for every operator.
+TEST(GeGraph, VeryManyOperators) {
+  constexpr int kMany = 100'000;
+  GeGraph ring, chain;
+  for (int i = 0; i < kMany; ++i) {
+    ring.ops.push_back(op(std::to_string(i), {std::to_string((i + kMany - 1) % kMany)}));
+    chain.ops.push_back(op(std::to_string(i), {std::to_string(i + 1)}));
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  ring.finish();
+  chain.finish();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  EXPECT_EQ(ring.position[0], 0);
+  EXPECT_EQ(ring.position[kMany - 1], kMany - 1);
+  EXPECT_EQ(chain.position[0], kMany - 1);
 }
 
 }  // namespace
