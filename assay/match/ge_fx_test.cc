@@ -159,7 +159,7 @@ TEST(GeFx, NumbersWithHugeGapsTakeNoMemory) {
   const auto begin = std::chrono::steady_clock::now();
   const Matched found =
       match(make_graph_frame("ge", {{"Add", "", {{0}}, {{0}}}}, graph), make_graph_frame("fx", {node}));
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(8));
   EXPECT_EQ(found.pairing.nodes.at(0).pairs.size(), 200'002U);
 }
 
@@ -179,7 +179,7 @@ TEST(GeFx, VeryManyInputsAndOutputs) {
   const auto graph = make_graph({{"x"}, op});
   const auto begin = std::chrono::steady_clock::now();
   const Matched found = match(make_graph_frame("ge", {ge}, graph), make_graph_frame("fx", {fx}));
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(8));
   EXPECT_THAT(reasons_of(found), testing::Each(Why::same_origin));
   EXPECT_EQ(reasons_of(found).size(), size_t{2 * kMany});
 }
@@ -193,7 +193,7 @@ TEST(GeFx, AFusedNameThatRepeatsItself) {
   EXPECT_THAT(matched(make_graph_frame("ge", {{std::string(4000, 'a'), "", {{0}}, {{0}}}}, graph),
                       make_graph_frame("fx", {})),
               testing::SizeIs(2));
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(8));
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ TEST(GeGraph, VeryManyOperators) {
   const auto begin = std::chrono::steady_clock::now();
   ring.finish();
   chain.finish();
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
   EXPECT_EQ(ring.position[0], 0);
   EXPECT_EQ(ring.position[kMany - 1], kMany - 1);
   EXPECT_EQ(chain.position[0], kMany - 1);
