@@ -35,15 +35,6 @@ Wide load_integer(DType dtype, const std::byte* from, int64_t i) {
   return load_le<int64_t>(rest);
 }
 
-template <class T>
-void take_msit_errors(const T* a, const T* b, int64_t n, tile::Relative& into) {
-  const MsitErrors errors = msit_errors(a, b, n);
-  into.max_msit = errors.max_ratio;
-  into.sum_msit = errors.sum_ratio;
-  into.max_abs_msit = errors.max_size;
-  into.sum_abs_msit = errors.sum_size;
-}
-
 constexpr GatherMask kMsprobeNeeds[] = {gather::msprobe_g1, gather::msprobe_g2, gather::msprobe_g3};
 
 bool is_aligned(const std::byte* at, size_t to) { return reinterpret_cast<uintptr_t>(at) % to == 0; }
