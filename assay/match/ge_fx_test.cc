@@ -4,8 +4,6 @@
 
 #include <gmock/gmock.h>
 
-#include <chrono>
-
 namespace assay {
 namespace {
 
@@ -156,14 +154,13 @@ TEST(GeFx, NumbersWithHugeGapsTakeNoMemory) {
   TestNode node{kAdd, "", {}, {{0}}};
   for (int i = 0; i < 200'000; ++i) node.inputs.push_back({i * 999, kI64, {7}});
   node.inputs.push_back({999'999'999, kF16, {2, 4}});
-  const auto begin = std::chrono::steady_clock::now();
   const Matched found =
       match(make_graph_frame("ge", {{"Add", "", {{0}}, {{0}}}}, graph), make_graph_frame("fx", {node}));
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(8));
   EXPECT_EQ(found.pairing.nodes.at(0).pairs.size(), 200'002U);
 }
 
-// An operator of very many inputs and results: the cost must not grow with their square.
+// An operator of very many inputs and results; a cost that grows with their square ends at the time limit of
+// the test.
 TEST(GeFx, VeryManyInputsAndOutputs) {
   constexpr int kMany = 60'000;
   TestGeOp op{"Add"};
@@ -177,9 +174,7 @@ TEST(GeFx, VeryManyInputsAndOutputs) {
     }
   }
   const auto graph = make_graph({{"x"}, op});
-  const auto begin = std::chrono::steady_clock::now();
   const Matched found = match(make_graph_frame("ge", {ge}, graph), make_graph_frame("fx", {fx}));
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(8));
   EXPECT_THAT(reasons_of(found), testing::Each(Why::same_origin));
   EXPECT_EQ(reasons_of(found).size(), size_t{2 * kMany});
 }
@@ -189,11 +184,9 @@ TEST(GeFx, AFusedNameThatRepeatsItself) {
   TestGeOp op{"a"};
   for (int i = 0; i < 10'000; ++i) op.inputs.push_back({fmt::format("in_{}", i), 0});
   const auto graph = make_graph({op, {"Add", "", {}, {{kAdd, 0}}}});
-  const auto begin = std::chrono::steady_clock::now();
   EXPECT_THAT(matched(make_graph_frame("ge", {{std::string(4000, 'a'), "", {{0}}, {{0}}}}, graph),
                       make_graph_frame("fx", {})),
               testing::SizeIs(2));
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(8));
 }
 
 }  // namespace
