@@ -2,6 +2,7 @@
 
 #include "assay/base/text.h"
 #include "assay/dump/items.h"
+#include "assay/format/stats_json.h"
 #include "assay/model/logits_row.h"
 
 #include <algorithm>
@@ -56,16 +57,23 @@ bool comes_before(const LogitsFile& a, const LogitsFile& b) {
   return natural_less(a.file_name, b.file_name);
 }
 
+// "x.pth" also of "x.pth.stats.json", which stands in its place.
+std::string dumped_name(const fs::path& path) {
+  const std::string name = path.filename().native();
+  return std::string(name_before_compaction(name).value_or(name));
+}
+
 Result<std::vector<LogitsFile>> list_files(const fs::path& root) {
   std::vector<LogitsFile> files;
   std::error_code error;
   for (fs::directory_iterator it(root, error), end; !error && it != end; it.increment(error)) {
     LogitsFile file;
-    file.file_name = it->path().filename().native();
+    file.file_name = dumped_name(it->path());
     if (!file.file_name.ends_with(".pth") && !file.file_name.ends_with(".pt")) continue;
-    file.path = it->path();
+    file.path = root / file.file_name;  // reading it falls back to the statistics in its place
     std::error_code ignored;
-    file.size = static_cast<int64_t>(fs::file_size(file.path, ignored));
+    if (file.path.filename() != it->path().filename() && fs::exists(file.path, ignored)) continue;
+    file.size = static_cast<int64_t>(fs::file_size(it->path(), ignored));
     if (ignored) file.size = 0;
     if (auto name = parse_logits_name(file.file_name))
       file.name = std::move(*name);
@@ -124,7 +132,7 @@ int recognise(const fs::path& root) {
   bool any = false;
   std::error_code error;
   for (fs::directory_iterator it(root, error), end; !error && it != end; it.increment(error)) {
-    const std::string name = it->path().filename().native();
+    const std::string name = dumped_name(it->path());
     const bool is_tensor = name.ends_with(".pth") || name.ends_with(".pt");
     if (!is_tensor || !name.starts_with("logits_") || !parse_logits_name(name)) return 0;
     any = true;

@@ -30,7 +30,7 @@ Stated as_stated(const Stats& stats) {
 // What the dump says of a tensor, or else what its data say: against a file of statistics, which has a
 // checksum, as such a file says it; else as NumPy does.
 void find_statistics(SideFacts& side, const OperandPtr& data, const Stated* other) {
-  if (side.item->stated != nullptr || data == nullptr) return;
+  if (says_something(side.item->stated) || data == nullptr) return;
   const auto sums = gather_one(*data);
   if (!sums) return;
   const bool has_checksum = other != nullptr && !other->checksum.empty();
