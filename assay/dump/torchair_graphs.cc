@@ -67,10 +67,14 @@ bool assign_by_number(const std::vector<CompiledModel*>& models,
   std::vector<const GraphFile*> found;
   for (const CompiledModel* model : models) {
     const auto number = graph_of_folder(model->name);
-    const auto graph = std::find_if(graphs.begin(), graphs.end(),
-                                    [&](const GraphFile* each) { return number && each->graph == *number; });
-    if (graph == graphs.end()) return false;
-    found.push_back(*graph);
+    const GraphFile* best = nullptr;  // runs that were dumped into one folder have graphs of one number
+    for (const GraphFile* each : graphs) {
+      if (!number || each->graph != *number || !each->content) continue;
+      if (best == nullptr || shared_ops(*model, *each->content) > shared_ops(*model, *best->content))
+        best = each;
+    }
+    if (best == nullptr) return false;
+    found.push_back(best);
   }
   if (std::set<const GraphFile*>(found.begin(), found.end()).size() != found.size()) return false;
   for (size_t i = 0; i < models.size(); ++i) models[i]->graph = found[i];
