@@ -42,8 +42,8 @@ std::optional<size_t> find_time(const std::vector<std::string_view>& words) {
 
 std::optional<GeFileName> parse_ge_file(std::string_view name) {
   GeFileName out;
-  if (cut_suffix(name, kMinMaxOfGe) || cut_suffix(name, kStatistics) || cut_suffix(name, ".csv"))
-    out.kind = GeFileKind::statistics;
+  for (const std::string_view of_statistics : {kMinMaxOfGe, kStatistics, std::string_view(".csv")})
+    if (cut_suffix(name, of_statistics)) break;
   const std::vector<std::string_view> words = split(name, '.');
   const auto time = find_time(words);
   if (!time) return std::nullopt;

@@ -8,15 +8,11 @@
 
 namespace assay {
 
-// A file that stands for a dump file may hold less than that: statistics of its tensors.
-enum class GeFileKind : uint8_t { tensors, statistics };
-
 // "{type}.{name}.{task}.{stream}.{time}", without the stream in old versions, with four more numbers behind
 // it where an operator ran in threads.
 struct GeFileName {
   std::string_view op_type, op_name;
   std::string_view timestamp;  // microseconds since 1970
-  GeFileKind kind = GeFileKind::tensors;
 };
 std::optional<GeFileName> parse_ge_file(std::string_view name);
 

@@ -12,7 +12,6 @@ std::string described(std::string_view file) {
   if (!name) return "none";
   std::string text(name->op_type);
   text += " " + std::string(name->op_name) + " " + std::string(name->timestamp);
-  if (name->kind == GeFileKind::statistics) text += " statistics";
   return text;
 }
 
@@ -28,10 +27,9 @@ TEST(TorchairNames, FilesOfTheGraphEngine) {
 }
 
 TEST(TorchairNames, FilesThatStandForThem) {
-  EXPECT_EQ(described("Add.Add_2.44.6.1706596912161941_min_max.npz"),
-            "Add Add_2 1706596912161941 statistics");
-  EXPECT_EQ(described("Add.Add_2.44.6.1706596912161941.stats.json"), "Add Add_2 1706596912161941 statistics");
-  EXPECT_EQ(described("Add.Add_2.44.6.1706596912161941.csv"), "Add Add_2 1706596912161941 statistics");
+  EXPECT_EQ(described("Add.Add_2.44.6.1706596912161941_min_max.npz"), "Add Add_2 1706596912161941");
+  EXPECT_EQ(described("Add.Add_2.44.6.1706596912161941.stats.json"), "Add Add_2 1706596912161941");
+  EXPECT_EQ(described("Add.Add_2.44.6.1706596912161941.csv"), "Add Add_2 1706596912161941");
 }
 
 TEST(TorchairNames, OtherFiles) {
