@@ -1,6 +1,7 @@
 // The `assay` program.
 #include "assay/base/cancel.h"
 #include "assay/base/text.h"
+#include "assay/format/open_files.h"
 #include "assay/support/log.h"
 #include "cli/commands.h"
 #include "cli/compat_msit.h"
@@ -117,6 +118,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   assay::catch_interrupts();
+  assay::raise_limit_of_open_files();
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe shows as an error of the write
   try {
     return assay::cli::run(argc, argv);

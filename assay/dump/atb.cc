@@ -177,7 +177,7 @@ Read read_file(const fs::path& root, const FoundFile& found, const FrameInfo& in
                                      display(root / found.relative), set->tensors.size());
   } else {
     read.warnings = std::move(set->warnings);
-    read.draft = std::move(draft_tensors(std::move(*set))[0]);
+    read.draft = std::move(draft_tensors(root / found.relative, std::move(*set), options)[0]);
     read.draft.name.clear();
   }
   return read;

@@ -79,7 +79,7 @@ Read read_file(const fs::path& path, const FoundFile& found, const OpenOptions& 
   read.counts = true;
   read.warnings = std::move(set->warnings);
   if (set->tensors.empty()) read.warnings.push_back(fmt::format("{}: holds no tensors", display(path)));
-  read.tensors = draft_tensors(std::move(*set));
+  read.tensors = draft_tensors(path, std::move(*set), options);
   return read;
 }
 

@@ -1,10 +1,11 @@
 #include "assay/dump/items.h"
 
 #include "assay/base/text.h"
+#include "assay/format/open_files.h"
 
 namespace assay {
 
-std::vector<TensorDraft> draft_tensors(TensorSet set) {
+std::vector<TensorDraft> draft_tensors(const fs::path& path, TensorSet set, const OpenOptions& options) {
   std::vector<TensorDraft> drafts;
   drafts.reserve(set.tensors.size());
   for (StoredTensor& tensor : set.tensors) {
@@ -15,14 +16,15 @@ std::vector<TensorDraft> draft_tensors(TensorSet set) {
     draft.facts = std::move(tensor.facts);
     if (!tensor.data && tensor.data.error().kind == ErrorKind::not_found && draft.meta) {
       // A description, perhaps with statistics, whose data was never written: nothing is wrong with the file.
-      draft.facts.push_back(Fact{"no_data", std::move(tensor.data.error().message)});
+      draft.facts.push_back(Fact{"no_data", tensor.data.error().message});
     } else if (!tensor.data) {
-      draft.trouble = std::move(tensor.data.error().message);
+      draft.trouble = tensor.data.error().message;
     } else if (*tensor.data != nullptr) {
       draft.has_data = true;
       draft.meta = (*tensor.data)->meta;
     }
   }
+  if (options.open_files != nullptr) options.open_files->keep(path, std::move(set));
   return drafts;
 }
 

@@ -5,7 +5,7 @@
 
 namespace assay {
 
-// What is kept of a tensor once its file is closed again.
+// What is known of a tensor when its file was opened.
 struct TensorDraft {
   std::string name;  // as the file has it; "" for a single unnamed tensor
   std::optional<TensorMeta> meta;
@@ -15,7 +15,8 @@ struct TensorDraft {
   std::string trouble;  // why there is no data; empty for a mere description as well
 };
 
-std::vector<TensorDraft> draft_tensors(TensorSet set);
+// The file itself is left open for those who will read its data, where the options say so.
+std::vector<TensorDraft> draft_tensors(const fs::path& path, TensorSet set, const OpenOptions& options);
 
 // The item of the `slot`-th tensor of file `file`; its strings, statistics and facts move into the frame.
 Item make_item(Frame& frame, std::string name, int32_t file, int32_t slot, TensorDraft draft);

@@ -18,7 +18,7 @@ TensorDraft draft_of(Result<OperandPtr> data, std::optional<TensorMeta> meta) {
                          .meta = std::move(meta),
                          .stats = Stats{},
                          .facts = {Fact{"format", std::string("ND")}}});
-  return draft_tensors(std::move(set)).at(0);
+  return draft_tensors("t.npy", std::move(set), {}).at(0);
 }
 
 TEST(DraftTensors, KeepsWhatTheFileSays) {

@@ -6,6 +6,8 @@
 
 namespace assay {
 
+class OpenFiles;  // assay/format/open_files.h
+
 struct OpenOptions {
   std::string layout;  // forced by --layout; empty: recognise
   FormatOptions format;
@@ -17,6 +19,7 @@ struct OpenOptions {
   bool structure = false;               // read which module a node belongs to
   std::vector<int> ranks, steps;        // only these; empty: all
   bool warm_up = false;                 // of ATB: the warm-up round is a frame too, "warmup", as msit has it
+  OpenFiles* open_files = nullptr;      // where files whose headers were read wait for their data to be read
 };
 
 struct Layout {

@@ -31,7 +31,7 @@ Result<Frame> index_single(const FrameInfo& info, const OpenOptions& options) {
   std::error_code ignored;
   const auto size = fs::file_size(path, ignored);
   frame.files.push_back(FileEntry{path, ignored ? 0 : static_cast<int64_t>(size)});
-  std::vector<TensorDraft> drafts = draft_tensors(std::move(set));
+  std::vector<TensorDraft> drafts = draft_tensors(path, std::move(set), options);
   if (drafts.empty()) return fail(ErrorKind::bad_format, "{}: holds no tensors", display(path));
 
   for (size_t slot = 0; slot < drafts.size(); ++slot) {

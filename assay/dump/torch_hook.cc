@@ -198,7 +198,7 @@ void read_compacted(OpFile& file, const std::string& module, const fs::path& pat
   options.memory = memory;
   auto set = open_tensors(path, options);
   if (set && set->tensors.size() == 1)
-    file.draft = std::move(draft_tensors(std::move(*set))[0]);
+    file.draft = std::move(draft_tensors(path, std::move(*set), {})[0]);
   else
     file.draft.trouble =
         set ? fmt::format("{}: holds {} tensors where a module has one", display(path), set->tensors.size())

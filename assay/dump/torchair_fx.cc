@@ -164,7 +164,7 @@ void read_tensors(std::vector<FxFile>& files, const OpenOptions& options) {
       return;
     }
     file.warnings = set->warnings;
-    std::vector<TensorDraft> drafts = draft_tensors(std::move(*set));
+    std::vector<TensorDraft> drafts = draft_tensors(file.path, std::move(*set), options);
     if (drafts.size() == 1)
       file.tensor = std::move(drafts[0]);
     else

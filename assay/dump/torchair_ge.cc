@@ -182,9 +182,9 @@ struct GeFile {
   fs::path path;
   int64_t size = 0;
   std::string type, name, time;
-  std::vector<TensorDraft> tensors = {};
-  std::vector<std::string> warnings = {};
-  std::string trouble = {};
+  std::vector<TensorDraft> tensors;
+  std::vector<std::string> warnings;
+  std::string trouble;
 };
 
 // As mapping.csv has it, also for what stands in the place of a file that is listed there.
@@ -198,20 +198,20 @@ std::string long_name_of(const std::string& name, const std::unordered_map<std::
 std::vector<GeFile> files_of(const std::vector<fs::path>& folders, std::vector<std::string>& warnings) {
   std::vector<GeFile> files;
   for (const fs::path& folder : folders) {
-    const auto long_names = read_long_names(folder);
+    const auto long_names = read_long_names(folder, warnings);
     for (const fs::path& path : files_that_count(folder, warnings)) {
       const std::string own = path.filename().native(), name = long_name_of(own, long_names);
       const auto parsed = parse_ge_file(name);
-      if (!parsed) {
-        if (is_long_name(own))
-          warnings.push_back(
-              fmt::format("{}: mapping.csv does not say which operator this is; skipped", display(path)));
-        continue;
-      }
+      if (!parsed && !is_long_name(own)) continue;
       std::error_code ignored;
       const auto size = fs::file_size(path, ignored);
-      files.push_back({path, ignored ? 0 : static_cast<int64_t>(size), std::string(parsed->op_type),
-                       std::string(parsed->op_name), std::string(parsed->timestamp)});
+      GeFile& file = files.emplace_back();
+      file.path = path;
+      file.size = ignored ? 0 : static_cast<int64_t>(size);
+      if (!parsed) continue;  // its header may know
+      file.type = parsed->op_type;
+      file.name = parsed->op_name;
+      file.time = parsed->timestamp;
     }
   }
   std::sort(files.begin(), files.end(),
@@ -255,8 +255,43 @@ void read_tensors(std::vector<GeFile>& files, const OpenOptions& options) {
       return;
     }
     files[i].warnings = set->warnings;
-    files[i].tensors = draft_tensors(std::move(*set));
+    files[i].tensors = draft_tensors(files[i].path, std::move(*set), options);
   });
+}
+
+std::string name_in_header(const GeFile& file) {
+  if (file.tensors.empty()) return {};
+  for (const Fact& fact : file.tensors[0].facts) {
+    const auto* const text = std::get_if<std::string>(&fact.value);
+    if (text == nullptr || fact.key != "op_name") continue;
+    std::string name = *text;
+    for (char& c : name)  // as the engine writes names of files
+      if (c == '.' || c == '/' || c == '\\' || c == ' ') c = '_';
+    return name;
+  }
+  return {};
+}
+
+// Names of digits that mapping.csv does not list: such a file says itself which operator it is of. The type
+// and the time, which stand in names of files only, stay unknown.
+void name_by_headers(std::vector<GeFile>& files, std::vector<std::string>& warnings) {
+  size_t unlisted = 0, unknown = 0;
+  const GeFile* first = nullptr;
+  for (GeFile& file : files) {
+    if (!file.name.empty()) continue;
+    if (first == nullptr) first = &file;
+    ++unlisted;
+    file.name = name_in_header(file);
+    if (!file.name.empty()) continue;
+    ++unknown;
+    file.name = file.path.filename().native();
+  }
+  if (unlisted == 0) return;
+  warnings.push_back(
+      fmt::format("{}{}: mapping.csv does not say which operator this is; {}", display(first->path),
+                  unlisted == 1 ? "" : fmt::format(" and {} more", unlisted - 1),
+                  unknown == 0 ? "taken from the file itself"
+                               : fmt::format("{} of {} files do not say either", unknown, unlisted)));
 }
 
 // Runs of one operator in one token: the largest file first, since it is the one that counts.
@@ -346,6 +381,7 @@ Result<Frame> index_ge(const FrameInfo& info, const OpenOptions& options) {
   std::vector<GeFile> files = files_of(info.paths, frame.warnings);
   read_tensors(files, options);
   ASSAY_TRY_DO(check_cancelled());
+  name_by_headers(files, frame.warnings);
   mark_repeats(files, frame.warnings);
   bool any_data = false;
   for (const size_t i : execution_order(files, frame.graph.get())) {

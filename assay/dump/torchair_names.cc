@@ -153,15 +153,26 @@ std::vector<fs::path> files_that_count(const fs::path& folder, std::vector<std::
   return paths;
 }
 
-std::unordered_map<std::string, std::string> read_long_names(const fs::path& folder) {
+std::unordered_map<std::string, std::string> read_long_names(const fs::path& folder,
+                                                             std::vector<std::string>& warnings) {
   std::unordered_map<std::string, std::string> names;
   auto file = File::open(folder / "mapping.csv");
-  if (!file || (*file)->size() > kLargestMapping) return names;
+  if (!file) {
+    if (file.error().kind != ErrorKind::not_found) warnings.push_back(file.error().message);
+    return names;
+  }
+  if ((*file)->size() > kLargestMapping) {
+    warnings.push_back(fmt::format("{}: is not read: it has more than 100 MB", (*file)->name()));
+    return names;
+  }
   CsvReader rows(std::move(*file));
   std::vector<std::string> cells;
-  for (auto more = rows.next(cells); more && *more; more = rows.next(cells))
+  for (;;) {
+    const auto more = rows.next(cells);
+    if (!more) warnings.push_back(more.error().message + "; what stands behind it is not read");
+    if (!more || !*more) return names;
     if (cells.size() == 2) names.insert_or_assign(cells[0], cells[1]);
-  return names;
+  }
 }
 
 }  // namespace assay

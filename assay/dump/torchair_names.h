@@ -52,6 +52,7 @@ std::vector<fs::path> files_that_count(const fs::path& folder, std::vector<std::
 
 // mapping.csv: digits that stand for a name which is too long for a file system. Rows that say something else
 // are passed over.
-std::unordered_map<std::string, std::string> read_long_names(const fs::path& folder);
+std::unordered_map<std::string, std::string> read_long_names(const fs::path& folder,
+                                                             std::vector<std::string>& warnings);
 
 }  // namespace assay

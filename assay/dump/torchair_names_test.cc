@@ -7,6 +7,10 @@
 namespace assay {
 namespace {
 
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
 std::string described(std::string_view file) {
   const auto name = parse_ge_file(file);
   if (!name) return "none";
@@ -84,11 +88,22 @@ TEST(TorchairNames, LongNames) {
   std::ofstream(folder / "mapping.csv") << "1234567890,Add.a_very_long_name.1.2.1706596912161941\n"
                                            "a row of one cell\n"
                                            "1,2,3\n";
-  const auto names = read_long_names(folder);
+  std::vector<std::string> warnings;
+  const auto names = read_long_names(folder, warnings);
   fs::remove_all(folder);
   ASSERT_EQ(names.size(), 1U);
   EXPECT_EQ(names.at("1234567890"), "Add.a_very_long_name.1.2.1706596912161941");
-  EXPECT_TRUE(read_long_names(folder).empty());
+  EXPECT_TRUE(read_long_names(folder, warnings).empty());
+  EXPECT_THAT(warnings, IsEmpty());  // a folder needs none
+}
+
+TEST(TorchairNames, LongNamesThatCannotBeReadAreWarnedOf) {
+  const fs::path folder = fs::path(testing::TempDir()) / "torchair_unreadable_names";
+  fs::create_directories(folder / "mapping.csv");
+  std::vector<std::string> warnings;
+  EXPECT_TRUE(read_long_names(folder, warnings).empty());
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("mapping.csv")));
+  fs::remove_all(folder);
 }
 
 }  // namespace

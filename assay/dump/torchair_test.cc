@@ -17,11 +17,16 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
 // docs/formats/ge_dump.md: a length, a message with one output of f32, one element, and its four bytes.
-const std::string kGeFile = std::string("\x15\0\0\0\0\0\0\0", 8) + "\x0a\x03" + "2.0" + "\x1a\x0b" +
-                            "\x08\x01\x10\x02\x1a\x03\x0a\x01\x01\x30\x04" + "\x32\x01" + "A" +
-                            std::string("\0\0\x80\x3f", 4);
+std::string ge_file_of(const std::string& op_name) {
+  const std::string message = std::string("\x0a\x03") + "2.0" + "\x1a\x0b" +
+                              "\x08\x01\x10\x02\x1a\x03\x0a\x01\x01\x30\x04" + "\x32" +
+                              static_cast<char>(op_name.size()) + op_name;
+  return static_cast<char>(message.size()) + std::string(7, '\0') + message + std::string("\0\0\x80\x3f", 4);
+}
+const std::string kGeFile = ge_file_of("A");
 
 std::string npy_file(const std::string& descr = "<f4", const std::string& data = {"\0\0\x80\x3f", 4}) {
   std::string header = "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (1,), }";
@@ -214,12 +219,22 @@ TEST_F(Torchair, DataCountsWhereItsStatisticsLieBesideIt) {
 TEST_F(Torchair, ResolvesLongNames) {
   const std::string long_name = "Add." + std::string(300, 'x') + ".1.2.1706596912161941";
   put(kToken + "12345678901234567890");
-  put(kToken + "22345678901234567890");
   put(kToken + "mapping.csv", "12345678901234567890," + long_name + "\n");
   put(kGraph, graph_text({"Add"}));
   const Frame frame = index(torchair_ge_layout, root_);
   EXPECT_THAT(names(frame), ElementsAre(std::string(300, 'x') + ".output.0"));
-  EXPECT_THAT(frame.warnings, ElementsAre(HasSubstr("22345678901234567890")));
+}
+
+TEST_F(Torchair, DigitsThatNobodyListsAreNamedByTheirHeader) {
+  put(kToken + "12345678901234567890", ge_file_of("scope/Add 1"));
+  put(kToken + "22345678901234567890", ge_file_of(""));
+  put(kToken + "32345678901234567890", "no dump");
+  put(kGraph, graph_text({"Add"}));
+  const Frame frame = index(torchair_ge_layout, root_);
+  EXPECT_THAT(names(frame), UnorderedElementsAre("scope_Add_1.output.0", "22345678901234567890.output.0",
+                                                 "32345678901234567890"));
+  EXPECT_THAT(frame.warnings, ElementsAre(HasSubstr("12345678901234567890 and 2 more: mapping.csv")));
+  EXPECT_THAT(frame.warnings.at(0), HasSubstr("2 of 3 files"));
 }
 
 // What `assay compact` makes of a file whose name is in mapping.csv.

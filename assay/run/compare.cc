@@ -94,10 +94,11 @@ Result<std::vector<Frame>> index_all(const Dump& dump, const std::vector<FrameIn
 }
 
 Result<Matched> index_and_match(const Section& section, const Dump& mine, const Dump& golden,
-                                const Matcher& matcher, const CompareRequest& request) {
+                                const Matcher& matcher, const CompareRequest& request,
+                                const OpenOptions& open) {
   Result<std::vector<Frame>> mine_frames, golden_frames;
-  tbb::parallel_invoke([&] { mine_frames = index_all(mine, section.mine, request.open); },
-                       [&] { golden_frames = index_all(golden, section.golden, request.open); });
+  tbb::parallel_invoke([&] { mine_frames = index_all(mine, section.mine, open); },
+                       [&] { golden_frames = index_all(golden, section.golden, open); });
   if (!mine_frames) return tl::unexpected<Error>(mine_frames.error());
   if (!golden_frames) return tl::unexpected<Error>(golden_frames.error());
   Matched matched;
@@ -150,7 +151,10 @@ Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports
   Findings findings;
   bool begun = false, stopped = false;
   for (const Section& section : sections) {
-    const auto matched = index_and_match(section, mine, golden, *matcher, request);
+    OpenFiles open_files;
+    OpenOptions open = request.open;
+    open.open_files = &open_files;
+    const auto matched = index_and_match(section, mine, golden, *matcher, request, open);
     ASSAY_TRY_DO(check_cancelled());
     const Result<bool> admitted =
         matched ? request.admit(*matched) : Result<bool>(tl::unexpected<Error>(matched.error()));
@@ -191,8 +195,8 @@ Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports
       stopped = request.fail_fast && of_section.any_trouble();
       return !stopped;
     };
-    ASSAY_TRY_DO(measure(*matched, metrics, request.open.format, flow, request.fail_fast, progress,
-                         request.side_statistics));
+    ASSAY_TRY_DO(
+        measure(*matched, metrics, open, flow, request.fail_fast, progress, request.side_statistics));
     findings.add(of_section);
     ASSAY_TRY_DO(reports.close_section(of_section.conclude()));
     if (stopped) break;

@@ -22,9 +22,10 @@ const Item& item_of(const Indexed& frames, Side side, const ItemId& id) {
 
 }  // namespace
 
-Loader::Loader(const Indexed& frames, const FormatOptions& options)
+Loader::Loader(const Indexed& frames, const FormatOptions& options, OpenFiles* open_files)
     : frames_(frames),
       options_(options),
+      open_files_(open_files),
       uses_mine_(count_uses(frames.mine)),
       uses_golden_(count_uses(frames.golden)) {}
 
@@ -46,6 +47,13 @@ int64_t Loader::size_of_item(Side side, const ItemId& id) const {
   return frames_.frames(side)[frame].files[file].size / std::max(1, uses[frame][file]);
 }
 
+Result<Loader::Set> Loader::open(const fs::path& path) {
+  if (open_files_ != nullptr)
+    if (Set left_open = open_files_->take(path)) return left_open;
+  ASSAY_TRY(TensorSet opened, open_tensors(path, options_));
+  return std::make_shared<const TensorSet>(std::move(opened));
+}
+
 Result<Loader::Set> Loader::open_shared(const fs::path& path) {
   const std::lock_guard lock(guard_);
   if (const auto found = by_path_.find(path.native()); found != by_path_.end()) {
@@ -53,8 +61,8 @@ Result<Loader::Set> Loader::open_shared(const fs::path& path) {
     return kept_.front().set;
   }
   // Opened under the lock: many threads want the same checkpoint at once, and its index should be read once.
-  ASSAY_TRY(TensorSet opened, open_tensors(path, options_));
-  kept_.push_front({path.native(), std::make_shared<const TensorSet>(std::move(opened))});
+  ASSAY_TRY(Set opened, open(path));
+  kept_.push_front({path.native(), std::move(opened)});
   by_path_[path.native()] = kept_.begin();
   if (kept_.size() > kKeptFiles) {
     by_path_.erase(kept_.back().path);
@@ -73,8 +81,7 @@ Result<Loaded> Loader::load(Side side, const ItemId& id) {
   if (shared) {
     ASSAY_TRY(set, open_shared(path));
   } else {
-    ASSAY_TRY(TensorSet opened, open_tensors(path, options_));
-    set = std::make_shared<const TensorSet>(std::move(opened));
+    ASSAY_TRY(set, open(path));
   }
   const auto slot = static_cast<size_t>(item.data->slot);
   if (slot >= set->tensors.size())
@@ -113,10 +120,10 @@ Result<std::vector<OperandPtr>> Loader::load_shards(Side side, const ItemId& id)
   std::vector<OperandPtr> shards;
   for (const TensorRef& shard : item.shards()) {
     const fs::path& path = frame.files[static_cast<size_t>(shard.file)].path;
-    ASSAY_TRY(const TensorSet set, open_tensors(path, options_));
-    if (static_cast<size_t>(shard.slot) >= set.tensors.size())
+    ASSAY_TRY(const Set set, open(path));
+    if (static_cast<size_t>(shard.slot) >= set->tensors.size())
       return fail(ErrorKind::bad_format, "{}: holds no tensor any more", display(path));
-    ASSAY_TRY(OperandPtr data, set.tensors[static_cast<size_t>(shard.slot)].data);
+    ASSAY_TRY(OperandPtr data, set->tensors[static_cast<size_t>(shard.slot)].data);
     shards.push_back(std::move(data));
   }
   return shards;

@@ -1,7 +1,7 @@
 // From an item to the operand that reads it.
 #pragma once
 
-#include "assay/format/format.h"
+#include "assay/format/open_files.h"
 #include "assay/model/pairing.h"
 
 #include <list>
@@ -21,7 +21,8 @@ struct Loaded {
 // kKeptFiles of them; a file with one tensor is opened for it alone. Any thread.
 class Loader {
  public:
-  Loader(const Indexed& frames, const FormatOptions& options);
+  // open_files: what indexing left open; null where it left nothing.
+  Loader(const Indexed& frames, const FormatOptions& options, OpenFiles* open_files = nullptr);
   Result<Loaded> load(Side side, const ItemId& id);
   Result<std::vector<OperandPtr>> load_shards(Side side, const ItemId& id);  // Item::shards, in order
   // What is left of a tensor whose file was compacted; nothing where that is not why it cannot be loaded.
@@ -39,10 +40,12 @@ class Loader {
     std::string path;
     Set set;
   };
+  Result<Set> open(const fs::path& path);
   Result<Set> open_shared(const fs::path& path);
 
   const Indexed& frames_;
   const FormatOptions options_;
+  OpenFiles* const open_files_;
   std::vector<std::vector<int32_t>> uses_mine_, uses_golden_;  // by frame and file: how many items it serves
   std::mutex guard_;
   std::list<Kept> kept_;  // most recently used first

@@ -37,11 +37,11 @@ using BatchPtr = std::shared_ptr<Batch>;
 
 class Measurer {
  public:
-  Measurer(const Matched& matched, const MetricPlan& metrics, const FormatOptions& options,
-           Progress& progress, SideStatistics side_statistics)
+  Measurer(const Matched& matched, const MetricPlan& metrics, const OpenOptions& options, Progress& progress,
+           SideStatistics side_statistics)
       : matched_(matched),
         metrics_(metrics),
-        loader_(matched.frames, options),
+        loader_(matched.frames, options.format, options.open_files),
         recipes_(matched, loader_),
         stated_(matched, metrics, loader_),
         progress_(progress),
@@ -249,7 +249,7 @@ class Measurer {
 
 }  // namespace
 
-Result<void> measure(const Matched& matched, const MetricPlan& metrics, const FormatOptions& options,
+Result<void> measure(const Matched& matched, const MetricPlan& metrics, const OpenOptions& options,
                      const RowFlow& flow, bool one_by_one, Progress& progress,
                      SideStatistics side_statistics) {
   Measurer measurer(matched, metrics, options, progress, side_statistics);

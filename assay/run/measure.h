@@ -1,6 +1,7 @@
 // Measures the pairs of a section on all cores and hands the rows on in report order.
 #pragma once
 
+#include "assay/dump/layout.h"
 #include "assay/metric/metric.h"
 #include "assay/model/outcome.h"
 #include "assay/run/load.h"
@@ -21,7 +22,7 @@ struct RowFlow {
 
 // one_by_one: every node is written by itself, so that an early end leaves nothing behind it.
 // side_statistics: of every side that has data, with a partner or without.
-Result<void> measure(const Matched& matched, const MetricPlan& metrics, const FormatOptions& options,
+Result<void> measure(const Matched& matched, const MetricPlan& metrics, const OpenOptions& options,
                      const RowFlow& flow, bool one_by_one, Progress& progress,
                      SideStatistics side_statistics = SideStatistics::none);
 

@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 import make_torchair_dump
 import torchair_tables
+from opened_files import count_opened
 
 
 class Variant(NamedTuple):
@@ -239,6 +240,21 @@ def check(program: pathlib.Path, out: pathlib.Path, variant: Variant, fault: str
     return Checker(truth, Report(program, out, truth), variant).run()
 
 
+def check_opened_once(program: pathlib.Path, out: pathlib.Path) -> list[str]:
+    """A file of the engine holds inputs and outputs, header and data: each is opened once for all of them."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        make_torchair_dump.main(["--out", str(out), "--ranks", "2", "--layers", "2"])
+    truth = json.loads((out / "truth.json").read_text())
+    mine, golden = out / truth["mine"], out / truth["golden"]
+    files = [path for path in mine.rglob("*") if re.search(r"\.\d{16}$", path.name)]
+    wrong = [] if files else ["the dump has no file of the engine"]
+    for words in (["compare", mine, golden], ["msit", "llm", "compare", "-mp", mine, "-gp", golden, "-o", out / "tables"]):
+        with count_opened(mine) as opened:
+            subprocess.run([program, *words], capture_output=True, check=False)
+        wrong += [f"{words[0]} opens {path.name} {opened[path]} times" for path in files if opened[path] != 1]
+    return wrong
+
+
 class Counts:
     def __init__(self, lines: int) -> None:
         self.passed = self.failed = 0
@@ -274,6 +290,8 @@ def main() -> int:
                 title = f"{tool} {name}"
                 if args.only in title:
                     counts.add(title, torchair_tables.check_table(program, place(title), tool, name))
+        if args.only in "opened once":
+            counts.add("opened once", check_opened_once(program, place("opened once") / "pair"))
         for name, variant in VARIANTS.items():
             for fault in dict.fromkeys(("", variant.fault)):
                 title = f"{name}{f' with {fault}' if fault else ''}"

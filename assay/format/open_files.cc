@@ -1,0 +1,41 @@
+#include "assay/format/open_files.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+
+namespace assay {
+
+size_t most_open_files() {
+  constexpr rlim_t kForOthers = 512;  // what measuring opens itself, reports, the libraries
+  constexpr rlim_t kMost =
+      rlim_t{1} << 16;  // a header is a few hundred bytes: 64 Ki of them are a few dozen MB
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  const rlim_t allowed = std::min(limit.rlim_cur, kMost);  // no limit is the largest number
+  return allowed > kForOthers ? static_cast<size_t>(allowed - kForOthers) : 0;
+}
+
+void raise_limit_of_open_files() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);  // where that is refused, fewer files are kept open
+}
+
+void OpenFiles::keep(const fs::path& path, TensorSet set) {
+  const bool has_data = std::any_of(set.tensors.begin(), set.tensors.end(),
+                                    [](const StoredTensor& tensor) { return tensor.data && *tensor.data; });
+  if (!has_data) return;
+  auto kept = std::make_shared<const TensorSet>(std::move(set));
+  const std::lock_guard lock(guard_);
+  if (files_.size() < most_) files_.emplace(path.native(), std::move(kept));
+}
+
+std::shared_ptr<const TensorSet> OpenFiles::take(const fs::path& path) {
+  const std::lock_guard lock(guard_);
+  auto kept = files_.extract(path.native());
+  return kept.empty() ? nullptr : std::move(kept.mapped());
+}
+
+}  // namespace assay

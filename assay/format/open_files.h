@@ -1,0 +1,33 @@
+// Files between the two times they are wanted: indexing reads their headers, measuring their data. Kept open
+// in between, each is opened once.
+#pragma once
+
+#include "assay/format/format.h"
+
+#include <mutex>
+#include <unordered_map>
+
+namespace assay {
+
+// As many files as may be kept open at once: what the process may have, less what everything else needs.
+size_t most_open_files();
+
+// Any thread.
+class OpenFiles {
+ public:
+  explicit OpenFiles(size_t most = most_open_files()) : most_(most) {}
+  // Closed at once where it holds no data or there is no room: then it is opened again when it is wanted.
+  void keep(const fs::path& path, TensorSet set);
+  // Hands the file on, at most once; null where it was not kept.
+  std::shared_ptr<const TensorSet> take(const fs::path& path);
+
+ private:
+  const size_t most_;
+  std::mutex guard_;
+  std::unordered_map<std::string, std::shared_ptr<const TensorSet>> files_;
+};
+
+// For the program as a whole, before it opens anything: as many files as the system allows at most.
+void raise_limit_of_open_files();
+
+}  // namespace assay
