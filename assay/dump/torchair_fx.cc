@@ -129,6 +129,7 @@ struct FxFile {
   std::string key, time;
   Port port;
   int part = -1;
+  int run = 0;  // of its node, where that ran several times
   std::optional<TensorDraft> tensor = {};
   bool is_number = true;  // None, texts and lists of them are dumped too
   std::vector<std::string> warnings = {};
@@ -145,7 +146,7 @@ std::vector<FxFile> files_of(const fs::path& folder, int rank, std::vector<std::
     std::error_code ignored;
     const auto size = fs::file_size(path, ignored);
     files.push_back({path, ignored ? 0 : static_cast<int64_t>(size), std::string(parsed->key),
-                     std::string(parsed->timestamp), parsed->port, parsed->part});
+                     std::string(parsed->timestamp), parsed->port, parsed->part, 0});
   }
   return files;
 }
@@ -173,9 +174,26 @@ void read_tensors(std::vector<FxFile>& files, const OpenOptions& options) {
   });
 }
 
+// Files of a node whose place is taken are of its next run. The time alone does not tell: a run need not
+// write all its files at the same one. `order` is that of nodes, and of times within a node.
+void number_runs(std::vector<FxFile>& files, const std::vector<size_t>& order) {
+  using Slot = std::tuple<Direction, int, int>;
+  std::set<Slot> taken;
+  const FxFile* before = nullptr;
+  for (const size_t i : order) {
+    FxFile& file = files[i];
+    const Slot slot{file.port.direction, file.port.index, file.part};
+    const bool is_same_node = before != nullptr && before->key == file.key;
+    file.run = is_same_node ? before->run + taken.contains(slot) : 0;
+    if (!is_same_node || file.run != before->run) taken.clear();
+    taken.insert(slot);
+    before = &file;
+  }
+}
+
 // Nodes in the order in which they ran; inputs before outputs, by number and not by text. A folder may have a
 // hundred thousand files: names are compared once per node, and files are not moved about.
-std::vector<size_t> execution_order(const std::vector<FxFile>& files) {
+std::vector<size_t> execution_order(std::vector<FxFile>& files) {
   std::map<std::string_view, std::string_view> begins;  // of every node: its first time
   for (const FxFile& file : files) {
     const auto [known, is_new] = begins.try_emplace(file.key, file.time);
@@ -191,12 +209,20 @@ std::vector<size_t> execution_order(const std::vector<FxFile>& files) {
     place.push_back(places.at(file.key));
     order.push_back(order.size());
   }
+  const auto in_node = [&](size_t i) {
+    const FxFile& file = files[i];
+    return std::tie(file.port.direction, file.port.index, file.part, file.path.native());
+  };
   std::sort(order.begin(), order.end(), [&](size_t i, size_t j) {
     if (place[i] != place[j]) return place[i] < place[j];
-    const FxFile &a = files[i], &b = files[j];
-    if (a.time != b.time) return a.time < b.time;
-    return std::tie(a.port.direction, a.port.index, a.part, a.path.native()) <
-           std::tie(b.port.direction, b.port.index, b.part, b.path.native());
+    if (files[i].time != files[j].time) return files[i].time < files[j].time;
+    return in_node(i) < in_node(j);
+  });
+  number_runs(files, order);
+  std::sort(order.begin(), order.end(), [&](size_t i, size_t j) {
+    if (place[i] != place[j]) return place[i] < place[j];
+    if (files[i].run != files[j].run) return files[i].run < files[j].run;
+    return in_node(i) < in_node(j);
   });
   return order;
 }
@@ -216,17 +242,11 @@ Result<Frame> index_fx(const FrameInfo& info, const OpenOptions& options) {
   read_tensors(files, options);
   ASSAY_TRY_DO(check_cancelled());
   bool any_data = false;
-  std::map<std::string, int> runs;  // of every node
-  const FxFile* before = nullptr;
   for (const size_t i : execution_order(files)) {
     FxFile& file = files[i];
     std::move(file.warnings.begin(), file.warnings.end(), std::back_inserter(frame.warnings));
-    const bool is_new = before == nullptr || before->key != file.key || before->time != file.time;
-    before = &file;
-    if (is_new) ++runs[file.key];
     if (!file.is_number) continue;
-    const int run = runs[file.key];
-    const std::string node_name = run == 1 ? file.key : fmt::format("{}#{}", file.key, run - 1);
+    const std::string node_name = file.run == 0 ? file.key : fmt::format("{}#{}", file.key, file.run);
     std::string name = item_name(file, node_name);
     if (!selected(name, options)) continue;
     const std::string printed = printable(node_name);

@@ -165,14 +165,27 @@ TEST_F(Torchair, FxOrdersByTimeThenByNumber) {
     put(folder + name + "." + time + ".npy", npy_file());
   };
   put_at("b-aten.b.OUTPUT.0", "20250101000000000001");
+  put_at("b-aten.b.INPUT.0", "20250101000000000001");
   put_at("b-aten.b.INPUT.10", "20250101000000000001");
   put_at("b-aten.b.INPUT.2.11", "20250101000000000001");
   put_at("b-aten.b.INPUT.2.3", "20250101000000000001");
   put_at("a-aten.a.INPUT.0", "20250101000000000002");
   put_at("b-aten.b.INPUT.0", "20250101000000000003");  // it ran once more
+  EXPECT_THAT(
+      names(index(torchair_fx_layout, root_)),
+      ElementsAre("b-aten.b.INPUT.0", "b-aten.b.INPUT.2.3", "b-aten.b.INPUT.2.11", "b-aten.b.INPUT.10",
+                  "b-aten.b.OUTPUT.0", "b-aten.b#1.INPUT.0", "a-aten.a.INPUT.0"));
+}
+
+TEST_F(Torchair, FxFilesOfARunMayHaveTimesOfTheirOwn) {
+  const std::string folder = "worldsize1_global_rank0/graph_1/0/a-aten.a.";
+  for (const char* const file :
+       {"OUTPUT.0.20250101000000000001", "INPUT.1.20250101000000000002", "INPUT.0.20250101000000000003",
+        "OUTPUT.0.20250101000000000004", "INPUT.0.20250101000000000005", "INPUT.1.20250101000000000005"})
+    put(folder + file + ".npy", npy_file());
   EXPECT_THAT(names(index(torchair_fx_layout, root_)),
-              ElementsAre("b-aten.b.INPUT.2.3", "b-aten.b.INPUT.2.11", "b-aten.b.INPUT.10",
-                          "b-aten.b.OUTPUT.0", "b-aten.b#1.INPUT.0", "a-aten.a.INPUT.0"));
+              ElementsAre("a-aten.a.INPUT.0", "a-aten.a.INPUT.1", "a-aten.a.OUTPUT.0", "a-aten.a#1.INPUT.0",
+                          "a-aten.a#1.INPUT.1", "a-aten.a#1.OUTPUT.0"));
 }
 
 TEST_F(Torchair, FxArgumentsThatAreNoNumbersHaveNoRow) {

@@ -22,6 +22,7 @@ import tempfile
 from typing import NamedTuple
 
 import make_torchair_dump
+import torchair_differences
 import torchair_tables
 from opened_files import count_opened
 
@@ -290,6 +291,9 @@ def main() -> int:
                 title = f"{tool} {name}"
                 if args.only in title:
                     counts.add(title, torchair_tables.check_table(program, place(title), tool, name))
+        for difference in torchair_differences.DIFFERENCES:
+            if args.only in difference.__name__:
+                counts.add(difference.__name__, difference(program, place(difference.__name__)))
         if args.only in "opened once":
             counts.add("opened once", check_opened_once(program, place("opened once") / "pair"))
         for name, variant in VARIANTS.items():

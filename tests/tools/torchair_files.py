@@ -15,7 +15,7 @@ TYPES = {"f32": (1, "DT_FLOAT", 4), "f16": (2, "DT_FLOAT16", 2), "bf16": (27, "D
          "i32": (7, "DT_INT32", 4), "i64": (8, "DT_INT64", 8), "bool": (11, "DT_BOOL", 1)}
 NUMPY = {"f32": np.float32, "f16": np.float16, "bf16": np.float32, "i8": np.int8, "i32": np.int32, "i64": np.int64,
          "bool": np.bool_}
-FORMATS = {"NCHW": 0, "NHWC": 1, "ND": 2, "NC1HWC0": 3, "FRACTAL_Z": 4, "FRACTAL_NZ": 29}
+FORMATS = {"NCHW": 0, "NHWC": 1, "ND": 2, "NC1HWC0": 3, "NC1HWC0 of NHWC": 3, "FRACTAL_Z": 4, "FRACTAL_NZ": 29}
 TILE = 16  # rows of a block of FRACTAL_NZ and FRACTAL_Z
 
 
@@ -102,6 +102,8 @@ def stored(tensor: Tensor) -> np.ndarray:
         return to_nz(array, 8 if tensor.dtype == "f32" else block_width(tensor.dtype))
     if tensor.format == "NC1HWC0":
         return to_nc1hwc0(array, block_width(tensor.dtype))
+    if tensor.format == "NC1HWC0 of NHWC":
+        return to_nc1hwc0(array.transpose(0, 3, 1, 2), block_width(tensor.dtype))
     if tensor.format == "FRACTAL_Z":
         return to_fractal_z(array, block_width(tensor.dtype))
     return array
