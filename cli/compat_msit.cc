@@ -162,6 +162,9 @@ int usage_error(std::string_view program, std::string_view what) {
   return 2;
 }
 
+// How the original's parts are fetched, installed and looked for. Guides begin with them.
+bool is_set_up(std::string_view word) { return word == "download" || word == "install" || word == "check"; }
+
 bool is_help(const std::string& word) { return word == "-h" || word == "--help"; }
 
 }  // namespace
@@ -169,6 +172,12 @@ bool is_help(const std::string& word) { return word == "-h" || word == "--help";
 int run_msit(std::span<const std::string> arguments, Tool tool, const Context& context) {
   open_msit_log(tool, "info");
   if (arguments.empty() || is_help(arguments[0])) return print_help(tool);
+  if (is_set_up(arguments[0])) {
+    std::fputs(
+        fmt::format("{}-llm is part of this program: nothing has to be installed\n", text(tool)).c_str(),
+        stdout);
+    return 0;
+  }
   if (arguments[0] != "llm")
     return usage_error(text(tool), fmt::format("argument {{llm}}: invalid choice: '{}' (choose from 'llm')",
                                                printable(arguments[0])));

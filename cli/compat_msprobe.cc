@@ -321,6 +321,8 @@ Result<MsprobeJob> new_job(const Parsed& parsed) {
   ASSAY_TRY(MsprobeJob job, common_job(parsed, Generation::g3));
   job.mine = parsed.value("--target_path").value_or("");
   job.golden = parsed.value("--golden_path").value_or("");
+  if (is_torchair_dump(job.mine))
+    return fail(ErrorKind::bad_argument, "{}: is a dump of TorchAir; pass -m torchair", display(job.mine));
   job.csv = !parsed.has("--xlsx");
   job.advisor = false;
   job.row_log = parsed.has("--is_print_compare_log");

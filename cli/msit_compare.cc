@@ -234,6 +234,9 @@ int run_msit_compare(const MsitCompareFlags& flags, Tool tool, const Context& co
     if (!is_inference_dump(path)) {
       log::error("cannot parse data path({}). it is not a atb dump path or a torch dump path.",
                  display(path));
+      if (is_torchair_dump(flags.golden))
+        log::error("{} is a GE dump of TorchAir, which is what --my-path takes: are the two swapped?",
+                   display(flags.golden));
       return 0;
     }
   const auto done = compare_dumps(flags, tool, context);

@@ -26,6 +26,7 @@ Result<void> Witness::write(std::string_view section, std::span<const NodeResult
       const MsitLeftOut why = left_out_by_msit(row);
       other_shape += why == MsitLeftOut::other_shape;
       int8 += why == MsitLeftOut::int8;
+      stated += row.basis == Basis::stated && !row.verdict.reason.empty();
       if (row.status == Status::unreadable && trouble.empty()) trouble = row.note;
       text = msit_result_text(head_, row, is_ait);
     }
@@ -69,6 +70,12 @@ void say_where(const CompareOutcome& outcome) {
 }
 
 void say_what_is_left_out(const Witness& seen, bool is_sheets) {
+  if (seen.stated > 0)
+    log::warn(
+        "Of {} of {} pairs only statistics were dumped: this table has their maxima, minima and means; "
+        "'assay "
+        "compare' compares them.",
+        seen.stated, seen.compared);
   std::vector<std::string> parts;
   if (!is_sheets && seen.other_shape > 0)
     parts.push_back(fmt::format("{} of other shapes", seen.other_shape));

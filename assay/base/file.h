@@ -65,6 +65,7 @@ class FileWriter {
   int64_t size() const { return size_ + static_cast<int64_t>(pending_.size()); }
   const fs::path& path() const { return path_; }
   std::string name() const { return display(path_); }
+  void rename(const fs::path& file_name) { path_.replace_filename(file_name); }  // before publish()
 
   // Syncs and gives the file its name; answers the name it got.
   Result<fs::path> publish();

@@ -1,5 +1,6 @@
 #include "assay/judge/msit.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace assay {
@@ -18,7 +19,12 @@ bool is_finite(const SideFacts& side) {
 
 std::string reason_of(const Comparison& row) {
   if (row.status == Status::unreadable || row.status == Status::no_data) return row.note;
-  if (row.basis == Basis::stated) return {};  // statistics are held against each other whatever the shapes
+  if (row.basis == Basis::stated) {  // statistics are held against each other whatever the shapes
+    const bool says_nothing = std::all_of(row.metrics.begin(), row.metrics.end(), [](const Value& value) {
+      return std::holds_alternative<std::monostate>(value);
+    });
+    return says_nothing ? "only statistics were dumped." : "";
+  }
   std::string reason;
   const auto add = [&](std::string_view text) { reason += (reason.empty() ? "" : " ") + std::string(text); };
   if (row.status == Status::shape_mismatch) add(kOtherShape);

@@ -118,13 +118,15 @@ TEST(GeFx, WhatTheCompilerPutInIsHeldAgainstItsOwnInput) {
   const Texts pairs = matched(make_graph_frame("ge",
                                                {{"trans_Cast_1", "Cast", {{0}}, {{0}}},
                                                 {"trans_TransData_2", "TransData", {{0}}, {{0}}},
+                                                {"trans_Cast_1#1", "Cast", {{0}}, {{0}}},
                                                 {"Memcpy", "Memcpy", {{0}}, {{0}}}},
                                                graph),
                               make_graph_frame("fx", {{kAdd, "", {}, {{0}}}}));
-  EXPECT_THAT(
-      pairs, ElementsAre("-|add-aten.add.OUTPUT.0", "trans_Cast_1.output.0|trans_Cast_1.input.0 own input",
-                         "trans_TransData_2.output.0|trans_TransData_2.input.0 own input", "Memcpy.input.0|-",
-                         "Memcpy.output.0|-"));
+  EXPECT_THAT(pairs,
+              ElementsAre("-|add-aten.add.OUTPUT.0", "trans_Cast_1.output.0|trans_Cast_1.input.0 own input",
+                          "trans_TransData_2.output.0|trans_TransData_2.input.0 own input",
+                          "trans_Cast_1#1.input.0|-", "trans_Cast_1#1.output.0|-",  // a second file of it
+                          "Memcpy.input.0|-", "Memcpy.output.0|-"));
 }
 
 TEST(GeFx, WithoutAGraphNothingIsPaired) {

@@ -7,6 +7,8 @@
 namespace assay {
 namespace {
 
+using ::testing::ElementsAre;
+
 TEST(CsvReport, HasEveryColumnInOrder) {
   const TestFolder folder;
   const auto path = write_report("csv", folder.path() / "new" / "place", sample_head(),
@@ -47,6 +49,40 @@ TEST(CsvReport, GoesToStandardOutput) {
   const auto path = write_report("csv", "-", sample_head(), {}, {});
   EXPECT_TRUE(::testing::internal::GetCapturedStdout().starts_with("section,name,"));
   EXPECT_TRUE(path.empty());
+}
+
+TEST(CsvReport, BeginsAnotherFileBehindSoManyRows) {
+  ::setenv("TZ", "UTC", 1);
+  ::tzset();
+  Profile profile = native_profile;
+  profile.print = Print::python;  // line ends in texts stay line ends
+  profile.columns = [](const Head&) {
+    return std::vector<Column>{{"name", [](const RowView& v) -> Value { return std::string(v.node.name); }}};
+  };
+  const auto files_of = [&](int64_t most, const std::vector<std::vector<std::string>>& batches) {
+    profile.rows_per_csv = most;
+    const TestFolder folder;
+    ReportSet reports;
+    reports.add(find_output("csv")->open({folder.path(), &profile}));
+    EXPECT_TRUE(reports.begin(sample_head()));
+    EXPECT_TRUE(reports.open_section(sample_head()));
+    for (const std::vector<std::string>& names : batches) {
+      std::vector<NodeResult> nodes;
+      for (const std::string& name : names)
+        nodes.push_back(node_of(name, {sample_row("a", Level::pass, 0, 0)}));
+      EXPECT_TRUE(reports.write(nodes, reports.render(nodes)));
+    }
+    std::vector<std::string> texts;
+    const std::vector<fs::path> files = reports.end({}).value();
+    for (const fs::path& file : files) texts.push_back(file.filename().native() + ":" + file_text(file));
+    return texts;
+  };
+  EXPECT_THAT(files_of(2, {{"a", "b,\"c\""}}),
+              ElementsAre("assay_report_20250102030405.csv:name\na\n\"b,\"\"c\"\"\"\n"));
+  EXPECT_THAT(files_of(2, {{"a", "\"\n\"", "b"}, {"c"}, {"d"}}),
+              ElementsAre("assay_report_20250102030405_part_1.csv:name\na\n\"\"\"\n\"\"\"\n",
+                          "assay_report_20250102030405_part_2.csv:name\nb\nc\n",
+                          "assay_report_20250102030405_part_3.csv:name\nd\n"));
 }
 
 TEST(ReportSet, RefusesAFolderThatIsAFile) {

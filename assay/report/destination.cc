@@ -62,6 +62,12 @@ Result<void> Destination::patch(int64_t offset, std::string_view text) {
   return {};
 }
 
+void Destination::add_to_name(std::string_view text) {
+  if (!file_) return;
+  const fs::path& path = file_->path();
+  file_->rename(path.stem().native() + std::string(text) + path.extension().native());
+}
+
 Result<void> Destination::end() {
   if (file_) return {};
   if (spool_) {

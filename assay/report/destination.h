@@ -22,6 +22,7 @@ class Destination {
                                   bool patched = false);
   Result<void> append(std::string_view text);
   Result<void> patch(int64_t offset, std::string_view text);  // only over what was appended before
+  void add_to_name(std::string_view text);                    // in front of the suffix; before publish()
   Result<void> end();
   Result<std::vector<fs::path>> publish();
 

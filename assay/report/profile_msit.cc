@@ -1,5 +1,6 @@
 #include "assay/report/profile_msit.h"
 
+#include "assay/report/profile_msprobe.h"
 #include "assay/support/json_tape.h"
 
 #include <fmt/format.h>
@@ -14,7 +15,10 @@ namespace {
 
 constexpr std::string_view kOtherShape = "data shape doesn't match.";
 
-bool is_fx(const SideFacts& side) { return side.file.extension() == ".npy"; }
+bool is_fx(const SideFacts& side) {
+  const std::string& path = side.file.native();
+  return path.ends_with(".npy") || path.ends_with(".npy.stats.json");
+}
 
 // "torch.float16"
 std::string torch_name(DType dtype) {
@@ -47,6 +51,20 @@ DType widened(const SideFacts& side, const MsitStyle& style) {
 Value as_float(double value) {
   const double narrow = static_cast<double>(static_cast<float>(value));
   return std::isnan(narrow) ? Value() : Value(narrow);
+}
+
+Value number_cell(const Value& value) {
+  if (const auto* real = std::get_if<double>(&value)) return as_float(*real);
+  if (const auto* whole = std::get_if<int64_t>(&value)) return as_float(static_cast<double>(*whole));
+  if (const auto* truth = std::get_if<bool>(&value)) return *truth ? 1.0 : 0.0;
+  return {};
+}
+
+Value number_cell(const Scalar& value) {
+  if (const auto real = value.real()) return as_float(*real);
+  if (const auto whole = value.integer()) return as_float(static_cast<double>(*whole));
+  if (const auto truth = value.boolean()) return *truth ? 1.0 : 0.0;
+  return {};
 }
 
 Value metric_cell(const RowView& v, int column) {
@@ -155,18 +173,19 @@ void add_description(std::vector<Column>& out, std::string_view prefix, FactsOf 
   out.push_back({fmt::format("{}_shape", prefix), [side](const RowView& v) -> Value {
                    return side(v).meta ? Value(side(v).meta->shape.text()) : Value();
                  }});
-  const std::pair<std::string_view, Value Stats::*> statistics[] = {
-      {"max", &Stats::max}, {"min", &Stats::min}, {"mean", &Stats::mean}};
-  for (const auto& [word, member] : statistics)
-    out.push_back({fmt::format("{}_{}_value", prefix, word),
-                   [side, member = member](const RowView& v) -> Value {
-                     if (!side(v).measured) return {};
-                     const Value& value = (*side(v).measured).*member;
-                     if (const auto* real = std::get_if<double>(&value)) return as_float(*real);
-                     if (const auto* whole = std::get_if<int64_t>(&value))
-                       return as_float(static_cast<double>(*whole));
-                     if (const auto* truth = std::get_if<bool>(&value)) return *truth ? 1.0 : 0.0;
-                     return {};
+  struct Statistic {
+    std::string_view word;
+    Value Stats::*measured;
+    Scalar Stated::*stated;
+  };
+  for (const Statistic& statistic :
+       {Statistic{"max", &Stats::max, &Stated::max}, Statistic{"min", &Stats::min, &Stated::min},
+        Statistic{"mean", &Stats::mean, &Stated::mean}})
+    out.push_back({fmt::format("{}_{}_value", prefix, statistic.word),
+                   [side, statistic](const RowView& v) -> Value {
+                     const SideFacts& facts = side(v);
+                     if (facts.measured) return number_cell((*facts.measured).*statistic.measured);
+                     return facts.stated() ? number_cell(facts.stated()->*statistic.stated) : Value();
                    },
                    ColumnKind::number});
 }
@@ -294,6 +313,7 @@ Profile msit_profile(const MsitStyle& style) {
     profile.section_sheet = [](const Head& head) { return std::string(head.at.level()); };
     profile.sheets = {"layer", "module", "api"};
   }
+  if (style.is_torchair && style.is_msprobe) profile.rows_per_csv = kMsprobeRowsPerCsv;
   profile.file_mode = 0640;
   profile.folder_mode = 0750;
   return profile;

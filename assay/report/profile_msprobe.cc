@@ -312,6 +312,7 @@ std::string msprobe_suffix(const Head& head, bool per_rank, bool both_ranks) {
 
 Profile msprobe_profile(const MsprobeStyle& style) {
   Profile profile;
+  if (style.generation == Generation::g3) profile.rows_per_csv = kMsprobeRowsPerCsv;
   profile.name = "msprobe";
   profile.columns = [style](const Head& head) { return columns(head, style); };
   profile.keeps = [style](const RowView& v) {

@@ -13,6 +13,9 @@ namespace assay {
 // numbers and at least one that is not whole: generation 3 then writes all of them with a point.
 using RealColumns = std::array<bool, 8>;
 
+// Generation 3 begins another file behind so many rows.
+inline constexpr int64_t kMsprobeRowsPerCsv = 1'000'000;
+
 struct MsprobeStyle {
   Generation generation = Generation::g2;
   enum class Stack : uint8_t { hidden, shown, if_found } stack = Stack::hidden;  // the column NPU_Stack_Info

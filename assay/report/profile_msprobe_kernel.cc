@@ -210,6 +210,7 @@ std::vector<Column> columns(const Head& head, Generation generation) {
 
 Profile msprobe_kernel_profile(Generation generation) {
   Profile profile;
+  if (generation == Generation::g3) profile.rows_per_csv = kMsprobeRowsPerCsv;
   profile.name = "msprobe_kernel";
   profile.columns = [generation](const Head& head) { return columns(head, generation); };
   profile.keeps = [](const RowView&) { return true; };

@@ -180,6 +180,9 @@ Result<CompactOutcome> compact(const CompactRequest& request) {
   const tbb::global_control threads(tbb::global_control::max_allowed_parallelism,
                                     thread_count(request.threads));
   if (request.options.dry_run) return compact_once(request);
+  if (request.watch) {
+    ASSAY_TRY_DO(wait_for_root(request));
+  }
   ASSAY_TRY(const FolderLock lock, FolderLock::take(request.root));
   return request.watch ? compact_watching(request) : compact_once(request);
 }

@@ -173,6 +173,30 @@ class Watcher {
 
 }  // namespace
 
+Result<void> wait_for_root(const CompactRequest& request) {
+  const fs::path root = fs::absolute(request.root).lexically_normal();
+  std::error_code ignored;
+  const auto is_there = [&] { return fs::exists(fs::symlink_status(root, ignored)); };
+  if (is_there()) return {};
+  log::warn("{}: is not there yet; waiting for it", display(request.root));
+  const int64_t begun = monotonic_ns();
+  while (!is_there()) {
+    ASSAY_TRY_DO(check_cancelled());
+    int64_t left = kLongestWait;
+    if (request.idle_s)
+      left = begun + static_cast<int64_t>(*request.idle_s * static_cast<double>(kSecond)) - monotonic_ns();
+    if (left <= 0)
+      return fail(ErrorKind::not_found, "{}: did not appear within {} s", display(request.root),
+                  *request.idle_s);
+    fs::path above = root.parent_path();
+    while (above.has_relative_path() && !fs::is_directory(above, ignored)) above = above.parent_path();
+    ASSAY_TRY(FolderWatch watch, FolderWatch::open());
+    watch.add(above);
+    if (!is_there()) watch.wait(std::min(left, kLongestWait));
+  }
+  return {};
+}
+
 Result<CompactOutcome> compact_watching(const CompactRequest& request) {
   ASSAY_TRY(FolderWatch watch, FolderWatch::open());
   return Watcher(request, std::move(watch)).run();

@@ -10,6 +10,7 @@
 #include <tbb/parallel_invoke.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace assay {
@@ -109,20 +110,23 @@ Result<Matched> index_and_match(const Section& section, const Dump& mine, const 
   return matched;
 }
 
-void log_matching(const Matched& matched, const Matcher& matcher) {
+// said: what was said of an earlier section need not be said of each.
+void log_matching(const Matched& matched, const Matcher& matcher, std::set<std::string>& said) {
   int64_t joined = 0, mine_alone = 0, golden_alone = 0;
   for (const PairedNode& node : matched.pairing.nodes)
     for (const Pair& pair : node.pairs)
       ++(pair.mine && pair.golden ? joined : pair.mine ? mine_alone : golden_alone);
-  for (const std::string& warning : matched.pairing.warnings) log::warn("{}", warning);
+  const auto warn_once = [&](std::string warning) {
+    if (const auto [text, is_new] = said.insert(std::move(warning)); is_new) log::warn("{}", *text);
+  };
+  for (const std::string& warning : matched.pairing.warnings) warn_once(warning);
   log::info("paired {} tensors by {}; {} only in mine, {} only in golden", joined, matcher.name, mine_alone,
             golden_alone);
   if (joined == 0 && mine_alone > 0 && golden_alone > 0)
-    log::warn(
-        "nothing of mine fits anything of golden by {}; --match position pairs them in order, docs/scenarios "
-        "tells of "
-        "mappings",
-        matcher.name);
+    warn_once(
+        fmt::format("nothing of mine fits anything of golden by {}; --match position pairs them in order, "
+                    "docs/scenarios tells of mappings",
+                    matcher.name));
 }
 
 }  // namespace
@@ -150,6 +154,7 @@ Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports
   }
   Findings findings;
   bool begun = false, stopped = false;
+  std::set<std::string> said;
   for (const Section& section : sections) {
     OpenFiles open_files;
     OpenOptions open = request.open;
@@ -179,7 +184,7 @@ Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports
       log::warn("{}{}{}", section.at.text(), section.at.text().empty() ? "" : ": ", admitted.error().message);
       continue;
     }
-    log_matching(*matched, *matcher);
+    log_matching(*matched, *matcher, said);
     Findings of_section(section.at.text(), {section.at.step, section.at.token});
     ASSAY_TRY_DO(reports.open_section(head));
     Progress progress("comparing", bytes_to_read(*matched), request.progress);

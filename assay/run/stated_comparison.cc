@@ -42,6 +42,16 @@ void find_statistics(SideFacts& side, const OperandPtr& data, const Stated* othe
   side.computed = keep_stated(std::move(stats));
 }
 
+// Where the smallest and the largest element are all that one side keeps, they are all that can be compared.
+void leave_extremes(SideFacts& side) {
+  const Stated* const known = side.stated();
+  if (known == nullptr) return;
+  Stated extremes;
+  extremes.max = known->max;
+  extremes.min = known->min;
+  side.computed = std::make_shared<const Stated>(extremes);
+}
+
 }  // namespace
 
 std::shared_ptr<const Stated> keep_stated(Stats stats) {
@@ -76,6 +86,11 @@ void StatedComparison::compare(const OperandPtr& mine_data, const OperandPtr& go
   }
   join_ranks(Side::mine, *row.pair.mine, row.mine, row.golden);
   join_ranks(row.pair.golden_side(), *row.pair.golden, row.golden, row.mine);
+  const bool is_range = row.pair.recipe != nullptr && row.pair.recipe->range_of;
+  if (is_range) {
+    leave_extremes(row.mine);
+    leave_extremes(row.golden);
+  }
   const Stated *const mine = row.mine.stated(), *const golden = row.golden.stated();
   if (mine == nullptr || golden == nullptr) return;
   if (row.mine.meta && row.golden.meta &&
@@ -95,8 +110,9 @@ void StatedComparison::compare(const OperandPtr& mine_data, const OperandPtr& go
     row.note += "; compared by statistics";
   else
     row.note.clear();
-  row.status = row.mine.meta && row.golden.meta && !may_be_same(row.mine, row.golden) ? Status::shape_mismatch
-                                                                                      : Status::compared;
+  const bool other_shape =
+      !is_range && row.mine.meta && row.golden.meta && !may_be_same(row.mine, row.golden);
+  row.status = other_shape ? Status::shape_mismatch : Status::compared;
 }
 
 // Of all parts together; the shape is theirs side by side.

@@ -74,7 +74,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace assay;
   static const TemporaryFile file("mapping.csv");
   file.fill(data, size);
-  for (const auto& [digits, name] : read_long_names(file.path().parent_path())) check_name(name);
+  std::vector<std::string> warnings;
+  for (const auto& [digits, name] : read_long_names(file.path().parent_path(), warnings)) check_name(name);
   const std::vector<std::string_view> lines =
       split(std::string_view(reinterpret_cast<const char*>(data), size), '\n');
   const auto gap = std::find(lines.begin(), lines.end(), "");
