@@ -110,7 +110,9 @@ Value measured_cell(const RowView& v, int column, std::string_view name, bool is
   return is_ait && name == "rel_l2_msit" && number != nullptr ? as_float(*number * *number) : value;
 }
 
+// A file that cannot be read has a row even where it has no partner: then one side is missing.
 fs::path real_path(const SideFacts& side) {
+  if (side.file.empty()) return {};
   std::error_code error;
   fs::path real = fs::weakly_canonical(side.file, error);
   return error ? fs::absolute(side.file) : real;
@@ -122,6 +124,7 @@ const SideFacts& golden_of(const RowView& v) { return v.row.golden; }
 
 // ",inputs,0" behind the path: which of the tensors of the file.
 std::string tensor_number(const SideFacts& side) {
+  if (side.item == nullptr || side.item->port.direction == Direction::none) return {};
   return fmt::format(",{},{}", side.item->port.direction == Direction::input ? "inputs" : "outputs",
                      side.item->port.index);
 }
@@ -130,7 +133,7 @@ std::string tensor_number(const SideFacts& side) {
 // nothing for inputs, and for outputs what stood there before.
 std::string golden_number(const RowView& v) {
   const SideFacts& golden = v.row.golden;
-  if (is_fx(golden)) return {};
+  if (golden.item == nullptr || is_fx(golden)) return {};
   const bool is_input = golden.item->port.direction == Direction::input;
   if (v.row.pair.why == Why::own_input || (is_input && v.row.pair.why == Why::fused_from))
     return tensor_number(golden);
@@ -211,8 +214,12 @@ std::vector<Column> weight_columns(const Head& head, const MsitStyle& style) {
 // The types of operators are columns that stay empty.
 std::vector<Column> torchair_columns(const Head& head, const MsitStyle& style) {
   std::vector<Column> out;
-  out.push_back({"token_id", [](const RowView& v) -> Value { return int64_t{v.row.mine.token}; }});
-  out.push_back({"data_id", [](const RowView& v) -> Value { return int64_t{v.row.pair.number}; }});
+  out.push_back({"token_id", [](const RowView& v) -> Value {
+                   return int64_t{v.row.pair.mine ? v.row.mine.token : v.row.golden.token};
+                 }});
+  out.push_back({"data_id", [](const RowView& v) -> Value {
+                   return v.row.pair.number < 0 ? Value() : Value(int64_t{v.row.pair.number});
+                 }});
   for (const bool is_mine : {false, true}) {
     const std::string_view prefix = is_mine ? "my" : "golden";
     add_numbered_paths(out, is_mine);

@@ -284,6 +284,20 @@ def a_file_cut_short_is_a_row_with_the_reason(program: pathlib.Path, work: pathl
 
 
 @difference
+def a_file_without_a_header_is_a_row_with_the_reason(program: pathlib.Path, work: pathlib.Path) -> list[str]:
+    """It ends the originals. Which tensors it held, and so what they would be compared with, is not known."""
+    pair = Pair(program, work)
+    for name, content in (("Empty", b""), ("Zeros", bytes(8)), ("Junk", b"no dump"), ("Huge", b"\xff" * 8 + b"rest")):
+        pair.operator(name, f"{name.lower()}-aten.x", [numbers(1, 2, 3)], numbers(2, 2, 3))
+        next(pair.token.glob(f"Op.{name}.*")).write_bytes(content)
+    pair.engine("Op", "NotInGraph", [], []).write_bytes(b"")
+    pair.operator("Good", "good-aten.x", [numbers(1, 2, 3)], numbers(2, 2, 3))
+    rows = pair.table()
+    reasons = [bool(row["cmp_fail_reason"]) for row in rows]
+    return expect("reasons", (reasons.count(True), reasons.count(False)), (5, 2)) + all_equal(rows, ".Good.")
+
+
+@difference
 def ranges_are_compared(program: pathlib.Path, work: pathlib.Path) -> list[str]:
     """Both originals read the archive after they have closed it (`seek of closed file`)."""
     found = tables(program, work, *generated(work, "--mine-form min_max --golden-form min_max --tokens 1"))[0]
