@@ -6,14 +6,28 @@
 
 namespace assay {
 
+namespace {
+
+rlim_t allowed_files() {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 0;  // no limit is the largest number
+}
+
+}  // namespace
+
 size_t most_open_files() {
   constexpr rlim_t kForOthers = 512;  // what measuring opens itself, reports, the libraries
   constexpr rlim_t kMost =
       rlim_t{1} << 16;  // a header is a few hundred bytes: 64 Ki of them are a few dozen MB
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
-  const rlim_t allowed = std::min(limit.rlim_cur, kMost);  // no limit is the largest number
+  const rlim_t allowed = std::min(allowed_files(), kMost);
   return allowed > kForOthers ? static_cast<size_t>(allowed - kForOthers) : 0;
+}
+
+size_t most_shared_files() {
+  constexpr rlim_t kForOthers = 32, kMost = 256;
+  const rlim_t allowed = allowed_files();
+  return static_cast<size_t>(
+      std::clamp<rlim_t>(allowed > kForOthers ? (allowed - kForOthers) / 4 : 0, 1, kMost));
 }
 
 void raise_limit_of_open_files() {

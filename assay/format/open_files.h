@@ -12,6 +12,9 @@ namespace assay {
 // As many files as may be kept open at once: what the process may have, less what everything else needs.
 size_t most_open_files();
 
+// Of files that several readers want at different times: a few hundred at most.
+size_t most_shared_files();
+
 // Any thread.
 class OpenFiles {
  public:

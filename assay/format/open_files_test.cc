@@ -52,6 +52,9 @@ TEST(OpenFiles, LeavesDescriptorsForOthers) {
   };
   EXPECT_EQ(most_of(600), 88);
   EXPECT_EQ(most_of(256), 0);
+  EXPECT_EQ(most_shared_files(), 56);
+  most_of(20);
+  EXPECT_EQ(most_shared_files(), 1);
   raise_limit_of_open_files();
   EXPECT_EQ(most_open_files(), most_of(before.rlim_max));
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);

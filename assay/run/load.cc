@@ -64,7 +64,7 @@ Result<Loader::Set> Loader::open_shared(const fs::path& path) {
   ASSAY_TRY(Set opened, open(path));
   kept_.push_front({path.native(), std::move(opened)});
   by_path_[path.native()] = kept_.begin();
-  if (kept_.size() > kKeptFiles) {
+  if (kept_.size() > most_kept_) {
     by_path_.erase(kept_.back().path);
     kept_.pop_back();
   }

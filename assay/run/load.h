@@ -18,7 +18,7 @@ struct Loaded {
 };
 
 // Opens the tensors of one section. Files that hold several tensors stay open while they are in use, at most
-// kKeptFiles of them; a file with one tensor is opened for it alone. Any thread.
+// most_shared_files() of them; a file with one tensor is opened for it alone. Any thread.
 class Loader {
  public:
   // open_files: what indexing left open; null where it left nothing.
@@ -34,7 +34,6 @@ class Loader {
                        const ItemId& id) const;  // its share of the file's bytes: what reading it may cost
 
  private:
-  static constexpr size_t kKeptFiles = 256;
   using Set = std::shared_ptr<const TensorSet>;
   struct Kept {
     std::string path;
@@ -46,6 +45,7 @@ class Loader {
   const Indexed& frames_;
   const FormatOptions options_;
   OpenFiles* const open_files_;
+  const size_t most_kept_ = most_shared_files();
   std::vector<std::vector<int32_t>> uses_mine_, uses_golden_;  // by frame and file: how many items it serves
   std::mutex guard_;
   std::list<Kept> kept_;  // most recently used first
