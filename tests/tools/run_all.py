@@ -2,6 +2,9 @@
 """Everything that CI checks; `make test` calls it. The last line is 'N passed, N failed', over all stages."""
 from __future__ import annotations
 
+import concurrent.futures
+import contextlib
+import io
 import os
 import pathlib
 import re
@@ -28,12 +31,33 @@ class Totals:
         """Runs one check, which answers (passed, failed, skipped); prints what came of it and how long it took."""
         print(f"== {name}", flush=True)
         start = time.monotonic()
-        passed, failed, skipped = check(*args)
+        return self.add(name, check(*args), time.monotonic() - start)
+
+    def add(self, name: str, found: tuple[int, int, int], seconds: float) -> bool:
+        passed, failed, skipped = found
         self.passed += passed
         self.failed += failed
         self.skipped += skipped
-        print(f"== {name}: {counts(passed, failed, skipped)} ({time.monotonic() - start:.1f} s)", flush=True)
+        print(f"== {name}: {counts(passed, failed, skipped)} ({seconds:.1f} s)", flush=True)
         return failed == 0
+
+    def stages(self, checks: list[tuple]) -> None:
+        """Those that keep one core busy, as many at a time as there are cores; printed in this order."""
+        with concurrent.futures.ProcessPoolExecutor(int(CORES)) as workers:
+            running = [(name, workers.submit(check_apart, *check)) for name, *check in checks]
+            for name, done in running:
+                print(f"== {name}", flush=True)
+                text, found, seconds = done.result()
+                print(text, end="")
+                self.add(name, found, seconds)
+
+
+def check_apart(check, *args) -> tuple[str, tuple[int, int, int], float]:
+    """In a process of its own: what it would have printed is an answer too."""
+    start = time.monotonic()
+    with contextlib.redirect_stdout(io.StringIO()) as text:
+        found = check(*args)
+    return text.getvalue(), found, time.monotonic() - start
 
 
 def counts(passed: int, failed: int, skipped: int) -> str:
@@ -155,19 +179,16 @@ def main() -> int:
         bin_folder = ROOT / "build" / preset
         totals.stage(f"{preset}: unit tests", check_units, preset)
         totals.stage(f"{preset}: cases", check_script, "run_cases.py", "--bin", bin_folder)
-        totals.stage(f"{preset}: numpy and torch", check_script, "check_python.py", "--bin", bin_folder)
-        totals.stage(f"{preset}: onnx", check_script, "check_onnx.py", "--bin", bin_folder)
-        totals.stage(f"{preset}: msprobe", check_script, "check_msprobe.py", "--bin", bin_folder)
-        totals.stage(f"{preset}: msit", check_script, "check_msit.py", "--bin", bin_folder)
-        totals.stage(f"{preset}: compact", check_script, "check_compact.py", "--bin", bin_folder)
-        totals.stage(f"{preset}: ATB", check_script, "check_atb.py", "--bin", bin_folder)
-        totals.stage(f"{preset}: TorchAir", check_script, "check_torchair.py", "--bin", bin_folder)
+        scripts = {"TorchAir": "check_torchair.py", "ATB": "check_atb.py", "compact": "check_compact.py",
+                   "onnx": "check_onnx.py", "msprobe": "check_msprobe.py", "msit": "check_msit.py",
+                   "numpy and torch": "check_python.py"}
+        totals.stages([(f"{preset}: {name}", check_script, script, "--bin", bin_folder) for name, script in scripts.items()])
         if preset == "release":
             totals.stage("release: install", check_install, preset)
             totals.stage("release: completion", check_completion, preset)
         else:
-            for target in sorted(path.stem for path in (ROOT / "tests" / "fuzz").glob("fuzz_*.cc")):
-                totals.stage(f"{preset}: {target}", check_fuzz, preset, target)
+            targets = sorted(path.stem for path in (ROOT / "tests" / "fuzz").glob("fuzz_*.cc"))
+            totals.stages([(f"{preset}: {target}", check_fuzz, preset, target) for target in targets])
     print(f"== all stages: {time.monotonic() - start:.0f} s")
     print(counts(totals.passed, totals.failed, totals.skipped))
     return totals.failed > 0
