@@ -15,12 +15,19 @@ bool is_min_max_name(std::string_view name);
 // others.
 std::optional<std::string> name_before_min_max(std::string_view name);
 
+// ----- writing
 // One array [min, max] in the type of the tensor; in the next wider one where NumPy has no such type.
 Result<void> write_min_max_npy(FileWriter& out, const Extremes& tensor);
 
 // Members "inputs" and "outputs": a row [min, max] for each, all in the type that NumPy promotes them to.
 Result<void> write_min_max_npz(FileWriter& out, std::span<const Extremes> inputs,
                                std::span<const Extremes> outputs);
+
+// ----- reading
+bool is_min_max_archive(const fs::path& path);  // by its name
+// A tensor of two elements for every row, named as those of a dump file: "input.0". What does not look like
+// such an archive stays as it is.
+Result<TensorSet> split_min_max(TensorSet archive);
 
 // ----- how NumPy joins types
 DType numpy_stand_in(DType dtype);  // bf16 → f32, i4 → i8; those that NumPy has are their own

@@ -1,7 +1,7 @@
 #include "assay/format/atb_bin.h"
 #include "assay/format/format.h"
 #include "assay/format/ge_dump.h"
-#include "assay/format/min_max_rows.h"
+#include "assay/format/min_max.h"
 #include "assay/format/npy.h"
 #include "assay/format/npz.h"
 #include "assay/format/pt.h"

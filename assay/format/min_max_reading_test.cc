@@ -1,4 +1,4 @@
-#include "assay/format/min_max_rows.h"
+#include "assay/format/min_max.h"
 
 #include "assay/format/format_test_tools.h"
 #include "assay/format/npz.h"
