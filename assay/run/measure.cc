@@ -161,7 +161,7 @@ class Measurer {
   Result<std::optional<Aligned>> align_pair(const Spread& of_mine, const Spread& of_golden,
                                             const Pair& pair) {
     AlignRules rules;
-    rules.merge = has_trees_;
+    rules.merge = has_trees_ || matched_.pairing.graphs_differ;
     rules.flatten = matched_.pairing.flattens;
     // A table that numbers its pairs is another tool's, which leaves such pairs out.
     rules.last_row = pair.why == Why::last_output && pair.number < 0;
