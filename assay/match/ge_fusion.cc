@@ -1,6 +1,6 @@
-#include "assay/match/ge_origins.h"
 #include "assay/match/torchair.h"
 #include "assay/match/torchair_pairs.h"
+#include "assay/model/ge_origins.h"
 #include "assay/support/log.h"
 
 #include <fmt/format.h>

@@ -4,7 +4,7 @@
 
 #include "assay/base/text.h"
 #include "assay/dump/torchair_names.h"
-#include "assay/match/ge_origins.h"
+#include "assay/model/ge_origins.h"
 
 namespace assay {
 namespace {

@@ -1,4 +1,4 @@
-#include "assay/match/ge_origins.h"
+#include "assay/model/ge_origins.h"
 
 #include <gmock/gmock.h>
 
