@@ -1,18 +1,15 @@
+#include "assay/match/ge_places.h"
 #include "assay/match/torchair.h"
 #include "assay/match/torchair_pairs.h"
 #include "assay/model/ge_origins.h"
 #include "assay/support/log.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <memory>
-#include <unordered_map>
 
 namespace assay {
 namespace {
 
-// The tensors of a fused operator, and those of the operators it was fused from in a run without fusion.
+// The tensors of the operators of golden that one of mine was fused from, as msit takes them.
 struct Unfused {
   std::vector<size_t> inputs, outputs;
 };
@@ -24,7 +21,7 @@ Unfused unfuse(const GraphOps& plain, const std::vector<const GeOp*>& origins) {
     const bool is_dumped = op != nullptr && input.index < op->inputs.size();
     found.inputs.push_back(is_dumped ? op->inputs[input.index] : kNotDumped);
   }
-  for (const GeOp* origin : origins)
+  for (const GeOp* origin : origins)  // of the last one that was dumped, though its result may be another
     if (const GraphOps::Op* const op = plain.find(origin->name)) found.outputs = op->outputs;
   return found;
 }
@@ -32,48 +29,68 @@ Unfused unfuse(const GraphOps& plain, const std::vector<const GeOp*>& origins) {
 // One token of both sides.
 class GeFusion {
  public:
+  // Both ran what is one graph, so that of either side will do.
   GeFusion(const PairingBuilder& builder, int32_t mine, int32_t golden, const GeGraph* mine_graph,
            const GeGraph* golden_graph)
       : mine_(builder, Side::mine, mine),
         golden_(builder, Side::golden, golden),
         mine_graph_(mine_graph),
-        golden_graph_(golden_graph) {}
+        mine_places_(mine_, mine_graph != nullptr ? mine_graph : golden_graph),
+        golden_places_(golden_, golden_graph != nullptr ? golden_graph : mine_graph) {}
 
   const GraphOps& mine() const { return mine_; }
 
-  OpPairs pairs_of(const GraphOps::Op& op, bool as_msit) const {
+  OpPairs pairs_as_msit(const GraphOps::Op& op) const {
     OpPairs found{&op};
-    if (const GraphOps::Op* const same = golden_.find(op.name);
-        same != nullptr && !(as_msit && is_fused(op))) {
-      pair(op.inputs, same->inputs, Why::same_name, as_msit, found.pairs);
-      pair(op.outputs, same->outputs, Why::same_name, as_msit, found.pairs);
+    const bool is_fused = op.type.starts_with("AutomaticBufferFusionOp");
+    if (const GraphOps::Op* const same = golden_.find(op.name); same != nullptr && !is_fused) {
+      zip_lists(op.inputs, same->inputs, Why::same_name, found.pairs);
+      zip_lists(op.outputs, same->outputs, Why::same_name, found.pairs);
       return found;
     }
     const std::vector<const GeOp*> origins =
         mine_graph_ == nullptr ? std::vector<const GeOp*>() : origins_of(*mine_graph_, op.name);
     if (origins.size() > 1) {
       const Unfused unfused = unfuse(golden_, origins);
-      pair(op.inputs, unfused.inputs, Why::fused_from, as_msit, found.pairs);
-      pair(op.outputs, unfused.outputs, Why::fused_from, as_msit, found.pairs);
-    } else if (!as_msit && origins.empty() && changes_form_only(op)) {
-      pair_with_own_inputs(op, found.pairs);
+      zip_lists(op.inputs, unfused.inputs, Why::fused_from, found.pairs);
+      zip_lists(op.outputs, unfused.outputs, Why::fused_from, found.pairs);
     }
-    if (as_msit && found.pairs.empty()) log::warn("Golden data missing, My tensor name: {}", op.name);
+    if (found.pairs.empty()) log::warn("Golden data missing, My tensor name: {}", op.name);
     return found;
   }
 
-  // Where golden is the run with fusion.
-  std::vector<OpPairs> pairs_of_fused_golden() const {
+  // What both sides made of the same operators belongs together as it stands; else an output belongs to the
+  // one that ends with the same operator, and an input to that of the same operator.
+  OpPairs pairs_of(const GraphOps::Op& op) const {
+    OpPairs found{&op};
+    const PlacedOp& placed = mine_places_.at(op);
+    const GraphOps::Op* const same = golden_.find(op.name);
+    if (same != nullptr && golden_places_.at(*same).parts == placed.parts) {
+      pair_lists(mine_, op.inputs, golden_, same->inputs, Why::same_name, found.pairs);
+      pair_lists(mine_, op.outputs, golden_, same->outputs, Why::same_name, found.pairs);
+      return found;
+    }
+    const std::vector<size_t> inputs = golden_places_.find(placed.inputs);
+    if (placed.inputs_fit)
+      zip_dumped(op.inputs, inputs, found.pairs);
+    else
+      pair_lists(mine_, op.inputs, golden_, inputs, Why::fused_from, found.pairs);
+    const size_t before = found.pairs.size();
+    zip_dumped(op.outputs, golden_places_.find(placed.outputs), found.pairs);
+    const bool has_result = found.pairs.size() > before;
+    if (!has_result && !placed.is_of_graph && changes_form_only(op)) pair_with_own_inputs(op, found.pairs);
+    return found;
+  }
+
+  // Inputs of golden of which it is not known one by one where they belong.
+  std::vector<OpPairs> pairs_of_other_inputs() const {
     std::vector<OpPairs> all;
-    if (golden_graph_ == nullptr) return all;
     for (const GraphOps::Op& op : golden_.all()) {
-      if (mine_.find(op.name) != nullptr) continue;
-      const std::vector<const GeOp*> origins = origins_of(*golden_graph_, op.name);
-      if (origins.size() < 2) continue;
-      const Unfused unfused = unfuse(mine_, origins);
+      const PlacedOp& placed = golden_places_.at(op);
+      const GraphOps::Op* const same = mine_.find(op.name);
+      if (placed.inputs_fit || (same != nullptr && mine_places_.at(*same).parts == placed.parts)) continue;
       OpPairs found{&op};
-      pair_lists(golden_, op.inputs, mine_, unfused.inputs, Why::fused_from, found.pairs);
-      pair_lists(golden_, op.outputs, mine_, unfused.outputs, Why::fused_from, found.pairs);
+      pair_lists(golden_, op.inputs, mine_, mine_places_.find(placed.inputs), Why::fused_from, found.pairs);
       for (TensorPair& each : found.pairs) std::swap(each.mine, each.golden);
       all.push_back(std::move(found));
     }
@@ -81,18 +98,15 @@ class GeFusion {
   }
 
  private:
-  static bool is_fused(const GraphOps::Op& op) { return op.type.starts_with("AutomaticBufferFusionOp"); }
-
-  void pair(const std::vector<size_t>& of_mine, const std::vector<size_t>& of_golden, Why why, bool as_msit,
-            std::vector<TensorPair>& pairs) const {
-    if (as_msit)
-      zip_lists(of_mine, of_golden, why, pairs);
-    else
-      pair_lists(mine_, of_mine, golden_, of_golden, why, pairs);
+  static void zip_dumped(const std::vector<size_t>& of_mine, const std::vector<size_t>& of_golden,
+                         std::vector<TensorPair>& pairs) {
+    zip_lists(of_mine, of_golden, Why::fused_from, pairs);
+    std::erase_if(pairs, [](const TensorPair& pair) { return pair.golden == kNotDumped; });
   }
 
   const GraphOps mine_, golden_;
-  const GeGraph *const mine_graph_, *const golden_graph_;
+  const GeGraph* const mine_graph_;
+  const GePlaces mine_places_, golden_places_;
 };
 
 Result<Pairing> match_ge_fusion(const Indexed& frames, const MatchOptions& options) {
@@ -113,11 +127,11 @@ Result<Pairing> match_ge_fusion(const Indexed& frames, const MatchOptions& optio
       const GeGraph none;
       visited.emplace_back();
       for (const GraphOps::Op* op : in_order_of_msit(token.mine(), graph == nullptr ? none : *graph))
-        visited.back().push_back(token.pairs_of(*op, true));
+        visited.back().push_back(token.pairs_as_msit(*op));
       continue;
     }
-    for (const GraphOps::Op& op : token.mine().all()) ops.push_back(token.pairs_of(op, false));
-    for (OpPairs& of_op : token.pairs_of_fused_golden()) ops.push_back(std::move(of_op));
+    for (const GraphOps::Op& op : token.mine().all()) ops.push_back(token.pairs_of(op));
+    for (OpPairs& of_op : token.pairs_of_other_inputs()) ops.push_back(std::move(of_op));
   }
   return options.numbers_by_rank
              ? numbered_pairs(builder, visited, (*options.numbers_by_rank)[frames.at.rank])

@@ -12,7 +12,6 @@ constexpr size_t kLongestName = 4096;
 // a sixth of it.
 constexpr size_t kMostWork = size_t{16} << 20;
 
-// "_lxslice3" at the end: a part of an operator that was cut to fit a buffer.
 std::string_view without_slice(std::string_view name) {
   const size_t mark = name.rfind("_lxslice");
   if (mark == std::string_view::npos || mark == 0) return name;
@@ -65,6 +64,17 @@ std::vector<const GeOp*> origins_of(const GeGraph& graph, std::string_view op_na
   return op_name.empty() || op_name.size() > kLongestName ? std::vector<const GeOp*>()
                                                           : split_name(graph, op_name);
 }
+
+const GeOp* last_of(const GeGraph& graph, const std::vector<const GeOp*>& origins) {
+  const auto earlier = [&](const GeOp* a, const GeOp* b) {
+    return graph.position[static_cast<size_t>(a - graph.ops.data())] <
+           graph.position[static_cast<size_t>(b - graph.ops.data())];
+  };
+  const auto last = std::max_element(origins.begin(), origins.end(), earlier);
+  return last == origins.end() ? nullptr : *last;
+}
+
+bool is_slice(std::string_view op_name) { return without_slice(op_name).size() != op_name.size(); }
 
 std::vector<OuterInput> outer_inputs(const std::vector<const GeOp*>& fused) {
   std::unordered_map<std::string_view, bool> is_done;  // by operator; a name may repeat itself

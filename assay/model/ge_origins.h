@@ -13,6 +13,13 @@ namespace assay {
 // is not Add_1; empty: it is an operator that the compiler put in.
 std::vector<const GeOp*> origins_of(const GeGraph& graph, std::string_view op_name);
 
+// The one whose result is that of them all: the last in execution order, whatever the order of names. Null:
+// none.
+const GeOp* last_of(const GeGraph& graph, const std::vector<const GeOp*>& origins);
+
+// "Mul_lxslice3": a part of an operator that was cut to fit a buffer.
+bool is_slice(std::string_view op_name);
+
 // An input of one of several fused operators that comes from outside of them.
 struct OuterInput {
   const GeOp* op;
