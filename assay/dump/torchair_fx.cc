@@ -36,6 +36,10 @@ int recognise_fx(const fs::path& root) {
 
 // ----- where a folder was taken
 
+std::optional<int> token_of(std::string_view folder) {
+  return folder.size() <= kLongestToken ? whole_number(folder) : std::nullopt;
+}
+
 // …/worldsize{W}_global_rank{R}/graph_{G}/{token}, or …/{token + 1}/gm_{time}_dump
 At place_of(const fs::path& folder) {
   std::vector<std::string> parts;
@@ -44,15 +48,12 @@ At place_of(const fs::path& folder) {
   const auto from_end = [&](size_t i) {
     return parts.size() >= i ? std::string_view(parts[parts.size() - i]) : std::string_view();
   };
-  const auto token = [](std::string_view name) {
-    return name.size() <= kLongestToken ? whole_number(name) : std::nullopt;
-  };
   At at;
   at.token = 0;
   if (from_end(1).starts_with("gm_")) {
     at.part = from_end(1);
-    if (const auto counted = token(from_end(2))) at.token = std::max(0, *counted - 1);
-  } else if (const auto number = token(from_end(1))) {
+    if (const auto counted = token_of(from_end(2))) at.token = std::max(0, *counted - 1);
+  } else if (const auto number = token_of(from_end(1))) {
     at.token = *number;
     at.graph = graph_of_folder(from_end(2)).value_or(-1);
   }
@@ -61,17 +62,50 @@ At place_of(const fs::path& folder) {
   return at;
 }
 
-// Folders of one graph may have another name at every token; then their place among them counts.
-void name_graphs_alike(std::vector<FrameInfo>& frames) {
+// In old versions the folder of a graph lies in that of the token.
+bool is_graph_of_token(const FrameInfo& frame) {
+  return frame.paths[0].filename().native().starts_with("gm_");
+}
+
+// Its folders may have another name at every token; then their place among them counts.
+void name_graphs_of_tokens_alike(std::vector<FrameInfo>& frames) {
   std::map<std::string, int> tokens_with;
-  for (const FrameInfo& frame : frames) ++tokens_with[frame.at.part];
-  const bool is_named_alike = std::any_of(tokens_with.begin(), tokens_with.end(), [](const auto& each) {
-    return !each.first.empty() && each.second > 1;
-  });
+  for (const FrameInfo& frame : frames)
+    if (is_graph_of_token(frame)) ++tokens_with[frame.at.part];
+  const bool is_named_alike =
+      std::any_of(tokens_with.begin(), tokens_with.end(), [](const auto& each) { return each.second > 1; });
   if (is_named_alike) return;
   std::map<std::pair<int, int>, int> next;  // by rank and token
   for (FrameInfo& frame : frames)
-    if (!frame.at.part.empty()) frame.at.part = fmt::format("gm {}", ++next[{frame.at.rank, frame.at.token}]);
+    if (is_graph_of_token(frame))
+      frame.at.part = fmt::format("gm {}", ++next[{frame.at.rank, frame.at.token}]);
+}
+
+// The folder whose tokens are those of one graph.
+fs::path holder_of(const FrameInfo& frame) {
+  const fs::path folder = fs::absolute(frame.paths[0]).lexically_normal();
+  return token_of(folder.filename().native()) ? folder.parent_path() : folder;
+}
+
+// Each folder that holds tokens is a graph of its own, whatever it is called. Where a rank has several
+// without numbers their names tell them apart, and where these are the same the way to them.
+void tell_graphs_apart(const fs::path& root, std::vector<FrameInfo>& frames) {
+  std::map<std::pair<int, int>, std::map<std::string, std::set<fs::path>>> holders;  // by rank, number; name
+  for (FrameInfo& frame : frames) {
+    if (is_graph_of_token(frame)) continue;
+    const fs::path holder = holder_of(frame);
+    frame.model = holder.filename().native();
+    holders[{frame.at.rank, frame.at.graph}][frame.model].insert(holder);
+  }
+  const fs::path from = fs::absolute(root).lexically_normal();
+  for (FrameInfo& frame : frames) {
+    if (is_graph_of_token(frame)) continue;
+    const auto& names = holders.at({frame.at.rank, frame.at.graph});
+    if (names.at(frame.model).size() > 1)
+      frame.at.part = holder_of(frame).lexically_relative(from).native();
+    else if (names.size() > 1)
+      frame.at.part = frame.model;
+  }
 }
 
 Result<std::vector<FrameInfo>> survey_fx(const fs::path& root, const OpenOptions& options) {
@@ -112,12 +146,13 @@ Result<std::vector<FrameInfo>> survey_fx(const fs::path& root, const OpenOptions
     return fail(ErrorKind::not_found,
                 "{}: holds no files {{node}}-{{target}}.INPUT.0.{{time}}.npy of an FX graph{}", display(root),
                 folders.empty() ? ", however deep" : " of the rank that is asked for");
+  tell_graphs_apart(root, frames);
   std::stable_sort(frames.begin(), frames.end(), [](const FrameInfo& a, const FrameInfo& b) {
     const auto numbers = [](const At& at) { return std::tie(at.rank, at.graph, at.token); };
     if (numbers(a.at) != numbers(b.at)) return numbers(a.at) < numbers(b.at);
     return natural_less(a.at.part, b.at.part);
   });
-  name_graphs_alike(frames);
+  name_graphs_of_tokens_alike(frames);
   return frames;
 }
 

@@ -163,6 +163,7 @@ Result<std::vector<FrameInfo>> survey_ge(const fs::path& root, const OpenOptions
     frame.at.rank = folder.place.rank;
     frame.at.graph = number_of(model);
     frame.at.token = folder.place.token;
+    frame.model = folder.place.model;
     if (uses[{folder.place.rank, frame.at.graph}] > 1)
       frame.at.part = fmt::format("model {}", folder.place.model_id);
     if (model.graph != nullptr) frame.graph = model.graph->content;

@@ -138,6 +138,28 @@ TEST_F(Torchair, FxGraphsOfOldFoldersGoByTheirPlace) {
               ElementsAre("-1 -1 0 gm 1", "-1 -1 0 gm 2", "-1 -1 1 gm 1", "-1 -1 1 gm 2"));
 }
 
+// Folders of graphs may have any name: each that holds tokens is a graph of its own.
+TEST_F(Torchair, FxGraphsMayHaveAnyName) {
+  const auto put_tokens = [&](const std::string& holder) {
+    for (const std::string token : {"0", "1"}) put_fx(holder + "/" + token, "add-aten.add.INPUT.0");
+  };
+  put_tokens("worldsize2_global_rank0/model_10");
+  EXPECT_THAT(frames(torchair_fx_layout, root_), ElementsAre("0 -1 0", "0 -1 1"));  // one needs no name
+  put_tokens("worldsize2_global_rank0/model_9");
+  put_tokens("worldsize2_global_rank0/graph_3");
+  put_tokens("worldsize2_global_rank1/model_9");
+  EXPECT_THAT(frames(torchair_fx_layout, root_),
+              ElementsAre("0 -1 0 model_9", "0 -1 0 model_10", "0 -1 1 model_9", "0 -1 1 model_10", "0 3 0",
+                          "0 3 1", "1 -1 0", "1 -1 1"));
+}
+
+TEST_F(Torchair, FxGraphsOfOneNameInSeveralFolders) {
+  for (const std::string holder : {"a/model", "b/model", "a/graph_1", "b/graph_1"})
+    put_fx("all/" + holder + "/0", "add-aten.add.INPUT.0");
+  EXPECT_THAT(frames(torchair_fx_layout, root_), ElementsAre("-1 -1 0 all/a/model", "-1 -1 0 all/b/model",
+                                                             "-1 1 0 all/a/graph_1", "-1 1 0 all/b/graph_1"));
+}
+
 TEST_F(Torchair, FxTellsRanksByTheNamesOfFiles) {
   for (const std::string rank : {"0", "1"})
     put("data_dump/1/gm_20250101120000000000_dump/add-aten.add.Tensor.INPUT.0." + kTime + "_rank_" + rank +

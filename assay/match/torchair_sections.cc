@@ -1,5 +1,6 @@
 #include "assay/match/torchair_sections.h"
 
+#include "assay/base/text.h"
 #include "assay/match/frames.h"
 #include "assay/model/ge_graph.h"
 #include "assay/support/log.h"
@@ -13,7 +14,14 @@
 namespace assay {
 namespace {
 
-using GroupKey = std::pair<int, std::string>;  // number of a graph, and what else tells it from others
+// Number of a graph, and what else tells it from others.
+struct GroupKey {
+  int number;
+  std::string part;
+  friend bool operator<(const GroupKey& a, const GroupKey& b) {
+    return a.number != b.number ? a.number < b.number : natural_less(a.part, b.part);
+  }
+};
 
 GroupKey key_of(const FrameInfo& frame) { return {frame.at.graph, frame.at.part}; }
 
@@ -26,6 +34,7 @@ std::set<int> ranks_of(const Dump& dump) {
 // The frames of one graph of one rank.
 struct Group {
   GroupKey key;
+  std::string model = {};
   std::vector<FrameInfo*> frames = {};
   std::unordered_set<std::string> names = {};  // by which the other side may know it
 };
@@ -34,7 +43,7 @@ std::vector<Group> groups_of(Dump& dump, int rank) {
   std::map<GroupKey, Group> groups;
   for (FrameInfo& frame : dump.frames) {
     if (frame.at.rank != rank) continue;
-    Group& group = groups.try_emplace(key_of(frame), Group{key_of(frame)}).first->second;
+    Group& group = groups.try_emplace(key_of(frame), Group{key_of(frame), frame.model}).first->second;
     group.frames.push_back(&frame);
     group.names.insert(frame.op_names.begin(), frame.op_names.end());
     if (frame.graph == nullptr || group.frames.size() > 1) continue;
@@ -49,7 +58,7 @@ std::vector<Group> groups_of(Dump& dump, int rank) {
   return list;
 }
 
-// How much of what the smaller one holds the other one knows, and whether the numbers say so too.
+// How much of what the smaller one holds the other one knows, and whether numbers or names say so too.
 double likeness(const Group& mine, const Group& golden) {
   const bool is_mine_smaller = mine.names.size() < golden.names.size();
   const auto& few = is_mine_smaller ? mine.names : golden.names;
@@ -57,14 +66,15 @@ double likeness(const Group& mine, const Group& golden) {
   const auto shared =
       std::count_if(few.begin(), few.end(), [&](const std::string& name) { return many.contains(name); });
   const double share = few.empty() ? 0 : static_cast<double>(shared) / static_cast<double>(few.size());
-  const bool same_number = mine.key.first >= 0 && mine.key.first == golden.key.first;
-  return share + (same_number ? 0.5 : 0);
+  const bool same_number = mine.key.number >= 0 && mine.key.number == golden.key.number;
+  const bool same_model = !mine.model.empty() && mine.model == golden.model;
+  return share + (same_number || same_model ? 0.5 : 0);
 }
 
 void call_alike(const Group& mine, Group& golden) {
   for (FrameInfo* frame : golden.frames) {
-    frame->at.graph = mine.key.first;
-    frame->at.part = mine.key.second;
+    frame->at.graph = mine.key.number;
+    frame->at.part = mine.key.part;
   }
 }
 

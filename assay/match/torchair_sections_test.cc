@@ -13,7 +13,7 @@ using testing::HasSubstr;
 struct TestFrame {
   int rank, graph, token;
   Texts names;
-  std::string part = {};
+  std::string part = {}, model = {};
 };
 
 Dump dump_of(const std::vector<TestFrame>& frames) {
@@ -24,6 +24,7 @@ Dump dump_of(const std::vector<TestFrame>& frames) {
     frame.at.graph = from.graph;
     frame.at.token = from.token;
     frame.at.part = from.part;
+    frame.model = from.model;
     frame.op_names = from.names;
     frame.paths = {from.names.empty() ? "nothing" : from.names[0]};  // to tell it apart
   }
@@ -62,6 +63,21 @@ TEST(TorchairSections, WhatIsLeftGoesInOrderIfThereAreAsMany) {
   EXPECT_THAT(sections(dump_of({{0, 1, 0, {"a"}}, {0, 2, 0, {"b"}}}),
                        dump_of({{0, -1, 0, {"p"}, "gm 1"}, {0, -1, 0, {"q"}, "gm 2"}})),
               ElementsAre("rank 0 graph 1 token 0: a | p", "rank 0 graph 2 token 0: b | q"));
+}
+
+// "10" behind "9", as the numbers of mine are.
+TEST(TorchairSections, PlacesAreThoseOfNumbersInNames) {
+  EXPECT_THAT(sections(dump_of({{0, 1, 0, {"a"}}, {0, 2, 0, {"b"}}}),
+                       dump_of({{0, -1, 0, {"q"}, "model_10"}, {0, -1, 0, {"p"}, "model_9"}})),
+              ElementsAre("rank 0 graph 1 token 0: a | p", "rank 0 graph 2 token 0: b | q"));
+}
+
+// Folders of both sides are called after the model, though nothing in them tells it apart.
+TEST(TorchairSections, NamesOfModelsDecideWhereNothingElseDoes) {
+  EXPECT_THAT(sections(dump_of({{0, -1, 0, {"m1", "a"}, "model 1", "decode"},
+                                {0, -1, 0, {"m2", "a"}, "model 2", "prefill"}}),
+                       dump_of({{0, -1, 0, {"g1", "a"}, "prefill", "prefill"}})),
+              testing::Contains(HasSubstr(": m2 | g1")));
 }
 
 // A graph that one side lacks must not be taken for another.

@@ -129,6 +129,7 @@ struct FrameInfo {
   int64_t first_order = 0,
           last_order = INT64_MAX;  // of the top-level operators of a round that two tokens share
   // Of a compiled graph. Where the two sides do not number theirs alike, the names tell which is which.
+  std::string model = {};  // as its folder is called
   std::shared_ptr<const GeGraph> graph = {};
   std::vector<std::string> op_names = {};
 };
