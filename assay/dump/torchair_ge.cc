@@ -9,6 +9,7 @@
 #include "assay/dump/torchair_names.h"
 #include "assay/dump/walk.h"
 #include "assay/model/blocks.h"
+#include "assay/model/ge_origins.h"
 #include "assay/support/log.h"
 
 #include <tbb/parallel_for.h>
@@ -309,8 +310,8 @@ void mark_repeats(std::vector<GeFile>& files, std::vector<std::string>& warnings
   }
 }
 
-// The names that a fused operator's name is made of are the matcher's business; where it stands is known by
-// the time at least.
+// That of the graph: names of files have the time at which they were written, which need not be that at which
+// operators ran.
 std::vector<size_t> execution_order(const std::vector<GeFile>& files, const GeGraph* graph) {
   std::vector<size_t> by_time(files.size());
   for (size_t i = 0; i < by_time.size(); ++i) by_time[i] = i;
@@ -328,7 +329,7 @@ std::vector<size_t> execution_order(const std::vector<GeFile>& files, const GeGr
   std::vector<Key> keys;
   int32_t latest = -1;
   for (size_t t = 0; t < by_time.size(); ++t) {
-    if (const auto position = graph->place_of(files[by_time[t]].name)) latest = *position;
+    if (const auto position = place_of(*graph, files[by_time[t]].name)) latest = *position;
     keys.push_back({latest, t, by_time[t]});
   }
   std::stable_sort(keys.begin(), keys.end(), [](const Key& a, const Key& b) {

@@ -337,6 +337,20 @@ TEST_F(Torchair, OperatorsTellWhichGraphIsWhich) {
   EXPECT_THAT(frames(torchair_ge_layout, root_), ElementsAre("-1 2 0", "-1 1 0"));
 }
 
+// Files were written in the opposite order, and the text of the graph is not in that of execution either.
+TEST_F(Torchair, FusedOperatorsStandWhereTheLastOfTheirPartsDoes) {
+  put(kToken + "Sub.Sub.1.2.1706596912161941");
+  put(kToken +
+      "Cast.trans_Cast_7.1.2.1706596912161942");  // the graph does not know it: behind what ran before
+  put(kToken + "Fused.AddMul.1.2.1706596912161943");
+  put(kToken + "Tanh.Tanh.1.2.1706596912161944");
+  put(kGraph,
+      "op { name: \"Sub\" input: \"Mul:0\" } op { name: \"Mul\" input: \"Add:0\" }"
+      "op { name: \"Add\" input: \"Tanh:0\" } op { name: \"Tanh\" }");
+  EXPECT_THAT(names(index(torchair_ge_layout, root_)),
+              ElementsAre("Tanh.output.0", "AddMul.output.0", "Sub.output.0", "trans_Cast_7.output.0"));
+}
+
 TEST_F(Torchair, AGraphThatCannotBeReadIsWarnedOf) {
   put(kToken + "Add.Add.1.2.1706596912161941");
   put(kGraph, "op { name: \"Add\"");

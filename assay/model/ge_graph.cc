@@ -49,17 +49,4 @@ const GeOp* GeGraph::find(std::string_view op) const {
   return found == by_name.end() ? nullptr : &ops[static_cast<size_t>(found->second)];
 }
 
-std::optional<int32_t> GeGraph::place_of(std::string_view op) const {
-  const auto found = by_name.find(op);
-  if (found == by_name.end()) return std::nullopt;
-  std::optional<int32_t> place;
-  for (const std::string& original : ops[static_cast<size_t>(found->second)].original_names) {
-    const auto part = by_name.find(original);
-    if (part == by_name.end()) continue;
-    const int32_t at = position[static_cast<size_t>(part->second)];
-    place = std::max(place.value_or(at), at);
-  }
-  return place ? place : position[static_cast<size_t>(found->second)];
-}
-
 }  // namespace assay

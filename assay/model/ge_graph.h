@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -41,8 +40,7 @@ struct GeGraph {
   // Call once all ops are there. Operators of a cycle keep the order of the file.
   void finish();
   const GeOp* find(std::string_view op) const;
-  // In execution order; of a fused operator the place of the last one it was fused from. Empty: not here.
-  std::optional<int32_t> place_of(std::string_view op) const;
+  int32_t position_of(const GeOp& op) const { return position[static_cast<size_t>(&op - ops.data())]; }
 };
 
 }  // namespace assay

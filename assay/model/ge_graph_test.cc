@@ -47,17 +47,6 @@ TEST(GeGraph, TheFirstOfANameCounts) {
   EXPECT_THAT(graph.position, ElementsAre(0, 1, 2));
 }
 
-TEST(GeGraph, AFusedOperatorStandsWhereTheLastOfItsOriginsDoes) {
-  GeGraph graph;
-  graph.ops = {op("fused", {}), op("a", {}), op("b", {"a"}), op("c", {"b"})};
-  graph.ops[0].original_names = {"b", "a", "not here"};
-  graph.finish();
-  EXPECT_EQ(graph.place_of("fused"), 2);
-  graph.ops[0].original_names = {"not here"};
-  EXPECT_EQ(graph.place_of("fused"), 0);
-  EXPECT_EQ(graph.place_of("nothing"), std::nullopt);
-}
-
 // Neither a ring nor a chain that is written backwards may recurse, or be searched again for every operator.
 TEST(GeGraph, VeryManyOperators) {
   constexpr int kMany = 100'000;

@@ -67,11 +67,15 @@ std::vector<const GeOp*> origins_of(const GeGraph& graph, std::string_view op_na
 
 const GeOp* last_of(const GeGraph& graph, const std::vector<const GeOp*>& origins) {
   const auto earlier = [&](const GeOp* a, const GeOp* b) {
-    return graph.position[static_cast<size_t>(a - graph.ops.data())] <
-           graph.position[static_cast<size_t>(b - graph.ops.data())];
+    return graph.position_of(*a) < graph.position_of(*b);
   };
   const auto last = std::max_element(origins.begin(), origins.end(), earlier);
   return last == origins.end() ? nullptr : *last;
+}
+
+std::optional<int32_t> place_of(const GeGraph& graph, std::string_view op_name) {
+  const GeOp* const last = last_of(graph, origins_of(graph, op_name));
+  return last == nullptr ? std::nullopt : std::optional(graph.position_of(*last));
 }
 
 bool is_slice(std::string_view op_name) { return without_slice(op_name).size() != op_name.size(); }

@@ -3,6 +3,7 @@
 
 #include "assay/model/ge_graph.h"
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -16,6 +17,10 @@ std::vector<const GeOp*> origins_of(const GeGraph& graph, std::string_view op_na
 // The one whose result is that of them all: the last in execution order, whatever the order of names. Null:
 // none.
 const GeOp* last_of(const GeGraph& graph, const std::vector<const GeOp*>& origins);
+
+// Where in execution order its result is there: at the last of what it was made of. Empty: the graph does not
+// know it, nor its parts.
+std::optional<int32_t> place_of(const GeGraph& graph, std::string_view op_name);
 
 // "Mul_lxslice3": a part of an operator that was cut to fit a buffer.
 bool is_slice(std::string_view op_name);

@@ -65,6 +65,22 @@ TEST(GeOrigins, PrefersWhatTheGraphSays) {
   EXPECT_THAT(names_of(graph, "ConvRelu_fused"), ElementsAre("Conv", "Relu"));
 }
 
+TEST(GeOrigins, AFusedOperatorStandsWhereTheLastOfItsOriginsDoes) {
+  GeGraph graph = graph_of({"fused", "c", "a", "b"});
+  graph.ops[0].original_names = {"b", "a", "not here"};
+  graph.ops[1].inputs = {{"b", 0}};
+  graph.ops[3].inputs = {{"a", 0}};
+  graph.finish();  // fused, a, b, c
+  EXPECT_EQ(place_of(graph, "fused"), 2);
+  EXPECT_EQ(place_of(graph, "a"), 1);
+  EXPECT_EQ(place_of(graph, "ab"), 2);
+  EXPECT_EQ(place_of(graph, "ca"), 3);  // the order of the graph, not that of names
+  EXPECT_EQ(place_of(graph, "a_lxslice1"), 1);
+  EXPECT_EQ(place_of(graph, "nothing"), std::nullopt);
+  graph.ops[0].original_names = {"not here"};
+  EXPECT_EQ(place_of(graph, "fused"), 0);
+}
+
 TEST(GeOrigins, InputsFromOutside) {
   GeGraph graph = graph_of({"x", "w", "Mul", "Add"});
   graph.ops[2].inputs = {{"x", 0}, {"w", 0}};
