@@ -1,5 +1,6 @@
 #include "assay/dump/torchair_graphs.h"
 
+#include "assay/base/file.h"
 #include "assay/base/text.h"
 #include "assay/dump/torchair_names.h"
 #include "assay/graph/ge_graph_file.h"
@@ -7,6 +8,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
 namespace assay {
 namespace {
@@ -45,16 +47,72 @@ bool holds_all(const GeGraph& graph, const std::vector<std::string>& names) {
                      [&](const std::string& name) { return graph.find(name) != nullptr; });
 }
 
-void add_fused(GeGraph& graph, const std::vector<GeGraph>& of_engine) {
-  std::vector<GeOp> fused;
-  for (const GeGraph& later : of_engine)
-    for (const GeOp& op : later.ops)
-      if (op.original_names.size() > 1 && graph.find(op.name) == nullptr &&
-          holds_all(graph, op.original_names))
-        fused.push_back(op);
-  if (fused.empty()) return;
-  std::move(fused.begin(), fused.end(), std::back_inserter(graph.ops));
-  graph.finish();
+// Graphs of compiled models are large, and few of those behind TorchAir's own optimisation tell of fusion.
+bool mentions(const fs::path& path, std::string_view word) {
+  const auto file = File::open(path);
+  if (!file) return true;  // whoever reads it will say what is wrong
+  constexpr size_t kBlock = size_t{1} << 20;
+  std::string block(kBlock + word.size(), '\0');
+  for (int64_t offset = 0;; offset += int64_t{kBlock}) {
+    const auto bytes = (*file)->read_some(offset, std::as_writable_bytes(std::span(block)));
+    if (!bytes) return true;
+    const auto length = static_cast<size_t>(*bytes);
+    if (std::string_view(block).substr(0, length).find(word) != std::string_view::npos) return true;
+    if (length < block.size()) return false;
+  }
+}
+
+// What a graph that was written later says of fusion.
+struct LaterGraph {
+  GraphFileName of = {};  // -1: its file does not tell
+  std::string name = {};
+  std::vector<GeOp> fused = {};
+};
+
+void read_later_graph(const fs::path& path, GraphFileName of, int64_t memory,
+                      std::vector<LaterGraph>& later) {
+  if (!mentions(path, "_datadump_original_op_names")) return;
+  auto graph = read_ge_graph(path, memory);
+  if (!graph) {
+    log::warn("{}; what it says of fused operators is not used", graph.error().message);
+    return;
+  }
+  std::erase_if(graph->ops, [](const GeOp& op) { return op.original_names.size() < 2; });
+  later.push_back({of, std::move(graph->name), std::move(graph->ops)});
+}
+
+std::vector<LaterGraph> later_graphs(const std::vector<fs::path>& candidates, int64_t memory) {
+  std::vector<LaterGraph> later;
+  std::vector<fs::path> of_engine;
+  for (const fs::path& path : candidates) {
+    const std::string name = path.filename().native();
+    if (is_engine_graph(name)) of_engine.push_back(path);
+    if (const auto of = parse_graph_file(name, "optimized")) read_later_graph(path, *of, memory, later);
+  }
+  for (const fs::path& path : last_passes(std::move(of_engine))) read_later_graph(path, {}, memory, later);
+  return later;
+}
+
+bool may_be_of(const LaterGraph& later, const GraphFile& file) {
+  const auto agree = [](int a, int b) { return a < 0 || b < 0 || a == b; };
+  return agree(later.of.graph, file.graph) && agree(later.of.rank, file.rank);
+}
+
+// Names of operators repeat from graph to graph: where the later one says of which it is, it is of no other.
+void add_fused(std::vector<GeGraph>& graphs, const std::vector<GraphFile>& files,
+               const std::vector<LaterGraph>& later) {
+  std::set<std::string_view> names;
+  for (const GeGraph& graph : graphs) names.insert(graph.name);
+  for (size_t i = 0; i < graphs.size(); ++i) {
+    GeGraph& graph = graphs[i];
+    for (const LaterGraph& from : later) {
+      const bool is_named = from.of.graph < 0 && !from.name.empty() && names.contains(from.name);
+      if (!may_be_of(from, files[i]) || (is_named && from.name != graph.name)) continue;
+      for (const GeOp& op : from.fused)
+        if (holds_all(graph, op.original_names)) graph.fused.push_back(op);
+    }
+    if (!graph.fused.empty()) graph.finish();
+  }
 }
 
 size_t shared_ops(const CompiledModel& model, const GeGraph& graph) {
@@ -98,31 +156,20 @@ std::vector<GraphFile> find_graphs(const fs::path& root, const std::vector<std::
     folder = folder.parent_path();
     candidates = files_in(folder);
   }
-  std::vector<GeGraph> of_engine;
-  std::vector<fs::path> engine_files = candidates;
-  std::erase_if(engine_files,
-                [](const fs::path& path) { return !is_engine_graph(path.filename().native()); });
-  for (const fs::path& path : last_passes(std::move(engine_files))) {
-    auto graph = read_ge_graph(path, memory);
-    if (graph)
-      of_engine.push_back(std::move(*graph));
-    else
-      log::warn("{}; what it says of fused operators is not used", graph.error().message);
-  }
   std::vector<GraphFile> graphs;
+  std::vector<GeGraph> contents;  // like graphs; empty: unreadable
   for (const fs::path& path : candidates) {
     const auto name = parse_graph_file(path.filename().native());
     if (!name) continue;
     GraphFile file{path, name->graph, name->rank};
     auto graph = read_ge_graph(path, memory);
-    if (graph) {
-      add_fused(*graph, of_engine);
-      file.content = std::make_shared<const GeGraph>(std::move(*graph));
-    } else {
-      log::warn("{}; what its operators came from is not known", graph.error().message);
-    }
+    if (!graph) log::warn("{}; what its operators came from is not known", graph.error().message);
+    contents.push_back(graph ? std::move(*graph) : GeGraph{});
     graphs.push_back(std::move(file));
   }
+  add_fused(contents, graphs, later_graphs(candidates, memory));
+  for (size_t i = 0; i < graphs.size(); ++i)
+    if (!contents[i].ops.empty()) graphs[i].content = std::make_shared<const GeGraph>(std::move(contents[i]));
   std::stable_sort(graphs.begin(), graphs.end(),
                    [](const GraphFile& a, const GraphFile& b) { return a.graph < b.graph; });
   return graphs;

@@ -15,9 +15,9 @@ struct GraphFile {
   std::shared_ptr<const GeGraph> content = {};  // null: unreadable
 };
 
-// The graphs that were written before optimisation, below the dump or beside it, by number. What the graph
-// engine wrote later (ge_proto_*.txt) adds what fused operators came from. Those that cannot be read are
-// warned of.
+// The graphs that were written before optimisation, below the dump or beside it, by number. What was
+// written later (dynamo_optimized_graph_*.txt, ge_proto_*.txt) adds what fused operators came from. Those
+// that cannot be read are warned of.
 std::vector<GraphFile> find_graphs(const fs::path& root, const std::vector<std::string>& files_below,
                                    int64_t memory);
 

@@ -95,11 +95,11 @@ std::optional<FxFileName> parse_fx_file(std::string_view name) {
   return out;
 }
 
-std::optional<GraphFileName> parse_graph_file(std::string_view name) {
-  constexpr std::string_view kBegin = "dynamo_original_graph_";
-  if (!name.starts_with(kBegin) || !name.ends_with(".txt")) return std::nullopt;
+std::optional<GraphFileName> parse_graph_file(std::string_view name, std::string_view kind) {
+  const std::string begin = fmt::format("dynamo_{}_graph_", kind);
+  if (!name.starts_with(begin) || !name.ends_with(".txt")) return std::nullopt;
   GraphFileName out;
-  const std::vector<std::string_view> words = split(name.substr(kBegin.size()), '_');
+  const std::vector<std::string_view> words = split(name.substr(begin.size()), '_');
   out.graph = whole_number(words[0]).value_or(-1);
   for (size_t i = 0; i + 1 < words.size(); ++i)
     if (words[i] == "rank") out.rank = whole_number(words[i + 1]).value_or(-1);

@@ -26,11 +26,11 @@ struct FxFileName {
 };
 std::optional<FxFileName> parse_fx_file(std::string_view name);
 
-// "dynamo_original_graph_{G}_rank_{R}_pid_{P}_ts_{T}.txt"
+// "dynamo_{kind}_graph_{G}_rank_{R}_pid_{P}_ts_{T}.txt"
 struct GraphFileName {
   int graph = -1, rank = -1;
 };
-std::optional<GraphFileName> parse_graph_file(std::string_view name);
+std::optional<GraphFileName> parse_graph_file(std::string_view name, std::string_view kind = "original");
 
 // "worldsize8_global_rank3": 3
 std::optional<int> rank_of_folder(std::string_view name);

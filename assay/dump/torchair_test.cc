@@ -373,10 +373,53 @@ TEST_F(Torchair, FusedOperatorsOfTheEngine) {
       "graph { name: \"g\" " + fused("opaque", "Relu") + fused("other", "elsewhere") + "}");
   const Frame frame = index(torchair_ge_layout, root_);
   ASSERT_NE(frame.graph, nullptr);
-  ASSERT_NE(frame.graph->find("opaque"), nullptr);
-  EXPECT_THAT(frame.graph->find("opaque")->original_names, ElementsAre("Conv", "Relu"));
-  EXPECT_EQ(frame.graph->find("other"), nullptr);
-  EXPECT_EQ(frame.graph->find("early"), nullptr);
+  ASSERT_NE(frame.graph->find_fused("opaque"), nullptr);
+  EXPECT_THAT(frame.graph->find_fused("opaque")->original_names, ElementsAre("Conv", "Relu"));
+  EXPECT_EQ(frame.graph->find_fused("other"), nullptr);
+  EXPECT_EQ(frame.graph->find_fused("early"), nullptr);
+}
+
+// Operators of both graphs are called alike; each later graph tells of its own.
+TEST_F(Torchair, FusedOperatorsAreThoseOfTheirGraph) {
+  const std::string tail = "_rank_1_pid_42_ts_20250101120000000000.txt",
+                    fused =
+                        "op { name: \"Conv\" attr { key: \"_datadump_original_op_names\" value { list { s: "
+                        "\"Conv\" s: \"Relu\" } } } }";
+  put(kToken + "Fused.Conv.1.2.1706596912161941");
+  put("worldsize2_global_rank1/20250101120003/0/graph_2/2/0/Fused.Conv.1.2.1706596912161941");
+  for (const std::string graph : {"1", "2"})
+    put("dynamo_original_graph_" + graph + tail,
+        "name: \"graph_" + graph + "\" op { name: \"Conv\" } op { name: \"Relu\" }");
+  const auto tells = [&] {
+    std::string of;
+    const auto found = torchair_ge_layout.survey(root_, {});
+    for (const FrameInfo& frame : *found)
+      if (frame.graph->find_fused("Conv") != nullptr) of += std::to_string(frame.at.graph);
+    return of;
+  };
+  EXPECT_EQ(tells(), "");
+  put("dynamo_optimized_graph_2" + tail, "name: \"any\" " + fused);
+  EXPECT_EQ(tells(), "2");
+  put("dynamo_optimized_graph_2" + tail, "name: \"any\" _datadump_original_op_names {");
+  EXPECT_EQ(tells(), "");
+  EXPECT_THAT(logged_, HasSubstr("what it says of fused operators is not used"));
+  put("ge_proto_00000012_Build.txt", "graph { name: \"graph_1\" " + fused + "}");
+  EXPECT_EQ(tells(), "1");
+  put("ge_proto_00000012_Build.txt", "graph { name: \"any\" " + fused + "}");
+  EXPECT_EQ(tells(), "12");
+}
+
+// The word may lie across the border of two blocks.
+TEST_F(Torchair, LaterGraphsAreLookedThroughToTheirEnd) {
+  put(kToken + "Fused.kern.1.2.1706596912161941");
+  put(kGraph, graph_text({"Conv", "Relu"}));
+  const std::string fused =
+      "op { name: \"kern\" attr { key: \"_datadump_original_op_names\" value { list { s: \"Conv\" s: "
+      "\"Relu\" } } } }";
+  for (const size_t before : {size_t{1} << 20, (size_t{1} << 20) - 40, (size_t{1} << 20) - 20}) {
+    put("ge_proto_1.txt", std::string(before - fused.find("_datadump"), ' ') + fused);
+    EXPECT_NE(index(torchair_ge_layout, root_).graph->find_fused("kern"), nullptr) << before;
+  }
 }
 
 TEST_F(Torchair, FoldersThatAreNoDump) {

@@ -49,7 +49,7 @@ class GeFusion {
       return found;
     }
     const std::vector<const GeOp*> origins =
-        mine_graph_ == nullptr ? std::vector<const GeOp*>() : origins_of(*mine_graph_, op.name);
+        mine_graph_ == nullptr ? std::vector<const GeOp*>() : origins_for_msit(*mine_graph_, op.name);
     if (origins.size() > 1) {
       const Unfused unfused = unfuse(golden_, origins);
       zip_lists(op.inputs, unfused.inputs, Why::fused_from, found.pairs);

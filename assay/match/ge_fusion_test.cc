@@ -135,6 +135,20 @@ TEST(GeFusion, AnInputThatIsGivenOnce) {
                   "MulAdd.output.0|Add.output.0 fused from"));
 }
 
+// A later graph tells that mine made more of Mul than golden did, and which output is which.
+TEST(GeFusion, FusedOperatorsOfTheNameOfAPart) {
+  GeGraph graph = *mul_and_add();
+  graph.fused = {{"Mul", "Fused", {}, {{"", 0, "Add", 0}, {"", 0, "Mul", 0}, {}}, {"Mul", "Add"}}};
+  graph.finish();
+  EXPECT_THAT(matched(make_graph_frame("ge", {{"Mul", "Fused", {{0}, {1}, {2}}, {{0}, {1}, {2}}}},
+                                       std::make_shared<const GeGraph>(std::move(graph))),
+                      plain(mul_and_add())),
+              testing::UnorderedElementsAre(
+                  "Mul.input.0|Mul.input.0 fused from", "Mul.input.1|Mul.input.1 fused from", "-|Add.input.0",
+                  "Mul.input.2|Add.input.1 fused from", "Mul.output.0|Add.output.0 fused from",
+                  "Mul.output.1|Mul.output.0 fused from", "Mul.output.2|-"));
+}
+
 // Part of an operator that was cut: it is no whole one.
 TEST(GeFusion, ASliceIsNotTheWhole) {
   EXPECT_THAT(matched(make_graph_frame("ge", {{"Mul_lxslice0", "Mul", {}, {{0}}}}, mul_and_add()),

@@ -28,7 +28,8 @@ class GeFx {
 
   OpPairs pairs_of(const GraphOps::Op& op, bool as_msit) const {
     OpPairs found{&op};
-    const std::vector<const GeOp*> origins = origins_of(graph_, op.name);
+    const std::vector<const GeOp*> origins =
+        as_msit ? origins_for_msit(graph_, op.name) : origins_of(graph_, op.name);
     if (origins.empty()) {
       if (changes_form_only(op)) pair_with_own_inputs(op, found.pairs);
       return found;
@@ -38,7 +39,9 @@ class GeFx {
       zip_inputs(op, *origins.front(), why, found.pairs);
     else
       trace_inputs(op, origins, why, found.pairs);
-    pair_outputs(op, *origins.back(), why, found.pairs);
+    const OutputOrigins results =
+        as_msit ? OutputOrigins(origins.back()) : OutputOrigins(graph_, op.name, origins);
+    pair_outputs(op, results, why, found.pairs);
     // For every output with a name it pairs all tensors anew, and keeps the last of these lists.
     if (as_msit && origins.size() == 1)
       found.numbers_lost = std::max<int64_t>(0, dumped_names(*origins.back()) - 1) * std::ssize(found.pairs);
@@ -191,18 +194,23 @@ class GeFx {
 
   // Each by its own name. An output without one stands for the result of the same number, unless another
   // operator computes that.
-  void pair_outputs(const GraphOps::Op& op, const GeOp& origin, Why why,
+  void pair_outputs(const GraphOps::Op& op, const OutputOrigins& results, Why why,
                     std::vector<TensorPair>& pairs) const {
-    const GraphOps::Op* const node = node_of(origin);
-    if (node == nullptr) return;
+    const GeOp* origin = nullptr;
+    const GraphOps::Op* node = nullptr;
     for (const size_t output : op.outputs) {
-      const auto index = static_cast<size_t>(ge_.item(output).port.index);
-      const bool is_named = index < origin.outputs.size() && !origin.outputs[index].fx_name.empty();
+      const OutputOrigins::Origin from = results.of(ge_.item(output).port.index);
+      if (from.op == nullptr) continue;
+      if (from.op != origin) node = node_of(*from.op);
+      origin = from.op;
+      if (node == nullptr) continue;
+      const auto index = static_cast<size_t>(from.index);
+      const bool is_named = index < origin->outputs.size() && !origin->outputs[index].fx_name.empty();
       std::optional<size_t> result;
       if (is_named)
-        result = result_named(origin.outputs[index].fx_name, origin.outputs[index].fx_index);
-      else if (!computed_.contains({node->name, static_cast<int>(index)}))
-        result = result_named(node->name, static_cast<int>(index));
+        result = result_named(origin->outputs[index].fx_name, origin->outputs[index].fx_index);
+      else if (!computed_.contains({node->name, from.index}))
+        result = result_named(node->name, from.index);
       if (result) pairs.push_back({output, *result, why});
     }
   }

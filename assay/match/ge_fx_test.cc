@@ -113,6 +113,41 @@ TEST(GeFx, FusedOperators) {
                           "MulAdd.output.0|add-aten.add.OUTPUT.0 fused from"));
 }
 
+std::shared_ptr<const GeGraph> mul_and_add(std::vector<GeOp> fused) {
+  GeGraph graph = *make_graph({{"x"},
+                               {"y"},
+                               {"Mul", "Mul", {{"x", 0}, {"y", 0}}, {{kMul, 0}}},
+                               {"Add", "Add", {{"Mul", 0}, {"y", 0}}, {{kAdd, 0}}}});
+  graph.fused = std::move(fused);
+  graph.finish();
+  return std::make_shared<const GeGraph>(std::move(graph));
+}
+
+Frame fx_of_mul_and_add() {
+  return make_graph_frame("fx", {{kMul, "", {{0}, {1}}, {{0}}}, {kAdd, "", {{0}, {1}}, {{0}}}});
+}
+
+// The fused operator has the name of its first part; a later graph tells.
+TEST(GeFx, AFusedOperatorOfTheNameOfAPart) {
+  const auto graph = mul_and_add({{"Mul", "Fused", {}, {}, {"Add", "Mul"}}});
+  EXPECT_THAT(
+      matched(make_graph_frame("ge", {{"Mul", "Fused", {{0}, {1}, {2}}, {{0}}}}, graph), fx_of_mul_and_add()),
+      ElementsAre("Mul.input.0|mul-aten.mul.INPUT.0 fused from",
+                  "Mul.input.1|mul-aten.mul.INPUT.1 fused from", "-|mul-aten.mul.OUTPUT.0",
+                  "-|add-aten.add.INPUT.0", "Mul.input.2|add-aten.add.INPUT.1 fused from",
+                  "Mul.output.0|add-aten.add.OUTPUT.0 fused from"));
+}
+
+TEST(GeFx, EachOutputOfAFusedOperatorByItsOrigin) {
+  const auto graph = mul_and_add(
+      {{"kern", "Fused", {}, {{"", 0, "Mul", 0}, {"", 0, "Add", 0}, {"", 0, "gone", 0}}, {"Mul", "Add"}}});
+  EXPECT_THAT(
+      matched(make_graph_frame("ge", {{"kern", "Fused", {}, {{0}, {1}, {2}, {3}}}}, graph),
+              make_graph_frame("fx", {{kMul, "", {}, {{0}}}, {kAdd, "", {}, {{0}}}})),
+      ElementsAre("kern.output.0|mul-aten.mul.OUTPUT.0 fused from",
+                  "kern.output.1|add-aten.add.OUTPUT.0 fused from", "kern.output.2|-", "kern.output.3|-"));
+}
+
 TEST(GeFx, WhatTheCompilerPutInIsHeldAgainstItsOwnInput) {
   const auto graph = make_graph({{"Add", "Add", {}, {{kAdd, 0}}}});
   const Texts pairs = matched(make_graph_frame("ge",

@@ -33,14 +33,20 @@ PlacedOp place(const GraphOps& ops, const GraphOps::Op& op, const GeGraph* graph
   placed.is_of_graph = !origins.empty();
   for (const GeOp* origin : origins) placed.parts.push_back(origin->name);
   if (origins.empty()) placed.parts.push_back(op.name);
-  const std::string_view last = origins.empty() ? op.name : last_of(*graph, origins)->name;
-  for (const size_t output : op.outputs)
-    placed.outputs.push_back({last, Direction::output, ops.item(output).port.index});
+  std::optional<OutputOrigins> said;
+  if (placed.is_of_graph) said.emplace(*graph, op.name, origins);
+  for (const size_t output : op.outputs) {
+    const int index = ops.item(output).port.index;
+    const auto origin = said ? said->of(index) : OutputOrigins::Origin{nullptr, index};
+    const std::string_view unknown = said ? std::string_view() : op.name;
+    placed.outputs.push_back({origin.op == nullptr ? unknown : std::string_view(origin.op->name),
+                              Direction::output, origin.index});
+  }
   if (origins.size() > 1)
     place_fused_inputs(op.inputs.size(), origins, placed);
   else
     for (size_t i = 0; i < op.inputs.size(); ++i)
-      placed.inputs.push_back({last, Direction::input, static_cast<int>(i)});
+      placed.inputs.push_back({placed.parts[0], Direction::input, static_cast<int>(i)});
   return placed;
 }
 
@@ -61,7 +67,7 @@ const PlacedOp& GePlaces::at(const GraphOps::Op& op) const {
 
 size_t GePlaces::find(const GePlace& place) const {
   const auto found = positions_.find(place);
-  return found == positions_.end() ? kNotDumped : found->second;
+  return found == positions_.end() || place.op.empty() ? kNotDumped : found->second;
 }
 
 std::vector<size_t> GePlaces::find(const std::vector<GePlace>& places) const {

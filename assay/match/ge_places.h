@@ -12,7 +12,7 @@ namespace assay {
 
 // Input or output number `index` of an operator of the graph.
 struct GePlace {
-  std::string_view op;
+  std::string_view op;  // empty: not known
   Direction direction;
   int index;
   friend auto operator<=>(const GePlace&, const GePlace&) = default;

@@ -1,7 +1,6 @@
 #include "assay/match/torchair_pairs.h"
 
 #include "assay/model/blocks.h"
-#include "assay/model/ge_graph.h"
 
 #include <algorithm>
 #include <map>
@@ -266,6 +265,11 @@ Pairing numbered_pairs(PairingBuilder& builder, const std::vector<Visited>& toke
       add(side, builder.items(side)[i], alone);
     }
   return pairing;
+}
+
+std::vector<const GeOp*> origins_for_msit(const GeGraph& graph, std::string_view op_name) {
+  std::vector<const GeOp*> origins = origins_by_name(graph, op_name);
+  return origins.empty() ? origins_of(graph, op_name) : origins;
 }
 
 std::vector<const GraphOps::Op*> in_order_of_msit(const GraphOps& mine, const GeGraph& graph) {

@@ -4,6 +4,7 @@
 
 #include "assay/match/pairing_builder.h"
 #include "assay/match/torchair_sections.h"
+#include "assay/model/ge_origins.h"
 
 #include <unordered_map>
 
@@ -81,6 +82,9 @@ Pairing all_pairs(PairingBuilder& builder, const std::vector<OpPairs>& ops);
 // they were dumped. What has no partner stands behind them, without a number.
 using Visited = std::vector<OpPairs>;  // of one token
 Pairing numbered_pairs(PairingBuilder& builder, const std::vector<Visited>& tokens, int64_t& next_number);
+
+// What names tell comes first: msit reads nothing else. Later graphs tell where names do not.
+std::vector<const GeOp*> origins_for_msit(const GeGraph& graph, std::string_view op_name);
 
 // Operators that the graph does not have come first, in the order of their paths.
 std::vector<const GraphOps::Op*> in_order_of_msit(const GraphOps& mine, const GeGraph& graph);

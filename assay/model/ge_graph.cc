@@ -13,6 +13,9 @@ void GeGraph::finish() {
     by_name.try_emplace(ops[i].name, static_cast<int32_t>(i));
     longest_name = std::max(longest_name, ops[i].name.size());
   }
+  fused_by_name.clear();
+  for (size_t i = 0; i < fused.size(); ++i)
+    fused_by_name.insert_or_assign(fused[i].name, static_cast<int32_t>(i));
   std::vector<int32_t> missing(ops.size());  // producers that are not placed yet
   std::vector<std::vector<int32_t>> consumers(ops.size());
   for (size_t i = 0; i < ops.size(); ++i)
@@ -47,6 +50,13 @@ void GeGraph::finish() {
 const GeOp* GeGraph::find(std::string_view op) const {
   const auto found = by_name.find(op);
   return found == by_name.end() ? nullptr : &ops[static_cast<size_t>(found->second)];
+}
+
+const GeOp* GeGraph::find_fused(std::string_view op) const {
+  if (const auto found = fused_by_name.find(op); found != fused_by_name.end())
+    return &fused[static_cast<size_t>(found->second)];
+  const GeOp* const own = find(op);
+  return own != nullptr && own->original_names.size() > 1 ? own : nullptr;
 }
 
 }  // namespace assay

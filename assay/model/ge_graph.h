@@ -31,15 +31,19 @@ struct GeOp {
 
 struct GeGraph {
   std::string name;
-  std::vector<GeOp> ops;  // of the graph and its sub-graphs, in the order of the file
+  std::vector<GeOp> ops;    // of the graph and its sub-graphs, in the order of the file
+  std::vector<GeOp> fused;  // what a compiler made of them later; a name may be that of one of the parts
   // Built by finish().
-  std::unordered_map<std::string_view, int32_t> by_name;  // into ops; the first of a name
-  std::vector<int32_t> position;                          // of each op in execution order
+  std::unordered_map<std::string_view, int32_t> by_name;        // into ops; the first of a name
+  std::unordered_map<std::string_view, int32_t> fused_by_name;  // into fused; the last of a name
+  std::vector<int32_t> position;                                // of each op in execution order
   size_t longest_name = 0;
 
   // Call once all ops are there. Operators of a cycle keep the order of the file.
   void finish();
   const GeOp* find(std::string_view op) const;
+  // One that says itself which operators it was fused from; null: none of that name does.
+  const GeOp* find_fused(std::string_view op) const;
   int32_t position_of(const GeOp& op) const { return position[static_cast<size_t>(&op - ops.data())]; }
 };
 

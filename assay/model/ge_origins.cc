@@ -54,13 +54,20 @@ std::vector<const GeOp*> split_name(const GeGraph& graph, std::string_view name)
 }  // namespace
 
 std::vector<const GeOp*> origins_of(const GeGraph& graph, std::string_view op_name) {
-  op_name = without_slice(op_name);
-  if (const GeOp* const op = graph.find(op_name)) {
-    std::vector<const GeOp*> said;
-    for (const std::string& name : op->original_names)
+  std::vector<const GeOp*> said;
+  if (const GeOp* const fused = graph.find_fused(without_slice(op_name)))
+    for (const std::string& name : fused->original_names)
       if (const GeOp* const original = graph.find(name)) said.push_back(original);
-    return said.size() > 1 ? said : std::vector<const GeOp*>{op};
-  }
+  if (said.size() < 2) return origins_by_name(graph, op_name);
+  std::stable_sort(said.begin(), said.end(), [&](const GeOp* a, const GeOp* b) {
+    return graph.position_of(*a) < graph.position_of(*b);
+  });
+  return said;
+}
+
+std::vector<const GeOp*> origins_by_name(const GeGraph& graph, std::string_view op_name) {
+  op_name = without_slice(op_name);
+  if (const GeOp* const op = graph.find(op_name)) return {op};
   return op_name.empty() || op_name.size() > kLongestName ? std::vector<const GeOp*>()
                                                           : split_name(graph, op_name);
 }
@@ -71,6 +78,20 @@ const GeOp* last_of(const GeGraph& graph, const std::vector<const GeOp*>& origin
   };
   const auto last = std::max_element(origins.begin(), origins.end(), earlier);
   return last == origins.end() ? nullptr : *last;
+}
+
+OutputOrigins::OutputOrigins(const GeGraph& graph, std::string_view op_name,
+                             const std::vector<const GeOp*>& origins)
+    : graph_(&graph), said_(graph.find_fused(without_slice(op_name))), last_(last_of(graph, origins)) {
+  const auto says = [](const GeOutput& output) { return !output.origin_name.empty(); };
+  if (said_ != nullptr && std::none_of(said_->outputs.begin(), said_->outputs.end(), says)) said_ = nullptr;
+}
+
+OutputOrigins::Origin OutputOrigins::of(int output) const {
+  if (said_ == nullptr) return {last_, output};
+  if (output < 0 || static_cast<size_t>(output) >= said_->outputs.size()) return {nullptr, 0};
+  const GeOutput& named = said_->outputs[static_cast<size_t>(output)];
+  return {graph_->find(named.origin_name), named.origin_index};
 }
 
 std::optional<int32_t> place_of(const GeGraph& graph, std::string_view op_name) {

@@ -9,14 +9,36 @@
 
 namespace assay {
 
-// The operator itself where the graph has it, what the graph says it was fused from, or the names its own
-// name is put together from: "Mul_1Relu" is Mul_1 and Relu. The whole name has to be used up, so that Add_12
-// is not Add_1; empty: it is an operator that the compiler put in.
+// What a graph says it was fused from, in execution order; else what its name tells.
 std::vector<const GeOp*> origins_of(const GeGraph& graph, std::string_view op_name);
+
+// The operator of that name where the graph has it, or those that the name is put together from, in its
+// order: "Mul_1Relu" is Mul_1 and Relu. The whole name has to be used up, so that Add_12 is not Add_1; empty:
+// it is an operator that the compiler put in.
+std::vector<const GeOp*> origins_by_name(const GeGraph& graph, std::string_view op_name);
 
 // The one whose result is that of them all: the last in execution order, whatever the order of names. Null:
 // none.
 const GeOp* last_of(const GeGraph& graph, const std::vector<const GeOp*>& origins);
+
+// Which output of which operator of the graph each output of one that ran is.
+class OutputOrigins {
+ public:
+  // As the graph says for each of them; where it says so for none, they are those of the last origin.
+  OutputOrigins(const GeGraph& graph, std::string_view op_name, const std::vector<const GeOp*>& origins);
+  explicit OutputOrigins(const GeOp* op) : last_(op) {}  // all of one operator
+
+  struct Origin {
+    const GeOp* op;  // null: not known
+    int index;
+  };
+  Origin of(int output) const;
+
+ private:
+  const GeGraph* graph_ = nullptr;
+  const GeOp* said_ = nullptr;
+  const GeOp* last_;
+};
 
 // Where in execution order its result is there: at the last of what it was made of. Empty: the graph does not
 // know it, nor its parts.

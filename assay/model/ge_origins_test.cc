@@ -65,6 +65,42 @@ TEST(GeOrigins, PrefersWhatTheGraphSays) {
   EXPECT_THAT(names_of(graph, "ConvRelu_fused"), ElementsAre("Conv", "Relu"));
 }
 
+// It is called after one of its parts, and the parts are not listed in execution order.
+TEST(GeOrigins, WhatWasSaidLaterCountsBeforeNames) {
+  GeGraph graph = graph_of({"Mul", "Add", "Relu"});
+  graph.ops[1].inputs = {{"Mul", 0}};
+  graph.ops[2].inputs = {{"Add", 0}};
+  graph.fused = {{"Mul", "Fused", {}, {}, {"Relu", "Mul", "Add"}},
+                 {"MulAdd", "Fused", {}, {}, {"Mul", "Add", "Relu"}},
+                 {"Relu", "Fused", {}, {}, {"Relu", "not here"}}};
+  graph.finish();
+  EXPECT_THAT(names_of(graph, "Mul"), ElementsAre("Mul", "Add", "Relu"));
+  EXPECT_THAT(names_of(graph, "MulAdd"), ElementsAre("Mul", "Add", "Relu"));
+  EXPECT_THAT(names_of(graph, "Relu"), ElementsAre("Relu"));
+  EXPECT_EQ(place_of(graph, "Mul"), 2);
+  EXPECT_EQ(origins_by_name(graph, "Mul").size(), 1U);
+  EXPECT_EQ(origins_by_name(graph, "MulAdd").size(), 2U);
+}
+
+TEST(GeOrigins, OutputsOfFusedOperators) {
+  GeGraph graph = graph_of({"Mul", "Add"});
+  graph.fused = {
+      {"kern", "Fused", {}, {{"", 0, "Mul", 1}, {"", 0, "Add", 0}, {}, {"", 0, "gone", 0}}, {"Mul", "Add"}},
+      {"mute", "Fused", {}, {{}, {}}, {"Mul", "Add"}}};
+  graph.finish();
+  const auto origin = [&](std::string_view op, int output) -> std::string {
+    const auto found = OutputOrigins(graph, op, origins_of(graph, op)).of(output);
+    return found.op == nullptr ? "-" : found.op->name + ":" + std::to_string(found.index);
+  };
+  EXPECT_EQ(origin("kern", 0), "Mul:1");
+  EXPECT_EQ(origin("kern", 1), "Add:0");
+  for (const int output : {-1, 2, 3, 4})
+    EXPECT_EQ(origin("kern", output), "-");  // others are named, not these
+  EXPECT_EQ(origin("mute", 1), "Add:1");
+  EXPECT_EQ(origin("MulAdd", 0), "Add:0");
+  EXPECT_EQ(origin("unknown", 0), "-");
+}
+
 TEST(GeOrigins, AFusedOperatorStandsWhereTheLastOfItsOriginsDoes) {
   GeGraph graph = graph_of({"fused", "c", "a", "b"});
   graph.ops[0].original_names = {"b", "a", "not here"};
