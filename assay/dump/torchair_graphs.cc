@@ -4,6 +4,7 @@
 #include "assay/base/text.h"
 #include "assay/dump/torchair_names.h"
 #include "assay/graph/ge_graph_file.h"
+#include "assay/model/ge_origins.h"
 #include "assay/support/log.h"
 
 #include <algorithm>
@@ -115,24 +116,57 @@ void add_fused(std::vector<GeGraph>& graphs, const std::vector<GraphFile>& files
   }
 }
 
-size_t shared_ops(const CompiledModel& model, const GeGraph& graph) {
-  return static_cast<size_t>(std::count_if(model.op_names.begin(), model.op_names.end(),
-                                           [&](const std::string& op) { return graph.find(op) != nullptr; }));
-}
-
-bool assign_by_number(const std::vector<CompiledModel*>& models,
-                      const std::vector<const GraphFile*>& graphs) {
-  std::vector<const GraphFile*> found;
-  for (const CompiledModel* model : models) {
-    const auto number = graph_of_folder(model->name);
-    const GraphFile* best = nullptr;  // runs that were dumped into one folder have graphs of one number
-    for (const GraphFile* each : graphs) {
-      if (!number || each->graph != *number || !each->content) continue;
-      if (best == nullptr || shared_ops(*model, *each->content) > shared_ops(*model, *best->content))
-        best = each;
+// How many operators of each model each graph has; fused ones, which take longer to take apart, where there
+// are no others.
+class Fits {
+ public:
+  Fits(const std::vector<CompiledModel*>& models, const std::vector<const GraphFile*>& graphs) {
+    const auto has = [](const GeGraph& graph, const std::string& op) { return graph.find(op) != nullptr; };
+    const auto has_parts = [](const GeGraph& graph, const std::string& op) {
+      return !origins_of(graph, op).empty();
+    };
+    for (const CompiledModel* model : models) {
+      std::vector<size_t> row = count(*model, graphs, has);
+      const bool is_any = std::any_of(row.begin(), row.end(), [](size_t ops) { return ops > 0; });
+      ops_.push_back(is_any ? std::move(row) : count(*model, graphs, has_parts));
     }
-    if (best == nullptr) return false;
-    found.push_back(best);
+  }
+  size_t ops(size_t model, size_t graph) const { return ops_[model][graph]; }
+  // Another one has operators of the model that this one lacks. A compiler may give one of its own a name
+  // that only the other graph has, so one in ten is not enough.
+  bool is_contradicted(size_t model, size_t graph) const {
+    const size_t best = *std::max_element(ops_[model].begin(), ops_[model].end());
+    return ops_[model][graph] * 10 < best * 9;
+  }
+
+ private:
+  template <typename Has>
+  static std::vector<size_t> count(const CompiledModel& model, const std::vector<const GraphFile*>& graphs,
+                                   Has has) {
+    std::vector<size_t> row;
+    for (const GraphFile* graph : graphs)
+      row.push_back(!graph->content ? 0
+                                    : static_cast<size_t>(std::count_if(
+                                          model.op_names.begin(), model.op_names.end(),
+                                          [&](const std::string& op) { return has(*graph->content, op); })));
+    return row;
+  }
+
+  std::vector<std::vector<size_t>> ops_;
+};
+
+bool assign_by_number(const std::vector<CompiledModel*>& models, const std::vector<const GraphFile*>& graphs,
+                      const Fits& fits) {
+  std::vector<const GraphFile*> found;
+  for (size_t m = 0; m < models.size(); ++m) {
+    const auto number = graph_of_folder(models[m]->name);
+    std::optional<size_t> best;  // runs that were dumped into one folder have graphs of one number
+    for (size_t g = 0; g < graphs.size(); ++g) {
+      if (!number || graphs[g]->graph != *number || !graphs[g]->content) continue;
+      if (!best || fits.ops(m, g) > fits.ops(m, *best)) best = g;
+    }
+    if (!best || fits.is_contradicted(m, *best)) return false;
+    found.push_back(graphs[*best]);
   }
   if (std::set<const GraphFile*>(found.begin(), found.end()).size() != found.size()) return false;
   for (size_t i = 0; i < models.size(); ++i) models[i]->graph = found[i];
@@ -176,18 +210,25 @@ std::vector<GraphFile> find_graphs(const fs::path& root, const std::vector<std::
 }
 
 void assign_graphs(std::vector<CompiledModel*>& models, const std::vector<const GraphFile*>& graphs) {
-  if (graphs.empty() || assign_by_number(models, graphs)) return;
+  if (graphs.empty()) return;
+  const Fits ops(models, graphs);
+  if (assign_by_number(models, graphs, ops)) return;
   // A graph that is compiled for several shapes has several models.
   const bool is_shared = graphs.size() < models.size();
   struct Fit {
     size_t ops, model, graph;
+    bool is_other_number;
   };
   std::vector<Fit> fits;
   for (size_t m = 0; m < models.size(); ++m)
     for (size_t g = 0; g < graphs.size(); ++g)
-      if (graphs[g]->content) fits.push_back({shared_ops(*models[m], *graphs[g]->content), m, g});
+      if (graphs[g]->content) {
+        const auto number = graph_of_folder(models[m]->name);
+        fits.push_back({ops.ops(m, g), m, g, number && *number != graphs[g]->graph});
+      }
   std::stable_sort(fits.begin(), fits.end(), [](const Fit& a, const Fit& b) {
     if (a.ops != b.ops) return a.ops > b.ops;
+    if (a.is_other_number != b.is_other_number) return b.is_other_number;
     const auto distance = [](const Fit& fit) {
       return fit.model > fit.graph ? fit.model - fit.graph : fit.graph - fit.model;
     };
@@ -198,6 +239,11 @@ void assign_graphs(std::vector<CompiledModel*>& models, const std::vector<const 
     if (models[fit.model]->graph != nullptr || (taken[fit.graph] && !is_shared)) continue;
     models[fit.model]->graph = graphs[fit.graph];
     taken[fit.graph] = true;
+    if (fit.is_other_number && ops.ops(fit.model, fit.graph) > 0)
+      log::warn(
+          "{}: holds the operators of the model in folder {}, whose name tells another graph; that model is "
+          "taken for graph {}",
+          display(graphs[fit.graph]->path), printable(models[fit.model]->name), graphs[fit.graph]->graph);
   }
 }
 

@@ -28,8 +28,8 @@ struct CompiledModel {
   const GraphFile* graph = nullptr;  // filled by assign_graphs
 };
 
-// By the number in the model's name, of several by the operators they share; else by these alone; else in
-// order.
+// By the number in the model's name, of several by the operators they share; else, and where the model has
+// operators that the graph of its number lacks and another one has, by these alone; else in order.
 void assign_graphs(std::vector<CompiledModel*>& models, const std::vector<const GraphFile*>& graphs);
 
 }  // namespace assay
