@@ -104,12 +104,23 @@ std::optional<TensorMeta> meta_of(std::string_view type, std::string_view dims) 
   return meta;
 }
 
+Nonfinite nonfinite_of(const Columns& columns, const Cells& cells) {
+  const auto count = [&](Column column) {
+    const int64_t said = parse_int(columns.cell(cells, column)).value_or(-1);
+    return said < 0 ? -1 : said;
+  };
+  const int64_t minus = count(kNegative), plus = count(kPositive);
+  const auto infs = minus < 0 || plus < 0 ? std::nullopt : checked_add(minus, plus);
+  return {.nans = count(kNan), .infs = infs.value_or(-1), .minus_infs = minus};
+}
+
 std::optional<Stats> stats_of(const Columns& columns, const Cells& cells) {
   Stats stats{.max = number_in(columns.cell(cells, kMax)),
               .min = number_in(columns.cell(cells, kMin)),
               .mean = number_in(columns.cell(cells, kMean)),
               .norm = number_in(columns.cell(cells, kNorm)),
-              .checksum = {}};
+              .checksum = {},
+              .nonfinite = nonfinite_of(columns, cells)};
   const Value absent;
   if (stats.max == absent && stats.min == absent && stats.mean == absent && stats.norm == absent)
     return std::nullopt;

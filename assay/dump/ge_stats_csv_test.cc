@@ -74,6 +74,7 @@ TEST_F(GeStatsCsv, ReadsEveryColumn) {
   EXPECT_EQ(fact(out, "nan_count"), Value(int64_t{3}));
   EXPECT_EQ(fact(out, "negative_inf_count"), Value(int64_t{4}));
   EXPECT_EQ(fact(out, "positive_inf_count"), Value(int64_t{5}));
+  EXPECT_EQ(out.draft.stats->nonfinite, (Nonfinite{.nans = 3, .infs = 9, .minus_infs = 4}));
 }
 
 TEST_F(GeStatsCsv, KnowsTheTypesOfGe) {

@@ -7,6 +7,7 @@
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -127,10 +128,13 @@ class TensorReader {
     }
     if (const size_t at = tape_.find(object_, "crc32"); at != 0 && tape_.is_text(at))
       stats.checksum = tape_.text(at);
-    tensor.stats = std::move(stats);
     for (const std::string_view key : {"nan", "inf", "zero"})
-      if (const size_t at = tape_.find(object_, key); at != 0 && tape_.kind(at) == JsonKind::integer)
+      if (const size_t at = tape_.find(object_, key); at != 0 && tape_.kind(at) == JsonKind::integer) {
         tensor.facts.push_back({std::string(key), tape_.integer(at)});
+        if (key == "nan") stats.nonfinite.nans = std::max<int64_t>(-1, tape_.integer(at));
+        if (key == "inf") stats.nonfinite.infs = std::max<int64_t>(-1, tape_.integer(at));
+      }
+    tensor.stats = std::move(stats);
     tensor.data = fail(ErrorKind::not_found, "{}: holds statistics only, no data", where_);
     return tensor;
   }

@@ -54,6 +54,7 @@ TEST(StatsJson, ReadsBackWhatItWrote) {
   EXPECT_EQ(tensor.stats->mean, Value(0.1));
   EXPECT_EQ(tensor.stats->norm, Value(std::numeric_limits<double>::infinity()));
   EXPECT_EQ(tensor.stats->checksum, "0a1b2c3d");
+  EXPECT_EQ(tensor.stats->nonfinite, (Nonfinite{.nans = 1, .infs = 0}));
   ASSERT_FALSE(tensor.data);
   EXPECT_EQ(tensor.data.error().kind, ErrorKind::not_found);
   ASSERT_FALSE(tensor.facts.empty());
@@ -71,6 +72,7 @@ TEST(StatsJson, KeepsIntegersAndTruthValuesApartFromReals) {
   EXPECT_EQ(set->tensors[1].stats->max, Value(true));
   EXPECT_TRUE(std::isnan(std::get<double>(set->tensors[1].stats->norm)));
   EXPECT_EQ(set->tensors[0].stats->mean, Value());
+  EXPECT_EQ(set->tensors[0].stats->nonfinite, Nonfinite{});  // not said
 }
 
 TEST(StatsJson, RefusesWhatItIsNot) {

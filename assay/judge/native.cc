@@ -1,11 +1,12 @@
 // Verdicts of the rows of a node: by the rules of the user, or by the default ones (native_defaults.cc).
 #include "assay/base/text.h"
 #include "assay/judge/native_defaults.h"
-#include "assay/model/blocks.h"
+#include "assay/judge/native_stated.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -56,42 +57,6 @@ const Expression* find_user_rule(const Comparison& row, std::string_view node,
   return nullptr;
 }
 
-// ----- rows that were compared by what the dumps say of them
-
-constexpr double kElementsApart = 16;  // single elements may be this many times as far off as the whole
-
-// A dump may write the extremes of a mask as numbers.
-std::optional<double> as_number(const Scalar& scalar) {
-  if (const auto truth = scalar.boolean()) return *truth ? 1.0 : 0.0;
-  return number_of(scalar);
-}
-
-bool stated_equal(const Scalar& mine, const Scalar& golden, double bound) {
-  const auto m = as_number(mine), g = as_number(golden);
-  if (!m || !g) return mine == golden;
-  if (std::isnan(*m) || std::isnan(*g)) return std::isnan(*m) && std::isnan(*g);
-  if (mine.integer() && golden.integer() && bound == 0)
-    return mine == golden;  // also beyond what a double holds
-  if (std::isinf(*m) || std::isinf(*g)) return *m == *g;
-  return *m == *g || std::abs(*m - *g) <= bound;
-}
-
-std::string stated_text(const Scalar& scalar) {
-  if (const auto real = scalar.real()) return fmt::format("{:.6g}", *real);
-  if (const auto whole = scalar.integer()) return fmt::format("{}", *whole);
-  if (const auto truth = scalar.boolean()) return *truth ? "true" : "false";
-  if (const auto text = scalar.text()) return std::string(*text);
-  return "nothing";
-}
-
-// Arguments that are no tensors: a shape, a slice, a type. Types may be written in two ways.
-bool same_argument(const Stated& mine, const Stated& golden) {
-  const auto m = mine.max.text(), g = golden.max.text();
-  if (m && g)
-    if (const auto a = find_dtype(*m), b = find_dtype(*g); a && b) return *a == *b;
-  return mine.dtype == golden.dtype && mine.shape == golden.shape && mine.checksum == golden.checksum;
-}
-
 // What a dump of msprobe says of an argument beside its value: the partner of a message, a memory format.
 // Facts of other dumps tell where a tensor lies, and how.
 std::optional<std::string> other_fact(const Comparison& row, const Head& head) {
@@ -110,54 +75,13 @@ std::optional<std::string> other_fact(const Comparison& row, const Head& head) {
   return std::nullopt;
 }
 
-// A dump need not state all that can be computed from the data of the other side, and cannot state all of a
-// tensor that is stored in blocks.
-bool is_silent(const Scalar& stated, const SideFacts& own, const SideFacts& other) {
-  return stated.is_absent() && (other.computed || (own.item != nullptr && states_blocks(*own.item)));
-}
-
-Verdict judge_stated(const Comparison& row, const Head& head, const ModelPlace& place) {
-  const Stated &m = *row.mine.stated(), &g = *row.golden.stated();
-  if (!m.checksum.empty() && m.checksum == g.checksum) return {};
-  const bool is_tensor = row.mine.meta && row.golden.meta;
-  const bool is_bf16 = row.golden.meta && row.golden.meta->dtype == DType::bf16;
-  // PyTorch hashes the 16 bits of a bf16, MindSpore the 32 it widens them to: equal tensors, other checksums.
-  const bool comparable = !(head.cross_framework && is_bf16);
-  if (head.content == Content::checksums && comparable && !m.checksum.empty() && !g.checksum.empty())
-    return {Level::fail, fmt::format("checksums differ: {} and {}", m.checksum, g.checksum)};
-  if (!is_tensor && same_argument(m, g)) return {};
-  if (!is_tensor && (m.shape != g.shape || m.dtype != g.dtype))
-    return {Level::fail, fmt::format("{} {} of mine, {} {} of golden", m.dtype, m.shape, g.dtype, g.shape)};
-  // Arguments that are no tensors are exact.
-  const double t = is_tensor ? relative_bound(row.mine.meta->dtype, row.golden.meta->dtype, place) : 0;
-  // Two programs print the mean and the norm even of whole numbers with six or seven digits.
-  // The graph engine prints six.
-  const double digits = head.mine_layout == "torchair_ge" ? 1e-5 : head.cross_framework ? 1e-6 : 0;
-  const double sums = is_tensor ? std::max(t, digits) : t;
-  const auto size = [](const Scalar& scalar) { return std::abs(number_of(scalar).value_or(0)); };
-  const double largest = std::max(size(g.max), size(g.min));
-  const double count = row.golden.meta ? static_cast<double>(row.golden.meta->shape.count()) : 1;
-  const double rms = size(g.norm) / std::sqrt(std::max(count, 1.0));
-  struct Check {
-    std::string_view what;
-    const Scalar &mine, &golden;
-    double bound;
-  };
-  for (const Check& check :
-       {Check{"norm", m.norm, g.norm, sums * size(g.norm)},
-        Check{"max", m.max, g.max, kElementsApart * t * largest},
-        Check{"min", m.min, g.min, kElementsApart * t * largest},
-        Check{"mean", m.mean, g.mean, kElementsApart * sums * std::max(rms, size(g.mean))}})
-    if (!is_silent(check.mine, row.mine, row.golden) && !is_silent(check.golden, row.golden, row.mine) &&
-        !stated_equal(check.mine, check.golden, check.bound))
-      return {
-          Level::fail,
-          fmt::format(
-              "{} {} of mine, {} of golden{}", check.what, stated_text(check.mine), stated_text(check.golden),
-              std::isfinite(check.bound) ? fmt::format("; {:.3g} apart is allowed", check.bound) : "")};
-  if (!is_tensor && !m.checksum.empty() && !g.checksum.empty())  // a slice, say: only its checksum tells
-    return {Level::fail, fmt::format("another {}: checksums {} and {}", m.dtype, m.checksum, g.checksum)};
-  return {};
+// The smallest and the largest element are all that is left of it. Two elements that happen to agree say
+// nothing of the error of the rest, so none can be inherited.
+bool is_range(const Comparison& row) {
+  return std::ranges::any_of(std::array{&row.mine, &row.golden}, [](const SideFacts* side) {
+    const std::string& file = side->file.native();
+    return file.ends_with("_min_max.npz") || file.ends_with("_min_max.npy");
+  });
 }
 
 Verdict judge_compared(const Comparison& row, const Around& node, const Head& head,
@@ -169,8 +93,8 @@ Verdict judge_compared(const Comparison& row, const Around& node, const Head& he
   if (!row.mine.meta || !row.golden.meta) return {Level::error, "the element type of one side is not known"};
   if (row.golden.meta->shape.count() == 0) return {};
   const DType dtype = deciding_dtype(row.mine.meta->dtype, row.golden.meta->dtype);
-  const double inherited =
-      direction_of(row) == Direction::output ? node.inherited : std::numeric_limits<double>::infinity();
+  const bool may_jump = direction_of(row) == Direction::output && !is_range(row);
+  const double inherited = may_jump ? node.inherited : std::numeric_limits<double>::infinity();
   const RowContext context{row, head, dtype, node.place.layers_before, inherited};
   // NaN and Inf in the same places on both sides, and nothing else: there is no number to measure, and none
   // that differs.

@@ -123,7 +123,6 @@ DType deciding_dtype(DType a, DType b) {
   return std::max(a, b);  // the sides may be exchanged
 }
 
-// What was rounded more coarsely before stays that coarse, whatever type it is kept in now.
 DType deciding_dtype_at(DType mine, DType golden, const ModelPlace& place) {
   const DType own = deciding_dtype(mine, golden);
   return is_integral(own) ? own : deciding_dtype(own, place.coarsest);

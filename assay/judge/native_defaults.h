@@ -10,6 +10,9 @@ namespace assay {
 // component; an integer against a real follows the real.
 DType deciding_dtype(DType a, DType b);
 
+// The same where coarser types may have gone before: what was rounded stays rounded, whatever keeps it now.
+DType deciding_dtype_at(DType mine, DType golden, const ModelPlace& place);
+
 // Bound of the relative error of a whole tensor of these types at this place; 0 for integers, which are
 // exact.
 double relative_bound(DType mine, DType golden, const ModelPlace& place);

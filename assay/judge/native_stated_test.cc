@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <limits>
+
 namespace assay {
 namespace {
 
@@ -79,6 +81,92 @@ TEST_F(NativeStated, BlocksNeedNotStateTheirMean) {
   mine_item_.facts = &blocked;
   EXPECT_EQ(level(), Level::pass);
   mine_item_.data = TensorRef{};  // its data is put into the tensor's own shape
+  EXPECT_EQ(level(), Level::fail);
+}
+
+// Tables of the graph engine leave NaN out of the maximum, and count them.
+TEST_F(NativeStated, CountsOfWhatIsNotFiniteMustAgree) {
+  mine_.max = golden_.max = 2.0;
+  Nonfinite of_mine{.nans = 3, .infs = 0, .minus_infs = 0}, of_golden{.nans = 0, .infs = 0, .minus_infs = 0};
+  mine_.nonfinite = &of_mine;
+  EXPECT_EQ(level(), Level::pass);  // golden does not say
+  golden_.nonfinite = &of_golden;
+  EXPECT_EQ(judged().reason, "3 elements of mine are NaN, 0 of golden");
+  of_mine = {.nans = 0, .infs = 0};
+  of_golden = {.nans = 0, .infs = 5};
+  EXPECT_EQ(judged().reason, "0 elements of mine are infinite, 5 of golden");
+  of_mine = {.nans = 0, .infs = 5, .minus_infs = 1};
+  EXPECT_EQ(level(), Level::pass);  // golden does not say of which sign
+  of_golden.minus_infs = 2;
+  EXPECT_EQ(judged().reason, "1 elements of mine are -inf, 2 of golden");
+  of_golden = {};
+  EXPECT_EQ(level(), Level::pass);
+}
+
+// What NumPy makes of a tensor with a NaN is NaN; an engine may give the largest of the others.
+TEST_F(NativeStated, AnEngineMayLeaveNanOutOfItsStatistics) {
+  Nonfinite counts{.nans = 1, .infs = 0, .minus_infs = 0};
+  mine_.max = 2.0;
+  golden_.max = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(level(), Level::fail);
+  mine_.nonfinite = &counts;
+  EXPECT_EQ(level(), Level::pass);
+  golden_.nonfinite = &counts;
+  EXPECT_EQ(level(), Level::pass);
+  golden_.max = 3.0;  // two numbers are compared still
+  EXPECT_EQ(level(), Level::fail);
+}
+
+// In a compiled graph the depth is known: extremes are single elements, and no further off than the whole.
+TEST_F(NativeStated, ExtremesInACompiledGraph) {
+  const ModelPlace first{.is_compiled = true}, fourth{.layers_before = 3, .is_compiled = true};
+  set(DType::f16, DType::f16);
+  golden_.max = 2.0;
+  golden_.min = mine_.min = -4.0;
+  mine_.max = 2.03;  // 2 * 0.004 of the larger extreme is 0.032
+  EXPECT_EQ(level(first), Level::pass);
+  mine_.max = 2.04;
+  EXPECT_EQ(judged(first).reason, "max 2.04 of mine, 2 of golden; 0.032 apart is allowed");
+  EXPECT_EQ(level(fourth), Level::pass);
+  EXPECT_EQ(level(), Level::pass);  // 16 T where nobody knows how deep it lies
+  mine_.max = 2.07;
+  EXPECT_EQ(level(fourth), Level::fail);
+  set(DType::bf16, DType::bf16);
+  mine_.max = 2.25;
+  EXPECT_EQ(level(first), Level::pass);  // 0.256
+  mine_.max = 2.26;
+  EXPECT_EQ(level(first), Level::fail);
+}
+
+// Without a norm nothing says what a mean that cancels to almost nothing is the mean of, but the extremes.
+TEST_F(NativeStated, MeansInACompiledGraph) {
+  const ModelPlace place{.is_compiled = true};
+  set(DType::f16, DType::f16);
+  mine_.max = golden_.max = 2.0;
+  mine_.mean = -0.00004;
+  golden_.mean = -0.00016;
+  EXPECT_EQ(level(place), Level::pass);
+  mine_.mean = 0.017;  // 0.016 is allowed
+  EXPECT_EQ(level(place), Level::fail);
+}
+
+TEST_F(NativeStated, TheSmallestStepsOfF16) {
+  const ModelPlace place{.is_compiled = true};
+  set(DType::f16, DType::f16);
+  golden_.max = 0x1p-20;  // 16 of its steps
+  mine_.max = 0x1p-20 + 4 * 0x1p-24;
+  EXPECT_EQ(level(place), Level::pass);
+  mine_.max = 0x1p-20 + 5 * 0x1p-24;
+  EXPECT_EQ(level(place), Level::fail);
+}
+
+// One extreme that is infinite does not make room for the other.
+TEST_F(NativeStated, AnInfinityBoundsNothing) {
+  mine_.max = golden_.max = std::numeric_limits<double>::infinity();
+  golden_.min = -1.0;
+  mine_.min = -1.0001;
+  EXPECT_EQ(level(), Level::pass);
+  mine_.min = -2.0;
   EXPECT_EQ(level(), Level::fail);
 }
 

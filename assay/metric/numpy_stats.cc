@@ -39,6 +39,7 @@ double sum_of(const OneSide& side) {
 
 Stats numpy_statistics(const OneSide& side, DType dtype) {
   Stats out;
+  out.nonfinite = {side.nans, side.infs, side.minus_infs};
   if (side.count == 0) return out;
   const DTypeKind kind = info(dtype).kind;
   // NumPy sums up everything but reals in f64.

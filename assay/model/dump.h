@@ -48,9 +48,10 @@ struct TensorRef {
 struct Stated {
   Scalar max, min, mean, norm;  // of a scalar argument: its value, four times
   std::string_view checksum;
-  std::string_view dtype, shape;   // "torch.float32", "[2, 3]"; empty: not said
-  std::string_view data_name;      // the file it names; empty: none
-  std::string_view requires_grad;  // "True", "False"; empty: not said
+  std::string_view dtype, shape;         // "torch.float32", "[2, 3]"; empty: not said
+  std::string_view data_name;            // the file it names; empty: none
+  std::string_view requires_grad;        // "True", "False"; empty: not said
+  const Nonfinite* nonfinite = nullptr;  // null: not said, as in most dumps
 };
 
 // Whatever the dump has a line for: bytes, statistics, a scalar, None.
@@ -114,6 +115,7 @@ struct Frame {
   // Where the pointers and spans of nodes and items point; addresses are stable.
   std::deque<TensorMeta> metas;
   std::deque<Stated> stated;
+  std::deque<Nonfinite> nonfinite;
   std::deque<std::vector<Fact>> facts;
   std::deque<std::vector<std::string_view>> stacks;
   std::deque<std::vector<TensorRef>> shards;

@@ -74,10 +74,18 @@ struct Fact {
   Value value;
 };
 
+// How many elements are no finite numbers; -1: not said.
+struct Nonfinite {
+  int64_t nans = -1, infs = -1;
+  int64_t minus_infs = -1;  // those of the infs that are negative
+  friend bool operator==(const Nonfinite&, const Nonfinite&) = default;
+};
+
 // Statistics of one tensor as a tensor file states them.
 struct Stats {
   Value max, min, mean, norm;
   std::string checksum;
+  Nonfinite nonfinite = {};
 };
 
 }  // namespace assay

@@ -11,6 +11,7 @@
 namespace assay {
 namespace {
 
+// Borrows from what it is given.
 Stated as_stated(const Stats& stats) {
   const auto number = [](const Value& value) -> Scalar {
     if (const auto* real = std::get_if<double>(&value)) return *real;
@@ -24,6 +25,7 @@ Stated as_stated(const Stats& stats) {
   stated.mean = number(stats.mean);
   stated.norm = number(stats.norm);
   stated.checksum = stats.checksum;
+  stated.nonfinite = &stats.nonfinite;
   return stated;
 }
 
