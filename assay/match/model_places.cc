@@ -2,9 +2,11 @@
 
 #include "assay/base/text.h"
 #include "assay/match/model_roles.h"
+#include "assay/match/run_graph.h"
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 namespace assay {
 namespace {
@@ -65,24 +67,51 @@ constexpr int32_t kProductsOfALayer = 8;
 
 bool is_graph(const Frame& frame) { return frame.framework == "ge" || frame.framework == "fx"; }
 
-std::vector<ModelPlace> places_in_graph(const Frame& frame) {
-  std::vector<ModelPlace> of_node;
-  int32_t products = 0;
+// Without a graph anything may be computed from anything before it.
+std::vector<DType> coarsest_so_far(const Frame& frame) {
+  std::vector<DType> of_node;
   DType coarsest = DType::f64;
   for (const Node& node : frame.nodes) {
     for (const Item& item : node.items) {
       if (item.meta == nullptr || !is_real(item.meta->dtype)) continue;
       if (info(item.meta->dtype).mantissa_bits < info(coarsest).mantissa_bits) coarsest = item.meta->dtype;
     }
+    of_node.push_back(coarsest);
+  }
+  return of_node;
+}
+
+// Add, AddV2, AddN, Sub, aten.sub.Tensor; not AddRmsNorm.
+bool adds_elements(std::string_view op_type) {
+  std::string type = to_lower(op_type);
+  if (const size_t target = type.find("aten."); target != std::string::npos) type = type.substr(target + 5);
+  type = type.substr(0, type.find('.'));
+  return std::ranges::any_of(
+      std::array<std::string_view, 7>{"add", "addv2", "addn", "biasadd", "sub", "subv2", "rsub"},
+      [&](std::string_view each) { return type == each; });
+}
+
+std::vector<ModelPlace> places_in_graph(const Frame& frame, const RunGraph* graph) {
+  std::vector<ModelPlace> of_node;
+  int32_t products = 0;
+  const std::vector<DType> coarsest = graph != nullptr ? graph->coarsest_types() : coarsest_so_far(frame);
+  for (const Node& node : frame.nodes) {
     ModelPlace place;
     place.layers_before = products / kProductsOfALayer;
-    place.coarsest = coarsest;
+    place.coarsest = coarsest[of_node.size()];
     place.is_compiled = true;
     place.is_product = multiplies_matrices(node.type);
+    place.is_sum = adds_elements(node.type);
+    place.has_graph = graph != nullptr;
     of_node.push_back(place);
     products += place.is_product;
   }
   return of_node;
+}
+
+const ItemId* first_of_mine(const PairedNode& node) {
+  const auto found = std::ranges::find_if(node.pairs, [](const Pair& pair) { return pair.mine.has_value(); });
+  return found == node.pairs.end() ? nullptr : &*found->mine;
 }
 
 }  // namespace
@@ -95,15 +124,26 @@ void note_model_places(Matched& matched) {
   const bool is_quantised = std::ranges::any_of(frames.mine, multiplies_in_int8) !=
                             std::ranges::any_of(frames.golden, multiplies_in_int8);
   std::vector<std::vector<ModelPlace>> of_mine;
-  for (const Frame& frame : frames.mine)
-    of_mine.push_back(is_graph(frame) ? places_in_graph(frame) : places_in(frame, is_quantised));
-  for (PairedNode& node : matched.pairing.nodes) {
-    const auto with_mine =
-        std::ranges::find_if(node.pairs, [](const Pair& pair) { return pair.mine.has_value(); });
-    if (with_mine == node.pairs.end()) continue;
-    const ItemId& id = *with_mine->mine;
-    node.place = of_mine[static_cast<size_t>(id.frame)][static_cast<size_t>(id.node)];
+  std::vector<std::optional<RunGraph>> graphs;
+  for (const Frame& frame : frames.mine) {
+    auto& graph = graphs.emplace_back();
+    if (is_graph(frame) && frame.graph != nullptr) graph.emplace(frame);
+    of_mine.push_back(is_graph(frame) ? places_in_graph(frame, graph ? &*graph : nullptr)
+                                      : places_in(frame, is_quantised));
   }
+  std::vector<std::vector<int32_t>> paired;  // where the nodes of mine stand in the pairing
+  for (const Frame& frame : frames.mine) paired.emplace_back(frame.nodes.size(), -1);
+  std::vector<PairedNode>& nodes = matched.pairing.nodes;
+  for (size_t i = 0; i < nodes.size(); ++i)
+    if (const ItemId* const id = first_of_mine(nodes[i])) {
+      int32_t& place = paired[static_cast<size_t>(id->frame)][static_cast<size_t>(id->node)];
+      if (place < 0) place = static_cast<int32_t>(i);
+      nodes[i].place = of_mine[static_cast<size_t>(id->frame)][static_cast<size_t>(id->node)];
+    }
+  for (PairedNode& node : nodes)
+    if (const ItemId* const id = first_of_mine(node))
+      if (const auto frame = static_cast<size_t>(id->frame); graphs[frame])
+        node.sources = graphs[frame]->sources_of(static_cast<size_t>(id->node), paired[frame]);
 }
 
 }  // namespace assay

@@ -104,7 +104,22 @@ struct ModelPlace {
   bool is_quantised = false;    // one run multiplies in int8 here or before, the other does not
   bool is_compiled = false;     // an operator of a compiled graph
   bool is_product = false;      // … that multiplies two matrices
+  bool is_sum = false;          // … that adds or subtracts, element by element
+  bool has_graph = false;       // … of which the dump has the graph
   DType coarsest = DType::f64;  // of the real types in which results were rounded before
+};
+
+// Where an input of an operator comes from, as the graph has it.
+struct InputSource {
+  enum class Kind : uint8_t {
+    unknown,
+    given,   // a weight, a constant, what the model was called with
+    result,  // of an operator that ran
+  };
+  Kind kind = Kind::unknown;
+  int32_t port = 0;    // of the input
+  int32_t node = -1;   // of a result: of Pairing::nodes
+  int32_t output = 0;  // … its number there
 };
 
 // The pairs of one operator, in report order.
@@ -114,6 +129,7 @@ struct PairedNode {
   std::span<const std::string_view> stack;
   std::vector<Pair> pairs = {};
   ModelPlace place = {};
+  std::vector<InputSource> sources = {};  // empty where no graph says
 };
 
 struct Pairing {
