@@ -1,10 +1,11 @@
 // Findings over all nodes.
 #include "assay/base/text.h"
-#include "assay/judge/judge.h"
+#include "assay/judge/lineage.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_set>
 
 namespace assay {
 namespace {
@@ -29,6 +30,10 @@ std::string calling_line(std::span<const std::string_view> stack) {
     if (!trim(part).empty()) out += (out.empty() ? "" : " ") + std::string(trim(part));
   return out;
 }
+
+int64_t key_of(int32_t node, int32_t output) { return int64_t{node} << 32 | static_cast<uint32_t>(output); }
+
+bool may_be_real(const Item& item) { return item.meta == nullptr || is_real(item.meta->dtype); }
 
 }  // namespace
 
@@ -101,24 +106,97 @@ void Findings::note_other_token(const NodeResult& node, const Comparison& row) {
   summary_.first_other_token = place_of(node, row);
 }
 
+// The input that the graph says comes from there, as far as that was compared.
+Findings::Standing Findings::source_of(const NodeResult& node, int32_t port) const {
+  const InputSource* const source = find_source(node.sources, port);
+  if (source == nullptr || source->kind == InputSource::Kind::unknown) return Standing::unknown;
+  if (source->kind == InputSource::Kind::given) return Standing::good;
+  const auto result = results_.find(key_of(source->node, source->output));
+  if (result == results_.end()) return Standing::unknown;
+  return result->second == Level::pass ? Standing::good : Standing::bad;
+}
+
+// Good: some input agrees, and none is known to differ. In a graph every input has to: what was not compared
+// may be what brought the difference.
+Findings::Standing Findings::inputs_of(const NodeResult& node) const {
+  bool has_good = false, has_unknown = false;
+  std::unordered_set<int32_t> seen;  // ports with a row
+  for (const Comparison& row : node.rows) {
+    const Direction direction = direction_of(row);
+    if (direction != Direction::input && direction != Direction::parameter) continue;
+    if (row.verdict.level == Level::fail || row.verdict.level == Level::error) return Standing::bad;
+    has_good |= row.verdict.level == Level::pass;
+    if (!node.place.has_graph || row.mine.item == nullptr) continue;
+    const int32_t port = row.mine.item->port.index;
+    seen.insert(port);
+    if (row.verdict.level == Level::pass) continue;
+    const Standing source = source_of(node, port);
+    if (source == Standing::bad) return Standing::bad;
+    has_good |= source == Standing::good;
+    // Axes and sizes are constants of the compiler, which nobody has the like of.
+    has_unknown |= source == Standing::unknown && may_be_real(*row.mine.item);
+  }
+  for (const InputSource& each : node.sources) {
+    if (seen.contains(each.port)) continue;
+    const Standing source = source_of(node, each.port);
+    if (source == Standing::bad) return Standing::bad;
+    (source == Standing::good ? has_good : has_unknown) = true;
+  }
+  return has_good && !has_unknown ? Standing::good : Standing::unknown;
+}
+
+void Findings::remember(const NodeResult& node, Standing inputs) {
+  if (!node.place.has_graph) return;
+  bool has_result = false;
+  for (const Comparison& row : node.rows) {
+    if (row.status != Status::compared && row.status != Status::shape_mismatch) continue;
+    const Direction direction = direction_of(row);
+    if (direction == Direction::output && row.mine.item != nullptr) {
+      results_.insert_or_assign(key_of(node.index, row.mine.item->port.index), row.verdict.level);
+      has_result = true;
+    } else if (direction == Direction::input && row.mine.item != nullptr) {
+      const InputSource* const source = find_source(node.sources, row.mine.item->port.index);
+      if (source != nullptr && source->kind == InputSource::Kind::result)
+        results_.try_emplace(key_of(source->node, source->output), row.verdict.level);
+    }
+  }
+  if (!has_result)
+    without_results_.insert_or_assign(node.index, Operator{node.name, node.stack, node.order, inputs});
+}
+
+// A result that has no row of its own is seen where it is an input: the operator that made it is the origin.
+void Findings::note_origin_before(const NodeResult& node) {
+  for (const Comparison& row : node.rows) {
+    if (direction_of(row) != Direction::input || row.verdict.level != Level::fail ||
+        row.mine.item == nullptr || row.golden.item == nullptr)
+      continue;
+    const InputSource* const source = find_source(node.sources, row.mine.item->port.index);
+    if (source == nullptr || source->kind != InputSource::Kind::result) continue;
+    const auto producer = without_results_.find(source->node);
+    if (producer == without_results_.end() || producer->second.inputs != Standing::good) continue;
+    const When then{moment_, producer->second.order};
+    if (summary_.first_origin && then >= first_origin_) continue;
+    first_origin_ = then;
+    summary_.first_origin = place_of(node, row);
+    summary_.first_origin->node = std::string(producer->second.name);
+    summary_.first_origin->called_at = calling_line(producer->second.stack);
+  }
+}
+
 // A node whose inputs agree and whose output does not made the difference itself; the nodes behind it inherit
 // it.
 void Findings::note_origin(const NodeResult& node) {
   const When now{moment_, node.order};
-  if (summary_.first_origin && now >= first_origin_) return;
-  bool has_input = false;
-  const Comparison* bad_output = nullptr;
-  for (const Comparison& row : node.rows) {
-    const Direction direction = direction_of(row);
-    if (direction == Direction::input || direction == Direction::parameter) {
-      if (row.verdict.level == Level::fail || row.verdict.level == Level::error) return;
-      has_input |= row.verdict.level == Level::pass;
-    } else if (direction == Direction::output && row.verdict.level == Level::fail && bad_output == nullptr &&
-               row.mine.item != nullptr && row.golden.item != nullptr) {
-      bad_output = &row;
-    }
-  }
-  if (!has_input || bad_output == nullptr) return;
+  const Standing inputs = inputs_of(node);
+  note_origin_before(node);
+  remember(node, inputs);
+  if (inputs != Standing::good || (summary_.first_origin && now >= first_origin_)) return;
+  const auto is_bad_output = [](const Comparison& row) {
+    return direction_of(row) == Direction::output && row.verdict.level == Level::fail &&
+           row.mine.item != nullptr && row.golden.item != nullptr;
+  };
+  const auto bad_output = std::ranges::find_if(node.rows, is_bad_output);
+  if (bad_output == node.rows.end()) return;
   first_origin_ = now;
   summary_.first_origin = place_of(node, *bad_output);
 }

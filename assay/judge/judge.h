@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <memory>
+#include <unordered_map>
 
 namespace assay {
 
@@ -60,7 +61,8 @@ bool is_rule_variable(std::string_view name);
 // Metric columns that the rules need, so that they are gathered; each once. Not checked to exist.
 std::vector<std::string> columns_needed(const RuleOptions& options);
 
-// Sets the verdicts of a node. Safe to call from many threads at once.
+// Sets the verdicts of a node. Safe to call from many threads at once; where nodes have a graph
+// (ModelPlace::has_graph), one at a time and in report order, since a verdict may depend on those before.
 using Judge = std::function<void(NodeResult& node)>;
 
 struct RuleSet {
@@ -72,7 +74,9 @@ extern const RuleSet
     native_rules;  // "native": default rules aware of dtype and rounding; docs/rules.md says why
 
 // The default rule for a pair of element types, the same whichever side has which.
-const Expression& default_rule(DType mine, DType golden, const ModelPlace& place = {});
+// amplifies: it has room for what terms that cancel make of errors.
+const Expression& default_rule(DType mine, DType golden, const ModelPlace& place = {},
+                               bool amplifies = false);
 
 // --rule 'EXPR' or --rule 'PATTERN=EXPR'. It is the second where the first '=' that does not touch another of
 // = < > ! has text before it, without blanks and without < and >.
@@ -96,6 +100,11 @@ class Findings {
  private:
   void note_failure(const NodeResult& node, const Comparison& row);
   void note_origin(const NodeResult& node);
+  void note_origin_before(const NodeResult& node);
+  enum class Standing : uint8_t { good, bad, unknown };  // of what a node was given
+  Standing inputs_of(const NodeResult& node) const;
+  Standing source_of(const NodeResult& node, int32_t port) const;
+  void remember(const NodeResult& node, Standing inputs);
   void note_other_token(const NodeResult& node, const Comparison& row);
   Place place_of(const NodeResult& node, const Comparison& row) const;
   std::string section_;
@@ -108,6 +117,15 @@ class Findings {
     auto operator<=>(const When&) const = default;
   };
   When first_divergence_, first_origin_, first_other_token_;
+  // Where the graph is known: verdicts of results, and operators without a row of any result.
+  std::unordered_map<int64_t, Level> results_;
+  struct Operator {
+    std::string_view name;
+    std::span<const std::string_view> stack;
+    int64_t order = 0;
+    Standing inputs = Standing::unknown;
+  };
+  std::unordered_map<int32_t, Operator> without_results_;
 };
 
 }  // namespace assay

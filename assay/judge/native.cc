@@ -1,5 +1,6 @@
 // Verdicts of the rows of a node: by the rules of the user, or by the default ones (native_defaults.cc).
 #include "assay/base/text.h"
+#include "assay/judge/lineage.h"
 #include "assay/judge/native_defaults.h"
 #include "assay/judge/native_stated.h"
 
@@ -21,14 +22,7 @@ struct RowContext {
   const Head& head;
   DType dtype;
   int32_t layers_before;
-  double inherited;
-};
-
-// The node a row belongs to.
-struct Around {
-  std::string_view name;
-  ModelPlace place;
-  double inherited;
+  Heritage heritage;
 };
 
 std::optional<double> number(const Value& value) {
@@ -39,10 +33,13 @@ std::optional<double> number(const Value& value) {
 }
 
 std::optional<double> look(const void* context, std::string_view name) {
-  const auto& [row, head, dtype, layers_before, inherited] = *static_cast<const RowContext*>(context);
+  const auto& [row, head, dtype, layers_before, heritage] = *static_cast<const RowContext*>(context);
   if (name == "eps") return is_real(dtype) ? std::ldexp(1.0, -info(dtype).mantissa_bits) : 0;
   if (name == "layer") return layers_before;
-  if (name == "inherited") return inherited;
+  if (name == "inherited") return heritage.inherited;
+  // These two are for the default rules only, which see to it that what they need is measured.
+  if (name == "amplified") return heritage.amplified;
+  if (name == "amplified_max") return heritage.amplified_max;
   if (name == "count") return static_cast<double>(row.golden.meta->shape.count());
   const int column = find_column(head, name);
   if (column < 0 || static_cast<size_t>(column) >= row.metrics.size()) return std::nullopt;
@@ -84,8 +81,8 @@ bool is_range(const Comparison& row) {
   });
 }
 
-Verdict judge_compared(const Comparison& row, const Around& node, const Head& head,
-                       const RuleOptions& options) {
+Verdict judge_compared(const Comparison& row, const NodeResult& node, const Lineage& lineage,
+                       const Lineage::Inputs& inputs, const Head& head, const RuleOptions& options) {
   const Expression* user = find_user_rule(row, node.name, options.rules);
   if (const auto other = user == nullptr ? other_fact(row, head) : std::nullopt) return {Level::fail, *other};
   if (row.basis == Basis::stated && (user == nullptr || !row.mine.meta || !row.golden.meta))
@@ -93,15 +90,16 @@ Verdict judge_compared(const Comparison& row, const Around& node, const Head& he
   if (!row.mine.meta || !row.golden.meta) return {Level::error, "the element type of one side is not known"};
   if (row.golden.meta->shape.count() == 0) return {};
   const DType dtype = deciding_dtype(row.mine.meta->dtype, row.golden.meta->dtype);
-  const bool may_jump = direction_of(row) == Direction::output && !is_range(row);
-  const double inherited = may_jump ? node.inherited : std::numeric_limits<double>::infinity();
-  const RowContext context{row, head, dtype, node.place.layers_before, inherited};
+  const Heritage heritage =
+      is_range(row) ? Heritage{std::numeric_limits<double>::infinity()} : lineage.of_row(node, inputs, row);
+  const RowContext context{row, head, dtype, node.place.layers_before, heritage};
   // NaN and Inf in the same places on both sides, and nothing else: there is no number to measure, and none
   // that differs.
   const bool nothing_finite = !user && find_column(head, "max_abs") >= 0 && !look(&context, "max_abs");
   if (nothing_finite && look(&context, "nonfinite_mismatch") == 0.0) return {};
   const Expression& rule =
-      user ? *user : default_rule(row.mine.meta->dtype, row.golden.meta->dtype, node.place);
+      user ? *user
+           : default_rule(row.mine.meta->dtype, row.golden.meta->dtype, node.place, heritage.amplified > 0);
   if (rule.holds(&context, look)) return {};
   return {Level::fail, rule.why_not(&context, look)};
 }
@@ -112,7 +110,8 @@ std::string shapes(const Comparison& row) {
                      row.golden.meta->shape.text());
 }
 
-Verdict judge_row(const Comparison& row, const Around& node, const Head& head, const RuleOptions& options) {
+Verdict judge_row(const Comparison& row, const NodeResult& node, const Lineage& lineage,
+                  const Lineage::Inputs& inputs, const Head& head, const RuleOptions& options) {
   const auto note_or = [&](std::string_view otherwise) {
     return row.note.empty() ? std::string(otherwise) : row.note;
   };
@@ -120,7 +119,7 @@ Verdict judge_row(const Comparison& row, const Around& node, const Head& head, c
   const Level unmatched = unmatched_fails ? Level::fail : Level::ignored;
   switch (row.status) {
     case Status::compared:
-      return judge_compared(row, node, head, options);
+      return judge_compared(row, node, lineage, inputs, head, options);
     case Status::only_mine:
       return {unmatched, "only in mine, nothing in golden fits"};
     case Status::only_golden:
@@ -146,83 +145,18 @@ bool has_other_bf16_checksum(const Comparison& row, const Head& head) {
          row.mine.stated()->checksum != row.golden.stated()->checksum;
 }
 
-// How much an output says of the terms it is the sum of. A product of matrices whose terms cancel is smaller
-// than such terms make it on average, and the errors of its inputs, which do not cancel, weigh more by as
-// much: ‖A‖ ‖B‖ / (√(batches · length of the sums) ‖A B‖).
-double cancellation(const Comparison& a, const Comparison& b, const Comparison& product, const Head& head) {
-  const int column = find_column(head, "golden_rms");
-  if (column < 0) return 1;
-  double norms[3], counts[3];
-  const Comparison* const rows[] = {&a, &b, &product};
-  for (size_t i = 0; i < 3; ++i) {
-    const auto rms = number(rows[i]->metrics[static_cast<size_t>(column)]);
-    counts[i] = static_cast<double>(rows[i]->golden.meta->shape.count());
-    if (!rms || !(counts[i] > 0)) return 1;
-    norms[i] = *rms * std::sqrt(counts[i]);
-  }
-  if (!(norms[2] > 0)) return 1;
-  double batches = 1;
-  const std::vector<int64_t>& dims = product.golden.meta->shape.dims;
-  if (b.golden.meta->shape.dims.size() > 2)
-    for (size_t i = 0; i + 2 < dims.size(); ++i) batches *= static_cast<double>(dims[i]);
-  const double length = std::sqrt(counts[0] * counts[1] / counts[2] / batches);
-  return std::max(1.0, norms[0] * norms[1] / (std::sqrt(batches * length) * norms[2]));
-}
-
-// Of a product of two matrices, and 1 of anything else.
-double cancellation_in(const NodeResult& node, const Head& head) {
-  if (!node.place.is_product) return 1;
-  std::vector<const Comparison*> inputs, outputs;
-  for (const Comparison& row : node.rows) {
-    const Direction direction = direction_of(row);
-    if (row.basis != Basis::data || !is_real(row.golden.meta->dtype) ||
-        row.golden.meta->shape.dims.size() < 2)
-      continue;
-    if (direction == Direction::input) inputs.push_back(&row);
-    if (direction == Direction::output) outputs.push_back(&row);
-  }
-  return inputs.size() == 2 && outputs.size() == 1 ? cancellation(*inputs[0], *inputs[1], *outputs[0], head)
-                                                   : 1;
-}
-
-// What the inputs of an operator bring along: the sum of their relative errors, since a product or a sum of
-// two may hand on both. Infinite where it is not known, and for a group: between its ends is more than one
-// operator.
-double inherited_by_outputs(const NodeResult& node, const Head& head) {
-  constexpr double kUnknown = std::numeric_limits<double>::infinity();
-  const int column = find_column(head, kErrorColumn);
-  if (node.place.is_group || column < 0) return kUnknown;
-  std::vector<std::pair<int, double>>
-      by_port;  // an input may have been dumped before and after the operation
-  for (const Comparison& row : node.rows) {
-    if (direction_of(row) != Direction::input || row.basis != Basis::data) continue;
-    if (!is_real(deciding_dtype(row.mine.meta->dtype, row.golden.meta->dtype))) continue;
-    const auto error = number(row.metrics[static_cast<size_t>(column)]);
-    if (!error) return kUnknown;
-    const int port = (row.mine.item != nullptr ? row.mine.item : row.golden.item)->port.index;
-    const auto same = std::ranges::find(by_port, port, &std::pair<int, double>::first);
-    if (same == by_port.end())
-      by_port.emplace_back(port, *error);
-    else
-      same->second = std::max(same->second, *error);
-  }
-  if (by_port.empty()) return kUnknown;
-  double sum = 0;
-  for (const auto& [port, error] : by_port) sum += error;
-  return sum * cancellation_in(node, head);
-}
-
 Judge prepare_native(const Head& head, const RuleOptions& options) {
-  return [&head, &options](NodeResult& node) {
-    const Around around{node.name, node.place, inherited_by_outputs(node, head)};
+  return [&head, &options, lineage = std::make_shared<Lineage>(head)](NodeResult& node) {
+    Lineage::Inputs inputs = lineage->inputs_of(node);
     for (Comparison& row : node.rows) {
-      row.verdict = judge_row(row, around, head, options);
+      row.verdict = judge_row(row, node, *lineage, inputs, head, options);
       if (has_other_bf16_checksum(row, head))
         row.note =
             "PyTorch takes the checksum of the 16 bits of a bf16, MindSpore of the 32 it widens them to: "
             "judged by "
             "statistics";
     }
+    lineage->keep(node, std::move(inputs));
   };
 }
 

@@ -58,8 +58,6 @@ constexpr double kQuantised = 0.25, kQuantisedMost = 0.75;
 
 // Rounding errors of the layers are independent and add like the steps of a random walk.
 constexpr std::string_view kDeeper = " * sqrt(1 + layer)";
-// Honest operators hand on 0.5 to 2.2 times the error they are given (measured, see docs/rules.md).
-constexpr double kHandedOn = 2.5;
 
 std::string within(std::string_view bound, int ulps) {
   return fmt::format(
@@ -79,10 +77,22 @@ std::string in_later_layer(const Threshold& t) {
 // What a compiler puts together rounds at other places than the nodes it came from.
 constexpr double kCompiled = 2;
 
-std::string in_compiled_graph(const Threshold& t) {
-  return within(fmt::format("{}{}", kCompiled * t.relative, kDeeper), t.ulps) +
-         fmt::format(" and (rel_l2 <= {} or rel_l2 <= {} * inherited or ulp_max <= {})", t.relative,
+std::string no_jump(const Threshold& t) {
+  return fmt::format(" and (rel_l2 <= {} or rel_l2 <= {} * inherited or ulp_max <= {})", t.relative,
                      kHandedOn, t.ulps);
+}
+
+std::string in_compiled_graph(const Threshold& t) {
+  return within(fmt::format("{}{}", kCompiled * t.relative, kDeeper), t.ulps) + no_jump(t);
+}
+
+std::string where_terms_cancel(const Threshold& t) {
+  const std::string bound = fmt::format("{}{}", kCompiled * t.relative, kDeeper);
+  return fmt::format(
+             "nonfinite_mismatch == 0 and (rel_l2 <= max({0}, amplified) and (max_abs <= max(16 * {0}, "
+             "amplified_max) * golden_rms or max_abs <= 4 * {0} * abs(worst_golden)) or ulp_max <= {1})",
+             bound, t.ulps) +
+         no_jump(t);
 }
 
 std::string in_quantised_layer(const Threshold& t) {
@@ -137,12 +147,13 @@ double relative_bound(DType mine, DType golden, const ModelPlace& place) {
   return std::min(std::max(whole, kQuantisedMost), whole * deeper);
 }
 
-const Expression& default_rule(DType mine, DType golden, const ModelPlace& place) {
+const Expression& default_rule(DType mine, DType golden, const ModelPlace& place, bool amplifies) {
   static const std::vector<Expression> kFirst = compiled(in_first_layer), kLater = compiled(in_later_layer),
                                        kQuantisedLayer = compiled(in_quantised_layer),
-                                       kGraph = compiled(in_compiled_graph);
+                                       kGraph = compiled(in_compiled_graph),
+                                       kCancelling = compiled(where_terms_cancel);
   const std::vector<Expression>& rules = place.is_quantised        ? kQuantisedLayer
-                                         : place.is_compiled       ? kGraph
+                                         : place.is_compiled       ? (amplifies ? kCancelling : kGraph)
                                          : place.layers_before > 0 ? kLater
                                                                    : kFirst;
   return rules[static_cast<size_t>(deciding_dtype_at(mine, golden, place))];

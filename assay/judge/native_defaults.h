@@ -13,6 +13,9 @@ DType deciding_dtype(DType a, DType b);
 // The same where coarser types may have gone before: what was rounded stays rounded, whatever keeps it now.
 DType deciding_dtype_at(DType mine, DType golden, const ModelPlace& place);
 
+// Honest operators hand on 0.5 to 2.2 times the error they are given (measured, see docs/rules.md).
+inline constexpr double kHandedOn = 2.5;
+
 // Bound of the relative error of a whole tensor of these types at this place; 0 for integers, which are
 // exact.
 double relative_bound(DType mine, DType golden, const ModelPlace& place);

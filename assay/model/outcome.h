@@ -101,6 +101,8 @@ struct NodeResult {
   std::span<const std::string_view> stack = {};  // where it was called, the innermost call first
   std::vector<Comparison> rows = {};
   ModelPlace place = {};
+  int32_t index = -1;                         // of Pairing::nodes
+  std::span<const InputSource> sources = {};  // of the paired node, which outlives this
 };
 
 // Position of a row, kept after the row itself is gone.

@@ -190,10 +190,12 @@ Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports
     Progress progress("comparing", bytes_to_read(*matched), request.progress);
     RowFlow flow;
     const Judge judge = request.rule_set->prepare(head, request.rules);
-    flow.judge_and_render = [&](std::span<NodeResult> nodes) {
+    flow.judge = [&](std::span<NodeResult> nodes) {
       for (NodeResult& node : nodes) judge(node);
-      return reports.render(nodes);
     };
+    flow.judge_in_order = std::ranges::any_of(matched->pairing.nodes,
+                                              [](const PairedNode& node) { return node.place.has_graph; });
+    flow.render = [&](std::span<const NodeResult> nodes) { return reports.render(nodes); };
     flow.write = [&](std::span<const NodeResult> nodes, std::vector<std::string>&& rendered) -> Result<bool> {
       for (const NodeResult& node : nodes) of_section.add(node);
       ASSAY_TRY_DO(reports.write(nodes, std::move(rendered)));

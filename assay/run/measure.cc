@@ -51,7 +51,8 @@ class Measurer {
   }
 
   NodeResult measure_node(const PairedNode& node, PairScratch& scratch) {
-    NodeResult result{node.name, node.order, node.stack, {}, node.place};
+    const auto index = static_cast<int32_t>(&node - matched_.pairing.nodes.data());
+    NodeResult result{node.name, node.order, node.stack, {}, node.place, index, node.sources};
     result.rows.reserve(node.pairs.size());
     for (const Pair& pair : node.pairs) result.rows.push_back(measure_pair(pair, scratch));
     return result;
@@ -277,7 +278,14 @@ Result<void> measure(const Matched& matched, const MetricPlan& metrics, const Op
     PairScratch& scratch = scratches.local();
     for (size_t i = batch->first; i < batch->last && !cancelled(); ++i)
       batch->nodes.push_back(measurer.measure_node(nodes[i], scratch));
-    batch->rendered = flow.judge_and_render(batch->nodes);
+    return batch;
+  };
+  const auto judge = [&](BatchPtr batch) -> BatchPtr {
+    flow.judge(batch->nodes);
+    return batch;
+  };
+  const auto render = [&](BatchPtr batch) -> BatchPtr {
+    batch->rendered = flow.render(batch->nodes);
     return batch;
   };
   const auto write = [&](const BatchPtr& batch) {
@@ -286,10 +294,14 @@ Result<void> measure(const Matched& matched, const MetricPlan& metrics, const Op
     if (!go_on) error = go_on.error();
     if (!go_on || !*go_on) stop = true;
   };
-  tbb::parallel_pipeline(static_cast<size_t>(tbb::this_task_arena::max_concurrency()) * 2,
-                         tbb::make_filter<void, BatchPtr>(tbb::filter_mode::serial_in_order, next_batch) &
-                             tbb::make_filter<BatchPtr, BatchPtr>(tbb::filter_mode::parallel, work) &
-                             tbb::make_filter<BatchPtr, void>(tbb::filter_mode::serial_in_order, write));
+  tbb::parallel_pipeline(
+      static_cast<size_t>(tbb::this_task_arena::max_concurrency()) * 2,
+      tbb::make_filter<void, BatchPtr>(tbb::filter_mode::serial_in_order, next_batch) &
+          tbb::make_filter<BatchPtr, BatchPtr>(tbb::filter_mode::parallel, work) &
+          tbb::make_filter<BatchPtr, BatchPtr>(
+              flow.judge_in_order ? tbb::filter_mode::serial_in_order : tbb::filter_mode::parallel, judge) &
+          tbb::make_filter<BatchPtr, BatchPtr>(tbb::filter_mode::parallel, render) &
+          tbb::make_filter<BatchPtr, void>(tbb::filter_mode::serial_in_order, write));
   if (error) return tl::unexpected<Error>(std::move(*error));
   return check_cancelled();
 }

@@ -14,8 +14,11 @@ namespace assay {
 
 // What happens to a batch of measured nodes.
 struct RowFlow {
-  // Any thread: verdicts and rendered text of these nodes.
-  std::function<std::vector<std::string>(std::span<NodeResult>)> judge_and_render;
+  // Verdicts of these nodes: any thread, or one at a time and in order.
+  std::function<void(std::span<NodeResult>)> judge;
+  bool judge_in_order = false;
+  // Any thread: their text.
+  std::function<std::vector<std::string>(std::span<const NodeResult>)> render;
   // One thread, in order. False ends the run early.
   std::function<Result<bool>(std::span<const NodeResult>, std::vector<std::string>&&)> write;
 };
