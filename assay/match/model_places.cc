@@ -143,7 +143,8 @@ void note_model_places(Matched& matched) {
   for (PairedNode& node : nodes)
     if (const ItemId* const id = first_of_mine(node))
       if (const auto frame = static_cast<size_t>(id->frame); graphs[frame])
-        node.sources = graphs[frame]->sources_of(static_cast<size_t>(id->node), paired[frame]);
+        node.sources =
+            graphs[frame]->sources_of(static_cast<size_t>(id->node), paired[frame], matched.pairing);
 }
 
 }  // namespace assay

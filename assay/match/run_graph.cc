@@ -14,10 +14,12 @@ bool is_given(const GeOp& op) {
       [&](std::string_view type) { return op.type == type; });
 }
 
-// Another shape for the same elements: nothing runs, so nothing is dumped.
-bool is_view(const GeOp& op) {
+// The same elements once more, in another shape or order: often nothing runs, so nothing is dumped, and FX
+// may have no node for it.
+bool hands_on(const GeOp& op) {
   return std::ranges::any_of(
-      std::array<std::string_view, 6>{"Reshape", "Squeeze", "Unsqueeze", "ExpandDims", "Flatten", "Identity"},
+      std::array<std::string_view, 9>{"Reshape", "Squeeze", "Unsqueeze", "ExpandDims", "Flatten", "Identity",
+                                      "TensorMove", "Transpose", "TransData"},
       [&](std::string_view type) { return op.type.starts_with(type); });
 }
 
@@ -65,28 +67,40 @@ std::vector<DType> RunGraph::coarsest_types() const {
   return of_node;
 }
 
-InputSource RunGraph::trace(const GeInput& input, const std::vector<int32_t>& paired) const {
-  constexpr int kMostViews = 64;  // behind each other; a graph may be a circle
+bool RunGraph::has_partner(const PairedNode& node, int output) const {
+  return std::ranges::any_of(node.pairs, [&](const Pair& pair) {
+    if (!pair.mine || !pair.golden) return false;
+    const Node& of_mine = frame_.nodes[static_cast<size_t>(pair.mine->node)];
+    const Port& port = of_mine.items[static_cast<size_t>(pair.mine->item)].port;
+    return port.direction == Direction::output && port.index == output;
+  });
+}
+
+InputSource RunGraph::trace(const GeInput& input, const std::vector<int32_t>& paired,
+                            const Pairing& pairing) const {
+  constexpr int kMostSteps = 64;  // behind each other; a graph may be a circle
   const GeInput* from = &input;
-  for (int step = 0; step < kMostViews; ++step) {
+  for (int step = 0; step < kMostSteps; ++step) {
     const GeOp* const op = graph_.find(from->producer);
     if (op == nullptr) return {};
     const Owner& owner = owners_[number_of(*op)];
     if (owner.node >= 0) {
       const int32_t node = paired[static_cast<size_t>(owner.node)];
       if (!owner.is_last || node < 0) return {};
-      return {InputSource::Kind::result, 0, node, from->output};
+      if (!hands_on(*op) || has_partner(pairing.nodes[static_cast<size_t>(node)], from->output))
+        return {InputSource::Kind::result, 0, node, from->output};
     }
     if (is_given(*op)) return {InputSource::Kind::given};
     const auto is_data = [](const GeInput& each) { return each.output >= 0 && !each.producer.empty(); };
     const auto first = std::ranges::find_if(op->inputs, is_data);
-    if (!is_view(*op) || first == op->inputs.end()) return {};
+    if (!hands_on(*op) || first == op->inputs.end()) return {};
     from = &*first;
   }
   return {};
 }
 
-std::vector<InputSource> RunGraph::sources_of(size_t node, const std::vector<int32_t>& paired) const {
+std::vector<InputSource> RunGraph::sources_of(size_t node, const std::vector<int32_t>& paired,
+                                              const Pairing& pairing) const {
   const std::vector<OuterInput> outer = outer_inputs(origins_[node]);
   std::vector<int32_t> ports;
   for (const Item& item : frame_.nodes[node].items)
@@ -94,7 +108,7 @@ std::vector<InputSource> RunGraph::sources_of(size_t node, const std::vector<int
   if (!ports.empty() && ports.size() != outer.size()) return {};
   std::vector<InputSource> sources;
   for (size_t i = 0; i < outer.size(); ++i) {
-    sources.push_back(trace(*outer[i].from, paired));
+    sources.push_back(trace(*outer[i].from, paired, pairing));
     sources.back().port = ports.empty() ? static_cast<int32_t>(i) : ports[i];
   }
   std::ranges::stable_sort(sources, {}, &InputSource::port);

@@ -18,9 +18,9 @@ class RunGraph {
   std::vector<DType> coarsest_types() const;
 
   // Of the inputs of a node, by its number in the frame; paired: where the nodes of the frame stand in the
-  // pairing, -1 for those that do not. In the order of numbers; empty where nothing tells which input is
-  // which.
-  std::vector<InputSource> sources_of(size_t node, const std::vector<int32_t>& paired) const;
+  // pairing, -1 for those that do not. In the order of ports; empty where nothing tells which input is which.
+  std::vector<InputSource> sources_of(size_t node, const std::vector<int32_t>& paired,
+                                      const Pairing& pairing) const;
 
  private:
   struct Owner {
@@ -28,7 +28,8 @@ class RunGraph {
     bool is_last = false;  // of those fused into it: its results are the node's
   };
   size_t number_of(const GeOp& op) const { return static_cast<size_t>(&op - graph_.ops.data()); }
-  InputSource trace(const GeInput& input, const std::vector<int32_t>& paired) const;
+  InputSource trace(const GeInput& input, const std::vector<int32_t>& paired, const Pairing& pairing) const;
+  bool has_partner(const PairedNode& node, int output) const;
 
   const Frame& frame_;
   const GeGraph& graph_;

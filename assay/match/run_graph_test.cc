@@ -16,8 +16,16 @@ using testing::IsEmpty;
 Texts sources(const Frame& frame, size_t node) {
   std::vector<int32_t> paired(frame.nodes.size());
   std::iota(paired.begin(), paired.end(), 0);
+  Pairing pairing;  // all outputs have a partner but those of nodes with a star
+  for (size_t i = 0; i < frame.nodes.size(); ++i) {
+    PairedNode& made = pairing.nodes.emplace_back();
+    for (size_t item = 0; item < frame.nodes[i].items.size(); ++item) {
+      made.pairs.push_back({ItemId{0, static_cast<int32_t>(i), static_cast<int32_t>(item)}, ItemId{}});
+      if (frame.nodes[i].type == "*") made.pairs.back().golden.reset();
+    }
+  }
   Texts found;
-  for (const InputSource& source : RunGraph(frame).sources_of(node, paired))
+  for (const InputSource& source : RunGraph(frame).sources_of(node, paired, pairing))
     found.push_back(source.kind == InputSource::Kind::result
                         ? fmt::format("{}: result {}.{}", source.port, source.node, source.output)
                         : fmt::format("{}: {}", source.port,
@@ -63,6 +71,21 @@ TEST(RunGraph, LooksOutOfFusedOperators) {
       frame_of({{"Split", "", {}, {{0}, {1}}}, {"MulAdd", "", {}, {{0}}}, {"Relu", "", {}, {{0}}}}, kOps);
   EXPECT_THAT(sources(frame, 1), ElementsAre("0: result 0.1", "1: given", "2: unknown"));
   EXPECT_THAT(sources(frame, 2), ElementsAre("0: unknown"));  // Mul left no result behind
+}
+
+// The engine copies a tensor where FX has no node for it.
+TEST(RunGraph, LooksThroughCopiesWithoutAPartner) {
+  const std::vector<TestGeOp> ops = {{"x", "Data"},
+                                     {"Mul", "Mul", {{"x", 0}}},
+                                     {"Move", "TensorMove", {{"Mul", 0}}},
+                                     {"Exp", "Exp", {{"Move", 0}}}};
+  const auto frame = [&](const std::string& type_of_move, const std::string& type_of_mul) {
+    return frame_of(
+        {{"Mul", type_of_mul, {}, {{0}}}, {"Move", type_of_move, {}, {{0}}}, {"Exp", "", {}, {{0}}}}, ops);
+  };
+  EXPECT_THAT(sources(frame("", ""), 2), ElementsAre("0: result 1.0"));
+  EXPECT_THAT(sources(frame("*", ""), 2), ElementsAre("0: result 0.0"));
+  EXPECT_THAT(sources(frame("*", "*"), 2), ElementsAre("0: result 0.0"));  // no copy: it made its result
 }
 
 TEST(RunGraph, IsNotCaughtInCircles) {
