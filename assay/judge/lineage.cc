@@ -68,8 +68,12 @@ Lineage::Lineage(const Head& head)
 std::optional<Lineage::Tensor> Lineage::tensor_of(const Comparison& row) const {
   const auto error = number_at(row, error_column_);
   if (!error) return std::nullopt;
-  return Tensor{*error, number_at(row, max_column_).value_or(0), number_at(row, rms_column_).value_or(0),
-                row.golden.meta, port_of(row)};
+  return Tensor{*error,
+                number_at(row, max_column_).value_or(0),
+                number_at(row, rms_column_).value_or(0),
+                row.golden.meta,
+                port_of(row),
+                row.verdict.level == Level::fail};
 }
 
 const Lineage::Tensor* Lineage::find_result(const InputSource& source) const {
@@ -112,7 +116,7 @@ Heritage Lineage::handed_on(const Inputs& inputs, const ModelPlace& place, const
   if (!inputs.are_known) return {kUnknown};
   double sum = 0, weighted = 0;         // errors; those of a sum, beside what is left of it
   double elements = 0, of_largest = 0;  // the same of single elements
-  bool is_amplified = false;
+  bool is_amplified = false, has_failed = false;
   const double rms = number_at(output, rms_column_).value_or(0);
   for (const Tensor& input : inputs.tensors) {
     sum += input.error;
@@ -120,6 +124,7 @@ Heritage Lineage::handed_on(const Inputs& inputs, const ModelPlace& place, const
     elements += input.rms > 0 ? input.max_abs / input.rms : 0;
     of_largest += rms > 0 ? input.max_abs / rms : 0;
     is_amplified |= input.amplified;
+    has_failed |= input.failed;
   }
   const auto is_matrix = [](const RowMeta& meta) { return meta && meta->shape.dims.size() >= 2; };
   std::vector<const Tensor*> matrices;
@@ -129,6 +134,7 @@ Heritage Lineage::handed_on(const Inputs& inputs, const ModelPlace& place, const
     sum *= cancellation({matrices[0]->rms, matrices[1]->rms, rms},
                         {&*matrices[0]->meta, &*matrices[1]->meta, &*output.golden.meta});
   Heritage heritage{sum};
+  if (has_failed) return heritage;
   if (place.is_sum && weighted > sum) {
     const double own = own_rounding(output, place);
     heritage = {weighted, weighted + own, of_largest + kElementsOfOwn * own};

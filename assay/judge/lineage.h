@@ -30,6 +30,7 @@ class Lineage {
     double rms = 0;          // of golden; 0: not known
     RowMeta meta = {};       // of golden
     int32_t port = 0;        // of an input
+    bool failed = false;     // it excuses nothing
     bool amplified = false;  // it has errors that rounding alone does not make, since terms cancelled
   };
   struct Inputs {
@@ -39,7 +40,7 @@ class Lineage {
 
   explicit Lineage(const Head& head);
 
-  // Of a node whose rows were measured. Where the graph is known, after keep() of all nodes before it.
+  // Of a node whose inputs were judged. Where the graph is known, after keep() of all nodes before it.
   Inputs inputs_of(const NodeResult& node) const;
   Heritage of_row(const NodeResult& node, const Inputs& inputs, const Comparison& row) const;
   // Remembers a node that was judged, where the graph is known; otherwise nothing.

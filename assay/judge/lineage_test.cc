@@ -82,6 +82,10 @@ TEST(Lineage, WhatFailsExcusesNothing) {
   graph.add("Sub", {G::in(0, 0.0008, 5), G::out(0.2, 0.1)}, {G::given(0)}, {.is_sum = true});
   EXPECT_THAT(graph.add("Mul", {G::in(0, 0.2, 0.1), G::out(0.2, 0.1)}, {G::from(0, 0)}),
               ElementsAre(kFail, kFail));
+  EXPECT_THAT(graph.add("Add", {G::out(0.3, 0.1), G::in(0, 0.02, 5)}, {G::given(0)}, {.is_sum = true}),
+              ElementsAre(kFail, kFail));
+  EXPECT_THAT(graph.add("without inputs", {G::out(0.3, 0.01)}, {G::from(0, 0)}, {.is_sum = true}),
+              ElementsAre(kFail));
 }
 
 }  // namespace

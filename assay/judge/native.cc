@@ -147,15 +147,20 @@ bool has_other_bf16_checksum(const Comparison& row, const Head& head) {
 
 Judge prepare_native(const Head& head, const RuleOptions& options) {
   return [&head, &options, lineage = std::make_shared<Lineage>(head)](NodeResult& node) {
-    Lineage::Inputs inputs = lineage->inputs_of(node);
-    for (Comparison& row : node.rows) {
-      row.verdict = judge_row(row, node, *lineage, inputs, head, options);
+    Lineage::Inputs inputs;
+    const auto judge_rows = [&](bool outputs) {
+      for (Comparison& row : node.rows)
+        if ((direction_of(row) == Direction::output) == outputs)
+          row.verdict = judge_row(row, node, *lineage, inputs, head, options);
+    };
+    judge_rows(false);
+    inputs = lineage->inputs_of(node);  // with their verdicts
+    judge_rows(true);
+    for (Comparison& row : node.rows)
       if (has_other_bf16_checksum(row, head))
         row.note =
             "PyTorch takes the checksum of the 16 bits of a bf16, MindSpore of the 32 it widens them to: "
-            "judged by "
-            "statistics";
-    }
+            "judged by statistics";
     lineage->keep(node, std::move(inputs));
   };
 }
