@@ -2,7 +2,7 @@
 // which types their numbers went through.
 #pragma once
 
-#include "assay/match/ge_origins.h"
+#include "assay/model/ge_origins.h"
 #include "assay/model/pairing.h"
 
 #include <vector>
