@@ -30,6 +30,13 @@ bool has_data_of_reals(const Comparison& row) {
 // Single elements may be this many times as far off as the whole, measured in their own size.
 constexpr double kElementsOfOwn = 4;
 
+// … and of a product of matrices, in root mean squares.
+constexpr double kElementsOfWhole = 16;
+
+// Honest products have 1.32 times the errors of their inputs, once cancellation is counted (measured, see
+// docs/rules.md).
+constexpr double kMuchCancels = 2, kOfAProduct = 1.5;
+
 // What an operator that is given no error makes itself, at most.
 double own_rounding(const Comparison& row, const ModelPlace& place) {
   return relative_bound(row.mine.meta->dtype, row.golden.meta->dtype, {.coarsest = place.coarsest});
@@ -130,11 +137,17 @@ Heritage Lineage::handed_on(const Inputs& inputs, const ModelPlace& place, const
   std::vector<const Tensor*> matrices;
   for (const Tensor& input : inputs.tensors)
     if (is_matrix(input.meta)) matrices.push_back(&input);
+  double factor = 1;
   if (place.is_product && matrices.size() == 2 && is_matrix(output.golden.meta))
-    sum *= cancellation({matrices[0]->rms, matrices[1]->rms, rms},
-                        {&*matrices[0]->meta, &*matrices[1]->meta, &*output.golden.meta});
+    factor = cancellation({matrices[0]->rms, matrices[1]->rms, rms},
+                          {&*matrices[0]->meta, &*matrices[1]->meta, &*output.golden.meta});
+  sum *= factor;
   Heritage heritage{sum};
   if (has_failed) return heritage;
+  if (factor >= kMuchCancels) {
+    heritage.amplified = kOfAProduct * sum;
+    heritage.amplified_max = kElementsOfWhole * heritage.amplified;
+  }
   if (place.is_sum && weighted > sum) {
     const double own = own_rounding(output, place);
     heritage = {weighted, weighted + own, of_largest + kElementsOfOwn * own};

@@ -64,6 +64,18 @@ TEST(Lineage, SumsThatCancelKeepTheErrorsOfTheirInputs) {
   EXPECT_THAT(difference(0.043, {}), ElementsAre(kPass, kPass, kFail));
 }
 
+// Sums of 8 terms of size 1 are 2.83 on average; where they are a quarter of that, errors weigh four times.
+TEST(Lineage, ProductsThatCancelMayExceedTheBound) {
+  const auto product = [](double error, double rms) {
+    G graph;
+    return graph.add("MatMul", {G::in(0, 0.003), G::in(1, 0.003), G::out(error, rms)},
+                     {G::given(0), G::given(1)}, {.is_product = true});
+  };
+  EXPECT_THAT(product(0.035, 0.707), ElementsAre(kPass, kPass, kPass));  // 1.5 * 4 * 0.006
+  EXPECT_THAT(product(0.037, 0.707), ElementsAre(kPass, kPass, kFail));
+  EXPECT_THAT(product(0.0081, 1.5), ElementsAre(kPass, kPass, kFail));  // little cancels
+}
+
 TEST(Lineage, WhatWasAmplifiedMayBeHandedOn) {
   G graph;
   graph.add("Sub", {G::in(0, 0.0008, 5), G::out(0.04, 0.1)}, {G::given(0)}, {.is_sum = true});
