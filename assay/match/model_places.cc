@@ -131,20 +131,24 @@ void note_model_places(Matched& matched) {
     of_mine.push_back(is_graph(frame) ? places_in_graph(frame, graph ? &*graph : nullptr)
                                       : places_in(frame, is_quantised));
   }
+  std::vector<PairedNode>& nodes = matched.pairing.nodes;
+  for (PairedNode& node : nodes)
+    if (const ItemId* const id = first_of_mine(node))
+      node.place = of_mine[static_cast<size_t>(id->frame)][static_cast<size_t>(id->node)];
+  if (std::ranges::none_of(graphs, [](const auto& graph) { return graph.has_value(); })) return;
   std::vector<std::vector<int32_t>> paired;  // where the nodes of mine stand in the pairing
   for (const Frame& frame : frames.mine) paired.emplace_back(frame.nodes.size(), -1);
-  std::vector<PairedNode>& nodes = matched.pairing.nodes;
   for (size_t i = 0; i < nodes.size(); ++i)
     if (const ItemId* const id = first_of_mine(nodes[i])) {
       int32_t& place = paired[static_cast<size_t>(id->frame)][static_cast<size_t>(id->node)];
       if (place < 0) place = static_cast<int32_t>(i);
-      nodes[i].place = of_mine[static_cast<size_t>(id->frame)][static_cast<size_t>(id->node)];
     }
-  for (PairedNode& node : nodes)
-    if (const ItemId* const id = first_of_mine(node))
+  std::vector<std::vector<InputSource>>& sources = matched.pairing.sources;
+  sources.resize(nodes.size());
+  for (size_t i = 0; i < nodes.size(); ++i)
+    if (const ItemId* const id = first_of_mine(nodes[i]))
       if (const auto frame = static_cast<size_t>(id->frame); graphs[frame])
-        node.sources =
-            graphs[frame]->sources_of(static_cast<size_t>(id->node), paired[frame], matched.pairing);
+        sources[i] = graphs[frame]->sources_of(static_cast<size_t>(id->node), paired[frame], matched.pairing);
 }
 
 }  // namespace assay

@@ -102,7 +102,7 @@ struct NodeResult {
   std::vector<Comparison> rows = {};
   ModelPlace place = {};
   int32_t index = -1;                         // of Pairing::nodes
-  std::span<const InputSource> sources = {};  // of the paired node, which outlives this
+  std::span<const InputSource> sources = {};  // of the pairing, which outlives this
 };
 
 // Position of a row, kept after the row itself is gone.

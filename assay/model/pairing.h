@@ -129,11 +129,13 @@ struct PairedNode {
   std::span<const std::string_view> stack;
   std::vector<Pair> pairs = {};
   ModelPlace place = {};
-  std::vector<InputSource> sources = {};  // empty where no graph says
 };
+static_assert(sizeof(PairedNode) <= 88, "two dump.json of 1 GB have millions of them");
 
 struct Pairing {
   std::vector<PairedNode> nodes;
+  // Of each node, where a graph says it; empty otherwise.
+  std::vector<std::vector<InputSource>> sources;
   std::deque<Recipe> recipes;
   std::vector<std::string> warnings;  // what a matcher could not make sense of
   bool graphs_differ = false;         // operators of one side only are to be expected

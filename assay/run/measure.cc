@@ -52,7 +52,9 @@ class Measurer {
 
   NodeResult measure_node(const PairedNode& node, PairScratch& scratch) {
     const auto index = static_cast<int32_t>(&node - matched_.pairing.nodes.data());
-    NodeResult result{node.name, node.order, node.stack, {}, node.place, index, node.sources};
+    NodeResult result{node.name, node.order, node.stack, {}, node.place, index};
+    const auto& sources = matched_.pairing.sources;
+    if (!sources.empty()) result.sources = sources[static_cast<size_t>(index)];
     result.rows.reserve(node.pairs.size());
     for (const Pair& pair : node.pairs) result.rows.push_back(measure_pair(pair, scratch));
     return result;
