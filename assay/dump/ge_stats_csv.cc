@@ -3,6 +3,7 @@
 #include "assay/base/checked.h"
 #include "assay/base/text.h"
 #include "assay/dump/op_folders.h"
+#include "assay/model/ge_graph.h"
 #include "assay/support/csv.h"
 
 #include <algorithm>
@@ -89,11 +90,12 @@ Value number_in(std::string_view cell) {
 }
 
 // "DT_FLOAT" and "4x50"; nothing where one of them is not said ("-", "UNKNOW") or what no tensor can be.
-std::optional<TensorMeta> meta_of(std::string_view type, std::string_view dims) {
-  if (type.starts_with("DT_")) type.remove_prefix(3);
-  const auto found = find_dtype(type);
-  if (!found || dims.empty()) return std::nullopt;
+std::optional<TensorMeta> meta_of(std::string_view type, std::string_view dims, std::string_view elements) {
+  const auto found = find_ge_dtype(type);
+  if (!found) return std::nullopt;
   TensorMeta meta{*found, {}};
+  if (dims.empty())
+    return elements == "1" ? std::optional(meta) : std::nullopt;  // a scalar has no dimensions
   for (const std::string_view dim : split(dims, 'x')) {
     const auto extent = parse_int(dim);
     if (!extent || *extent < 0) return std::nullopt;
@@ -149,7 +151,8 @@ std::optional<GeStatedTensor> read_row(const Columns& columns, const Cells& cell
   GeStatedTensor tensor;
   tensor.port = {side == "input" ? Direction::input : Direction::output, *index};
   tensor.draft.name = fmt::format("{}.{}", side, *index);
-  tensor.draft.meta = meta_of(columns.cell(cells, kType), columns.cell(cells, kShape));
+  tensor.draft.meta =
+      meta_of(columns.cell(cells, kType), columns.cell(cells, kShape), columns.cell(cells, kCount));
   tensor.draft.stats = stats_of(columns, cells);
   tensor.draft.facts = facts_of(columns, cells);
   return tensor;

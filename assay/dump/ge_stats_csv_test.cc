@@ -95,6 +95,16 @@ TEST_F(GeStatsCsv, KnowsTheTypesOfGe) {
   }
 }
 
+TEST_F(GeStatsCsv, AScalarHasNoDimensions) {
+  const auto tensors = read(kTitles +
+                            "Input,0,4,DT_FLOAT,ND,,1,1,1,1,0,0,0\n"
+                            "Input,1,8,DT_FLOAT,ND,,1,1,1,2,0,0,0\n");
+  ASSERT_TRUE(tensors);
+  ASSERT_THAT(*tensors, SizeIs(2));
+  EXPECT_EQ((*tensors)[0].draft.meta, (TensorMeta{DType::f32, Shape{}}));
+  EXPECT_FALSE((*tensors)[1].draft.meta);
+}
+
 TEST_F(GeStatsCsv, WhatIsNotSaidStaysAbsent) {
   const auto tensors = read(kTitles +
                             "Input,0,8,DT_STRING,UNKNOW,-,NA,NA,NA,1,NA,NA,NA\n"

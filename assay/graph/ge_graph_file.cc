@@ -120,6 +120,8 @@ Result<void> GraphReader::read_field(TextEvent event) {
   const std::string_view key = reader_.key();
   if (level.place == Place::value || level.place == Place::list) return read_value(event);
   if (key == "ir_version" && level.place == Place::file) return refuse_foreign();
+  if (event == TextEvent::word && level.place == Place::output_desc && key == "dtype")
+    graph_.ops[static_cast<size_t>(level.op)].outputs.back().dtype = find_ge_dtype(reader_.word());
   if (event != TextEvent::text) return {};
   switch (level.place) {
     case Place::file:

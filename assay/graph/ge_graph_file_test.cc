@@ -52,6 +52,17 @@ class GeGraphFile : public ::testing::Test {
   fs::path folder_;
 };
 
+TEST_F(GeGraphFile, KnowsTheTypesOfOutputs) {
+  const auto graph = read(
+      "op { name: \"a\" output_desc { name: \"y\" dtype: DT_BF16 } output_desc { dtype: DT_NEW } "
+      "output_desc { name: \"z\" } }");
+  ASSERT_TRUE(graph) << graph.error().message;
+  ASSERT_EQ(graph->ops.at(0).outputs.size(), 3);
+  EXPECT_EQ(graph->ops[0].outputs[0].dtype, DType::bf16);
+  EXPECT_EQ(graph->ops[0].outputs[1].dtype, std::nullopt);
+  EXPECT_EQ(graph->ops[0].outputs[2].dtype, std::nullopt);
+}
+
 TEST_F(GeGraphFile, ReadsWhatTorchAirWrote) {
   const auto graph =
       read_ge_graph(fs::path(ASSAY_TEST_DATA) /

@@ -51,6 +51,11 @@ std::vector<DType> RunGraph::coarsest_types() const {
   for (size_t i = 0; i < origins_.size(); ++i)
     for (const GeOp* const op : origins_[i])
       of_op[number_of(*op)] = coarser(of_op[number_of(*op)], coarsest_of(frame_.nodes[i]));
+  // What a file no longer tells: extremes of bf16 are kept as f32.
+  for (size_t i = 0; i < graph_.ops.size(); ++i)
+    for (const GeOutput& output : graph_.ops[i].outputs)
+      if (output.dtype && is_real(*output.dtype) && !is_given(graph_.ops[i]))
+        of_op[i] = coarser(of_op[i], *output.dtype);
   for (const size_t i : in_order)
     for (const GeInput& input : graph_.ops[i].inputs)
       if (const GeOp* const producer = input.output < 0 ? nullptr : graph_.find(input.producer))

@@ -64,7 +64,7 @@ inline std::shared_ptr<const GeGraph> make_graph(const std::vector<TestGeOp>& op
   auto graph = std::make_shared<GeGraph>();
   for (const TestGeOp& from : ops) {
     GeOp op{from.name, from.type, from.inputs, {}, from.fused_from};
-    for (const auto& [name, index] : from.results) op.outputs.push_back({name, index, {}, 0});
+    for (const auto& [name, index] : from.results) op.outputs.push_back({name, index, {}, 0, {}});
     graph->ops.push_back(std::move(op));
   }
   graph->finish();

@@ -6,6 +6,11 @@
 
 namespace assay {
 
+std::optional<DType> find_ge_dtype(std::string_view name) {
+  if (name.starts_with("DT_")) name.remove_prefix(3);
+  return find_dtype(name);
+}
+
 void GeGraph::finish() {
   by_name.clear();
   by_name.reserve(ops.size());

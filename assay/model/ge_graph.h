@@ -1,7 +1,10 @@
 // The graph of operators that a compiler made of a model, with what each of them came from.
 #pragma once
 
+#include "assay/tensor/dtype.h"
+
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -15,7 +18,11 @@ struct GeOutput {
   int fx_index = 0;         // which of that node's outputs
   std::string origin_name;  // after fusion: the operator that this was an output of before; empty: not said
   int origin_index = 0;     // which of its outputs
+  std::optional<DType> dtype = {};
 };
+
+// "DT_BF16", as the engine names types.
+std::optional<DType> find_ge_dtype(std::string_view name);
 
 struct GeInput {
   std::string producer;  // name of the operator; empty: none

@@ -76,6 +76,7 @@ VARIANTS = {
     "two engines, odd values": Variant("--golden ge --odd --empty", judged=False),
     "two engines, long names": Variant("--golden ge --long-names", "Conv2D:1.5@0.1.0"),
     "minimum and maximum": Variant("--mine-form min_max --golden-form min_max", "MatMul_1:1.5@0.1.1"),
+    "minimum and maximum of bf16": Variant("--dtype bf16 --layers 2 --mine-form min_max --golden-form min_max", "MatMul_1:1.5@0.1.1"),
     "minimum and maximum of mine": Variant("--mine-form min_max", "MatMul_1:1.5@0.1.1"),
     "minimum and maximum of golden": Variant("--golden-form min_max", "MatMul_1:1.5@0.1.1"),
     "minimum and maximum, two engines": Variant("--golden ge --mine-form min_max --golden-form min_max", "MatMul_1:1.5@0.1.1"),
