@@ -63,7 +63,7 @@ void check_origins(const GeGraph& graph, std::string_view name) {
     ASSAY_CHECK(input.index < input.op->inputs.size() && input.from->output >= 0);
     for (const GeOp* op : origins) ASSAY_CHECK(op->name != input.from->producer);
   }
-  const auto place = graph.place_of(name);
+  const auto place = place_of(graph, name);
   ASSAY_CHECK(!place || (*place >= 0 && *place < static_cast<int32_t>(graph.ops.size())));
 }
 
