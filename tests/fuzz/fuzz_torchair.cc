@@ -40,8 +40,13 @@ GeGraph graph_of(const std::vector<std::string_view>& lines) {
     GeOp op{std::string(words[0]), {}, {}, {}, {}};
     for (size_t i = 1; i < words.size(); ++i)
       op.inputs.push_back({std::string(words[i]), i % 3 == 2 ? -1 : 0});
-    if (words.size() > 3)  // what it says it was fused from may be anything, itself among it
-      for (size_t i = 0; i < 3; ++i) op.original_names.emplace_back(words[i]);
+    if (words.size() > 3) {  // what it says it was fused from may be anything, itself among it
+      GeOp fused = op;
+      for (size_t i = 0; i < 3; ++i) fused.original_names.emplace_back(words[i]);
+      GeOutput& output = fused.outputs.emplace_back();
+      output.origin_name = words[3];
+      graph.fused.push_back(std::move(fused));
+    }
     graph.ops.push_back(std::move(op));
   }
   graph.finish();
@@ -56,13 +61,16 @@ void check_origins(const GeGraph& graph, std::string_view name) {
     length += op->name.size();
   }
   // The whole name is used up, but for a slice; or the graph said so.
-  const bool is_said =
-      graph.find(name.substr(0, name.rfind("_lxslice"))) != nullptr || graph.find(name) != nullptr;
+  const std::string_view whole = name.substr(0, name.rfind("_lxslice"));
+  const bool is_said = graph.find(whole) != nullptr || graph.find(name) != nullptr ||
+                       graph.find_fused(whole) != nullptr || graph.find_fused(name) != nullptr;
   ASSAY_CHECK(origins.empty() || is_said || length == name.size() || length == name.rfind("_lxslice"));
   for (const OuterInput& input : outer_inputs(origins)) {
     ASSAY_CHECK(input.index < input.op->inputs.size() && input.from->output >= 0);
     for (const GeOp* op : origins) ASSAY_CHECK(op->name != input.from->producer);
   }
+  const OutputOrigins::Origin first = OutputOrigins(graph, name, origins).of(0);
+  ASSAY_CHECK(first.op == nullptr || graph.find(first.op->name) != nullptr);
   const auto place = place_of(graph, name);
   ASSAY_CHECK(!place || (*place >= 0 && *place < static_cast<int32_t>(graph.ops.size())));
 }
