@@ -52,9 +52,16 @@ class CsvSink : public Sink {
     return out;
   }
 
-  Result<void> write(std::string_view, std::span<const NodeResult>, std::string&& rendered) override {
+  Result<void> write(std::string_view section, std::span<const NodeResult> nodes,
+                     std::string&& rendered) override {
     const int64_t most = options_.profile->rows_per_csv;
     if (most == INT64_MAX || options_.folder == "-") return files_.back().append(rendered);
+    int64_t more = 0;
+    table_.each(section, nodes, [&](const RowView&) { ++more; });
+    if (rows_ + more <= most) {  // as nearly always: the text need not be looked through
+      rows_ += more;
+      return files_.back().append(rendered);
+    }
     for (std::string_view left = rendered; !left.empty();) {
       if (rows_ == most) {
         ASSAY_TRY_DO(open_file());
