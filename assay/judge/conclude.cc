@@ -31,8 +31,6 @@ std::string calling_line(std::span<const std::string_view> stack) {
   return out;
 }
 
-int64_t key_of(int32_t node, int32_t output) { return int64_t{node} << 32 | static_cast<uint32_t>(output); }
-
 bool may_be_real(const Item& item) { return item.meta == nullptr || is_real(item.meta->dtype); }
 
 }  // namespace
@@ -111,7 +109,7 @@ Findings::Standing Findings::source_of(const NodeResult& node, int32_t port) con
   const InputSource* const source = find_source(node.sources, port);
   if (source == nullptr || source->kind == InputSource::Kind::unknown) return Standing::unknown;
   if (source->kind == InputSource::Kind::given) return Standing::good;
-  const auto result = results_.find(key_of(source->node, source->output));
+  const auto result = results_.find(result_key(source->node, source->output));
   if (result == results_.end()) return Standing::unknown;
   return result->second == Level::pass ? Standing::good : Standing::bad;
 }
@@ -152,12 +150,12 @@ void Findings::remember(const NodeResult& node, Standing inputs) {
     if (row.status != Status::compared && row.status != Status::shape_mismatch) continue;
     const Direction direction = direction_of(row);
     if (direction == Direction::output && row.mine.item != nullptr) {
-      results_.insert_or_assign(key_of(node.index, row.mine.item->port.index), row.verdict.level);
+      results_.insert_or_assign(result_key(node.index, row.mine.item->port.index), row.verdict.level);
       has_result = true;
     } else if (direction == Direction::input && row.mine.item != nullptr) {
       const InputSource* const source = find_source(node.sources, row.mine.item->port.index);
       if (source != nullptr && source->kind == InputSource::Kind::result)
-        results_.try_emplace(key_of(source->node, source->output), row.verdict.level);
+        results_.try_emplace(result_key(source->node, source->output), row.verdict.level);
     }
   }
   if (!has_result)

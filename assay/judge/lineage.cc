@@ -17,8 +17,6 @@ std::optional<double> number_at(const Comparison& row, int column) {
   return real != nullptr ? std::optional(*real) : std::nullopt;
 }
 
-int64_t key_of(int32_t node, int32_t output) { return int64_t{node} << 32 | static_cast<uint32_t>(output); }
-
 int32_t port_of(const Comparison& row) {
   return (row.mine.item != nullptr ? row.mine.item : row.golden.item)->port.index;
 }
@@ -85,7 +83,7 @@ std::optional<Lineage::Tensor> Lineage::tensor_of(const Comparison& row) const {
 
 const Lineage::Tensor* Lineage::find_result(const InputSource& source) const {
   if (source.kind != InputSource::Kind::result) return nullptr;
-  const auto found = results_.find(key_of(source.node, source.output));
+  const auto found = results_.find(result_key(source.node, source.output));
   return found == results_.end() ? nullptr : &found->second;
 }
 
@@ -197,13 +195,13 @@ void Lineage::keep(const NodeResult& node, Inputs inputs) {
     if (!tensor) continue;
     if (direction == Direction::output) {
       tensor->amplified = is_amplified(*tensor, node, inputs, row);
-      results_.insert_or_assign(key_of(node.index, port_of(row)), std::move(*tensor));
+      results_.insert_or_assign(result_key(node.index, port_of(row)), std::move(*tensor));
     } else if (const InputSource* const source = find_source(node.sources, port_of(row));
                source != nullptr && source->kind == InputSource::Kind::result &&
                find_result(*source) == nullptr) {
       // The first to be given what its own operator has no row of.
       tensor->amplified = is_amplified(*tensor, node, inputs, row);
-      results_.emplace(key_of(source->node, source->output), std::move(*tensor));
+      results_.emplace(result_key(source->node, source->output), std::move(*tensor));
     }
   }
   if (!has_result) without_results_.insert_or_assign(node.index, Operator{std::move(inputs), node.place});

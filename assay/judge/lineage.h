@@ -22,6 +22,11 @@ struct Heritage {
 // numbers.
 const InputSource* find_source(std::span<const InputSource> sources, int32_t port);
 
+// Of a result: by the number of its node in the pairing, and its own.
+inline int64_t result_key(int32_t node, int32_t output) {
+  return int64_t{node} << 32 | static_cast<uint32_t>(output);
+}
+
 class Lineage {
  public:
   struct Tensor {
@@ -58,7 +63,7 @@ class Lineage {
   bool is_amplified(const Tensor& tensor, const NodeResult& node, const Inputs& inputs,
                     const Comparison& row) const;
   const int error_column_, max_column_, rms_column_;
-  std::unordered_map<int64_t, Tensor> results_;            // by node and number
+  std::unordered_map<int64_t, Tensor> results_;            // by result_key
   std::unordered_map<int32_t, Operator> without_results_;  // by node: none of its results has a row
 };
 

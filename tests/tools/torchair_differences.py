@@ -115,8 +115,10 @@ def places(rows: list[dict], name: str) -> list[str]:
 
 
 def all_equal(rows: list[dict], name: str = "") -> list[str]:
-    return [f"{row['my_data_path']} against {row['golden_data_path']}: cosine {row['cosine_similarity']}" for row in rows
-            if name in row["my_data_path"] and float(row["cosine_similarity"] or 0) < 0.999]
+    """Up to the rounding of a small f16 model. A cosine would not see a wrong scale."""
+    distances = [(row, row["relative_euclidean_distance"]) for row in rows if name in row["my_data_path"]]
+    return [f"{row['my_data_path']} against {row['golden_data_path']}: distance {distance}" for row, distance in distances
+            if not distance or float(distance) > 0.01] + ([] if distances else [f"no row of {name or 'any operator'}"])
 
 
 def difference(check: Callable[[pathlib.Path, pathlib.Path], list[str]]) -> Callable[[pathlib.Path, pathlib.Path], list[str]]:
@@ -372,4 +374,4 @@ def compaction_replaces_only_what_is_whole(program: pathlib.Path, work: pathlib.
     pair.run("compact", work, "--as", "min_max", "--keep-going")
     left = sorted(path.name.partition("_min_max")[1] for path in pair.fx_token.iterdir())
     return expect("half a file", half.read_bytes(), before) + expect("None", none.is_file(), True) + \
-        expect("replaced", left.count("_min_max") >= 2, True)
+        expect("replaced", left.count("_min_max"), 3)
