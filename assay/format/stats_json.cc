@@ -25,6 +25,15 @@ struct Member {
 constexpr std::array<Member, 4> kMembers = {
     {{"max", &Stats::max}, {"min", &Stats::min}, {"mean", &Stats::mean}, {"norm", &Stats::norm}}};
 
+struct FiniteMember {
+  std::string_view key;
+  Scalar Nonfinite::*value;
+};
+constexpr std::array<FiniteMember, 4> kFiniteMembers = {{{"max", &Nonfinite::max},
+                                                         {"min", &Nonfinite::min},
+                                                         {"mean", &Nonfinite::mean},
+                                                         {"norm", &Nonfinite::norm}}};
+
 // ----- writing
 
 using Writer = rapidjson::Writer<rapidjson::StringBuffer>;
@@ -134,6 +143,13 @@ class TensorReader {
         if (key == "nan") stats.nonfinite.nans = std::max<int64_t>(-1, tape_.integer(at));
         if (key == "inf") stats.nonfinite.infs = std::max<int64_t>(-1, tape_.integer(at));
       }
+    if (const size_t at = tape_.find(object_, "finite"); at != 0 && tape_.kind(at) == JsonKind::object)
+      for (const FiniteMember& member : kFiniteMembers) {
+        ASSAY_TRY(const Value value, read_number_in(at, member.key));
+        if (const auto* real = std::get_if<double>(&value)) stats.nonfinite.*member.value = *real;
+        if (const auto* whole = std::get_if<int64_t>(&value))
+          stats.nonfinite.*member.value = static_cast<double>(*whole);
+      }
     tensor.stats = std::move(stats);
     tensor.data = fail(ErrorKind::not_found, "{}: holds statistics only, no data", where_);
     return tensor;
@@ -161,8 +177,10 @@ class TensorReader {
     return meta;
   }
 
-  Result<Value> read_number(std::string_view key) const {
-    const size_t at = tape_.find(object_, key);
+  Result<Value> read_number(std::string_view key) const { return read_number_in(object_, key); }
+
+  Result<Value> read_number_in(size_t object, std::string_view key) const {
+    const size_t at = tape_.find(object, key);
     if (at == 0) return Value();
     switch (tape_.kind(at)) {
       case JsonKind::null:

@@ -35,11 +35,8 @@ double sum_of(const OneSide& side) {
   return side.sum;
 }
 
-}  // namespace
-
-Stats numpy_statistics(const OneSide& side, DType dtype) {
+Stats of_all(const OneSide& side, DType dtype) {
   Stats out;
-  out.nonfinite = {side.nans, side.infs, side.minus_infs};
   if (side.count == 0) return out;
   const DTypeKind kind = info(dtype).kind;
   // NumPy sums up everything but reals in f64.
@@ -54,6 +51,29 @@ Stats numpy_statistics(const OneSide& side, DType dtype) {
   out.max = extreme(kind, side.nans > 0 ? kNan : max);
   out.min = extreme(kind, side.nans > 0 ? kNan : min);
   out.mean = rounded_to(arithmetic, sum_of(side) / static_cast<double>(side.count));
+  return out;
+}
+
+// Whole numbers are all finite, so these are reals.
+Scalar real_or_absent(const Value& value) {
+  const auto* const real = std::get_if<double>(&value);
+  return real != nullptr ? Scalar(*real) : Scalar();
+}
+
+}  // namespace
+
+Stats numpy_statistics(const OneSide& side, DType dtype) {
+  Stats out = of_all(side, dtype);
+  out.nonfinite = {side.nans, side.infs, side.minus_infs};
+  if (side.finite == 0 || side.finite == side.count) return out;
+  OneSide others = side;
+  others.count = side.finite;
+  others.nans = others.infs = others.minus_infs = 0;
+  const Stats finite = of_all(others, dtype);
+  out.nonfinite.max = real_or_absent(finite.max);
+  out.nonfinite.min = real_or_absent(finite.min);
+  out.nonfinite.mean = real_or_absent(finite.mean);
+  out.nonfinite.norm = real_or_absent(finite.norm);
   return out;
 }
 

@@ -74,10 +74,12 @@ struct Fact {
   Value value;
 };
 
-// How many elements are no finite numbers; -1: not said.
+// How many elements are no finite numbers (-1: not said), and the statistics of the others where there are
+// such (absent: not said).
 struct Nonfinite {
   int64_t nans = -1, infs = -1;
   int64_t minus_infs = -1;  // those of the infs that are negative
+  Scalar max = {}, min = {}, mean = {}, norm = {};
   friend bool operator==(const Nonfinite&, const Nonfinite&) = default;
 };
 
