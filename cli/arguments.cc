@@ -1,9 +1,31 @@
+#include "assay/base/checked.h"
 #include "assay/base/text.h"
+#include "assay/report/verdict_sentence.h"
 #include "cli/commands.h"
 
-#include "assay/base/checked.h"
-
 namespace assay::cli {
+
+int exit_code(Answer answer) {
+  switch (answer) {
+    case Answer::pass:
+      return 0;
+    case Answer::fail:
+      return 1;
+    case Answer::not_compared:
+    case Answer::error:
+      break;
+  }
+  return 2;
+}
+
+Result<void> require_enough(const Summary& summary) {
+  if (is_enough(summary)) return {};
+  return fail(ErrorKind::not_compared, "{}", not_enough_sentence(summary).text());
+}
+
+int exit_code(const Error& error, int theirs) {
+  return error.kind == ErrorKind::not_compared ? exit_code(Answer::not_compared) : theirs;
+}
 
 Result<DType> parse_dtype(std::string_view text) {
   const auto dtype = find_dtype(text);

@@ -1,5 +1,6 @@
 #include "assay/run/compare.h"
 
+#include "assay/report/verdict_sentence.h"
 #include "assay/run/resources.h"
 #include "assay/support/log.h"
 #include "assay/support/progress.h"
@@ -22,7 +23,8 @@ struct CompareFlags {
   std::string mine, golden;
   std::vector<std::string> metrics, rule, only, skip, report;
   std::string rules, output, memory, unmatched, layout, match, dtype, shape;
-  bool fail_fast = false, quiet = false, fuzzy = false;
+  bool fail_fast = false, quiet = false, fuzzy = false, allow_nonfinite = false;
+  double min_compared = kLeastCompared;
   int threads = 0;
   std::string api_mapping, cell_mapping, layer_mapping, data_mapping, op_mapping;
 };
@@ -56,6 +58,8 @@ Result<void> choose_rules(const CompareFlags& flags, CompareRequest& request) {
     ASSAY_TRY(Rule rule, parse_rule(text));
     request.rules.rules.push_back(std::move(rule));
   }
+  request.rules.allow_nonfinite = flags.allow_nonfinite;
+  request.least_compared = flags.min_compared;
   if (!flags.unmatched.empty()) request.rules.unmatched_fails = flags.unmatched == "fail";
   return {};
 }
@@ -141,11 +145,10 @@ Result<int> run_compare(const CompareFlags& flags, const Context& context) {
   ReportSet reports;
   ASSAY_TRY_DO(add_sinks(flags, reports));
   ASSAY_TRY(const CompareOutcome outcome, compare(request, reports));
-  if (outcome.summary.errors > 0) return 2;
-  if (outcome.summary.compared == 0 && outcome.summary.failed == 0 && outcome.summary.rows > 0)
-    return fail(ErrorKind::not_found, "nothing was compared: none of {} items has a counterpart",
-                outcome.summary.rows);
-  return outcome.summary.failed > 0 ? 1 : 0;
+  const VerdictSentence verdict = verdict_sentence(outcome.summary);
+  const bool is_unsaid = flags.quiet || flags.output == "-";
+  if (verdict.answer == Answer::not_compared && is_unsaid) log::error("{}", verdict.text());
+  return exit_code(verdict.answer);
 }
 
 void add_pairing_flags(CLI::App& command, CompareFlags& flags) {
@@ -187,6 +190,12 @@ void add_compare(CLI::App& app, const Context& context, Action& action) {
   command->add_option("--unmatched", flags->unmatched, "Tensors of one side only: fail, or ignore")
       ->check(CLI::IsMember({"fail", "ignore"}).description(""))
       ->type_name("WHAT");
+  command
+      ->add_option("--min-compared", flags->min_compared, "Share of the larger side that a pass needs (0.5)")
+      ->type_name("SHARE")
+      ->check(CLI::Range(0.0, 1.0).description(""));
+  command->add_flag("--allow-nonfinite", flags->allow_nonfinite,
+                    "NaN on one side only: --rule decides alone");
   command->add_flag("--fail-fast", flags->fail_fast, "Stop at the first failure");
   command->add_option("--only", flags->only, "Only tensors whose name fits (default: all)")
       ->type_name("GLOB,..")

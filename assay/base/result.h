@@ -18,6 +18,7 @@ enum class ErrorKind {
   unsupported,   // well formed, but not something we compute with
   limit,         // would need more memory or depth than allowed
   mismatch,      // two things that should fit together do not
+  not_compared,  // nothing of two dumps was compared, or too little to say anything
   cancelled,     // Ctrl-C
 };
 

@@ -31,6 +31,21 @@ std::string calling_line(std::span<const std::string_view> stack) {
   return out;
 }
 
+// What was found of a row that fails.
+int64_t Summary::*kind_of_failure(const Comparison& row) {
+  switch (row.status) {
+    case Status::compared:
+      return &Summary::differ;
+    case Status::only_mine:
+    case Status::only_golden:
+      return &Summary::alone;
+    case Status::shape_mismatch:
+      return &Summary::misshapen;
+    default:
+      return &Summary::without_data;
+  }
+}
+
 bool may_be_real(const Item& item) { return item.meta == nullptr || is_real(item.meta->dtype); }
 
 }  // namespace
@@ -44,7 +59,11 @@ void Findings::broken(const Error& error) {
 void Findings::add(const NodeResult& node) {
   for (const Comparison& row : node.rows) {
     ++summary_.rows;
-    if (row.status == Status::compared) ++summary_.compared;
+    summary_.of_mine += row.pair.mine.has_value();
+    summary_.of_golden += row.pair.golden.has_value();
+    ++summary_.by[static_cast<size_t>(row.evidence)];
+    if (row.evidence != Evidence::nothing) ++summary_.compared;
+    if (row.evidence == Evidence::statistics) summary_.statistics |= row.statistics;
     if (row.arg_max != nullptr && row.arg_max->mine != row.arg_max->golden) note_other_token(node, row);
     if (row.status == Status::only_mine || row.status == Status::only_golden) ++summary_.unmatched;
     switch (row.verdict.level) {
@@ -55,10 +74,12 @@ void Findings::add(const NodeResult& node) {
         ++summary_.ignored;
         break;
       case Level::fail:
+        ++(summary_.*kind_of_failure(row));
         note_failure(node, row);
         break;
       case Level::error:
         ++summary_.errors;
+        ++summary_.broken;
         if (!summary_.first_error)
           summary_.first_error = fmt::format("{}: {}", one_of(row), row.verdict.reason);
         break;
@@ -69,13 +90,13 @@ void Findings::add(const NodeResult& node) {
 
 void Findings::add(const Findings& section) {
   const Summary& s = section.summary_;
-  summary_.rows += s.rows;
-  summary_.compared += s.compared;
-  summary_.passed += s.passed;
-  summary_.failed += s.failed;
-  summary_.unmatched += s.unmatched;
-  summary_.ignored += s.ignored;
-  summary_.errors += s.errors;
+  for (int64_t Summary::*const count :
+       {&Summary::rows, &Summary::compared, &Summary::passed, &Summary::failed, &Summary::unmatched,
+        &Summary::ignored, &Summary::errors, &Summary::differ, &Summary::misshapen, &Summary::without_data,
+        &Summary::alone, &Summary::broken, &Summary::of_mine, &Summary::of_golden})
+    summary_.*count += s.*count;
+  for (size_t i = 0; i < summary_.by.size(); ++i) summary_.by[i] += s.by[i];
+  summary_.statistics |= s.statistics;
   if (!summary_.first_error) summary_.first_error = s.first_error;
   const auto take_earlier = [](std::optional<Place>& mine, When& when, const std::optional<Place>& other,
                                const When& other_when) {

@@ -11,6 +11,7 @@ Comparison row(std::string_view name, Level level, Status status = Status::compa
   out.golden.name = name;
   out.status = status;
   out.verdict = {level, "because"};
+  if (status == Status::compared) out.evidence = Evidence::elements;
   return out;
 }
 

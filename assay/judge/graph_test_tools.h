@@ -42,6 +42,7 @@ class JudgedGraph {
       row.mine = {name, *item.meta, {}, &item};
       if (from.status == Status::only_mine) continue;
       row.basis = Basis::data;
+      row.evidence = Evidence::elements;
       row.golden = row.mine;
       row.metrics = {int64_t{0}, int64_t{1000}, from.rel_l2, from.rel_l2 * from.rms, from.rms, from.rms};
     }

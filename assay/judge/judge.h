@@ -49,9 +49,10 @@ struct RuleOptions {
   std::vector<Rule> rules;  // empty: the default rules, by dtype
   // Not said: it fails, but for two frameworks, where it is a matter of what each of them dumps.
   std::optional<bool> unmatched_fails;
-  bool highlight = false;    // rule sets of other tools: colour rows, and say why
-  bool fuzzy = false;        // … remark on pairs whose names differ
-  LogitsLimits logits = {};  // … of logitscmp
+  bool allow_nonfinite = false;  // NaN and infinities on one side only: a rule of the user decides alone
+  bool highlight = false;        // rule sets of other tools: colour rows, and say why
+  bool fuzzy = false;            // … remark on pairs whose names differ
+  LogitsLimits logits = {};      // … of logitscmp
 };
 
 // Variables a rule may use beside metric columns: eps (of the coarser dtype of the two), count, layer (how
@@ -88,8 +89,12 @@ Result<std::vector<Rule>> read_rules(const fs::path& path);
 class Findings {
  public:
   // moment: step and token of the section; what happened in an earlier one comes first.
-  explicit Findings(std::string section = {}, std::pair<int, int> moment = {-1, -1})
-      : section_(std::move(section)), moment_(moment) {}
+  // least_compared: the share of the larger side below which there is no pass.
+  explicit Findings(std::string section = {}, std::pair<int, int> moment = {-1, -1},
+                    double least_compared = kLeastCompared)
+      : section_(std::move(section)), moment_(moment) {
+    summary_.least_compared = least_compared;
+  }
   void open(std::string section) { section_ = std::move(section); }
   void broken(const Error& error);    // a section that could not be indexed
   void add(const NodeResult& node);   // in report order

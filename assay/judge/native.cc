@@ -15,6 +15,9 @@ namespace assay {
 namespace {
 
 constexpr std::string_view kErrorColumn = "rel_l2";  // what `inherited` adds up
+constexpr std::string_view kMismatchColumn = "nonfinite_mismatch";
+constexpr std::string_view kNothingFinite =
+    "every element of both sides is NaN or infinite, in the same places: there is no number to compare";
 
 // What an expression may ask about a row.
 struct RowContext {
@@ -72,13 +75,22 @@ std::optional<std::string> other_fact(const Comparison& row, const Head& head) {
   return std::nullopt;
 }
 
-// The smallest and the largest element are all that is left of it. Two elements that happen to agree say
-// nothing of the error of the rest, so none can be inherited.
-bool is_range(const Comparison& row) {
-  return std::ranges::any_of(std::array{&row.mine, &row.golden}, [](const SideFacts* side) {
-    const std::string& file = side->file.native();
-    return file.ends_with("_min_max.npz") || file.ends_with("_min_max.npy");
+// A rule that reads one of these columns says itself what NaN and infinities mean.
+bool decides_on_nonfinite(const Expression& rule) {
+  constexpr std::array<std::string_view, 6> kColumns = {
+      "mine_nan", "mine_inf", "golden_nan", "golden_inf", kMismatchColumn, "nonfinite_kind_mismatch"};
+  return std::ranges::any_of(rule.names(), [&](const std::string& name) {
+    return std::ranges::find(kColumns, name) != kColumns.end();
   });
+}
+
+// Metrics are taken over the elements that are finite on both sides: whatever a rule says of these, it says
+// nothing of the others.
+std::optional<std::string> other_nonfinite(const Comparison& row, const RowContext& context) {
+  if (row.basis == Basis::stated) return differ_in_nonfinite(*row.mine.stated(), *row.golden.stated());
+  const double places = look(&context, kMismatchColumn).value_or(0);
+  if (places == 0) return std::nullopt;
+  return fmt::format("{} {} > 0: NaN or infinite on one side only, or another one", kMismatchColumn, places);
 }
 
 Verdict judge_compared(const Comparison& row, const NodeResult& node, const Lineage& lineage,
@@ -87,16 +99,22 @@ Verdict judge_compared(const Comparison& row, const NodeResult& node, const Line
   if (const auto other = user == nullptr ? other_fact(row, head) : std::nullopt) return {Level::fail, *other};
   if (row.basis == Basis::stated && (user == nullptr || !row.mine.meta || !row.golden.meta))
     return judge_stated(row, head, node.place);
+  if (auto contradiction = contradicts_checksum(row, head, node.place))
+    return {Level::error, std::move(*contradiction)};
   if (!row.mine.meta || !row.golden.meta) return {Level::error, "the element type of one side is not known"};
   if (row.golden.meta->shape.count() == 0) return {};
   const DType dtype = deciding_dtype(row.mine.meta->dtype, row.golden.meta->dtype);
-  const Heritage heritage =
-      is_range(row) ? Heritage{std::numeric_limits<double>::infinity()} : lineage.of_row(node, inputs, row);
+  // Of a tensor that only its extremes are left of, two elements that happen to agree say nothing of the
+  // error of the rest, so none can be inherited.
+  const Heritage heritage = row.evidence == Evidence::extremes
+                                ? Heritage{std::numeric_limits<double>::infinity()}
+                                : lineage.of_row(node, inputs, row);
   const RowContext context{row, head, dtype, node.place.layers_before, heritage};
-  // NaN and Inf in the same places on both sides, and nothing else: there is no number to measure, and none
-  // that differs.
-  const bool nothing_finite = !user && find_column(head, "max_abs") >= 0 && !look(&context, "max_abs");
-  if (nothing_finite && look(&context, "nonfinite_mismatch") == 0.0) return {};
+  const bool user_decides = user != nullptr && (options.allow_nonfinite || decides_on_nonfinite(*user));
+  if (user != nullptr && !user_decides)
+    if (auto other = other_nonfinite(row, context)) return {Level::fail, std::move(*other)};
+  if (row.evidence == Evidence::nothing && !user_decides)
+    return {Level::ignored, std::string(row.basis == Basis::data ? kNothingFinite : kNothingStated)};
   const Expression& rule =
       user ? *user
            : default_rule(row.mine.meta->dtype, row.golden.meta->dtype, node.place, heritage.amplified > 0);
@@ -182,6 +200,9 @@ bool is_rule_variable(std::string_view name) {
 std::vector<std::string> columns_needed(const RuleOptions& options) {
   std::vector<std::string> columns;
   for (const Rule& rule : options.rules) add_names(rule.expression, columns);
+  if (!options.rules.empty() && !options.allow_nonfinite &&
+      std::find(columns.begin(), columns.end(), kMismatchColumn) == columns.end())
+    columns.emplace_back(kMismatchColumn);
   const auto takes_all = [](const Rule& rule) { return rule.pattern == "*"; };
   if (std::none_of(options.rules.begin(), options.rules.end(), takes_all))
     for (int i = 0; i < kDTypeCount; ++i)

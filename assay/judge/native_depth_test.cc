@@ -21,6 +21,7 @@ class Operator {
     item.port = {direction, index};
     Comparison& row = node_.rows.emplace_back();
     row.basis = Basis::data;
+    row.evidence = Evidence::elements;
     row.mine = {name, TensorMeta{mine_, Shape{{64}}}, {}, &item};
     row.golden = {name, TensorMeta{DType::f32, Shape{{64}}}, {}, &item};
     row.metrics = {int64_t{0}, int64_t{1000}, rel_l2, 1e-3, 1.0, 1.0};
@@ -126,6 +127,7 @@ TEST(NativeDepth, SingleElementsDriftToo) {
   Comparison& row = node.rows.emplace_back();
   row.mine = {"x", TensorMeta{DType::f16, Shape{{64}}}, {}};
   row.golden = row.mine;
+  row.evidence = Evidence::elements;
   head.metric_columns = {"nonfinite_mismatch", "ulp_max", "rel_l2", "max_abs", "golden_rms", "worst_golden"};
   const RuleOptions options;
   const auto level = [&](double max_abs) {
@@ -155,9 +157,9 @@ TEST(NativeDepth, RulesOfTheUserWin) {
   EXPECT_THAT(Operator(kEighth).input(0.1).output(0.29).judged(options), ElementsAre(kPass, kPass));
   EXPECT_THAT(Operator(kEighth).input(0.1).output(0.31).judged(options), ElementsAre(kPass, kFail));
   EXPECT_THAT(Operator({}).output(0.0).judged(options), ElementsAre(kFail));  // layer 0
-  EXPECT_THAT(columns_needed(options), ElementsAre("rel_l2"));
+  EXPECT_THAT(columns_needed(options), ElementsAre("rel_l2", "nonfinite_mismatch"));
   options.rules = {*parse_rule("inherited > 0")};
-  EXPECT_THAT(columns_needed(options), ElementsAre("rel_l2"));
+  EXPECT_THAT(columns_needed(options), ElementsAre("rel_l2", "nonfinite_mismatch"));
 }
 
 // The same allowance for rows of statistics: the norm may be off by 0.004, times three.
@@ -173,6 +175,7 @@ TEST(NativeDepth, StatisticsDriftToo) {
   row.basis = Basis::stated;
   row.mine = {"x", TensorMeta{DType::f16, Shape{{1}}}, {}, &of_mine};
   row.golden = {"x", TensorMeta{DType::f16, Shape{{1}}}, {}, &of_golden};
+  row.evidence = Evidence::statistics;
   const Head head;
   const RuleOptions options;
   const auto level = [&](double norm) {

@@ -85,12 +85,16 @@ std::optional<std::string> other_counts(const Stated& mine, const Stated& golden
 
 double size_of_number(const Scalar& scalar) { return std::abs(number_of(scalar).value_or(0)); }
 
-// Of the finite ones; infinite where there is none, so that nothing is bounded by it.
-double larger_extreme(const Stated& stated) {
-  double largest = -1;
-  for (const Scalar* const extreme : {&stated.max, &stated.min})
-    if (const double size = size_of_number(*extreme); std::isfinite(size)) largest = std::max(largest, size);
-  return largest < 0 ? std::numeric_limits<double>::infinity() : largest;
+// Without what is not finite; a statistic that nobody knows is 0.
+struct FiniteSizes {
+  double largest = 0, mean = 0, norm = 0;
+};
+
+FiniteSizes finite_sizes(const Stated& stated) {
+  const auto size = [&](size_t which) {
+    return size_of_number(finite_statistic(stated, kStatistics[which]));
+  };
+  return {std::max(size(kMaxAt), size(kMinAt)), size(kMeanAt), size(kNormAt)};
 }
 
 // Two programs print the mean and the norm even of whole numbers with six or seven digits. The graph engine
@@ -101,6 +105,9 @@ double printing_error(const Head& head) {
 
 struct Bounds {
   double norm, extremes, mean;
+  double of(size_t statistic) const {
+    return statistic == kNormAt ? norm : statistic == kMeanAt ? mean : extremes;
+  }
 };
 
 Bounds bounds_of(const Comparison& row, const Head& head, const ModelPlace& place) {
@@ -110,59 +117,129 @@ Bounds bounds_of(const Comparison& row, const Head& head, const ModelPlace& plac
   const double t = is_tensor ? relative_bound(row.mine.meta->dtype, row.golden.meta->dtype, place) : 0;
   const double digits = printing_error(head);
   const double sums = is_tensor ? std::max(t, digits) : t;
-  const double largest = larger_extreme(g), mean = size_of_number(g.mean);
+  const auto [largest, mean, norm] = finite_sizes(g);
   if (place.is_compiled && is_tensor) {
     const DType dtype = deciding_dtype_at(row.mine.meta->dtype, row.golden.meta->dtype, place);
     const double least = dtype == DType::f16 ? kFewSteps * kStepOfSmallF16 : 0;
-    return {sums * size_of_number(g.norm), std::max(t * largest, least),
-            std::max(sums * std::max(largest, mean), least)};
+    return {sums * norm, std::max(t * largest, least), std::max(sums * std::max(largest, mean), least)};
   }
   const double count = row.golden.meta ? static_cast<double>(row.golden.meta->shape.count()) : 1;
-  const double rms = size_of_number(g.norm) / std::sqrt(std::max(count, 1.0));
-  return {sums * size_of_number(g.norm), kElementsApart * t * largest,
-          kElementsApart * sums * std::max(rms, mean)};
+  // A norm may overflow where no element does.
+  const double typical = norm > 0 ? norm / std::sqrt(std::max(count, 1.0)) : largest;
+  return {sums * norm, kElementsApart * t * largest, kElementsApart * sums * std::max(typical, mean)};
 }
+
+// How far apart digits may be that an engine prints.
+double printed_digits(const Stated& m, const Stated& g, size_t which, const Head& head) {
+  const Scalar &mine = m.*kStatistics[which].of, &golden = g.*kStatistics[which].of;
+  return mine.real() || golden.real() ? printing_error(head) * size_of_number(golden) : 0;
+}
+
+// Counts that no tensor of this shape can have.
+std::optional<std::string> impossible_counts(const SideFacts& side, std::string_view which) {
+  const Nonfinite* const counts = side.stated()->nonfinite;
+  if (counts == nullptr || !side.meta) return std::nullopt;
+  const int64_t parts = side.meta->shape.count() * components(side.meta->dtype);
+  const int64_t nans = std::max<int64_t>(counts->nans, 0), infs = std::max<int64_t>(counts->infs, 0);
+  if (nans <= parts && infs <= parts - nans) return std::nullopt;
+  return fmt::format("{} NaN and {} infinities of {} are more than its {} elements: the dump is wrong", nans,
+                     infs, which, parts);
+}
+
+// A pair of stated numbers that are not equal, in words; nothing where they agree or cannot be held against
+// each other.
+std::optional<std::string> differ_in(size_t which, const Comparison& row, const ModelPlace& place,
+                                     double bound) {
+  const Stated &m = *row.mine.stated(), &g = *row.golden.stated();
+  const StatisticName& statistic = kStatistics[which];
+  const Scalar &mine = m.*statistic.of, &golden = g.*statistic.of;
+  if (is_silent(mine, row.mine, row.golden, place) || is_silent(golden, row.golden, row.mine, place))
+    return std::nullopt;
+  const auto in_words = [&](const Scalar& a, const Scalar& b, std::string_view among) {
+    return fmt::format("{}{} {} of mine, {} of golden; {:.3g} apart is allowed", statistic.name, among,
+                       stated_text(a), stated_text(b), bound);
+  };
+  const Scalar a = finite_statistic(m, statistic), b = finite_statistic(g, statistic);
+  const bool is_finite = !a.is_absent() && !b.is_absent();
+  const bool is_plain = a == mine && b == golden;
+  if (is_finite && !stated_equal(a, b, bound))
+    return in_words(a, b, is_plain ? "" : " of the finite elements");
+  if (is_finite && is_plain) return std::nullopt;
+  // One side may leave out what is not finite, and count it, where it makes the other NaN.
+  if (leaves_out_nonfinite(m, mine, golden) || leaves_out_nonfinite(g, golden, mine)) return std::nullopt;
+  if (stated_equal(mine, golden, 0)) return std::nullopt;
+  return fmt::format("{} {} of mine, {} of golden", statistic.name, stated_text(mine), stated_text(golden));
+}
+
+// What two programs that print the same number may differ by.
+constexpr double kPrinted = 1e-5;
 
 }  // namespace
 
+std::optional<std::string> differ_in_nonfinite(const Stated& mine, const Stated& golden) {
+  if (auto counts = other_counts(mine, golden)) return counts;
+  for (const StatisticName& statistic : kStatistics) {
+    const Scalar &m = mine.*statistic.of, &g = golden.*statistic.of;
+    const auto a = number_of(m), b = number_of(g);
+    if (!a || !b || (std::isfinite(*a) && std::isfinite(*b)) || stated_equal(m, g, 0) ||
+        leaves_out_nonfinite(mine, m, g) || leaves_out_nonfinite(golden, g, m))
+      continue;
+    return fmt::format("{} {} of mine, {} of golden", statistic.name, stated_text(m), stated_text(g));
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> contradicts_checksum(const Comparison& row, const Head& head,
+                                                const ModelPlace& place) {
+  if (row.evidence != Evidence::checksum) return std::nullopt;
+  const Stated &m = *row.mine.stated(), &g = *row.golden.stated();
+  std::optional<std::string> other = other_counts(m, g);
+  const Bounds bounds = bounds_of(row, head, place);
+  for (size_t i = 0; i < kStatistics.size() && !other; ++i) {
+    const Scalar &mine = m.*kStatistics[i].of, &golden = g.*kStatistics[i].of;
+    if (mine.is_absent() || golden.is_absent()) continue;
+    const double printed = kPrinted * size_of_number(finite_statistic(g, kStatistics[i]));
+    other = differ_in(i, row, place, i == kMaxAt || i == kMinAt ? printed : std::max(bounds.of(i), printed));
+  }
+  if (!other) return std::nullopt;
+  return fmt::format("the checksums are equal ({}), and yet {}: one of the dumps is wrong", m.checksum,
+                     *other);
+}
+
 Verdict judge_stated(const Comparison& row, const Head& head, const ModelPlace& place) {
   const Stated &m = *row.mine.stated(), &g = *row.golden.stated();
-  if (!m.checksum.empty() && m.checksum == g.checksum) return {};
+  for (auto wrong : {impossible_counts(row.mine, "mine"), impossible_counts(row.golden, "golden"),
+                     contradicts_checksum(row, head, place)})
+    if (wrong) return {Level::error, std::move(*wrong)};
+  if (row.evidence == Evidence::checksum) return {};
   const bool is_tensor = row.mine.meta && row.golden.meta;
   const bool is_bf16 = row.golden.meta && row.golden.meta->dtype == DType::bf16;
+  const bool has_checksums = !m.checksum.empty() && !g.checksum.empty();
+  const bool other_bits = has_checksums && m.checksum != g.checksum;
   // PyTorch hashes the 16 bits of a bf16, MindSpore the 32 it widens them to: equal tensors, other checksums.
   const bool comparable = !(head.cross_framework && is_bf16);
-  if (head.content == Content::checksums && comparable && !m.checksum.empty() && !g.checksum.empty())
+  if (head.content == Content::checksums && comparable && other_bits)
     return {Level::fail, fmt::format("checksums differ: {} and {}", m.checksum, g.checksum)};
   if (!is_tensor && same_argument(m, g)) return {};
   if (!is_tensor && (m.shape != g.shape || m.dtype != g.dtype))
     return {Level::fail, fmt::format("{} {} of mine, {} {} of golden", m.dtype, m.shape, g.dtype, g.shape)};
   if (const auto counts = other_counts(m, g)) return {Level::fail, *counts};
   const Bounds bounds = bounds_of(row, head, place);
-  const auto extreme_bound = [&](const Scalar& mine, const Scalar& golden) {
-    const bool is_printed = place.is_compiled && (mine.real() || golden.real());
-    return std::max(bounds.extremes, is_printed ? printing_error(head) * size_of_number(golden) : 0.0);
-  };
-  struct Check {
-    std::string_view what;
-    const Scalar &mine, &golden;
-    double bound;
-  };
-  for (const Check& check :
-       {Check{"norm", m.norm, g.norm, bounds.norm}, Check{"max", m.max, g.max, extreme_bound(m.max, g.max)},
-        Check{"min", m.min, g.min, extreme_bound(m.min, g.min)}, Check{"mean", m.mean, g.mean, bounds.mean}})
-    if (!is_silent(check.mine, row.mine, row.golden, place) &&
-        !is_silent(check.golden, row.golden, row.mine, place) &&
-        !leaves_out_nonfinite(m, check.mine, check.golden) &&
-        !leaves_out_nonfinite(g, check.golden, check.mine) &&
-        !stated_equal(check.mine, check.golden, check.bound))
-      return {
-          Level::fail,
-          fmt::format(
-              "{} {} of mine, {} of golden{}", check.what, stated_text(check.mine), stated_text(check.golden),
-              std::isfinite(check.bound) ? fmt::format("; {:.3g} apart is allowed", check.bound) : "")};
-  if (!is_tensor && !m.checksum.empty() && !g.checksum.empty())  // a slice, say: only its checksum tells
+  for (const size_t which : {kNormAt, kMaxAt, kMinAt, kMeanAt}) {
+    double bound = bounds.of(which);
+    if (place.is_compiled && (which == kMaxAt || which == kMinAt))
+      bound = std::max(bound, printed_digits(m, g, which, head));
+    if (auto other = differ_in(which, row, place, bound)) return {Level::fail, std::move(*other)};
+  }
+  if (!is_tensor && other_bits)  // a slice, say: only its checksum tells
     return {Level::fail, fmt::format("another {}: checksums {} and {}", m.dtype, m.checksum, g.checksum)};
+  const bool other_claim = is_tensor && *row.mine.meta != *row.golden.meta;
+  if (row.evidence == Evidence::nothing && other_claim && has_checksums && !other_bits)
+    return {Level::fail,
+            fmt::format("the same bits ({}) as {} {} in mine, {} {} in golden, and no statistics", m.checksum,
+                        name(row.mine.meta->dtype), row.mine.meta->shape.text(), name(row.golden.meta->dtype),
+                        row.golden.meta->shape.text())};
+  if (is_tensor && row.evidence == Evidence::nothing) return {Level::ignored, std::string(kNothingStated)};
   return {};
 }
 

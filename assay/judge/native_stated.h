@@ -6,7 +6,18 @@
 
 namespace assay {
 
+inline constexpr std::string_view kNothingStated =
+    "the statistics of both sides are NaN or infinite: there is no number to compare";
+
 // Both sides of the row state something.
 Verdict judge_stated(const Comparison& row, const Head& head, const ModelPlace& place);
+
+// Why the two cannot be the same bits although their checksums say so: one of the dumps is wrong. Nothing
+// where the checksums are not what the row was compared by.
+std::optional<std::string> contradicts_checksum(const Comparison& row, const Head& head,
+                                                const ModelPlace& place);
+
+// Reason to fail: NaN or infinities that only one side has, as far as the two say.
+std::optional<std::string> differ_in_nonfinite(const Stated& mine, const Stated& golden);
 
 }  // namespace assay

@@ -23,6 +23,8 @@ Comparison row_of(DType mine, DType golden, const Measured& m, std::vector<int64
   Comparison row;
   row.mine = {"a.weight", TensorMeta{mine, {dims}}, {}};
   row.golden = {"b.weight", TensorMeta{golden, {dims}}, {}};
+  row.basis = Basis::data;
+  row.evidence = Evidence::elements;
   row.metrics = {m.nonfinite_mismatch, m.ulp_max, m.rel_l2, m.max_abs, m.golden_rms, m.worst_golden};
   return row;
 }
@@ -123,14 +125,36 @@ TEST(NativeRules, NonfiniteMismatchFails) {
   EXPECT_EQ(verdict.reason, "nonfinite_mismatch 3 != 0");
 }
 
-TEST(NativeRules, NothingFinitePassesIfTheSamePlacesAgree) {
+TEST(NativeRules, NothingFiniteIsNotCompared) {
   const Value none = std::monostate();
   const Measured m = {
       .ulp_max = none, .rel_l2 = none, .max_abs = none, .golden_rms = none, .worst_golden = none};
-  EXPECT_EQ(level(DType::f32, DType::f32, m), Level::pass);
+  Comparison row = row_of(DType::f32, DType::f32, m);
+  row.evidence = Evidence::nothing;
+  EXPECT_EQ(judged(row).level, Level::ignored);
+  RuleOptions options;
+  options.rules.push_back(rule("max_abs <= 1"));
+  EXPECT_EQ(judged(row, options).level, Level::ignored);
   Measured differs = m;
   differs.nonfinite_mismatch = int64_t{1};
   EXPECT_EQ(level(DType::f32, DType::f32, differs), Level::fail);
+}
+
+TEST(NativeRules, RulesOfTheUserDoNotExcuseNan) {
+  const Comparison row = row_of(DType::f32, DType::f32, {.nonfinite_mismatch = int64_t{3}});
+  RuleOptions options;
+  options.rules.push_back(rule("max_abs <= 1"));
+  EXPECT_EQ(judged(row, options).reason,
+            "nonfinite_mismatch 3 > 0: NaN or infinite on one side only, or another one");
+  EXPECT_THAT(columns_needed(options), ElementsAre("max_abs", "nonfinite_mismatch"));
+  options.allow_nonfinite = true;
+  EXPECT_EQ(judged(row, options).level, Level::pass);
+  options = {};
+  options.rules.push_back(rule("max_abs <= 1 and nonfinite_mismatch <= 3"));
+  EXPECT_EQ(judged(row, options).level, Level::pass);
+  options = {};
+  options.rules.push_back(rule("max_abs <= 1 and nonfinite_mismatch <= 2"));
+  EXPECT_EQ(judged(row, options).level, Level::fail);
 }
 
 TEST(NativeRules, EmptyTensorsPassUnderAnyRule) {
@@ -237,7 +261,7 @@ TEST(NativeRules, AsksForTheColumnsItsRulesRead) {
   EXPECT_THAT(columns_needed(options), testing::Not(testing::Contains("eps")));
   options.rules.push_back(
       rule("kl < 1 or cosine > 0"));  // for all names: the default rules cannot apply any more
-  EXPECT_THAT(columns_needed(options), ElementsAre("cosine", "max_abs", "kl"));
+  EXPECT_THAT(columns_needed(options), ElementsAre("cosine", "max_abs", "kl", "nonfinite_mismatch"));
 }
 
 // Two versions of a graph: what only one of them has is no failure, unless it is asked for.

@@ -1,5 +1,7 @@
 #include "assay/model/outcome.h"
 
+#include <algorithm>
+
 namespace assay {
 
 std::string_view text(Why why) {
@@ -82,6 +84,72 @@ std::string_view text(Level level) {
       return "error";
   }
   return "";
+}
+
+std::string_view text(Answer answer) {
+  switch (answer) {
+    case Answer::pass:
+      return "pass";
+    case Answer::fail:
+      return "fail";
+    case Answer::not_compared:
+      return "not compared";
+    case Answer::error:
+      return "error";
+  }
+  return "";
+}
+
+Coverage coverage_of(const Summary& summary) {
+  return {std::max(summary.of_mine, summary.of_golden), summary.compared + summary.misshapen};
+}
+
+bool is_enough(const Summary& summary) {
+  const Coverage coverage = coverage_of(summary);
+  return coverage.compared > 0 &&
+         static_cast<double>(coverage.compared) >= summary.least_compared * static_cast<double>(coverage.of);
+}
+
+Answer answer_of(const Summary& summary) {
+  if (summary.errors > 0) return Answer::error;
+  if (summary.differ + summary.misshapen + summary.without_data > 0) return Answer::fail;
+  if (!is_enough(summary)) return Answer::not_compared;
+  return summary.failed > 0 ? Answer::fail : Answer::pass;
+}
+
+namespace {
+
+// A checksum is one of bits: what they mean is said by type and shape.
+bool same_bits(const SideFacts& mine, const SideFacts& golden) {
+  const Stated &m = *mine.stated(), &g = *golden.stated();
+  if (m.checksum.empty() || m.checksum != g.checksum) return false;
+  if (mine.meta && golden.meta) return *mine.meta == *golden.meta;
+  return m.dtype == g.dtype && m.shape == g.shape;
+}
+
+bool is_all_nonfinite(const SideFacts& side) {
+  const Nonfinite* const counts = side.stated()->nonfinite;
+  return counts != nullptr && side.meta && counts->nans >= 0 && counts->infs >= 0 &&
+         counts->nans + counts->infs == side.meta->shape.count() * components(side.meta->dtype) &&
+         side.meta->shape.count() > 0;
+}
+
+}  // namespace
+
+void note_stated_evidence(bool is_range, Comparison& row) {
+  if (is_all_nonfinite(row.mine) && is_all_nonfinite(row.golden)) return;  // whatever its bits are
+  if (same_bits(row.mine, row.golden)) {
+    row.evidence = Evidence::checksum;
+  } else if (!row.mine.meta || !row.golden.meta) {
+    row.evidence = Evidence::value;
+  } else if (row.golden.meta->shape.count() == 0) {
+    row.evidence = Evidence::elements;  // there are none
+  } else if (is_range) {
+    row.evidence = Evidence::extremes;
+  } else {
+    row.statistics = shared_statistics(*row.mine.stated(), *row.golden.stated());
+    if (row.statistics != 0) row.evidence = Evidence::statistics;
+  }
 }
 
 Direction direction_of(const Comparison& row) {

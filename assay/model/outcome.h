@@ -2,6 +2,7 @@
 #pragma once
 
 #include "assay/base/clock.h"
+#include "assay/model/evidence.h"
 #include "assay/model/pairing.h"
 
 namespace assay {
@@ -85,6 +86,8 @@ struct Comparison {
   Status status = Status::compared;
   Basis basis = Basis::nothing;
   bool is_excused = false;  // not compared, and nothing is wrong with that
+  Evidence evidence = Evidence::nothing;
+  StatisticSet statistics = 0;  // that it was compared by, where these are the evidence
   SideFacts mine, golden;
   std::vector<Value> metrics;  // one per column of the plan (Head::metric_columns); empty without a basis
   Verdict verdict;
@@ -92,6 +95,9 @@ struct Comparison {
   std::string
       note;  // reason of a failure to compare, or a remark such as "shapes differ in dimensions of size 1"
 };
+
+// Of a row that is compared by what both sides state. is_range: by nothing but max and min.
+void note_stated_evidence(bool is_range, Comparison& row);
 
 Direction direction_of(const Comparison& row);  // of the item of mine, or of golden where mine has none
 
@@ -112,14 +118,37 @@ struct Place {
   Comparison row;         // a copy, for the first divergence only
 };
 
+// Where less than this share of the larger side was compared, there is no pass.
+inline constexpr double kLeastCompared = 0.5;
+
+// What a run says in the end: trouble first, then a difference, then that too little was compared.
+enum class Answer : uint8_t { pass, fail, not_compared, error };
+std::string_view text(Answer answer);  // "pass", "not compared"
+
 struct Summary {
   int64_t rows = 0, compared = 0, passed = 0, failed = 0, unmatched = 0, ignored = 0, errors = 0;
+  std::array<int64_t, kEvidenceCount> by = {};  // rows, by the evidence they have
+  StatisticSet statistics = 0;                  // that any row was compared by
+  // Rows that do not pass, by what was found; the rest of `errors` are sections that could not be read.
+  int64_t differ = 0, misshapen = 0, without_data = 0, alone = 0, broken = 0;
+  int64_t of_mine = 0, of_golden = 0;  // rows with an item of that side
+  double least_compared = kLeastCompared;
   std::optional<Place> first_divergence;  // the failed row that comes first in execution order
   std::optional<Place> first_origin;      // … whose node was given inputs that pass: it made the difference
   std::optional<Place> first_other_token;  // the first logits whose arg-max differs
   std::optional<std::string> first_error;
   bool stopped_early = false;  // --fail-fast
 };
+
+// Rows of the side that has more of them, and how many of these were compared, or are known to have other
+// shapes.
+struct Coverage {
+  int64_t of = 0, compared = 0;
+};
+Coverage coverage_of(const Summary& summary);
+bool is_enough(const Summary& summary);  // what was compared, for a pass
+
+Answer answer_of(const Summary& summary);
 
 // What a report knows before the first row. The last group belongs to the section that comes next.
 struct Head {

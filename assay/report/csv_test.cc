@@ -18,10 +18,10 @@ TEST(CsvReport, HasEveryColumnInOrder) {
   EXPECT_EQ(path.parent_path(), folder.path() / "new" / "place");
   EXPECT_EQ(file_text(path),
             "section,name,mine,golden,verdict,status,mine_dtype,golden_dtype,mine_shape,golden_shape,max_abs,"
-            "rel_l2,why,reason,note\n"
+            "rel_l2,why,reason,note,compared_by\n"
             "rank 0,n1,a.npy,a.npy,fail,compared,f32,bf16,\"[2, 3]\",\"[2, 3]\",0.5,0.3,same name,rel_l2 0.3 "
-            "> 0.031,\n"
-            "rank 0,n2,b.npy,,ignored,only in mine,f32,,\"[2, 3]\",,,,no counterpart,,\n");
+            "> 0.031,,elements\n"
+            "rank 0,n2,b.npy,,ignored,only in mine,f32,,\"[2, 3]\",,,,no counterpart,,,\n");
 }
 
 TEST(CsvReport, IsNamedAfterTheTimeAndNeverReplaces) {

@@ -20,7 +20,8 @@ Summary failing_summary() {
   Summary summary;
   summary.rows = 2;
   summary.compared = 2;
-  summary.passed = summary.failed = 1;
+  summary.passed = summary.failed = summary.differ = 1;
+  summary.by[static_cast<size_t>(Evidence::elements)] = 2;
   Place& place = summary.first_divergence.emplace();
   place.section = "rank 0";
   place.node = "n1";
@@ -44,10 +45,10 @@ TEST(JsonReport, IsOneValidDocument) {
   EXPECT_STREQ(document["assay"].GetString(), "0.1.0");
   EXPECT_STREQ(document["generated"].GetString(), "2025-01-02T03:04:05Z");
   EXPECT_STREQ(document["layouts"]["golden"].GetString(), "folder");
-  EXPECT_EQ(document["columns"].Size(), 15U);
+  EXPECT_EQ(document["columns"].Size(), 16U);
   ASSERT_EQ(document["rows"].Size(), 3U);
   const auto& row = document["rows"][0];
-  EXPECT_EQ(row.MemberCount(), 15U);
+  EXPECT_EQ(row.MemberCount(), 16U);
   EXPECT_STREQ(row["mine"].GetString(), "weird \"name\" \\xff\\x01\\");
   EXPECT_STREQ(row["max_abs"].GetString(), "nan");
   EXPECT_EQ(row["rel_l2"].GetDouble(), 1e300);
@@ -57,6 +58,9 @@ TEST(JsonReport, IsOneValidDocument) {
   EXPECT_TRUE(document["rows"][1]["golden_shape"].IsNull());
   EXPECT_EQ(document["rows"][2]["max_abs"].GetDouble(), 0.1);
   const auto& summary = document["summary"];
+  EXPECT_STREQ(summary["answer"].GetString(), "fail");
+  EXPECT_STREQ(summary["verdict"].GetString(), "FAIL: 1 of 2 tensors differs beyond tolerance.");
+  EXPECT_EQ(summary["by_elements"].GetInt(), 2);
   EXPECT_EQ(summary["failed"].GetInt(), 1);
   EXPECT_TRUE(summary["first_error"].IsNull());
   EXPECT_STREQ(summary["first_divergence"]["mine"].GetString(), "weird \"name\"");

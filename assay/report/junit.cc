@@ -2,6 +2,7 @@
 #include "assay/report/destination.h"
 #include "assay/report/outputs.h"
 #include "assay/report/rows.h"
+#include "assay/report/verdict_sentence.h"
 
 #include <fmt/format.h>
 
@@ -85,15 +86,22 @@ class JunitSink : public Sink {
 
   Result<void> end(const Summary& summary) override {
     std::string text;
-    if (summary.errors > errors_ && summary.first_error) {  // a section that never came to have rows
+    // A section that never came to have rows, or too little to be a pass: a report of passes alone would say
+    // otherwise.
+    const VerdictSentence verdict = verdict_sentence(summary);
+    const bool is_broken = summary.errors > errors_ && summary.first_error;
+    if (is_broken || verdict.answer == Answer::not_compared) {
       append_case(text, "assay", "run");
       text += ">";
-      append_outcome(text, "error", *summary.first_error, "error");
+      append_outcome(text, "error", is_broken ? *summary.first_error : verdict.text(),
+                     assay::text(verdict.answer));
       text += "/></testcase>\n";
       ++tests_;
       ++errors_;
     }
-    ASSAY_TRY_DO(out_->append(text + "</testsuite>\n"));
+    text += "  <system-out>";
+    append_xml_text(text, verdict.text());
+    ASSAY_TRY_DO(out_->append(text + "</system-out>\n</testsuite>\n"));
     const std::string counts = fmt::format(" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\"",
                                            tests_, failures_, errors_, skipped_);
     ASSAY_CHECK(counts.size() <= kCountsRoom);

@@ -6,6 +6,7 @@ namespace {
 Comparison broken_row() {
   Comparison row = sample_row("c", Level::error, 0, 0);
   row.status = Status::unreadable;
+  row.evidence = Evidence::nothing;
   row.metrics.clear();
   row.note = "c: ends at byte 3 <truncated>";
   return row;
@@ -17,11 +18,15 @@ TEST(JunitReport, IsTheTextThatCiSystemsRead) {
   const TestFolder folder;
   Head head = sample_head();
   head.command_line = "assay 'a' \"b\" <c>";
+  Summary failing;
+  failing.rows = 4;
+  failing.compared = 2;
+  failing.failed = failing.differ = failing.errors = failing.broken = 1;
   const auto path = write_report(
       "junit", folder.path(), head,
       {node_of("n1", {sample_row("a&b", Level::pass, 0, 0), sample_row("bad", Level::fail, 0.5, 0.3)}),
        node_of("n2", {lonely_row("only\x01", Level::ignored), broken_row()})},
-      {}, "rank 0");
+      failing, "rank 0");
   EXPECT_EQ(path.extension(), ".xml");
   const std::string counts = " tests=\"4\" failures=\"1\" errors=\"1\" skipped=\"1\"";
   EXPECT_EQ(file_text(path), R"(<?xml version="1.0" encoding="UTF-8"?>
@@ -54,6 +59,7 @@ max_abs: 0.5
 rel_l2: 0.3
 why: same name
 reason: rel_l2 0.3 &gt; 0.031
+compared_by: elements
   </failure></testcase>
   <testcase classname="rank 0: n2" name="only\x01"><skipped message="only in mine" type="only in mine"/></testcase>
   <testcase classname="rank 0: n2" name="c"><error message="c: ends at byte 3 &lt;truncated&gt;" type="unreadable">
@@ -70,16 +76,19 @@ golden_shape: [2, 3]
 why: same name
 note: c: ends at byte 3 &lt;truncated&gt;
   </error></testcase>
+  <system-out>ERROR: 1 of 4 tensors could not be compared; 1 differs beyond tolerance.</system-out>
 </testsuite>
 )");
 }
 
 TEST(JunitReport, ToStandardOutputHasItsCountsToo) {
   ::testing::internal::CaptureStdout();
-  write_report("junit", "-", sample_head(), {node_of("n", {sample_row("x", Level::pass, 0, 0)})}, {});
+  Summary passing;
+  passing.rows = passing.compared = passing.passed = passing.of_mine = passing.of_golden = 1;
+  write_report("junit", "-", sample_head(), {node_of("n", {sample_row("x", Level::pass, 0, 0)})}, passing);
   const std::string text = ::testing::internal::GetCapturedStdout();
   EXPECT_NE(text.find("tests=\"1\" failures=\"0\""), std::string::npos);
-  EXPECT_TRUE(text.ends_with("</testsuite>\n"));
+  EXPECT_TRUE(text.ends_with("<system-out>PASS: the tensors agree.</system-out>\n</testsuite>\n"));
 }
 
 TEST(JunitReport, TellsOfASectionWithoutRows) {

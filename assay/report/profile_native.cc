@@ -44,6 +44,7 @@ std::vector<Column> columns(const Head& head) {
   out.push_back({"why", [](const RowView& v) { return text_or_absent(text(v.row.pair.why)); }});
   out.push_back({"reason", [](const RowView& v) { return text_or_absent(v.row.verdict.reason); }});
   out.push_back({"note", [](const RowView& v) { return text_or_absent(v.row.note); }});
+  out.push_back({"compared_by", [](const RowView& v) { return text_or_absent(text(v.row.evidence)); }});
   return out;
 }
 

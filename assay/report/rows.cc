@@ -1,5 +1,7 @@
 #include "assay/report/rows.h"
 
+#include "assay/report/verdict_sentence.h"
+
 namespace assay {
 namespace {
 
@@ -31,9 +33,20 @@ std::vector<Fact> run_facts(const Head& head) {
 }
 
 std::vector<Fact> summary_facts(const Summary& summary) {
+  const VerdictSentence verdict = verdict_sentence(summary);
+  const auto by = [&](Evidence evidence) { return summary.by[static_cast<size_t>(evidence)]; };
   return {
+      {"answer", std::string(text(verdict.answer))},
+      {"verdict", verdict.text()},
       {"rows", summary.rows},
       {"compared", summary.compared},
+      {"not_compared", summary.rows - summary.compared},
+      {"by_elements", by(Evidence::elements)},
+      {"by_some_elements", by(Evidence::some_elements)},
+      {"by_checksum", by(Evidence::checksum)},
+      {"by_statistics", by(Evidence::statistics)},
+      {"by_extremes", by(Evidence::extremes)},
+      {"by_value", by(Evidence::value)},
       {"passed", summary.passed},
       {"failed", summary.failed},
       {"unmatched", summary.unmatched},

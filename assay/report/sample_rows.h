@@ -57,6 +57,7 @@ inline Comparison sample_row(std::string_view name, Level level, double max_abs,
   row.mine = {name, TensorMeta{DType::f32, Shape{{2, 3}}}, "a"};
   row.golden = {name, TensorMeta{DType::bf16, Shape{{2, 3}}}, "b"};
   row.metrics = {max_abs, rel_l2, int64_t{5}, 6.0, 6.5};
+  row.evidence = Evidence::elements;
   row.verdict.level = level;
   if (level == Level::fail) row.verdict.reason = "rel_l2 0.3 > 0.031";
   return row;

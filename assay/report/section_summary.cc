@@ -25,7 +25,10 @@ class SectionSummary : public Sink {
   Result<void> write(std::string_view, std::span<const NodeResult>, std::string&&) override { return {}; }
 
   Result<void> close_section(const Summary& s) override {
+    const auto by = [&](Evidence evidence) { return s.by[static_cast<size_t>(evidence)]; };
     add({s.rows, s.compared, s.passed, s.failed, s.unmatched, s.ignored, s.errors,
+         std::string(text(answer_of(s))), by(Evidence::elements), by(Evidence::some_elements),
+         by(Evidence::checksum), by(Evidence::statistics), by(Evidence::extremes), by(Evidence::value),
          name_of(s.first_divergence), name_of(s.first_origin),
          s.first_origin ? Value(s.first_origin->called_at) : Value(),
          s.first_error ? Value(*s.first_error) : Value()});
@@ -34,7 +37,24 @@ class SectionSummary : public Sink {
 
   Result<void> skip_section(const Head& head, const Error& why) override {
     at_ = head.at;
-    add({{}, {}, {}, {}, {}, {}, int64_t{1}, {}, {}, {}, why.message});
+    add({{},
+         {},
+         {},
+         {},
+         {},
+         {},
+         int64_t{1},
+         std::string(text(Answer::error)),
+         {},
+         {},
+         {},
+         {},
+         {},
+         {},
+         {},
+         {},
+         {},
+         why.message});
     return {};
   }
 
@@ -44,7 +64,8 @@ class SectionSummary : public Sink {
     const std::string name = fmt::format("summary_{}.csv", local_stamp(now_));
     ASSAY_TRY(FileWriter file, FileWriter::create(folder_ / name, IfExists::number, profile_.file_mode));
     ASSAY_TRY_DO(file.append(
-        "rank,step,graph,token,part,rows,compared,passed,failed,unmatched,ignored,errors,first_divergence,"
+        "rank,step,graph,token,part,rows,compared,passed,failed,unmatched,ignored,errors,answer,by_elements,"
+        "by_some_elements,by_checksum,by_statistics,by_extremes,by_value,first_divergence,"
         "first_origin,called_at,"
         "first_error\n"));
     ASSAY_TRY_DO(file.append(lines_));

@@ -6,6 +6,7 @@
 #include "assay/report/outputs.h"
 #include "assay/report/rows.h"
 #include "assay/report/terminal_table.h"
+#include "assay/report/verdict_sentence.h"
 
 #include <fmt/format.h>
 
@@ -59,25 +60,6 @@ std::string element_value(const Value& value) {
   const auto* number = std::get_if<double>(&value);
   return number && std::isfinite(*number) ? fmt::format("{:.9g}", *number) : plain(value);
 }
-
-// "3 of 120 tensors differ": the first clause of a sentence says of how many.
-class Clauses {
- public:
-  explicit Clauses(int64_t total) : total_(total) {}
-  void add(int64_t count, std::string_view one, std::string_view many) {
-    if (count == 0) return;
-    if (text_.empty())
-      text_ =
-          fmt::format("{} of {} tensor{} {}", count, total_, total_ == 1 ? "" : "s", count == 1 ? one : many);
-    else
-      text_ += fmt::format("; {} {}", count, count == 1 ? one : many);
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  int64_t total_;
-  std::string text_;
-};
 
 std::string side_text(const SideFacts& side, std::string_view word) {
   return side.meta ? fmt::format("{} {} {}", word, name(side.meta->dtype), side.meta->shape.text()) : "";
@@ -141,18 +123,6 @@ void TerminalReport::add(std::string_view section, std::span<const NodeResult> n
       }
       ++bad_rows_;
       const bool is_error = row.verdict.level == Level::error;
-      const bool is_lonely = row.status == Status::only_mine || row.status == Status::only_golden;
-      if (is_error)
-        ++errors_;
-      else if (measured)
-        ++differ_;
-      else if (is_lonely)
-        ++lonely_;
-      else if (row.status == Status::shape_mismatch)
-        ++misshapen_;
-      else
-        ++other_failed_;
-
       const int rank = is_error ? 3 : measured ? 1 : 2;
       const auto less_bad = [&](const Kept& kept) {
         return kept.rank != rank ? kept.rank < rank : kept.distance < distance;
@@ -168,37 +138,12 @@ std::string TerminalReport::coloured(std::string_view text, std::string_view col
   return head_.colour ? fmt::format("{}{}{}", colour, text, kResetColour) : std::string(text);
 }
 
-std::string TerminalReport::verdict_sentence(const Summary& summary) const {
-  Clauses clauses(summary.rows);
-  clauses.add(errors_, "could not be compared", "could not be compared");
-  clauses.add(differ_, "differs beyond tolerance", "differ beyond tolerance");
-  clauses.add(misshapen_, "has another shape", "have another shape");
-  clauses.add(other_failed_, "has no data", "have no data");
-  clauses.add(lonely_, "unmatched", "unmatched");
-  std::string text = clauses.text();
-  // An error that no row tells of is a section (a rank, a step) that could not be opened.
-  if (const int64_t broken = summary.errors - errors_; broken > 0)
-    text += fmt::format("{}{} part{} of the dump could not be read", text.empty() ? "" : "; ", broken,
-                        broken == 1 ? "" : "s");
-
-  std::string out;
-  if (summary.errors > 0 || errors_ > 0)
-    out = fmt::format("{} {}.", coloured("ERROR:", kYellow), text);
-  else if (!text.empty())
-    out = fmt::format("{} {}.", coloured("FAIL:", kRed), text);
-  else if (summary.compared == 0)
-    out = fmt::format("{} {}.", coloured("NOTHING COMPARED:", kYellow),
-                      summary.rows == 0 ? std::string("there are no tensors")
-                                        : fmt::format("none of {} tensors has a counterpart", summary.rows));
-  else if (summary.compared < summary.rows)
-    out = fmt::format("{} all {} compared tensors agree; {} ignored.", coloured("PASS:", kGreen),
-                      summary.compared, summary.rows - summary.compared);
-  else
-    out = fmt::format("{} {}.", coloured("PASS:", kGreen),
-                      summary.rows == 1 ? std::string("the tensors agree")
-                                        : fmt::format("all {} tensors agree", summary.rows));
-  if (summary.stopped_early) out += " Stopped at the first failure; the rest was not compared.";
-  return out + "\n";
+std::string TerminalReport::sentence(const Summary& summary) const {
+  const VerdictSentence verdict = verdict_sentence(summary);
+  const std::string_view colour = verdict.answer == Answer::pass   ? kGreen
+                                  : verdict.answer == Answer::fail ? kRed
+                                                                   : kYellow;
+  return fmt::format("{} {}\n", coloured(verdict.head, colour), verdict.rest);
 }
 
 std::string TerminalReport::metric_list(const std::vector<Value>& metrics) const {
@@ -283,7 +228,7 @@ std::string TerminalReport::other_token(const Place& place) {
 }
 
 std::string TerminalReport::text(const Summary& summary, std::span<const fs::path> files) const {
-  std::string out = verdict_sentence(summary);
+  std::string out = sentence(summary);
   if (summary.first_error && summary.errors > 0)
     out += fmt::format("First error: {}\n", shown(*summary.first_error));
   if (summary.first_divergence) out += '\n' + divergence(*summary.first_divergence);

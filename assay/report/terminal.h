@@ -30,7 +30,7 @@ class TerminalReport {
   Kept keep(std::string_view section, const NodeResult& node, const Comparison& row, int rank,
             double distance) const;
   std::string coloured(std::string_view text, std::string_view colour) const;
-  std::string verdict_sentence(const Summary& summary) const;
+  std::string sentence(const Summary& summary) const;
   std::string divergence(const Place& place) const;
   std::string origin(const Place& place) const;
   static std::string other_token(const Place& place);
@@ -40,8 +40,7 @@ class TerminalReport {
   Head head_;
   std::vector<std::string> columns_;  // metrics worth showing, the most telling first
   int rel_l2_ = -1, max_abs_ = -1, norm_pct_ = -1, mismatch_ = -1;
-  int64_t bad_rows_ = 0;  // those that did not pass, ignored ones apart
-  int64_t differ_ = 0, lonely_ = 0, misshapen_ = 0, other_failed_ = 0, errors_ = 0;
+  int64_t bad_rows_ = 0;     // those that did not pass, ignored ones apart
   std::vector<Kept> worst_;  // sorted; at most kShownRows
   std::optional<Kept> worst_pass_;
 };

@@ -13,8 +13,16 @@ Summary summary_of(const std::vector<NodeResult>& nodes) {
   for (const NodeResult& node : nodes)
     for (const Comparison& row : node.rows) {
       ++summary.rows;
-      summary.compared += row.status == Status::compared ? 1 : 0;
+      const bool fails = row.verdict.level == Level::fail;
+      ++summary.by[static_cast<size_t>(row.evidence)];
+      summary.compared += row.evidence != Evidence::nothing ? 1 : 0;
+      summary.of_mine += row.pair.mine ? 1 : 0;
+      summary.of_golden += row.pair.golden ? 1 : 0;
       summary.errors += row.verdict.level == Level::error ? 1 : 0;
+      summary.broken += row.verdict.level == Level::error ? 1 : 0;
+      summary.failed += fails ? 1 : 0;
+      summary.differ += fails && row.status == Status::compared ? 1 : 0;
+      summary.alone += fails && row.status == Status::only_mine ? 1 : 0;
       summary.ignored += row.verdict.level == Level::ignored ? 1 : 0;
       summary.unmatched += row.status == Status::only_mine ? 1 : 0;
       if (row.verdict.level != Level::fail || summary.first_divergence) continue;
@@ -41,7 +49,7 @@ TEST(TerminalReport, SaysHowManyDiffer) {
   EXPECT_EQ(first_line(report_of({node_of("n", rows)})),
             "FAIL: 3 of 120 tensors differ beyond tolerance; 1 unmatched.");
   EXPECT_EQ(first_line(report_of({node_of("n", {lonely_row("a", Level::fail)})})),
-            "FAIL: 1 of 1 tensor unmatched.");
+            "NOT COMPARED: none of 1 tensor has a counterpart.");
 }
 
 TEST(TerminalReport, ShowsTheFirstDivergence) {
@@ -94,13 +102,13 @@ TEST(TerminalReport, NamesTroubleBeforeDifferences) {
 }
 
 TEST(TerminalReport, DoesNotCallNothingAPass) {
-  EXPECT_EQ(first_line(report_of({})), "NOTHING COMPARED: there are no tensors.");
+  EXPECT_EQ(first_line(report_of({})), "NOT COMPARED: there are no tensors.");
   EXPECT_EQ(first_line(report_of(
                 {node_of("n", {lonely_row("a", Level::ignored), lonely_row("b", Level::ignored)})})),
-            "NOTHING COMPARED: none of 2 tensors has a counterpart.");
+            "NOT COMPARED: none of 2 tensors has a counterpart.");
   EXPECT_EQ(first_line(report_of(
                 {node_of("n", {sample_row("x", Level::pass, 0, 0), lonely_row("a", Level::ignored)})})),
-            "PASS: all 1 compared tensors agree; 1 ignored.");
+            "PASS: all 1 compared tensors agree; 1 not compared.");
 }
 
 TEST(TerminalReport, KeepsTheTenWorstInOrder) {

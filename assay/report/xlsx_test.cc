@@ -19,15 +19,15 @@ TEST(XlsxReport, HoldsASummaryAndTheRows) {
                    {node_of("n1", {bad}), node_of("n2", {lonely_row(" y", Level::ignored)})}, summary));
   EXPECT_EQ(parts.size(), 7U);
   const std::string rows = parts["xl/worksheets/sheet2.xml"];
-  EXPECT_NE(rows.find("<dimension ref=\"A1:O3\" "), std::string::npos);
+  EXPECT_NE(rows.find("<dimension ref=\"A1:P3\" "), std::string::npos);
   EXPECT_EQ(count_of(rows, "<row>"), 3);
-  EXPECT_EQ(count_of(rows, "<c"), 15 * 3 + 15 + 1);  // cells, 15 <col> and <cols>
+  EXPECT_EQ(count_of(rows, "<c"), 16 * 3 + 16 + 1);  // cells, 16 <col> and <cols>
   EXPECT_NE(rows.find("<t>&#39;=cmd \\xff&lt;x&gt;</t>"), std::string::npos);
   EXPECT_NE(rows.find("<c s=\"2\" t=\"inlineStr\"><is><t>fail</t></is></c>"), std::string::npos);
   EXPECT_NE(rows.find("<c s=\"4\" t=\"inlineStr\"><is><t>ignored</t></is></c>"), std::string::npos);
   EXPECT_NE(rows.find("<t>nan</t></is></c><c><v>0.25</v></c>"), std::string::npos);
   EXPECT_NE(rows.find("<t xml:space=\"preserve\"> y</t></is></c><c/>"), std::string::npos);
-  EXPECT_NE(rows.find("<autoFilter ref=\"A1:O3\"/>"), std::string::npos);
+  EXPECT_NE(rows.find("<autoFilter ref=\"A1:P3\"/>"), std::string::npos);
   EXPECT_NE(parts["xl/workbook.xml"].find("<sheet name=\"rows\" sheetId=\"2\" r:id=\"rId2\"/>"),
             std::string::npos);
   EXPECT_NE(parts["xl/worksheets/sheet1.xml"].find("<t>rows</t></is></c><c><v>2</v></c>"), std::string::npos);

@@ -120,8 +120,8 @@ Result<std::optional<Aligned>> take_last_rows(const OperandPtr& mine, const Oper
   const bool mine_is_whole = a[0] > b[0];
   ASSAY_TRY(const auto view, last_rows(mine_is_whole ? mine : golden, std::min(a[0], b[0])));
   if (!view) return std::optional<Aligned>();
-  return std::optional(mine_is_whole ? Aligned{*view, golden, "the last position of mine"}
-                                     : Aligned{mine, *view, "the last position of golden"});
+  return std::optional(mine_is_whole ? Aligned{*view, golden, "the last position of mine", true}
+                                     : Aligned{mine, *view, "the last position of golden", true});
 }
 
 }  // namespace

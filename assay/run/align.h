@@ -26,7 +26,8 @@ struct AlignRules {
 
 struct Aligned {
   OperandPtr mine, golden;
-  std::string note;  // what was done; empty: nothing
+  std::string note;      // what was done; empty: nothing
+  bool is_part = false;  // not all elements of the larger side
 };
 
 // Nothing where the shapes do not fit. An error where a shard cannot be read.

@@ -4,6 +4,7 @@
 #include "assay/match/model_places.h"
 #include "assay/run/measure.h"
 #include "assay/run/resources.h"
+#include "assay/run/stated_comparison.h"
 #include "assay/support/log.h"
 
 #include <tbb/global_control.h>
@@ -58,14 +59,22 @@ void describe_section(const Matched& matched, Head& head) {
     }
 }
 
+bool has_statistics(const Matched& matched) {
+  for (const Side side : {Side::mine, Side::golden})
+    for (const Frame& frame : matched.frames.frames(side))
+      if (std::ranges::any_of(frame.stated, [](const Stated& each) { return says_something(&each); }))
+        return true;
+  return false;
+}
+
 // Columns of dumps that hold more than data: statistics, logits.
 Result<MetricPlan> with_columns_of(const Layout& mine, const Layout& golden, const CompareRequest& request,
-                                   Head& head) {
+                                   bool states_statistics, Head& head) {
   std::vector<std::string> names;
   for (const Metric* metric : request.metrics.metrics) names.emplace_back(metric->name);
   const bool has_tokens = mine.has_tokens && golden.has_tokens;
   std::vector<std::string_view> added;
-  if (mine.states_statistics || golden.states_statistics) added.push_back("stat_diff");
+  if (states_statistics) added.push_back("stat_diff");
   if (has_tokens)
     added.insert(added.end(), {"l1", "kl", "arg_max"});
   else
@@ -148,11 +157,7 @@ Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports
   MetricPlan metrics = request.metrics;
   Head head = head_of(request, mine, golden, *matcher, metrics);
   const bool has_tokens = mine.layout->has_tokens && golden.layout->has_tokens;
-  if (request.add_stated_columns &&
-      (mine.layout->states_statistics || golden.layout->states_statistics || has_tokens)) {
-    ASSAY_TRY(metrics, with_columns_of(*mine.layout, *golden.layout, request, head));
-  }
-  Findings findings;
+  Findings findings({}, {-1, -1}, request.least_compared);
   bool begun = false, stopped = false;
   std::set<std::string> said;
   for (const Section& section : sections) {
@@ -174,6 +179,12 @@ Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports
       });
     }
     if (!std::exchange(begun, true)) {
+      // A folder says that it holds statistics when it is indexed; it has one section.
+      const bool states_statistics = mine.layout->states_statistics || golden.layout->states_statistics ||
+                                     (matched && has_statistics(*matched));
+      if (request.add_stated_columns && (states_statistics || has_tokens)) {
+        ASSAY_TRY(metrics, with_columns_of(*mine.layout, *golden.layout, request, states_statistics, head));
+      }
       ASSAY_TRY_DO(reports.begin(head));
     }
     if (!admitted) {
@@ -185,7 +196,7 @@ Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports
       continue;
     }
     log_matching(*matched, *matcher, said);
-    Findings of_section(section.at.text(), {section.at.step, section.at.token});
+    Findings of_section(section.at.text(), {section.at.step, section.at.token}, request.least_compared);
     ASSAY_TRY_DO(reports.open_section(head));
     Progress progress("comparing", bytes_to_read(*matched), request.progress);
     RowFlow flow;

@@ -1,6 +1,7 @@
 #include "assay/run/measure.h"
 
 #include "assay/base/cancel.h"
+#include "assay/format/min_max.h"
 #include "assay/metric/arg_max.h"
 #include "assay/metric/numpy_stats.h"
 #include "assay/model/logits_row.h"
@@ -14,6 +15,7 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 
 namespace assay {
@@ -26,6 +28,15 @@ constexpr int64_t kBatchBytes = int64_t{32} << 20;
 void add_note(Comparison& row, std::string_view text) {
   if (!row.note.empty()) row.note += "; ";
   row.note += text;
+}
+
+// The smallest and the largest element are all that one side keeps: files of that form, by name and shape.
+bool is_range(const Comparison& row) {
+  return std::ranges::any_of(std::array{&row.mine, &row.golden}, [](const SideFacts* side) {
+    const std::string& file = side->file.native();
+    return (file.ends_with(kMinMaxNpz) || file.ends_with(kMinMaxNpy)) && side->meta &&
+           side->meta->shape.count() == 2;
+  });
 }
 
 struct Batch {
@@ -206,6 +217,7 @@ class Measurer {
     if (!(*aligned)->note.empty()) add_note(row, (*aligned)->note);
     const bool is_whole = (*aligned)->mine == mine && (*aligned)->golden == golden;
     gather(*(*aligned)->mine, *(*aligned)->golden, is_whole, scratch, row);
+    if (row.evidence == Evidence::elements && (*aligned)->is_part) row.evidence = Evidence::some_elements;
   }
 
   // is_whole: these are the two tensors of the row, and nothing made of them.
@@ -237,6 +249,9 @@ class Measurer {
       take_statistics_as_f32(gathered->pair, row);
     row.basis = Basis::data;
     row.metrics = metrics_.finish(*gathered);
+    const PairSums& pair = gathered->pair;
+    if (pair.finite > 0 || pair.nonfinite_mismatch > 0 || pair.count == 0)
+      row.evidence = is_range(row) ? Evidence::extremes : Evidence::elements;
   }
 
   const Matched& matched_;

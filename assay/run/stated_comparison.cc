@@ -115,6 +115,7 @@ void StatedComparison::compare(const OperandPtr& mine_data, const OperandPtr& go
   const bool other_shape =
       !is_range && row.mine.meta && row.golden.meta && !may_be_same(row.mine, row.golden);
   row.status = other_shape ? Status::shape_mismatch : Status::compared;
+  if (!other_shape) note_stated_evidence(is_range, row);
 }
 
 // Of all parts together; the shape is theirs side by side.

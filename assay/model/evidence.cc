@@ -1,0 +1,50 @@
+#include "assay/model/evidence.h"
+
+#include <cmath>
+
+namespace assay {
+
+std::string_view text(Evidence evidence) {
+  switch (evidence) {
+    case Evidence::nothing:
+      return "";
+    case Evidence::elements:
+      return "elements";
+    case Evidence::some_elements:
+      return "some elements";
+    case Evidence::checksum:
+      return "checksum";
+    case Evidence::statistics:
+      return "statistics";
+    case Evidence::extremes:
+      return "extremes";
+    case Evidence::value:
+      return "value";
+  }
+  return "";
+}
+
+std::string names_of(StatisticSet set) {
+  std::string out;
+  for (size_t i = 0; i < kStatistics.size(); ++i)
+    if ((set >> i & 1) != 0) out += (out.empty() ? "" : ", ") + std::string(kStatistics[i].name);
+  return out;
+}
+
+Scalar finite_statistic(const Stated& stated, const StatisticName& which) {
+  const Scalar& plain = stated.*which.of;
+  const auto number = number_of(plain);
+  if (!number || std::isfinite(*number)) return plain;
+  return stated.nonfinite == nullptr ? Scalar() : stated.nonfinite->*which.of_finite;
+}
+
+StatisticSet shared_statistics(const Stated& mine, const Stated& golden) {
+  StatisticSet set = 0;
+  for (size_t i = 0; i < kStatistics.size(); ++i)
+    if (!finite_statistic(mine, kStatistics[i]).is_absent() &&
+        !finite_statistic(golden, kStatistics[i]).is_absent())
+      set |= static_cast<StatisticSet>(1U << i);
+  return set;
+}
+
+}  // namespace assay

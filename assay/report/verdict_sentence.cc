@@ -1,0 +1,144 @@
+#include "assay/report/verdict_sentence.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace assay {
+namespace {
+
+std::string counted(int64_t count, std::string_view one, std::string_view many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
+std::string tensors(int64_t count) { return counted(count, "tensor", "tensors"); }
+
+int64_t rows_by(const Summary& summary, Evidence evidence) {
+  return summary.by[static_cast<size_t>(evidence)];
+}
+
+std::string joined(const std::vector<std::string>& clauses) {
+  std::string out;
+  for (const std::string& clause : clauses) out += (out.empty() ? "" : "; ") + clause;
+  return out;
+}
+
+// What the rows that do not pass have against them: "3 of 120 tensors differ beyond tolerance; 1 unmatched".
+std::vector<std::string> faults(const Summary& summary) {
+  std::vector<std::string> clauses;
+  // The first clause says of how many.
+  const auto add = [&](int64_t count, std::string_view one, std::string_view many) {
+    if (count == 0) return;
+    clauses.push_back(clauses.empty()
+                          ? fmt::format("{} of {} {}", count, tensors(summary.rows), count == 1 ? one : many)
+                          : counted(count, one, many));
+  };
+  add(summary.broken, "could not be compared", "could not be compared");
+  add(summary.differ, "differs beyond tolerance", "differ beyond tolerance");
+  add(summary.misshapen, "has another shape", "have another shape");
+  add(summary.without_data, "has no data", "have no data");
+  add(summary.alone, "unmatched", "unmatched");
+  // An error that no row tells of is a section (a rank, a step) that could not be opened.
+  if (const int64_t parts = summary.errors - summary.broken; parts > 0)
+    clauses.push_back(counted(parts, "part", "parts") + " of the dump could not be read");
+  return clauses;
+}
+
+// Rows whose elements were not all compared, by what they were compared by instead.
+std::vector<std::string> weaker(const Summary& summary) {
+  std::vector<std::string> clauses;
+  const auto add = [&](Evidence evidence, std::string_view how) {
+    if (const int64_t count = rows_by(summary, evidence); count > 0)
+      clauses.push_back(fmt::format("{} by {}", count, how));
+  };
+  add(Evidence::checksum, "checksum");
+  add(Evidence::statistics,
+      fmt::format("statistics only ({}; elements were not compared)", names_of(summary.statistics)));
+  add(Evidence::extremes, "the smallest and the largest element only");
+  add(Evidence::some_elements, "the last position only");
+  return clauses;
+}
+
+std::string not_compared(const Summary& summary) {
+  const int64_t count = summary.rows - summary.compared;
+  return count == 0 ? "" : fmt::format("; {} not compared", count);
+}
+
+// Everything that was compared was compared in the same, weaker way.
+struct OneWay {
+  Evidence evidence;
+  std::string_view how;  // behind "PASS" and "Compared"
+  std::string what;
+};
+
+std::optional<OneWay> one_way(const Summary& summary) {
+  const int64_t compared = summary.compared - rows_by(summary, Evidence::value);
+  const OneWay ways[] = {
+      {Evidence::statistics, "by statistics only",
+       fmt::format("{} of {}; elements were not compared", names_of(summary.statistics), tensors(compared))},
+      {Evidence::checksum, "by checksum", fmt::format("of {}; elements were not read", tensors(compared))},
+      {Evidence::extremes, "by extremes only",
+       fmt::format("max, min of {}; other elements were not compared", tensors(compared))},
+      {Evidence::some_elements, "by the last position only",
+       fmt::format("of {}; other positions were not compared", tensors(compared))}};
+  for (const OneWay& way : ways)
+    if (compared > 0 && rows_by(summary, way.evidence) == compared) return way;
+  return std::nullopt;
+}
+
+VerdictSentence pass(const Summary& summary) {
+  const int64_t values = rows_by(summary, Evidence::value);
+  const std::string arguments =
+      values == 0 ? "" : fmt::format("; {} equal", counted(values, "argument is", "arguments are"));
+  if (const auto way = one_way(summary))
+    return {Answer::pass, fmt::format("PASS {}", way->how),
+            fmt::format("({}{}{}).", way->what, arguments, not_compared(summary))};
+  const std::vector<std::string> ways = weaker(summary);
+  std::string text = summary.rows == 1 ? "the tensors agree"
+                     : summary.compared == summary.rows
+                         ? fmt::format("all {} tensors agree", summary.rows)
+                         : fmt::format("all {} compared tensors agree", summary.compared);
+  if (!ways.empty()) text += fmt::format("; {}", joined(ways));
+  return {Answer::pass, "PASS:", text + not_compared(summary) + "."};
+}
+
+}  // namespace
+
+VerdictSentence not_enough_sentence(const Summary& summary) {
+  constexpr std::string_view kHead = "NOT COMPARED:";
+  if (summary.rows == 0) return {Answer::not_compared, std::string(kHead), "there are no tensors."};
+  const Coverage coverage = coverage_of(summary);
+  if (coverage.compared == 0 && summary.unmatched == summary.rows)
+    return {Answer::not_compared, std::string(kHead),
+            fmt::format("none of {} has a counterpart.", tensors(summary.rows))};
+  const std::string_view side = summary.of_mine >= summary.of_golden ? "mine" : "golden";
+  std::string text = fmt::format("{} of {} of {} {} compared", coverage.compared, tensors(coverage.of), side,
+                                 coverage.compared == 1 ? "was" : "were");
+  if (summary.unmatched > 0)
+    text += fmt::format("; {} no counterpart", counted(summary.unmatched, "has", "have"));
+  if (coverage.compared > 0)
+    text += fmt::format(" (a pass needs {:g} %; --min-compared sets it)", 100 * summary.least_compared);
+  return {Answer::not_compared, std::string(kHead), text + "."};
+}
+
+VerdictSentence verdict_sentence(const Summary& summary) {
+  const Answer answer = answer_of(summary);
+  VerdictSentence out{answer, {}, {}};
+  if (answer == Answer::pass) {
+    out = pass(summary);
+  } else if (answer == Answer::not_compared) {
+    out = not_enough_sentence(summary);
+  } else {
+    out.head = answer == Answer::error ? "ERROR:" : "FAIL:";
+    out.rest = joined(faults(summary)) + ".";
+    if (const auto way = one_way(summary))
+      out.rest += fmt::format(" Compared {} ({}).", way->how, way->what);
+    else if (const std::vector<std::string> ways = weaker(summary); !ways.empty())
+      out.rest += fmt::format(" Of {} compared, {}.", summary.compared, joined(ways));
+  }
+  if (summary.stopped_early) out.rest += " Stopped at the first failure; the rest was not compared.";
+  return out;
+}
+
+}  // namespace assay

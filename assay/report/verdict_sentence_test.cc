@@ -1,0 +1,67 @@
+#include "assay/report/verdict_sentence.h"
+
+#include <gtest/gtest.h>
+
+namespace assay {
+namespace {
+
+Summary passing(std::initializer_list<std::pair<Evidence, int64_t>> rows) {
+  Summary summary;
+  for (const auto& [evidence, count] : rows) {
+    summary.by[static_cast<size_t>(evidence)] += count;
+    summary.rows += count;
+    summary.of_mine += count;
+    summary.of_golden += count;
+    if (evidence != Evidence::nothing) summary.compared += count;
+  }
+  summary.statistics = 0b1111;
+  return summary;
+}
+
+std::string said(const Summary& summary) { return verdict_sentence(summary).text(); }
+
+TEST(VerdictSentence, APassSaysWhatWasCompared) {
+  EXPECT_EQ(said(passing({{Evidence::elements, 1}})), "PASS: the tensors agree.");
+  EXPECT_EQ(said(passing({{Evidence::elements, 71}})), "PASS: all 71 tensors agree.");
+  EXPECT_EQ(said(passing({{Evidence::statistics, 71}})),
+            "PASS by statistics only (max, min, mean, norm of 71 tensors; elements were not compared).");
+  EXPECT_EQ(
+      said(passing({{Evidence::statistics, 71}, {Evidence::value, 3}, {Evidence::nothing, 2}})),
+      "PASS by statistics only (max, min, mean, norm of 71 tensors; elements were not compared; 3 arguments "
+      "are equal; 2 not compared).");
+  EXPECT_EQ(said(passing({{Evidence::checksum, 1}})),
+            "PASS by checksum (of 1 tensor; elements were not read).");
+  EXPECT_EQ(said(passing({{Evidence::extremes, 2}})),
+            "PASS by extremes only (max, min of 2 tensors; other elements were not compared).");
+  EXPECT_EQ(said(passing({{Evidence::some_elements, 2}})),
+            "PASS by the last position only (of 2 tensors; other positions were not compared).");
+  EXPECT_EQ(
+      said(passing({{Evidence::elements, 40}, {Evidence::statistics, 30}, {Evidence::nothing, 2}})),
+      "PASS: all 70 compared tensors agree; 30 by statistics only (max, min, mean, norm; elements were not "
+      "compared); 2 not compared.");
+}
+
+TEST(VerdictSentence, TooLittleIsNoPass) {
+  Summary summary = passing({{Evidence::elements, 1}});
+  summary.rows = summary.of_golden = 1000;
+  summary.unmatched = 999;
+  EXPECT_EQ(
+      said(summary),
+      "NOT COMPARED: 1 of 1000 tensors of golden was compared; 999 have no counterpart (a pass needs 50 %; "
+      "--min-compared sets it).");
+  EXPECT_EQ(verdict_sentence(summary).answer, Answer::not_compared);
+}
+
+TEST(VerdictSentence, AFailureSaysByWhat) {
+  Summary summary = passing({{Evidence::statistics, 5}});
+  summary.failed = summary.differ = 2;
+  EXPECT_EQ(
+      said(summary),
+      "FAIL: 2 of 5 tensors differ beyond tolerance. Compared by statistics only (max, min, mean, norm of 5 "
+      "tensors; elements were not compared).");
+  summary.stopped_early = true;
+  EXPECT_TRUE(said(summary).ends_with(" Stopped at the first failure; the rest was not compared."));
+}
+
+}  // namespace
+}  // namespace assay
