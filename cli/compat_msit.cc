@@ -99,7 +99,7 @@ Result<MsitCompareFlags> compare_flags(const Parsed& parsed) {
 
 int run_compare(const Parsed& parsed, Tool tool, const Context& context) {
   const auto flags = compare_flags(parsed);
-  return flags ? run_msit_compare(*flags, tool, context) : end_msit(tool, flags.error().message);
+  return flags ? run_msit_compare(*flags, tool, context) : end_msit(tool, flags.error());
 }
 
 // ----- the commands
@@ -191,7 +191,8 @@ int run_msit(std::span<const std::string> arguments, Tool tool, const Context& c
     return usage_error(program, fmt::format("argument {{{}}}: invalid choice: '{}' (choose from {})",
                                             choices(",", ""), printable(word), choices(", ", "'")));
   if (command->flags == nullptr) {
-    end_msit(tool, fmt::format("{} is not served by assay yet; {}", command->name, command->instead));
+    end_msit(tool, Error{ErrorKind::unsupported,
+                         fmt::format("{} is not served by assay yet; {}", command->name, command->instead)});
     return 2;
   }
   ForeignCommand flags = command->flags();

@@ -228,7 +228,7 @@ Result<void> read_compare_json(const fs::path& path, MsprobeJob& job) {
 int report_error(const Error& error) {
   log::error("{}", error.message);
   std::fflush(stdout);
-  return 1;
+  return exit_code(error, 1);
 }
 
 int stop(const ParseStop& why) {

@@ -39,7 +39,7 @@ Result<void> analyze(const fs::path& golden, const fs::path& test, BadCaseJoin j
   return {};
 }
 
-int finish(const Result<void>& done, Tool tool) { return done ? 0 : end_msit(tool, done.error().message); }
+int finish(const Result<void>& done, Tool tool) { return done ? 0 : end_msit(tool, done.error()); }
 
 }  // namespace
 

@@ -65,7 +65,7 @@ Result<void> compare_files(const MsitCompareFlags& flags, Tool tool, const Conte
   if (!seen->trouble.empty()) return fail(ErrorKind::bad_format, "{}", seen->trouble);
   log::info("Compared results: {}", seen->text);
   say_where(outcome);
-  return {};
+  return require_enough(outcome.summary);
 }
 
 // ----- two dumps
@@ -137,6 +137,7 @@ Result<void> compare_dumps(const MsitCompareFlags& flags, Tool tool, const Conte
   if (flags.mapping) {
     request.matching.op_mapping = op_mapping_of(*flags.mapping, request.open.format.memory);
   }
+  request.least_compared = 0;  // two systems dump much that the other has no like of
   TokensSeen tokens;
   request.matching.any_tokens = names_a_token(flags.mine) && names_a_token(flags.golden);
   request.admit = [&](const Matched& matched) -> Result<bool> {
@@ -159,7 +160,7 @@ Result<void> compare_dumps(const MsitCompareFlags& flags, Tool tool, const Conte
                fmt::join(tokens.of_mine(), ", "), fmt::join(tokens.of_golden(), ", "));
   say_where(outcome);
   say_what_is_left_out(*seen, is_sheets);
-  return {};
+  return require_enough(outcome.summary);
 }
 
 // ----- weights of two checkpoints
@@ -203,7 +204,7 @@ Result<void> compare_weights(const MsitCompareFlags& flags, Tool tool, const Con
   ASSAY_TRY(const CompareOutcome outcome, compare(request, reports));
   if (!seen->trouble.empty()) log::error("{}", seen->trouble);
   say_where(outcome);
-  return {};
+  return require_enough(outcome.summary);
 }
 
 TorchairJob torchair_job(const MsitCompareFlags& flags, Tool tool) {
@@ -219,16 +220,16 @@ TorchairJob torchair_job(const MsitCompareFlags& flags, Tool tool) {
 int run_msit_compare(const MsitCompareFlags& flags, Tool tool, const Context& context) {
   if (flags.weight) {
     const auto done = compare_weights(flags, tool, context);
-    return done ? 0 : end_msit(tool, done.error().message);
+    return done ? 0 : end_msit(tool, done.error());
   }
   std::error_code ignored;
   if (fs::is_regular_file(flags.mine, ignored) && fs::is_regular_file(flags.golden, ignored)) {
     const auto done = compare_files(flags, tool, context);
-    return done ? 0 : end_msit(tool, done.error().message);
+    return done ? 0 : end_msit(tool, done.error());
   }
   if (is_torchair_dump(flags.mine)) {
     const auto done = compare_torchair(torchair_job(flags, tool), context);
-    return done ? 0 : end_msit(tool, done.error().message);
+    return done ? 0 : end_msit(tool, done.error());
   }
   for (const fs::path& path : {flags.golden, flags.mine})
     if (!is_inference_dump(path)) {
@@ -237,10 +238,10 @@ int run_msit_compare(const MsitCompareFlags& flags, Tool tool, const Context& co
       if (is_torchair_dump(flags.golden))
         log::error("{} is a GE dump of TorchAir, which is what --my-path takes: are the two swapped?",
                    display(flags.golden));
-      return 0;
+      return exit_code(Answer::not_compared);
     }
   const auto done = compare_dumps(flags, tool, context);
-  return done ? 0 : end_msit(tool, done.error().message);
+  return done ? 0 : end_msit(tool, done.error());
 }
 
 }  // namespace assay::cli

@@ -1,6 +1,7 @@
 #include "cli/msit_log.h"
 
 #include "assay/base/clock.h"
+#include "cli/commands.h"
 #include "cli/python_log.h"
 
 #include <fmt/format.h>
@@ -60,10 +61,10 @@ void open_msit_log(Tool tool, std::string_view level) {
   if (level == "fatal" || level == "critical") log::set_writer([](log::Level, std::string_view) {});
 }
 
-int end_msit(Tool tool, std::string_view why) {
+int end_msit(Tool tool, const Error& why) {
   std::fflush(stdout);
-  write_line(tool, log::Level::error, why);
-  return 1;
+  write_line(tool, log::Level::error, why.message);
+  return exit_code(why, 1);
 }
 
 }  // namespace assay::cli

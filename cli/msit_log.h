@@ -1,6 +1,8 @@
 // The log of `msit llm` and of its older name `ait llm`: one line each on stderr.
 #pragma once
 
+#include "assay/base/result.h"
+
 #include <string_view>
 
 namespace assay::cli {
@@ -13,7 +15,7 @@ std::string_view text(Tool tool);  // "msit", "ait"
 void open_msit_log(Tool tool, std::string_view level);
 
 // Why the command ends, whatever the level: the original prints the exception in any case. Returns its exit
-// code, 1.
-int end_msit(Tool tool, std::string_view why);
+// code, 1; 2 where nothing, or too little, was compared.
+int end_msit(Tool tool, const Error& why);
 
 }  // namespace assay::cli

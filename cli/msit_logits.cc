@@ -119,6 +119,7 @@ Result<void> compare_logits(const Parsed& parsed, const Context& context) {
   log::info("{} of {} files passed", summary.passed, summary.rows);
   for (const fs::path& file : outcome.files)
     log::info("Save compare result to '{}'", display(fs::absolute(file).lexically_normal()));
+  ASSAY_TRY_DO(require_enough(summary));
   log::info("Success compare logits of 'golden data' and 'my data'");
   return {};
 }
@@ -150,7 +151,7 @@ ForeignCommand logitscmp_command() {
 
 int run_logitscmp(const Parsed& parsed, Tool tool, const Context& context) {
   const auto done = compare_logits(parsed, context);
-  return done ? 0 : end_msit(tool, done.error().message);
+  return done ? 0 : end_msit(tool, done.error());
 }
 
 }  // namespace assay::cli

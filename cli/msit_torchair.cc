@@ -104,6 +104,7 @@ Result<void> compare_torchair(const TorchairJob& job, const Context& context) {
   request.matching.matcher = is_fx ? "ge_fx" : "ge_fusion";
   request.matching.numbers_by_rank = std::make_shared<std::map<int, int64_t>>();
   request.admit = say_what_is_compared;
+  request.least_compared = 0;  // compilers leave much of a graph without a counterpart
   request.now = context.now;
   request.version = kVersion;
   request.command_line = context.command_line;
@@ -120,7 +121,7 @@ Result<void> compare_torchair(const TorchairJob& job, const Context& context) {
   ASSAY_TRY(const CompareOutcome outcome, compare(request, reports));
   say_where(outcome);
   say_what_is_left_out(*seen, false);
-  return {};
+  return require_enough(outcome.summary);
 }
 
 }  // namespace assay::cli

@@ -41,11 +41,10 @@ Result<bool> admit(const Matched& matched) {
 
 Result<void> run_msprobe_atb(const MsprobeAtbJob& job, const Context& context) {
   ASSAY_TRY_DO(check(job));
-  if (!is_folder(job.mine)) {
-    log::warn("Comparison between ATB data files is not yet supported; 'assay compare {} {}' compares them",
-              display(job.mine), display(job.golden));
-    return {};
-  }
+  if (!is_folder(job.mine))
+    return fail(ErrorKind::not_compared,
+                "Comparison between ATB data files is not yet supported; 'assay compare {} {}' compares them",
+                display(job.mine), display(job.golden));
   CompareRequest request;
   request.mine = job.mine;
   request.golden = job.golden;
@@ -68,16 +67,14 @@ Result<void> run_msprobe_atb(const MsprobeAtbJob& job, const Context& context) {
   ReportSet reports;
   reports.add(per_section([&] { return find_output("xlsx")->open({job.output, &profile}); }));
   const auto outcome = compare(request, reports);
-  if (!outcome && outcome.error().kind == ErrorKind::mismatch) {
-    log::error("{}", outcome.error().message);
-    return {};
-  }
+  if (!outcome && outcome.error().kind == ErrorKind::mismatch)
+    return fail(ErrorKind::not_compared, "{}", outcome.error().message);
   if (!outcome) return tl::unexpected<Error>(outcome.error());
   for (const fs::path& file : outcome->files)
     log::info("Complete ATB dump data comparison. Comparison result has been saved at {}",
               display(fs::absolute(file).lexically_normal()));
   if (outcome->files.empty()) log::warn("The two rounds have no tensor in common; there is no report");
-  return {};
+  return require_enough(outcome->summary);
 }
 
 }  // namespace assay::cli

@@ -195,8 +195,8 @@ MakeSink table_sinks(const MsprobeJob& job, const Profile& profile, bool per_ran
 }
 
 Result<void> run(CompareRequest& request, ReportSet& reports) {
-  ASSAY_TRY_DO(compare(request, reports));
-  return {};
+  ASSAY_TRY(const CompareOutcome outcome, compare(request, reports));
+  return require_enough(outcome.summary);
 }
 
 const RuleSet& rules_of(Generation generation, bool as_python) {
@@ -343,6 +343,7 @@ Result<void> compare_kernels(const MsprobeJob& job, const Context& context) {
 // MindSpore from 2.7 writes {graph,pynative}/step{S}/rank{R}; each step gets a folder of its own.
 Result<bool> compare_mixed(const MsprobeJob& job, const Context& context) {
   bool any = false;
+  Result<void> all;  // the first step of which nothing was compared, or too little
   for (const std::string_view part : {"graph", "pynative"}) {
     if (!is_folder(job.mine / part) || !is_folder(job.golden / part)) continue;
     if (!std::exchange(any, true)) log::info("Start mix compare.");
@@ -360,9 +361,14 @@ Result<bool> compare_mixed(const MsprobeJob& job, const Context& context) {
       of_step.mine = job.mine / part / step;
       of_step.golden = job.golden / part / step;
       of_step.output = job.output / part / step;
-      ASSAY_TRY_DO(compare_ranks(of_step, context));
+      // What one step lacks is no reason to leave out the next.
+      auto done = compare_ranks(of_step, context);
+      if (!done && done.error().kind != ErrorKind::not_compared) return tl::unexpected<Error>(done.error());
+      if (!done) log::error("{}/{}: {}", part, step, done.error().message);
+      if (!done && all) all = std::move(done);
     }
   }
+  if (!all) return tl::unexpected<Error>(all.error());
   return any;
 }
 

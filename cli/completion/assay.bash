@@ -19,11 +19,11 @@ _assay() {
     *,--rules|*,--data-mapping|*,--op-mapping) COMPREPLY=($(compgen -f -- "$current")) && return ;;
     topology,--output|topology,-o) COMPREPLY=($(compgen -f -- "$current")) && return ;;
     *,--output) COMPREPLY=($(compgen -d -- "$current")) && return ;;
-    *,--metrics|*,--rule|*,--only|*,--skip|*,--memory|*,--threads|*,--shape|*,--raw-shape|*,--level|*,--idle) return ;;
+    *,--metrics|*,--rule|*,--only|*,--skip|*,--memory|*,--threads|*,--shape|*,--raw-shape|*,--level|*,--idle|*,--min-compared) return ;;
     *)
       case $verb,$current in
         compare,-*) words='--metrics --rule --rules --fail-fast --only --skip --memory --threads --output --report
-                           --unmatched --layout --match --fuzzy --api-mapping --cell-mapping --layer-mapping --data-mapping --op-mapping
+                           --unmatched --min-compared --allow-nonfinite --layout --match --fuzzy --api-mapping --cell-mapping --layer-mapping --data-mapping --op-mapping
                            --dtype --shape --quiet --help --help-all' ;;
         inspect,-*) words='--json --values --only --skip --layout --dtype --shape --threads --help' ;;
         convert,-*) words='--to --dtype --layout --force --only --skip --raw-dtype --raw-shape --help' ;;

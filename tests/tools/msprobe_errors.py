@@ -143,8 +143,8 @@ TROUBLES = [
     Trouble("framework is unknown", "pt_l1_stats", nothing, old(framework="jax"), 2, ("jax",)),
     Trouble("-dm without a file", "pt_l1_stats", nothing, old("-dm"), 2, ("-dm",)),
     Trouble("mapping file is absent", "dm", nothing, old("-dm", "absent.yaml", framework="mindspore"), 1, ("absent.yaml",)),
-    Trouble("nothing to match", "pt_l1_stats", both(set_key(NPU, "data", {}), set_key(BENCH, "data", {})), old(), 0,
-            (NOTHING_MATCHED,)),
+    Trouble("nothing to match", "pt_l1_stats", both(set_key(NPU, "data", {}), set_key(BENCH, "data", {})), old(), 2,
+            (NOTHING_MATCHED, "NOT COMPARED")),
 ]
 
 
