@@ -119,7 +119,8 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   assay::catch_interrupts();
   assay::raise_limit_of_open_files();
-  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe shows as an error of the write
+  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe shows as an error of the write,
+  std::signal(SIGXFSZ, SIG_IGN);  // and so does a file that grows beyond what `ulimit -f` allows
   try {
     return assay::cli::run(argc, argv);
   } catch (const std::bad_alloc&) {

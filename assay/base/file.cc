@@ -1,13 +1,15 @@
 #include "assay/base/file.h"
 
 #include "assay/base/mapping.h"
+#include "assay/base/temporary_name.h"
 #include "assay/base/text.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 
@@ -16,6 +18,7 @@ namespace {
 
 constexpr size_t kPendingLimit = size_t{1} << 20;
 constexpr int kMaxNumber = 10000;
+constexpr int kMaxAttempts = 100;
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
@@ -37,6 +40,28 @@ fs::path numbered(const fs::path& path, int number) {
 
 fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
+// 0 or an errno.
+int link_file(const std::string& file, const fs::path& name) {
+  return ::linkat(AT_FDCWD, file.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
+}
+
+Result<int64_t> read_fully(int descriptor, const fs::path& path, int64_t offset, std::span<std::byte> out) {
+  ASSAY_CHECK(offset >= 0);
+  int64_t done = 0;
+  while (done < std::ssize(out)) {
+    const ssize_t got =
+        ::pread(descriptor, out.data() + done, out.size() - static_cast<size_t>(done), offset + done);
+    if (got < 0) {
+      if (errno == EINTR) continue;
+      return fail(ErrorKind::io, "{}: read error at byte {}: {}", display(path), offset + done,
+                  reason(errno));
+    }
+    if (got == 0) break;
+    done += got;
+  }
+  return done;
 }
 
 // Runs `link(name)` (0 or an errno) with the names that the policy allows until one is free.
@@ -85,19 +110,7 @@ File::File(fs::path path, int descriptor, int64_t size)
 File::~File() { ::close(descriptor_); }
 
 Result<int64_t> File::read_some(int64_t offset, std::span<std::byte> out) const {
-  ASSAY_CHECK(offset >= 0);
-  int64_t done = 0;
-  while (done < std::ssize(out)) {
-    const ssize_t got =
-        ::pread(descriptor_, out.data() + done, out.size() - static_cast<size_t>(done), offset + done);
-    if (got < 0) {
-      if (errno == EINTR) continue;
-      return fail(ErrorKind::io, "{}: read error at byte {}: {}", name(), offset + done, reason(errno));
-    }
-    if (got == 0) break;
-    done += got;
-  }
-  return done;
+  return read_fully(descriptor_, path_, offset, out);
 }
 
 Result<void> File::read(int64_t offset, std::span<std::byte> out) const {
@@ -124,24 +137,6 @@ const Mapping* File::mapping() const {
   return mapping_.get();
 }
 
-fs::path temporary_beside(const fs::path& path) {
-  static std::atomic<int> counter{0};
-  return folder_of(path) / fmt::format(".{}.{}.{}.tmp", path.filename().string(), ::getpid(), counter++);
-}
-
-Result<fs::path> publish_as(const fs::path& temporary, const fs::path& path, IfExists if_exists) {
-  if (if_exists == IfExists::replace) {
-    if (::rename(temporary.c_str(), path.c_str()) != 0)
-      return fail(kind_of(errno), "{}: cannot be written: {}", display(path), reason(errno));
-    return path;
-  }
-  auto name = give_name(path, if_exists, [&](const fs::path& free) {
-    return ::link(temporary.c_str(), free.c_str()) == 0 ? 0 : errno;
-  });
-  if (name) ::unlink(temporary.c_str());
-  return name;
-}
-
 Result<FileWriter> FileWriter::create(const fs::path& path, IfExists if_exists, unsigned mode) {
   if (if_exists ==
       IfExists::refuse) {  // refused again, without a race, when it gets its name; this saves the work
@@ -151,17 +146,22 @@ Result<FileWriter> FileWriter::create(const fs::path& path, IfExists if_exists, 
                   display(path));
   }
   // A file without a name disappears by itself however the program ends.
-  int descriptor = ::open(folder_of(path).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
-  fs::path temporary;
-  if (descriptor < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
-    temporary = temporary_beside(path);
-    descriptor = ::open(temporary.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, mode);
+  const int descriptor = ::open(folder_of(path).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
+  if (descriptor >= 0) return FileWriter(path, if_exists, descriptor, {});
+  if (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL) {
+    remove_leftovers_once(path.parent_path());
+    for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+      const fs::path temporary = temporary_beside(path);
+      const int named = ::open(temporary.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, mode);
+      if (named < 0 && errno != EEXIST) break;
+      if (named >= 0 && lock_temporary(named)) return FileWriter(path, if_exists, named, temporary);
+      if (named >= 0) ::close(named);
+    }
   }
-  if (descriptor < 0) return fail(kind_of(errno), "{}: cannot be written: {}", display(path), reason(errno));
-  return FileWriter(path, if_exists, mode, descriptor, temporary);
+  return fail(kind_of(errno), "{}: cannot be written: {}", display(path), reason(errno));
 }
 
-FileWriter::FileWriter(fs::path path, IfExists if_exists, unsigned, int descriptor, fs::path temporary)
+FileWriter::FileWriter(fs::path path, IfExists if_exists, int descriptor, fs::path temporary)
     : path_(std::move(path)),
       if_exists_(if_exists),
       descriptor_(descriptor),
@@ -186,16 +186,12 @@ Result<void> FileWriter::append(Bytes bytes) {
     return {};
   }
   ASSAY_TRY_DO(flush());
-  const int64_t at = size_;
-  size_ += std::ssize(bytes);
-  return write_at(at, bytes);
+  return write_at(size_, bytes);
 }
 
 Result<void> FileWriter::flush() {
   const std::string text = std::exchange(pending_, {});
-  const int64_t at = size_;
-  size_ += std::ssize(text);
-  return write_at(at, as_bytes(text));
+  return write_at(size_, as_bytes(text));
 }
 
 Result<void> FileWriter::write_at(int64_t offset, Bytes bytes) {
@@ -211,6 +207,20 @@ Result<void> FileWriter::write_at(int64_t offset, Bytes bytes) {
       return fail(ErrorKind::io, "{}: cannot be written: {}", name(), reason(put < 0 ? errno : ENOSPC));
     done += put;
   }
+  size_ = std::max(size_, offset + done);
+  return {};
+}
+
+Result<int64_t> FileWriter::read_some(int64_t offset, std::span<std::byte> out) {
+  ASSAY_TRY_DO(flush());
+  return read_fully(descriptor_, path_, offset, out);
+}
+
+Result<void> FileWriter::resize(int64_t size) {
+  ASSAY_TRY_DO(flush());
+  if (::ftruncate(descriptor_, size) != 0)
+    return fail(ErrorKind::io, "{}: cannot be written: {}", name(), reason(errno));
+  size_ = size;
   return {};
 }
 
@@ -218,20 +228,34 @@ Result<fs::path> FileWriter::publish() {
   ASSAY_TRY_DO(flush());
   if (::fdatasync(descriptor_) != 0)
     return fail(ErrorKind::io, "{}: cannot be written: {}", name(), reason(errno));
-  if (!temporary_.empty()) {
-    auto published = publish_as(temporary_, path_, if_exists_);
-    if (published) temporary_.clear();
-    return published;
+  if (if_exists_ == IfExists::replace) return replace();
+  const std::string self =
+      temporary_.empty() ? fmt::format("/proc/self/fd/{}", descriptor_) : temporary_.native();
+  ASSAY_TRY(fs::path published,
+            give_name(path_, if_exists_, [&](const fs::path& free) { return link_file(self, free); }));
+  if (!temporary_.empty()) ::unlink(std::exchange(temporary_, {}).c_str());
+  return published;
+}
+
+// Only a file with a name can take the place of another one.
+Result<fs::path> FileWriter::replace() {
+  if (temporary_.empty()) {
+    const std::string self = fmt::format("/proc/self/fd/{}", descriptor_);
+    int error = link_file(self, path_);
+    if (error == 0) return path_;
+    if (error == EEXIST) {
+      remove_leftovers_once(path_.parent_path());
+      ::flock(descriptor_, LOCK_EX | LOCK_NB);
+      const fs::path temporary = temporary_beside(path_);
+      error = link_file(self, temporary);
+      if (error == 0) temporary_ = temporary;
+    }
+    if (error != 0) return fail(kind_of(error), "{}: cannot be written: {}", name(), reason(error));
   }
-  const std::string self = fmt::format("/proc/self/fd/{}", descriptor_);
-  const auto link = [&](const fs::path& free) {
-    return ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, free.c_str(), AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
-  };
-  if (if_exists_ != IfExists::replace) return give_name(path_, if_exists_, link);
-  const fs::path temporary = temporary_beside(path_);  // a name can only be replaced by rename
-  if (const int error = link(temporary))
-    return fail(kind_of(error), "{}: cannot be written: {}", name(), reason(error));
-  return publish_as(temporary, path_, IfExists::replace);
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0)
+    return fail(kind_of(errno), "{}: cannot be written: {}", name(), reason(errno));
+  temporary_.clear();
+  return path_;
 }
 
 Result<void> make_folder(const fs::path& folder, unsigned mode) {

@@ -12,7 +12,7 @@ namespace assay {
 
 namespace fs = std::filesystem;
 
-// A path as it may be shown: control characters and bytes that are not UTF-8 appear as \xNN.
+// A path as it may be shown: printable() of it.
 std::string display(const fs::path& path);
 
 class Mapping;  // assay/base/mapping.h
@@ -51,7 +51,9 @@ class File {
 enum class IfExists { refuse, number, replace };  // number: result.csv becomes result_2.csv
 
 // An output under construction. Nothing is visible under its name before publish(); destroyed unpublished, it
-// leaves nothing.
+// leaves nothing. Nor does a process that is killed, but where a temporary name is needed: on a file system
+// that knows no files without names, and in the instant that a file is replaced. Such a name is locked as
+// long as its process lives; whoever next needs one in the same folder removes those of the dead.
 class FileWriter {
  public:
   static Result<FileWriter> create(const fs::path& path, IfExists if_exists, unsigned mode = 0644);
@@ -61,7 +63,9 @@ class FileWriter {
 
   Result<void> append(Bytes bytes);
   Result<void> append(std::string_view text) { return append(as_bytes(text)); }
-  Result<void> write_at(int64_t offset, Bytes bytes);  // only over what was appended before
+  Result<void> write_at(int64_t offset, Bytes bytes);  // over what was written before, or on from its end
+  Result<int64_t> read_some(int64_t offset, std::span<std::byte> out);  // fewer only at the end
+  Result<void> resize(int64_t size);
   int64_t size() const { return size_ + static_cast<int64_t>(pending_.size()); }
   const fs::path& path() const { return path_; }
   std::string name() const { return display(path_); }
@@ -71,8 +75,9 @@ class FileWriter {
   Result<fs::path> publish();
 
  private:
-  FileWriter(fs::path path, IfExists if_exists, unsigned mode, int descriptor, fs::path temporary);
+  FileWriter(fs::path path, IfExists if_exists, int descriptor, fs::path temporary);
   Result<void> flush();
+  Result<fs::path> replace();
   fs::path path_;
   IfExists if_exists_;
   int descriptor_ = -1;
@@ -80,11 +85,6 @@ class FileWriter {
   std::string pending_;  // small appends are collected
   int64_t size_ = 0;     // bytes handed to the kernel
 };
-
-// For writers that insist on a path of their own (SQLite): a temporary name beside `path`, and the rename
-// that publishes it.
-fs::path temporary_beside(const fs::path& path);
-Result<fs::path> publish_as(const fs::path& temporary, const fs::path& path, IfExists if_exists);
 
 // Makes the folder and those above it; an error that names what is in the way otherwise.
 Result<void> make_folder(const fs::path& folder, unsigned mode = 0755);

@@ -1,9 +1,13 @@
 #include "assay/base/file.h"
 
+#include "assay/base/temporary_name.h"
+
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <fstream>
 
 namespace assay {
@@ -136,14 +140,65 @@ TEST_F(Files, FoldersAreMadeWithThoseAbove) {
               HasSubstr("file: is in the way: not a folder"));
 }
 
-TEST_F(Files, TemporaryNamesDifferAndCanBePublished) {
-  const fs::path temporary = temporary_beside(folder_ / "db");
-  EXPECT_NE(temporary, temporary_beside(folder_ / "db"));
-  EXPECT_EQ(temporary.parent_path(), folder_);
-  std::ofstream(temporary) << "content";
-  EXPECT_EQ(publish_as(temporary, folder_ / "db", IfExists::refuse).value(), folder_ / "db");
-  EXPECT_EQ(content(folder_ / "db"), "content");
-  EXPECT_FALSE(fs::exists(temporary));
+TEST_F(Files, WritesAnywhereAndReadsBack) {
+  auto out = FileWriter::create(folder_ / "a", IfExists::refuse).value();
+  ASSERT_TRUE(out.append("abc"));
+  ASSERT_TRUE(out.write_at(5, as_bytes("f")));
+  EXPECT_EQ(out.size(), 6);
+  std::byte read[8];
+  EXPECT_EQ(out.read_some(2, read).value(), 4);
+  EXPECT_EQ(as_text(std::span(read).first(4)), std::string_view("c\0\0f", 4));
+  ASSERT_TRUE(out.resize(1));
+  ASSERT_TRUE(out.append("z"));
+  ASSERT_TRUE(out.publish());
+  EXPECT_EQ(content(folder_ / "a"), "az");
+}
+
+TEST_F(Files, ReplacingLeavesNothingWhereItCannotBe) {
+  fs::create_directories(folder_ / "a/inside");
+  {
+    auto out = FileWriter::create(folder_ / "a", IfExists::replace).value();
+    ASSERT_TRUE(out.append("new"));
+    EXPECT_THAT(out.publish().error().message, HasSubstr("a: cannot be written: "));
+  }
+  EXPECT_EQ(files_here(), 1);
+  auto fresh = FileWriter::create(folder_ / "b", IfExists::replace).value();
+  ASSERT_TRUE(fresh.append("new"));
+  EXPECT_EQ(fresh.publish().value(), folder_ / "b");
+  EXPECT_EQ(files_here(), 2);
+}
+
+TEST_F(Files, ReplacingSweepsWhatAKilledProcessLeft) {
+  const fs::path left = put(temporary_beside(folder_ / "a").filename(), "half");
+  put("a", "old");
+  auto out = FileWriter::create(folder_ / "a", IfExists::replace).value();
+  ASSERT_TRUE(out.append("new"));
+  ASSERT_TRUE(out.publish());
+  EXPECT_EQ(content(folder_ / "a"), "new");
+  EXPECT_FALSE(fs::exists(left));
+}
+
+TEST_F(Files, AFolderThatGoesMeanwhileIsAnError) {
+  fs::create_directory(folder_ / "gone");
+  auto out = FileWriter::create(folder_ / "gone/a", IfExists::number).value();
+  ASSERT_TRUE(out.append("x"));
+  fs::remove_all(folder_ / "gone");
+  EXPECT_THAT(out.publish().error().message, HasSubstr("a: cannot be written: No such file or directory"));
+}
+
+// What the program does with this signal, so that a limit of file sizes is an ordinary error.
+TEST_F(Files, AFileSizeLimitIsAnErrorOfTheWrite) {
+  const auto before = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &limit), 0);
+  const rlimit small{4096, limit.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  auto out = FileWriter::create(folder_ / "a", IfExists::refuse).value();
+  const auto written = out.append(std::string(2 << 20, 'x'));
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+  std::signal(SIGXFSZ, before);
+  ASSERT_FALSE(written);
+  EXPECT_THAT(written.error().message, HasSubstr("a: cannot be written: File too large"));
 }
 
 }  // namespace

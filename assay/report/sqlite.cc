@@ -2,12 +2,12 @@
 #include "assay/report/destination.h"
 #include "assay/report/outputs.h"
 #include "assay/report/rows.h"
+#include "assay/report/sqlite_file.h"
 
 #include <fmt/format.h>
 #include <sqlite3.h>
 
 #include <cmath>
-#include <system_error>
 
 namespace assay {
 namespace {
@@ -29,28 +29,17 @@ std::string identifier(std::string_view name) {
   return out + '"';
 }
 
-// A database under a temporary name, which goes away with it.
 class Database {
  public:
-  Database() = default;
-  Database(const Database&) = delete;
-  Database& operator=(const Database&) = delete;
-  ~Database() {
-    handle_.reset();
-    std::error_code ignored;
-    if (!temporary_.empty()) fs::remove(temporary_, ignored);
-  }
-
-  Result<void> create(const fs::path& path) {
-    path_ = path;
-    temporary_ = temporary_beside(path);
+  Result<void> create(FileWriter file) {
+    file_ = std::make_unique<SqliteFile>(std::move(file));
     sqlite3* handle = nullptr;
     const int code =
-        sqlite3_open_v2(temporary_.c_str(), &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
+        sqlite3_open_v2("report", &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, file_->vfs().c_str());
     handle_.reset(handle);
     if (code != SQLITE_OK) return trouble();
     // No journal: an unfinished report is thrown away, never rolled back.
-    return run("PRAGMA journal_mode = OFF; PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = NORMAL;");
+    return run("PRAGMA journal_mode = OFF; PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = OFF;");
   }
 
   Result<void> run(const std::string& sql) {
@@ -99,19 +88,16 @@ class Database {
     return {};
   }
 
-  Result<fs::path> publish() {
-    ASSAY_TRY(fs::path name, publish_as(temporary_, path_, IfExists::number));
-    temporary_.clear();
-    return name;
-  }
+  Result<fs::path> publish() { return file_->file().publish(); }
 
  private:
   tl::unexpected<Error> trouble() const {
+    if (file_->trouble()) return tl::unexpected(*file_->trouble());
     const char* reason = handle_ ? sqlite3_errmsg(handle_.get()) : "out of memory";
-    return fail(ErrorKind::io, "{}: cannot be written: SQLite says: {}", display(path_), reason);
+    return fail(ErrorKind::io, "{}: cannot be written: SQLite says: {}", file_->file().name(), reason);
   }
 
-  fs::path path_, temporary_;
+  std::unique_ptr<SqliteFile> file_;  // outlives the handle, which writes into it
   std::unique_ptr<sqlite3, CloseDatabase> handle_;
 };
 
@@ -121,9 +107,8 @@ class SqliteSink : public Sink {
 
   Result<void> begin(const Head& head) override {
     table_.begin(head);
-    ASSAY_TRY_DO(make_folder(options_.folder));
-    const std::string name = options_.profile->file_stem(head) + std::string(sqlite_output.suffix);
-    ASSAY_TRY_DO(database_.create(options_.folder / name));
+    ASSAY_TRY(FileWriter file, create_report(options_, head, sqlite_output.suffix));
+    ASSAY_TRY_DO(database_.create(std::move(file)));
     std::string create = "CREATE TABLE rows (id INTEGER PRIMARY KEY";
     std::string insert = "INSERT INTO rows VALUES (NULL";
     for (const Column& column : table_.columns()) {

@@ -2,6 +2,7 @@
 
 #include "assay/base/cancel.h"
 #include "assay/base/sync.h"
+#include "assay/base/temporary_name.h"
 #include "assay/base/text.h"
 #include "assay/run/compact_watch.h"
 #include "assay/run/resources.h"
@@ -65,7 +66,7 @@ Result<CompactOutcome> compact_once(const CompactRequest& request) {
   Compactor compactor(request);
   for (std::string& trouble : scan.troubles) compactor.note_trouble(std::move(trouble));
   if (!request.options.dry_run)
-    for (const fs::path& leftover : scan.leftovers) ::unlink(leftover.c_str());
+    for (const fs::path& leftover : scan.leftovers) remove_leftover(leftover);
   int64_t bytes = 0;
   for (const CompactJob& job : scan.files) bytes += job.state.size;
   Progress progress("compacting", bytes, request.progress);

@@ -1,6 +1,7 @@
 #include "assay/run/compact_scan.h"
 
 #include "assay/base/cancel.h"
+#include "assay/base/temporary_name.h"
 #include "assay/base/text.h"
 #include "assay/dump/walk.h"
 
@@ -35,14 +36,6 @@ OpenFolder open_folder(const fs::path& path, bool is_root) {
   DIR* const opened = ::fdopendir(descriptor);
   if (opened == nullptr) ::close(descriptor);
   return OpenFolder(opened);
-}
-
-// ".X.npy.stats.json.4711.0.tmp": see temporary_beside().
-bool is_leftover(std::string_view name) {
-  if (!name.starts_with('.') || !name.ends_with(".tmp")) return false;
-  for (const std::string_view inside : {".stats.json.", "_min_max.npy.", "_min_max.npz."})
-    if (name.find(inside) != std::string_view::npos) return true;
-  return false;
 }
 
 bool matches_any(const std::vector<std::string>& globs, std::string_view path) {
@@ -85,7 +78,7 @@ Result<CompactScan> scan_for_compaction(const fs::path& root, const fs::path& fo
     while (const dirent* const entry = ::readdir(open.get())) {
       const std::string_view name = entry->d_name;
       const fs::path path = next.path / name;
-      if (is_leftover(name)) scan.leftovers.push_back(path);
+      if (is_temporary_name(name)) scan.leftovers.push_back(path);
       if (name.starts_with('.')) continue;
       struct stat status {};
       if (::fstatat(::dirfd(open.get()), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) continue;

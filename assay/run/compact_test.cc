@@ -1,5 +1,6 @@
 #include "assay/run/compact.h"
 
+#include "assay/base/temporary_name.h"
 #include "assay/format/format_test_tools.h"
 #include "assay/format/npy.h"
 #include "assay/tensor/dense.h"
@@ -165,10 +166,13 @@ TEST_F(CompactTest, GoesOnWhereAKilledRunStopped) {
   put_npy("x.npy", {4});
   ASSERT_TRUE(publish_replacement(job("x.npy"), {}));  // and then it was killed
   put_npy("x.npy", {5});
-  folder_.put(".x.npy.stats.json.4711.0.tmp", "half");
+  const fs::path half = temporary_beside(path("x.npy.stats.json"));
+  folder_.put(half.filename(), "half");
+  folder_.put(".x.npy.stats.json.4711.0.tmp", "somebody's own");
   EXPECT_EQ(run().replaced, 1);
   EXPECT_FALSE(exists("x.npy"));
-  EXPECT_FALSE(exists(".x.npy.stats.json.4711.0.tmp"));
+  EXPECT_FALSE(fs::exists(half));
+  EXPECT_TRUE(exists(".x.npy.stats.json.4711.0.tmp"));
   EXPECT_THAT(file_content(path("x.npy.stats.json")), HasSubstr("\"max\":5.0"));
 }
 

@@ -2,6 +2,7 @@
 
 #include "assay/base/cancel.h"
 #include "assay/base/folder_watch.h"
+#include "assay/base/temporary_name.h"
 #include "assay/support/log.h"
 
 #include <unistd.h>
@@ -125,7 +126,7 @@ class Watcher {
                 if (!watch_.add(entered)) all_watched_ = false;
               }));
     for (const fs::path& leftover : is_first_ ? found.leftovers : std::vector<fs::path>())
-      ::unlink(leftover.c_str());
+      remove_leftover(leftover);
     const int64_t now = monotonic_ns();
     for (const CompactJob& job : found.files) {
       if (compactor_.is_done_with(job)) continue;
