@@ -1,12 +1,12 @@
 #include "assay/run/compact.h"
 
+#include "assay/base/console.h"
 #include "assay/base/text.h"
 #include "assay/run/resources.h"
 #include "cli/commands.h"
 
 #include <CLI/CLI.hpp>
 
-#include <cstdio>
 #include <memory>
 
 namespace assay::cli {
@@ -26,21 +26,22 @@ std::string files(int64_t count) { return fmt::format("{} file{}", count, count 
 
 void complain(std::string_view what, const std::vector<std::string>& reasons) {
   for (size_t i = 0; i < reasons.size() && i < kMostReasons; ++i)
-    fmt::print(stderr, "assay: {}{}\n", what, reasons[i]);
+    console::print(console::Stream::err, "assay: {}{}\n", what, reasons[i]);
   if (reasons.size() > kMostReasons)
-    fmt::print(stderr, "assay: {}… and {} more\n", what, reasons.size() - kMostReasons);
+    console::print(console::Stream::err, "assay: {}… and {} more\n", what, reasons.size() - kMostReasons);
 }
 
 void summarise(const CompactOutcome& outcome, bool dry_run) {
   if (outcome.replaced == 0)
-    fmt::print("nothing to replace");
+    console::print("nothing to replace");
   else if (dry_run)
-    fmt::print("would replace {}, {}", files(outcome.replaced), format_size(outcome.bytes_before));
+    console::print("would replace {}, {}", files(outcome.replaced), format_size(outcome.bytes_before));
   else
-    fmt::print("replaced {}, {}, by {} of statistics", files(outcome.replaced),
-               format_size(outcome.bytes_before), format_size(outcome.bytes_after));
-  fmt::print("{}{}\n", outcome.kept.empty() ? "" : fmt::format("; kept {}", files(std::ssize(outcome.kept))),
-             outcome.stopped ? "; stopped at trouble (--keep-going goes on)" : "");
+    console::print("replaced {}, {}, by {} of statistics", files(outcome.replaced),
+                   format_size(outcome.bytes_before), format_size(outcome.bytes_after));
+  console::print("{}{}\n",
+                 outcome.kept.empty() ? "" : fmt::format("; kept {}", files(std::ssize(outcome.kept))),
+                 outcome.stopped ? "; stopped at trouble (--keep-going goes on)" : "");
 }
 
 Result<int> run_compact(const CompactFlags& flags) {
@@ -69,8 +70,8 @@ Result<int> run_compact(const CompactFlags& flags) {
     return fail(ErrorKind::bad_argument, "--idle says when --watch ends; pass --watch too");
   if (flags.dry_run)
     request.on_replaced = [](const CompactJob& job, const FileFate& fate) {
-      fmt::print("{} -> {}  {}\n", display(job.path), display(fate.replacement.filename()),
-                 format_size(job.state.size));
+      console::print("{} -> {}  {}\n", display(job.path), display(fate.replacement.filename()),
+                     format_size(job.state.size));
     };
   ASSAY_TRY(const CompactOutcome outcome, compact(request));
   complain("kept: ", outcome.kept);

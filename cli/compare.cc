@@ -1,9 +1,9 @@
 #include "assay/run/compare.h"
 
+#include "assay/base/console.h"
 #include "assay/report/verdict_sentence.h"
 #include "assay/run/resources.h"
 #include "assay/support/log.h"
-#include "assay/support/progress.h"
 #include "cli/commands.h"
 #include "cli/grouped_help.h"
 #include "cli/mapping_flags.h"
@@ -137,8 +137,8 @@ Result<int> run_compare(const CompareFlags& flags, const Context& context) {
   request.now = context.now;
   request.version = kVersion;
   request.command_line = context.command_line;
-  request.terminal_width = terminal_width();
-  request.colour = stdout_is_terminal();
+  request.terminal_width = console::width();
+  request.colour = console::is_terminal(console::Stream::out);
   request.progress = !flags.quiet;
   ASSAY_TRY_DO(choose_rules(flags, request));
   ASSAY_TRY_DO(choose_metrics(flags, request));

@@ -1,5 +1,6 @@
 #include "cli/compat_msit.h"
 
+#include "assay/base/console.h"
 #include "assay/base/text.h"
 #include "assay/support/log.h"
 #include "cli/msit_analyze.h"
@@ -11,7 +12,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstdio>
 
 namespace assay::cli {
 namespace {
@@ -153,12 +153,12 @@ int print_help(Tool tool) {
     out += fmt::format("    {:<20}{}{}\n", names, command.help,
                        command.flags == nullptr ? " (not served by assay)" : "");
   }
-  std::fputs(out.c_str(), stdout);
+  static_cast<void>(console::write_text(console::Stream::out, out));
   return 0;
 }
 
 int usage_error(std::string_view program, std::string_view what) {
-  std::fputs(fmt::format("usage: {0} [-h] ...\n{0}: error: {1}\n", program, what).c_str(), stderr);
+  console::print(console::Stream::err, "usage: {0} [-h] ...\n{0}: error: {1}\n", program, what);
   return 2;
 }
 
@@ -173,9 +173,7 @@ int run_msit(std::span<const std::string> arguments, Tool tool, const Context& c
   open_msit_log(tool, "info");
   if (arguments.empty() || is_help(arguments[0])) return print_help(tool);
   if (is_set_up(arguments[0])) {
-    std::fputs(
-        fmt::format("{}-llm is part of this program: nothing has to be installed\n", text(tool)).c_str(),
-        stdout);
+    console::print("{}-llm is part of this program: nothing has to be installed\n", text(tool));
     return 0;
   }
   if (arguments[0] != "llm")
@@ -199,8 +197,9 @@ int run_msit(std::span<const std::string> arguments, Tool tool, const Context& c
   flags.program = fmt::format("{} {}", program, command->name);
   const auto parsed = parse_foreign(flags, arguments.subspan(2));
   if (!parsed) {
-    std::fputs(parsed.error().text.c_str(), parsed.error().code == 0 ? stdout : stderr);
-    return parsed.error().code;
+    const auto& [text, code] = parsed.error();
+    static_cast<void>(console::write_text(code == 0 ? console::Stream::out : console::Stream::err, text));
+    return code;
   }
   open_msit_log(tool, parsed->value("--log-level").value_or("info"));
   return command->run(*parsed, tool, context);

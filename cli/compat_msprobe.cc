@@ -1,6 +1,7 @@
 #include "cli/compat_msprobe.h"
 
 #include "assay/base/clock.h"
+#include "assay/base/console.h"
 #include "assay/base/text.h"
 #include "assay/dump/msprobe.h"
 #include "assay/support/json_tape.h"
@@ -19,7 +20,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <cstdlib>
 
 namespace assay::cli {
@@ -118,8 +118,7 @@ void write_log_line(log::Level level, std::string_view text) {
   std::string line =
       fmt::format("{} ({}) [{}] ", now ? local_time(*now) : "", ::getpid(), python_level(level));
   for (const char c : text) line += static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? '_' : c;
-  line += '\n';
-  std::fwrite(line.data(), 1, line.size(), stdout);
+  static_cast<void>(console::write_line(console::Stream::out, line));
 }
 
 void open_log() {
@@ -227,19 +226,18 @@ Result<void> read_compare_json(const fs::path& path, MsprobeJob& job) {
 
 int report_error(const Error& error) {
   log::error("{}", error.message);
-  std::fflush(stdout);
   return exit_code(error, 1);
 }
 
 int stop(const ParseStop& why) {
-  std::fputs(why.text.c_str(), why.code == 0 ? stdout : stderr);
+  static_cast<void>(
+      console::write_text(why.code == 0 ? console::Stream::out : console::Stream::err, why.text));
   return why.code;
 }
 
 int run(const Result<MsprobeJob>& job, const Context& context) {
   if (!job) return report_error(job.error());
   const auto done = run_job(*job, context);
-  std::fflush(stdout);
   return done ? 0 : report_error(done.error());
 }
 
@@ -270,10 +268,9 @@ Result<MsprobeJob> old_job(const Parsed& parsed, bool is_pytorch) {
 
 int run_old(std::span<const std::string> arguments, const Context& context) {
   const auto usage = [](std::string_view text) {
-    std::fputs(fmt::format(
-                   "usage: msprobe [-h] -f {{pytorch,mindspore}} {{compare}} ...\nmsprobe: error: {}\n", text)
-                   .c_str(),
-               stderr);
+    console::print(console::Stream::err,
+                   "usage: msprobe [-h] -f {{pytorch,mindspore}} {{compare}} ...\nmsprobe: error: {}\n",
+                   text);
     return 2;
   };
   const std::string& framework = arguments[1];
@@ -370,7 +367,6 @@ int run_new(std::span<const std::string> arguments, const Context& context) {
     job.is_msprobe = true;
     const auto done =
         mode == "atb" ? run_msprobe_atb({mine, golden, output}, context) : compare_torchair(job, context);
-    std::fflush(stdout);
     return done ? 0 : report_error(done.error());
   }
   return run(new_job(*parsed), context);
@@ -398,11 +394,10 @@ int run_msprobe(std::span<const std::string> given, const Context& context) {
     const auto parsed = parse_foreign(msprobe_parse_command(), std::span(arguments).subspan(1));
     if (!parsed) return stop(parsed.error());
     const auto done = run_msprobe_parse(*parsed);
-    std::fflush(stdout);
     return done ? 0 : report_error(done.error());
   }
   if (arguments.size() < 3 || (arguments[0] != "-f" && arguments[0] != "--framework")) {
-    std::fputs(old_help().c_str(), stdout);
+    static_cast<void>(console::write_text(console::Stream::out, old_help()));
     return 0;
   }
   return run_old(arguments, context);

@@ -1,8 +1,8 @@
 #include "assay/run/convert.h"
 
+#include "assay/base/console.h"
 #include "assay/run/resources.h"
 #include "assay/support/log.h"
-#include "assay/support/progress.h"
 #include "cli/commands.h"
 
 #include <CLI/CLI.hpp>
@@ -41,7 +41,8 @@ Result<int> run_convert(const ConvertFlags& flags) {
   }
   request.open.format.memory = memory_budget(0) / 2;
   ASSAY_TRY(const ConvertOutcome outcome, convert(request));
-  for (const std::string& failure : outcome.failures) fmt::print(stderr, "assay: {}\n", failure);
+  for (const std::string& failure : outcome.failures)
+    console::print(console::Stream::err, "assay: {}\n", failure);
   log::info("converted {} tensors into {} files; {} could not be converted", outcome.tensors, outcome.files,
             outcome.failures.size());
   return outcome.failures.empty() ? 0 : 2;

@@ -1,8 +1,8 @@
 // assay demo: shows on a small example what a comparison looks like.
 #include "assay/run/demo.h"
 
+#include "assay/base/console.h"
 #include "assay/run/demo_model.h"
-#include "assay/support/progress.h"
 #include "cli/commands.h"
 
 #include <CLI/CLI.hpp>
@@ -18,11 +18,11 @@ Result<int> demo(const fs::path& wanted, const Context& context) {
   ASSAY_TRY(const fs::path folder, make_demo_folder(wanted));
   ASSAY_TRY(const DemoDumps dumps, write_demo_dumps(folder));
   const std::string mine = display(dumps.mine), golden = display(dumps.golden);
-  fmt::print("A small transformer ran twice: {} has its {} operator outputs in f32, {} in bf16.\n", golden,
-             dumps.tensors, mine);
-  fmt::print("One fault was planted in the bf16 run: {} computes GELU instead of SiLU.\n", kDemoFault);
-  fmt::print("Comparing them, as 'assay compare {} {}' would:\n\n", mine, golden);
-  std::fflush(stdout);
+  console::print("A small transformer ran twice: {} has its {} operator outputs in f32, {} in bf16.\n",
+                 golden, dumps.tensors, mine);
+  console::print("One fault was planted in the bf16 run: {} computes GELU instead of SiLU.\n", kDemoFault);
+  console::print("Comparing them, as 'assay compare {} {}' would:\n\n", mine, golden);
+  ASSAY_TRY_DO(console::flush());
 
   DemoRequest request;
   request.dumps = dumps;
@@ -30,12 +30,12 @@ Result<int> demo(const fs::path& wanted, const Context& context) {
   request.now = context.now;
   request.version = kVersion;
   request.command_line = context.command_line;
-  request.terminal_width = terminal_width();
-  request.colour = stdout_is_terminal();
+  request.terminal_width = console::width();
+  request.colour = console::is_terminal(console::Stream::out);
   ASSAY_TRY(const Summary summary, compare_demo_dumps(request));
   if (!found_planted_fault(summary, dumps))
     return fail(ErrorKind::mismatch, "the demo did not find the planted fault {} first", kDemoFault);
-  fmt::print(
+  console::print(
       "\nThe first divergence is the planted fault. The rows behind it inherit its error; those before it "
       "differ by rounding only.\n");
   return 0;

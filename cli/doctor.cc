@@ -1,8 +1,8 @@
+#include "assay/base/console.h"
 #include "assay/base/file.h"
 #include "assay/base/text.h"
 #include "assay/metric/tile_kernels.h"
 #include "assay/run/resources.h"
-#include "assay/support/progress.h"
 #include "cli/commands.h"
 
 #include <sys/resource.h>
@@ -17,7 +17,7 @@
 namespace assay::cli {
 namespace {
 
-void line(std::string_view what, std::string_view finding) { fmt::print("{:<14} {}\n", what, finding); }
+void line(std::string_view what, std::string_view finding) { console::print("{:<14} {}\n", what, finding); }
 
 std::string compiler() {
 #if defined(__clang__)
@@ -65,10 +65,11 @@ std::string terminal() {
     }
   const std::string locale = to_lower(text);
   const bool utf8 = locale.find("utf-8") != std::string::npos || locale.find("utf8") != std::string::npos;
-  return fmt::format(
-      "{}; locale {}{}",
-      stdout_is_terminal() ? fmt::format("{} columns", terminal_width()) : "output is not a terminal",
-      *text == '\0' ? "not set" : printable(text), utf8 ? "" : " (reports are UTF-8 all the same)");
+  return fmt::format("{}; locale {}{}",
+                     console::is_terminal(console::Stream::out) ? fmt::format("{} columns", console::width())
+                                                                : "output is not a terminal",
+                     *text == '\0' ? "not set" : printable(text),
+                     utf8 ? "" : " (reports are UTF-8 all the same)");
 }
 
 // What the helper scripts could use, asked without importing anything: torch alone would take seconds.

@@ -1,16 +1,13 @@
 #include "assay/run/inspect.h"
 
 #include "assay/base/cancel.h"
+#include "assay/base/console.h"
 #include "assay/run/resources.h"
-#include "assay/support/progress.h"
 #include "cli/commands.h"
 
 #include <CLI/CLI.hpp>
 
-#include <cerrno>
-#include <cstdio>
 #include <memory>
-#include <system_error>
 
 namespace assay::cli {
 namespace {
@@ -22,12 +19,7 @@ struct InspectFlags {
   int threads = 0;
 };
 
-Result<void> to_stdout(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size()) return {};
-  if (errno == EPIPE) return fail(ErrorKind::cancelled, "standard output: nobody reads it any more");
-  return fail(ErrorKind::io, "standard output: cannot be written: {}",
-              std::generic_category().message(errno));
-}
+Result<void> write_text(std::string_view text) { return console::write_text(console::Stream::out, text); }
 
 Result<int> run_inspect(const InspectFlags& flags) {
   InspectRequest request;
@@ -40,8 +32,8 @@ Result<int> run_inspect(const InspectFlags& flags) {
   request.open.format.memory = memory_budget(0) / static_cast<int64_t>(2 * thread_count(flags.threads));
   request.values = flags.values;
   request.threads = flags.threads;
-  request.progress = !stdout_is_terminal();  // a growing list is progress enough
-  const auto sink = flags.json ? inspect_as_json(to_stdout) : inspect_as_text(to_stdout);
+  request.progress = !console::is_terminal(console::Stream::out);  // a growing list is progress enough
+  const auto sink = flags.json ? inspect_as_json(console::write_report) : inspect_as_text(write_text);
   const auto summary = inspect(request, *sink);
   if (summary) return summary->troubles > 0 ? 2 : 0;
   // A reader that has seen enough (`| head`) is no trouble; Ctrl-C is.

@@ -1,5 +1,6 @@
 // The `assay` program.
 #include "assay/base/cancel.h"
+#include "assay/base/console.h"
 #include "assay/base/text.h"
 #include "assay/format/open_files.h"
 #include "assay/support/log.h"
@@ -14,9 +15,8 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
-#include <cstdio>
 #include <new>
-#include <system_error>
+#include <sstream>
 
 namespace assay::cli {
 namespace {
@@ -51,16 +51,15 @@ std::string version_text() {
 }
 
 int complain(std::string_view message) {
-  std::fflush(stdout);
-  std::fputs(fmt::format("assay: {}\n", message).c_str(), stderr);  // unlike fmt::print, throws nothing
+  static_cast<void>(console::write_line(console::Stream::err, fmt::format("assay: {}", message)));
   return kTrouble;
 }
 
 // Whatever was printed must have arrived; a reader that went away (a closed pipe) is not our trouble.
 int finish(int code) {
-  if (std::fflush(stdout) == 0) return code;
-  if (errno == EPIPE) return code;
-  return complain("standard output cannot be written");
+  const auto arrived = console::flush();
+  if (arrived || arrived.error().kind == ErrorKind::cancelled) return code;
+  return complain(arrived.error().message);
 }
 
 int run(int argc, char** argv) {
@@ -98,7 +97,10 @@ int run(int argc, char** argv) {
     std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
     app.parse(std::move(arguments));
   } catch (const CLI::Success& done) {  // --help, --version
-    return finish(app.exit(done));
+    std::ostringstream text;
+    const int code = app.exit(done, text, text);
+    static_cast<void>(console::write_text(console::Stream::out, text.str()));
+    return finish(code);
   } catch (const CLI::ParseError& error) {
     const bool names_command = argc > 1 && argv[1][0] != '-';
     if (names_command &&
@@ -117,6 +119,7 @@ int run(int argc, char** argv) {
 }  // namespace assay::cli
 
 int main(int argc, char** argv) {
+  assay::console::hold_standard_streams();
   assay::catch_interrupts();
   assay::raise_limit_of_open_files();
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe shows as an error of the write,
@@ -125,7 +128,5 @@ int main(int argc, char** argv) {
     return assay::cli::run(argc, argv);
   } catch (const std::bad_alloc&) {
     return assay::cli::complain("out of memory; pass --threads 1 or a smaller --memory");
-  } catch (const std::system_error& error) {  // fmt::print to a standard output that cannot be written
-    return error.code().value() == EPIPE ? 0 : assay::cli::complain(error.what());
   }
 }

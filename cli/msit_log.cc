@@ -1,6 +1,7 @@
 #include "cli/msit_log.h"
 
 #include "assay/base/clock.h"
+#include "assay/base/console.h"
 #include "cli/commands.h"
 #include "cli/python_log.h"
 
@@ -10,7 +11,6 @@
 
 #include <array>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 
 namespace assay::cli {
@@ -43,9 +43,9 @@ std::string without_control_characters(std::string_view text) {
 void write_line(Tool tool, log::Level level, std::string_view text) {
   const std::string process = tool == Tool::msit ? fmt::format(" - {}", ::getpid()) : "";
   const std::string line =
-      fmt::format("{}{} - {}_llm_logger - {} - {}\n", time_of_line(), process, cli::text(tool),
+      fmt::format("{}{} - {}_llm_logger - {} - {}", time_of_line(), process, cli::text(tool),
                   python_level(level), without_control_characters(text));
-  std::fwrite(line.data(), 1, line.size(), stderr);
+  static_cast<void>(console::write_line(console::Stream::err, line));
 }
 
 }  // namespace
@@ -62,7 +62,6 @@ void open_msit_log(Tool tool, std::string_view level) {
 }
 
 int end_msit(Tool tool, const Error& why) {
-  std::fflush(stdout);
   write_line(tool, log::Level::error, why.message);
   return exit_code(why, 1);
 }

@@ -1,5 +1,6 @@
 #include "assay/run/topology.h"
 
+#include "assay/base/console.h"
 #include "assay/run/resources.h"
 #include "assay/support/log.h"
 #include "cli/commands.h"
@@ -26,7 +27,7 @@ Result<int> run_topology(const TopologyFlags& flags) {
   request.memory = memory_budget(0);
   ASSAY_TRY(const TopologyOutcome outcome, draw_topology(request));
   for (const std::string& warning : outcome.warnings) log::warn("{}", warning);
-  fmt::print("{}: {} {}\n", display(outcome.out), outcome.nodes, outcome.nodes == 1 ? "node" : "nodes");
+  console::print("{}: {} {}\n", display(outcome.out), outcome.nodes, outcome.nodes == 1 ? "node" : "nodes");
   return 0;
 }
 

@@ -49,8 +49,10 @@ add_test(NAME cases COMMAND ${python} ${tools}/run_cases.py --bin $<TARGET_FILE_
 add_test(NAME python_oracle COMMAND ${python} ${tools}/check_python.py --bin $<TARGET_FILE_DIR:assay>)
 add_test(NAME onnx COMMAND ${python} ${tools}/check_onnx.py --bin $<TARGET_FILE_DIR:assay>)
 add_test(NAME dependencies COMMAND ${python} ${tools}/check_dependencies.py)
+add_test(NAME one_way_out COMMAND ${python} ${tools}/check_output.py)
+add_test(NAME screen COMMAND ${python} ${tools}/check_screen.py --bin $<TARGET_FILE_DIR:assay>)
 # run_all.py runs these by itself, to count what is inside them.
-set_tests_properties(cases python_oracle onnx dependencies PROPERTIES LABELS script TIMEOUT 900)
+set_tests_properties(cases python_oracle onnx dependencies one_way_out screen PROPERTIES LABELS script TIMEOUT 900)
 
 if(ASSAY_SANITIZE)
   include(cmake/fuzz.cmake)

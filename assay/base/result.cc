@@ -1,12 +1,14 @@
 #include "assay/base/result.h"
 
-#include <cstdio>
+#include "assay/base/console.h"
+
 #include <cstdlib>
 
 namespace assay {
 
 void check_failed(const char* condition, const char* file, int line) {
-  std::fprintf(stderr, "assay: internal error at %s:%d: %s does not hold\n", file, line, condition);
+  console::print(console::Stream::err, "assay: internal error at {}:{}: {} does not hold\n", file, line,
+                 condition);
   std::abort();
 }
 

@@ -10,21 +10,6 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Length of the valid UTF-8 character at the start of `text`, 0 if there is none.
-size_t utf8_length(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return 1;
-  const size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4 || text.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i)
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  if ((first == 0xE0 && byte(1) < 0xA0) || (first == 0xED && byte(1) > 0x9F))
-    return 0;  // overlong, surrogate
-  if ((first == 0xF0 && byte(1) < 0x90) || (first == 0xF4 && byte(1) > 0x8F)) return 0;
-  return length;
-}
-
 // Matches one pattern element against c; `next` is the pattern behind it. A '[' without its ']' stands for
 // itself.
 bool element_matches(std::string_view pattern, size_t p, char c, size_t& next) {
@@ -49,29 +34,6 @@ bool element_matches(std::string_view pattern, size_t p, char c, size_t& next) {
 }
 
 }  // namespace
-
-std::string printable(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  while (!text.empty()) {
-    const size_t length = utf8_length(text);
-    const auto first = static_cast<unsigned char>(text[0]);
-    if (length == 0 || first < 0x20 || first == 0x7F) {
-      out += fmt::format("\\x{:02x}", first);
-      text.remove_prefix(1);
-    } else {
-      out += text.substr(0, length);
-      text.remove_prefix(length);
-    }
-  }
-  return out;
-}
-
-bool is_plain(std::string_view text) {
-  bool plain = true;
-  for (const char c : text) plain &= c >= 0x20 && c < 0x7F;
-  return plain;
-}
 
 int natural_compare(std::string_view a, std::string_view b) {
   size_t i = 0, j = 0;

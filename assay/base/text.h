@@ -9,7 +9,7 @@
 
 namespace assay {
 
-// Valid UTF-8 without control characters comes back as it is; other bytes appear as \xNN.
+// What could steer a terminal, break a line, mislead or hide appears as \xNN: docs/reports.md, "Names".
 std::string printable(std::string_view text);
 bool is_plain(std::string_view text);  // printable ASCII: printable() would change nothing
 

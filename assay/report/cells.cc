@@ -65,16 +65,6 @@ class Shown {
   uint8_t traits_;
 };
 
-// Length of a well-formed character at the start of `text` that must not be shown, else 0.
-size_t hidden_length(std::string_view text) {
-  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0; };
-  if (byte(0) == 0xC2 && byte(1) < 0xA0) return 2;                                         // U+0080 to U+009F
-  if (byte(0) == 0xEF && byte(1) == 0xBF && byte(2) >= 0xBE) return 3;                     // U+FFFE, U+FFFF
-  if (byte(0) == 0xE2 && byte(1) == 0x80 && byte(2) >= 0xAA && byte(2) <= 0xAE) return 3;  // U+202A to U+202E
-  if (byte(0) == 0xE2 && byte(1) == 0x81 && byte(2) >= 0xA6 && byte(2) <= 0xA9) return 3;  // U+2066 to U+2069
-  return 0;
-}
-
 bool is_number(std::string_view text) {
   if (!text.empty() && text.back() == '\t') text.remove_suffix(1);  // how msprobe writes infinities
   if (!text.empty() && (text[0] == '+' || text[0] == '-')) text.remove_prefix(1);
@@ -133,21 +123,7 @@ void append_formatted(std::string& out, T number) {
 
 }  // namespace
 
-std::string shown(std::string_view text) {
-  const std::string valid = printable(text);
-  std::string out;
-  out.reserve(valid.size());
-  for (size_t i = 0; i < valid.size();) {
-    const size_t hidden = hidden_length(std::string_view(valid).substr(i));
-    if (hidden == 0) {
-      out += valid[i++];
-      continue;
-    }
-    for (size_t end = i + hidden; i < end; ++i)
-      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(valid[i]));
-  }
-  return out;
-}
+std::string shown(std::string_view text) { return printable(text); }
 
 void append_number(std::string& out, double number) {
   if (std::isnan(number)) {  // fmt would print the sign of a NaN, which means nothing

@@ -8,8 +8,8 @@
 
 namespace assay {
 
-// printable(), and further without what XML forbids or a terminal obeys: C1 controls, U+FFFE, U+FFFF and the
-// characters that turn the direction of writing.
+// printable(): the one rule for names, wherever they are shown. It leaves nothing that a terminal obeys, nor
+// anything that XML forbids.
 std::string shown(std::string_view text);
 
 // Shortest text that reads back as the same number; nan, inf, -inf.

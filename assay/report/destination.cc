@@ -1,28 +1,26 @@
 #include "assay/report/destination.h"
 
-#include <cerrno>
+#include "assay/base/console.h"
+
 #include <system_error>
 #include <vector>
 
 namespace assay {
 namespace {
 
-tl::unexpected<Error> trouble(std::string_view what) {
-  const int error = errno;
-  return fail(ErrorKind::io, "{}: cannot be written: {}", what, std::generic_category().message(error));
-}
-
-constexpr std::string_view kStdout = "standard output";
-constexpr std::string_view kSpool = "temporary file for standard output";
-
 // A reader that went away has seen what it wanted.
-Result<void> check_written(bool written, std::string_view what) {
-  if (!written && errno != EPIPE) return trouble(what);
-  return {};
+Result<void> unless_unread(Result<void> written) {
+  if (!written && written.error().kind == ErrorKind::cancelled) return {};
+  return written;
 }
 
-Result<void> put(std::FILE* file, std::string_view text, std::string_view what) {
-  return check_written(std::fwrite(text.data(), 1, text.size(), file) == text.size(), what);
+// Never published: it has no name, and goes with the program.
+Result<FileWriter> create_spool() {
+  std::error_code error;
+  const fs::path folder = fs::temp_directory_path(error);
+  if (error)
+    return fail(ErrorKind::io, "standard output needs a folder for temporary files: {}", error.message());
+  return FileWriter::create(folder / "assay_stdout", IfExists::number, 0600);
 }
 
 }  // namespace
@@ -42,24 +40,21 @@ Result<Destination> Destination::open(const SinkOptions& options, const Head& he
   }
   Destination out(std::nullopt);
   if (patched) {
-    out.spool_.reset(std::tmpfile());
-    if (!out.spool_) return trouble(kSpool);
+    ASSAY_TRY(FileWriter spool, create_spool());
+    out.spool_.emplace(std::move(spool));
   }
   return out;
 }
 
 Result<void> Destination::append(std::string_view text) {
   if (file_) return file_->append(text);
-  return spool_ ? put(spool_.get(), text, kSpool) : put(stdout, text, kStdout);
+  return spool_ ? spool_->append(text) : unless_unread(console::write_report(text));
 }
 
 Result<void> Destination::patch(int64_t offset, std::string_view text) {
   if (file_) return file_->write_at(offset, as_bytes(text));
-  ASSAY_CHECK(spool_ != nullptr);
-  if (::fseeko(spool_.get(), offset, SEEK_SET) != 0) return trouble(kSpool);
-  ASSAY_TRY_DO(put(spool_.get(), text, kSpool));
-  if (::fseeko(spool_.get(), 0, SEEK_END) != 0) return trouble(kSpool);
-  return {};
+  ASSAY_CHECK(spool_.has_value());
+  return spool_->write_at(offset, as_bytes(text));
 }
 
 void Destination::add_to_name(std::string_view text) {
@@ -71,13 +66,16 @@ void Destination::add_to_name(std::string_view text) {
 Result<void> Destination::end() {
   if (file_) return {};
   if (spool_) {
-    if (::fseeko(spool_.get(), 0, SEEK_SET) != 0) return trouble(kSpool);  // flushes
-    std::vector<char> block(size_t{1} << 16);
-    while (const size_t got = std::fread(block.data(), 1, block.size(), spool_.get()))
-      ASSAY_TRY_DO(put(stdout, {block.data(), got}, kStdout));
-    if (std::ferror(spool_.get()) != 0) return trouble(kSpool);
+    std::vector<std::byte> block(size_t{1} << 16);
+    for (int64_t at = 0; at < spool_->size();) {
+      ASSAY_TRY(const int64_t got, spool_->read_some(at, block));
+      ASSAY_TRY_DO(
+          unless_unread(console::write_report(as_text(std::span(block).first(static_cast<size_t>(got))))));
+      if (got == 0) break;
+      at += got;
+    }
   }
-  return check_written(std::fflush(stdout) == 0, kStdout);
+  return unless_unread(console::flush());
 }
 
 Result<std::vector<fs::path>> Destination::publish() {

@@ -4,8 +4,6 @@
 #include "assay/base/file.h"
 #include "assay/report/report.h"
 
-#include <cstdio>
-#include <memory>
 #include <optional>
 #include <vector>
 
@@ -27,12 +25,9 @@ class Destination {
   Result<std::vector<fs::path>> publish();
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
   explicit Destination(std::optional<FileWriter> file) : file_(std::move(file)) {}
-  std::optional<FileWriter> file_;           // empty: standard output
-  std::unique_ptr<std::FILE, Close> spool_;  // what waits for standard output
+  std::optional<FileWriter> file_;   // empty: standard output
+  std::optional<FileWriter> spool_;  // what waits for standard output
 };
 
 }  // namespace assay

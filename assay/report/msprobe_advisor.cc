@@ -1,3 +1,4 @@
+#include "assay/base/console.h"
 #include "assay/base/file.h"
 #include "assay/report/msprobe_files.h"
 #include "assay/report/profile_msprobe.h"
@@ -78,14 +79,14 @@ class Advisor : public Sink {
       log::info("All data from api input/output accuracy reached");
     std::vector<std::string> lines = {
         fmt::format("Line: {}", found ? fmt::format("{}", first_line_) : "NA"),
-        fmt::format("Suspect Nodes: {}", found ? first_name_ : "NA"),
+        fmt::format("Suspect Nodes: {}", found ? printable(first_name_) : "NA"),
         fmt::format("Expert Advice: {}", found ? advice_for(first_name_) : kAllWell)};
     // Assay's own, and last: scripts count on the lines above. The suspect row may have been handed its
     // difference; this node was not.
     if (const auto& origin = summary.first_origin)
-      lines.push_back(fmt::format("First node whose inputs reach accuracy and whose output does not: {}{}{}",
-                                  origin->node, origin->called_at.empty() ? "" : ", called at ",
-                                  origin->called_at));
+      lines.push_back(format_shown("First node whose inputs reach accuracy and whose output does not: {}{}{}",
+                                   origin->node, origin->called_at.empty() ? "" : ", called at ",
+                                   origin->called_at));
     log::info("The summary of the expert advice is as follows: ");
     std::string text;
     for (const std::string& line : lines) {

@@ -1,4 +1,5 @@
 #include "assay/base/file.h"
+#include "assay/base/text.h"
 #include "assay/report/msprobe_files.h"
 
 #include <fmt/format.h>
@@ -37,8 +38,8 @@ class MappingFile : public Sink {
     for (const NodeResult& node : nodes)
       for (const Comparison& row : node.rows)
         if (row.mine.item != nullptr)
-          out += fmt::format("{}: {}\n", yaml_text(row.mine.name),
-                             row.golden.item == nullptr ? "N/A" : yaml_text(row.golden.name));
+          out += fmt::format("{}: {}\n", yaml_text(printable(row.mine.name)),
+                             row.golden.item == nullptr ? "N/A" : yaml_text(printable(row.golden.name)));
     return out;
   }
 

@@ -1,8 +1,8 @@
 #include "assay/report/terminal.h"
 
+#include "assay/base/console.h"
 #include "assay/base/text.h"
 #include "assay/report/cells.h"
-#include "assay/report/destination.h"
 #include "assay/report/outputs.h"
 #include "assay/report/rows.h"
 #include "assay/report/terminal_table.h"
@@ -268,9 +268,11 @@ class TerminalSink : public Sink {
   }
   Result<void> end(const Summary&) override { return {}; }
   Result<void> announce(const Summary& summary, std::span<const fs::path> files) override {
-    ASSAY_TRY(Destination out, Destination::open(SinkOptions{.folder = "-"}, head_, ""));
-    ASSAY_TRY_DO(out.append(report_.text(summary, files)));
-    return out.end();
+    const auto colours = head_.colour ? console::Colours::kept : console::Colours::shown;
+    auto written = console::write_text(console::Stream::out, report_.text(summary, files), colours);
+    if (written) written = console::flush();
+    if (!written && written.error().kind == ErrorKind::cancelled) return {};  // a reader that went away
+    return written;
   }
 
  private:

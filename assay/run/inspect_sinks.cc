@@ -1,4 +1,4 @@
-#include "assay/base/text.h"
+#include "assay/base/console.h"
 #include "assay/run/inspect.h"
 
 #include <fmt/format.h>
@@ -48,22 +48,22 @@ class TextSink : public InspectSink {
   Result<void> open(const InspectedPath& path) override {
     std::string out = std::exchange(is_first_, false) ? "" : "\n";
     if (!path.trouble.empty())
-      out += fmt::format("{}\n  unreadable: {}\n", display(path.path), path.trouble);
+      out += format_shown("{}\n  unreadable: {}\n", path.path.native(), path.trouble);
     else
-      out += fmt::format("{}: {}, {}{}, {}\n", display(path.path), path.kind,
-                         path.files == 1 ? "" : plural(path.files, "file") + ", ",
-                         plural(path.tensors, "tensor"), format_size(path.bytes));
+      out += format_shown("{}: {}, {}{}, {}\n", path.path.native(), path.kind,
+                          path.files == 1 ? "" : plural(path.files, "file") + ", ",
+                          plural(path.tensors, "tensor"), format_size(path.bytes));
     return write_(out);
   }
 
   Result<void> add(const InspectedTensor& tensor) override {
-    std::string out = fmt::format("  {}", tensor.item->name);
+    std::string out = format_shown("  {}", tensor.item->name);
     if (tensor.meta)
       out += fmt::format("  {} {}  {}", name(tensor.meta->dtype), tensor.meta->shape.text(),
                          format_size(tensor.meta->byte_size()));
     out += '\n';
     if (!tensor.trouble.empty())
-      out += fmt::format("    unreadable: {}\n", tensor.trouble);
+      out += format_shown("    unreadable: {}\n", tensor.trouble);
     else if (tensor.measured)
       out += statistics(tensor);
     else
@@ -139,10 +139,13 @@ class JsonSink : public InspectSink {
       if (tensor.item->facts != nullptr) {
         json.Key("facts");
         json.StartObject();
-        for (const Fact& fact : *tensor.item->facts) value(json, printable(fact.key), fact.value);
+        for (const Fact& fact : *tensor.item->facts) value(json, fact.key, fact.value);
         json.EndObject();
       }
-      if (!tensor.values.empty()) member(json, "values", tensor.values);
+      if (!tensor.values.empty()) {  // lines of our own
+        key(json, "values");
+        json.String(tensor.values.data(), static_cast<rapidjson::SizeType>(tensor.values.size()));
+      }
       if (!tensor.trouble.empty()) member(json, "error", tensor.trouble);
     });
   }
@@ -153,11 +156,13 @@ class JsonSink : public InspectSink {
   using Writer = rapidjson::Writer<rapidjson::StringBuffer>;
 
   static void key(Writer& json, std::string_view name) {
-    json.Key(name.data(), static_cast<rapidjson::SizeType>(name.size()));
+    const std::string shown = printable(name);
+    json.Key(shown.data(), static_cast<rapidjson::SizeType>(shown.size()));
   }
   static void member(Writer& json, std::string_view name, std::string_view text) {
     key(json, name);
-    json.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
+    const std::string shown = printable(text);
+    json.String(shown.data(), static_cast<rapidjson::SizeType>(shown.size()));
   }
   static void integer(Writer& json, std::string_view name, int64_t number) {
     key(json, name);
@@ -172,7 +177,7 @@ class JsonSink : public InspectSink {
       json.Null();
   }
   static void value(Writer& json, std::string_view name, const Value& v) {
-    if (const auto* text = std::get_if<std::string>(&v)) return member(json, name, printable(*text));
+    if (const auto* text = std::get_if<std::string>(&v)) return member(json, name, *text);
     if (const auto* whole = std::get_if<int64_t>(&v)) return integer(json, name, *whole);
     if (const auto* real = std::get_if<double>(&v)) return number(json, name, *real);
     key(json, name);
@@ -210,7 +215,7 @@ class JsonSink : public InspectSink {
     value(json, "max", to_value(stats.max));
     value(json, "mean", to_value(stats.mean));
     value(json, "norm", to_value(stats.norm));
-    if (!stats.checksum.empty()) member(json, "checksum", printable(stats.checksum));
+    if (!stats.checksum.empty()) member(json, "checksum", stats.checksum);
     json.EndObject();
   }
 

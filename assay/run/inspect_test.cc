@@ -1,5 +1,7 @@
 #include "assay/run/inspect.h"
 
+#include "assay/base/hostile_texts.h"
+
 #include <gmock/gmock.h>
 #include <rapidjson/document.h>
 #include <unistd.h>
@@ -115,6 +117,36 @@ TEST_F(InspectTest, UnreadableTensorsAreListedAndCounted) {
   EXPECT_EQ(run(inspect_as_text(sink_)).troubles, 1);
   EXPECT_THAT(printed_, HasSubstr("folder, 2 files, 2 tensors"));
   EXPECT_THAT(printed_, HasSubstr("  b\n    unreadable: "));
+}
+
+TEST_F(InspectTest, HostileNamesAndReasonsStayText) {
+  Item item;
+  const std::string name = hostile_name() + "\n";
+  item.name = name;
+  Stated stated;
+  stated.checksum = name;
+  const std::vector<Fact> facts = {{name, name}};
+  item.stated = &stated;
+  item.facts = &facts;
+  InspectedTensor tensor;
+  tensor.item = &item;
+  tensor.file = name;
+  tensor.trouble = name;
+  for (auto* const make : {inspect_as_text, inspect_as_json}) {
+    printed_.clear();
+    const auto sink = make(sink_);
+    InspectedPath path;
+    path.path = path.kind = name;
+    ASSERT_TRUE(sink->open(path));
+    ASSERT_TRUE(sink->add(tensor));
+    path.trouble = name;
+    ASSERT_TRUE(sink->open(path));
+    ASSERT_TRUE(sink->end());
+    EXPECT_EQ(hostile_part(printed_), "");
+    for (const std::string_view forged : {"n\n\n", "n\n:", "\x1b", "\r"})
+      EXPECT_THAT(printed_, Not(HasSubstr(forged)));
+    EXPECT_THAT(printed_, HasSubstr("n\\"));
+  }
 }
 
 TEST_F(InspectTest, ManyFilesComeOutInOrder) {

@@ -1,37 +1,15 @@
 #include "assay/support/log.h"
 
-#include <spdlog/sinks/stdout_sinks.h>
-#include <spdlog/spdlog.h>
+#include "assay/base/console.h"
 
+#include <atomic>
 #include <mutex>
 #include <utility>
 
 namespace assay::log {
 namespace {
 
-spdlog::logger& logger() {
-  static const auto instance = [] {
-    auto made = std::make_shared<spdlog::logger>("assay", std::make_shared<spdlog::sinks::stderr_sink_mt>());
-    made->set_pattern("assay: %v");
-    made->set_level(spdlog::level::warn);
-    return made;
-  }();
-  return *instance;
-}
-
-spdlog::level::level_enum to_spdlog(Level level) {
-  switch (level) {
-    case Level::debug:
-      return spdlog::level::debug;
-    case Level::info:
-      return spdlog::level::info;
-    case Level::warn:
-      return spdlog::level::warn;
-    case Level::error:
-      return spdlog::level::err;
-  }
-  return spdlog::level::warn;
-}
+std::atomic<Level> lowest_level{Level::warn};
 
 struct Foreign {
   std::mutex guard;
@@ -44,7 +22,7 @@ Foreign& foreign() {
 
 }  // namespace
 
-void set_level(Level lowest) { logger().set_level(to_spdlog(lowest)); }
+void set_level(Level lowest) { lowest_level = lowest; }
 
 void set_writer(Writer writer) {
   const std::lock_guard lock(foreign().guard);
@@ -52,15 +30,13 @@ void set_writer(Writer writer) {
 }
 
 void write(Level level, std::string_view text) {
-  if (!logger().should_log(to_spdlog(level))) return;
+  if (level < lowest_level) return;
   {
     const std::lock_guard lock(foreign().guard);
     if (foreign().writer) return foreign().writer(level, text);
   }
-  if (level == Level::warn)
-    logger().log(spdlog::level::warn, "warning: {}", text);
-  else
-    logger().log(to_spdlog(level), "{}", text);
+  static_cast<void>(console::write_line(
+      console::Stream::err, fmt::format("assay: {}{}", level == Level::warn ? "warning: " : "", text)));
 }
 
 }  // namespace assay::log

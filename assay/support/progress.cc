@@ -1,14 +1,8 @@
 #include "assay/support/progress.h"
 
-#include "assay/base/text.h"
-
-#include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
+#include "assay/base/console.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 
 namespace assay {
 namespace {
@@ -22,12 +16,12 @@ constexpr int kBarWidth = 24;
 Progress::Progress(std::string what, int64_t total, bool wanted)
     : what_(std::move(what)),
       total_(total),
-      shown_(wanted && stderr_is_terminal()),
+      shown_(wanted && console::is_terminal(console::Stream::err)),
       start_(Clock::now()),
       next_draw_(kFirstDraw) {}
 
 Progress::~Progress() {
-  if (drawn_) fmt::print(stderr, "\r\033[K");
+  if (drawn_) console::redraw_line("");
 }
 
 void Progress::done(int64_t units) {
@@ -42,27 +36,16 @@ void Progress::draw(int64_t units) {
   const std::lock_guard lock(drawing_);
   drawn_ = true;
   if (total_ <= 0) {
-    fmt::print(stderr, "\r\033[K{}: {}", what_, units);
+    console::redraw_line(fmt::format("{}: {}", what_, units));
     return;
   }
   const double share = std::clamp(static_cast<double>(units) / static_cast<double>(total_), 0.0, 1.0);
   const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
   const int filled = static_cast<int>(share * kBarWidth);
-  fmt::print(stderr, "\r\033[K{} [{}{}] {:3.0f}%  {:.0f} s left", what_,
-             std::string(static_cast<size_t>(filled), '#'),
-             std::string(static_cast<size_t>(kBarWidth - filled), '.'), share * 100,
-             share > 0 ? seconds * (1 - share) / share : 0.0);
-}
-
-bool stderr_is_terminal() { return ::isatty(STDERR_FILENO) == 1; }
-bool stdout_is_terminal() { return ::isatty(STDOUT_FILENO) == 1; }
-
-int terminal_width() {
-  winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  const char* columns = std::getenv("COLUMNS");
-  const auto number = columns == nullptr ? std::nullopt : parse_int(columns);
-  return number && *number >= 20 && *number <= 1000 ? static_cast<int>(*number) : 100;
+  console::redraw_line(fmt::format("{} [{}{}] {:3.0f}%  {:.0f} s left", what_,
+                                   std::string(static_cast<size_t>(filled), '#'),
+                                   std::string(static_cast<size_t>(kBarWidth - filled), '.'), share * 100,
+                                   share > 0 ? seconds * (1 - share) / share : 0.0));
 }
 
 }  // namespace assay

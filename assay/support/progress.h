@@ -32,8 +32,4 @@ class Progress {
   bool drawn_ = false;
 };
 
-bool stderr_is_terminal();
-bool stdout_is_terminal();
-int terminal_width();  // columns of the terminal on stdout; COLUMNS, or 100 where there is none
-
 }  // namespace assay

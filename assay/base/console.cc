@@ -1,0 +1,99 @@
+#include "assay/base/console.h"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <system_error>
+
+namespace assay::console {
+namespace {
+
+std::atomic<int> first_trouble{0};  // errno of standard output
+
+Result<void> answer(int error) {
+  if (error == 0) return {};
+  if (error == EPIPE) return fail(ErrorKind::cancelled, "standard output: nobody reads it any more");
+  return fail(ErrorKind::io, "standard output: cannot be written: {}",
+              std::generic_category().message(error));
+}
+
+Result<void> trouble(int error) {
+  int none = 0;
+  first_trouble.compare_exchange_strong(none, error);
+  return answer(error);
+}
+
+// Trouble with standard error can be told to nobody.
+Result<void> put(Stream to, std::string_view bytes) {
+  if (to == Stream::err) {
+    std::fflush(stdout);  // what was said before appears before
+    std::fwrite(bytes.data(), 1, bytes.size(), stderr);
+    return {};
+  }
+  if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size()) return {};
+  return trouble(errno);
+}
+
+// The length of "\x1b[1;31m" at the start of a text; 0 if it starts with something else.
+size_t colour_length(std::string_view text) {
+  if (!text.starts_with("\x1b[")) return 0;
+  const size_t end = text.find_first_not_of("0123456789;", 2);
+  return end != std::string_view::npos && text[end] == 'm' ? end + 1 : 0;
+}
+
+std::string cleaned(std::string_view text, Colours colours) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t end = text.find_first_of(colours == Colours::kept ? "\n\x1b" : "\n");
+    out += printable(text.substr(0, end));
+    if (end == std::string_view::npos) break;
+    text.remove_prefix(end);
+    const size_t kept = text[0] == '\n' ? 1 : colour_length(text);
+    out += kept > 0 ? text.substr(0, kept) : std::string_view("\\x1b");
+    text.remove_prefix(kept > 0 ? kept : 1);
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<void> write_line(Stream to, std::string_view text) { return put(to, printable(text) + '\n'); }
+
+Result<void> write_text(Stream to, std::string_view text, Colours colours) {
+  return put(to, cleaned(text, colours));
+}
+
+Result<void> write_report(std::string_view bytes) { return put(Stream::out, bytes); }
+
+Result<void> flush() {
+  if (std::fflush(stdout) != 0) return trouble(errno);
+  return answer(first_trouble);
+}
+
+void redraw_line(std::string_view text) { static_cast<void>(put(Stream::err, "\r\x1b[K" + printable(text))); }
+
+// Opened the wrong way round: whoever uses them finds out.
+void hold_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(stream, F_GETFD) < 0 && errno == EBADF)
+      ::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+bool is_terminal(Stream stream) {
+  return ::isatty(stream == Stream::out ? STDOUT_FILENO : STDERR_FILENO) == 1;
+}
+
+int width() {
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  const char* columns = std::getenv("COLUMNS");
+  const auto number = columns == nullptr ? std::nullopt : parse_int(columns);
+  return number && *number >= 20 && *number <= 1000 ? static_cast<int>(*number) : 100;
+}
+
+}  // namespace assay::console
