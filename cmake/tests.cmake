@@ -51,8 +51,9 @@ add_test(NAME onnx COMMAND ${python} ${tools}/check_onnx.py --bin $<TARGET_FILE_
 add_test(NAME dependencies COMMAND ${python} ${tools}/check_dependencies.py)
 add_test(NAME one_way_out COMMAND ${python} ${tools}/check_output.py)
 add_test(NAME screen COMMAND ${python} ${tools}/check_screen.py --bin $<TARGET_FILE_DIR:assay>)
+add_test(NAME writing COMMAND ${python} ${tools}/check_writing.py --bin $<TARGET_FILE_DIR:assay>)
 # run_all.py runs these by itself, to count what is inside them.
-set_tests_properties(cases python_oracle onnx dependencies one_way_out screen PROPERTIES LABELS script TIMEOUT 900)
+set_tests_properties(cases python_oracle onnx dependencies one_way_out screen writing PROPERTIES LABELS script TIMEOUT 900)
 
 if(ASSAY_SANITIZE)
   include(cmake/fuzz.cmake)

@@ -184,7 +184,7 @@ def main() -> int:
         totals.stage(f"{preset}: cases", check_script, "run_cases.py", "--bin", bin_folder)
         scripts = {"TorchAir": "check_torchair.py", "ATB": "check_atb.py", "compact": "check_compact.py",
                    "onnx": "check_onnx.py", "msprobe": "check_msprobe.py", "msit": "check_msit.py",
-                   "screen": "check_screen.py", "numpy and torch": "check_python.py"}
+                   "screen": "check_screen.py", "writing": "check_writing.py", "numpy and torch": "check_python.py"}
         totals.stages([(f"{preset}: {name}", check_script, script, "--bin", bin_folder) for name, script in scripts.items()])
         if preset == "release":
             totals.stage("release: install", check_install, preset)
