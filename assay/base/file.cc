@@ -224,10 +224,15 @@ Result<void> FileWriter::resize(int64_t size) {
   return {};
 }
 
-Result<fs::path> FileWriter::publish() {
+Result<void> FileWriter::sync() {
   ASSAY_TRY_DO(flush());
   if (::fdatasync(descriptor_) != 0)
     return fail(ErrorKind::io, "{}: cannot be written: {}", name(), reason(errno));
+  return {};
+}
+
+Result<fs::path> FileWriter::publish() {
+  ASSAY_TRY_DO(sync());
   if (if_exists_ == IfExists::replace) return replace();
   const std::string self =
       temporary_.empty() ? fmt::format("/proc/self/fd/{}", descriptor_) : temporary_.native();

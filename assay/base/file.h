@@ -71,6 +71,8 @@ class FileWriter {
   std::string name() const { return display(path_); }
   void rename(const fs::path& file_name) { path_.replace_filename(file_name); }  // before publish()
 
+  // Everything is on the disk afterwards: whatever could still fail for want of room has failed.
+  Result<void> sync();
   // Syncs and gives the file its name; answers the name it got.
   Result<fs::path> publish();
 

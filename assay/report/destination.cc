@@ -64,7 +64,7 @@ void Destination::add_to_name(std::string_view text) {
 }
 
 Result<void> Destination::end() {
-  if (file_) return {};
+  if (file_) return file_->sync();
   if (spool_) {
     std::vector<std::byte> block(size_t{1} << 16);
     for (int64_t at = 0; at < spool_->size();) {

@@ -85,7 +85,7 @@ class Database {
   Result<void> close() {
     if (sqlite3_close(handle_.get()) != SQLITE_OK) return trouble();
     static_cast<void>(handle_.release());
-    return {};
+    return file_->file().sync();
   }
 
   Result<fs::path> publish() { return file_->file().publish(); }

@@ -191,7 +191,8 @@ Result<void> XlsxPackage::end() {
     }
   }
   ASSAY_TRY_DO(file_.append(directory));
-  return file_.append(end_of_directory(std::ssize(parts_), at, std::ssize(directory)));
+  ASSAY_TRY_DO(file_.append(end_of_directory(std::ssize(parts_), at, std::ssize(directory))));
+  return file_.sync();
 }
 
 }  // namespace assay

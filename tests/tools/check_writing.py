@@ -168,6 +168,13 @@ def check_file_size(writing: Writing) -> None:
             done = writing.run(["compare", "mine", "golden", "--report", output, "--output", "-"], folder, preexec_fn=limit, stdout=out)
         failures = [] if done.returncode == 2 and "File too large" in done.stderr else [f"exit {done.returncode}: {done.stderr!r}"]
         writing.report(title, failures)
+    folder = writing.inputs("two reports")
+    wide = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (48_000, 48_000))  # noqa: E731
+    fits = writing.run(["compare", "mine", "golden", "--quiet", "--report", "csv", "--output", "fits"], folder, preexec_fn=wide)
+    done = writing.run(["compare", "mine", "golden", "--quiet", "--report", "csv,json", "--output", "out"], folder, preexec_fn=wide)
+    right = fits.returncode == 1 and done.returncode == 2 and not files(folder / "out")
+    writing.report("file too large: one of two reports", [] if right else [f"exits {fits.returncode}, {done.returncode}: {done.stderr!r}, "
+                                                                       f"{files(folder / 'out')}"])
     folder = writing.inputs("compact")
     before = sorted(path.name for path in files(folder))
     done = writing.run(["compact", "mine"], folder, preexec_fn=limit)
