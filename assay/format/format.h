@@ -5,11 +5,15 @@
 #include "assay/model/value.h"
 #include "assay/tensor/operand.h"
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
 
 namespace assay {
+
+// Of a tensor in a file: as NumPy 2 and PyTorch.
+inline constexpr size_t kMaxDims = 64;
 
 // One tensor of a file. A tensor that cannot be read (a quantised one, a broken entry) keeps its place with
 // the reason.
@@ -34,6 +38,9 @@ struct FormatOptions {
   int64_t raw_offset = 0;
   int64_t memory = int64_t{256} << 20;  // the most that one header, index or pickle may take
 };
+
+// Where the bytes of a header come from: fills the span from that offset.
+using ReadBytes = std::function<Result<void>(int64_t offset, std::span<std::byte> out)>;
 
 struct Format {
   std::string_view name;

@@ -14,7 +14,6 @@ namespace assay {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr size_t kMaxDims = 64;  // as NumPy 2; 32 before
 
 struct Descr {
   std::string_view code;
@@ -96,8 +95,9 @@ class DictParser {
       skip_space();
       const size_t begin = at_;
       while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') ++at_;
-      const auto dim = parse_int(text_.substr(begin, at_ - begin));
-      if (!dim) {
+      const std::string_view digits = text_.substr(begin, at_ - begin);
+      const auto dim = parse_int(digits);
+      if (!dim || (digits.size() > 1 && digits.front() == '0')) {
         at_ = begin;
         return wrong("a dimension that fits 63 bits");
       }
@@ -106,6 +106,7 @@ class DictParser {
       if (dims.size() > kMaxDims)
         return fail(ErrorKind::bad_format, "{}: has more than {} dimensions", name_, kMaxDims);
       if (take(',')) continue;
+      if (dims.size() == 1) return wrong("a ',' (a tuple of one is written (6,))");
       if (!take(')')) return wrong("a ',' or ')'");
       break;
     }
@@ -142,11 +143,16 @@ class DictParser {
   size_t at_ = 0;
 };
 
+std::string_view without_byte_order(std::string_view descr) {
+  if (!descr.empty() && std::string_view("<>|=").find(descr.front()) != std::string_view::npos)
+    descr.remove_prefix(1);
+  return descr;
+}
+
 // ml_dtypes saves bfloat16 and the 8-bit floats as raw bytes ('<V2', '|V1', some versions '|f1'): only the
 // user knows which.
 Result<DType> dtype_of(const std::string& descr, std::optional<DType> void_dtype, std::string_view name) {
-  const size_t kind = descr.find_first_not_of("<>|=");
-  const std::string_view code = kind == std::string::npos ? "" : std::string_view(descr).substr(kind);
+  const std::string_view code = without_byte_order(descr);
   if (!code.starts_with('V') && code != "f1") return dtype_from_numpy(descr, name);
   if (void_dtype && code.substr(1) == std::to_string(size_of(*void_dtype))) return *void_dtype;
   return fail(
@@ -172,9 +178,7 @@ Result<NpyHeader> header_from(const Fields& fields, int64_t size, std::optional<
 }  // namespace
 
 Result<DType> dtype_from_numpy(std::string_view descr, std::string_view name) {
-  std::string_view code = descr;
-  if (!code.empty() && std::string_view("<>|=").find(code.front()) != std::string_view::npos)
-    code.remove_prefix(1);
+  const std::string_view code = without_byte_order(descr);
   for (const Descr& known : kDescrs)
     if (known.code == code) return known.dtype;
   const auto refuse = [&](std::string_view what) {
@@ -190,14 +194,15 @@ Result<DType> dtype_from_numpy(std::string_view descr, std::string_view name) {
     case 'M':
     case 'm':
       return refuse("dates or durations; view them as int64 to compare");
-    case 'f':
-    case 'c':
-      return refuse("a long double, whose bits depend on the machine; save as float64 or complex128");
     case 'V':
       return refuse("bytes without a meaning");
     default:
-      return fail(ErrorKind::bad_format, "{}: element type '{}' is unknown", name, printable(descr));
+      break;
   }
+  for (const std::string_view long_double : {"f12", "f16", "c24", "c32"})
+    if (code == long_double)
+      return refuse("a long double, whose bits depend on the machine; save as float64 or complex128");
+  return fail(ErrorKind::bad_format, "{}: element type '{}' is unknown", name, printable(descr));
 }
 
 std::string_view numpy_descr(DType dtype) {
@@ -277,11 +282,16 @@ Result<NpyHeader> read_npy_header(const ReadBytes& read, int64_t total, const Fo
   return header;
 }
 
-Result<OperandPtr> tensor_from_npy(OperandPtr data, const NpyHeader& header) {
-  if (header.big_endian) data = byte_swapped(std::move(data));
+bool is_turned(const NpyHeader& header) {
   const auto& dims = header.meta.shape.dims;
   const bool one_run = std::count_if(dims.begin(), dims.end(), [](int64_t d) { return d != 1; }) < 2;
-  if (!header.fortran_order || one_run || header.meta.shape.count() == 0) return data;
+  return header.fortran_order && !one_run && header.meta.shape.count() > 0;
+}
+
+Result<OperandPtr> tensor_from_npy(OperandPtr data, const NpyHeader& header) {
+  if (header.big_endian) data = byte_swapped(std::move(data));
+  if (!is_turned(header)) return data;
+  const auto& dims = header.meta.shape.dims;
   std::vector<int64_t> strides;
   int64_t stride = 1;
   for (const int64_t dim : dims) {

@@ -3,8 +3,6 @@
 
 #include "assay/format/format.h"
 
-#include <functional>
-
 namespace assay {
 
 struct NpyHeader {
@@ -14,14 +12,13 @@ struct NpyHeader {
   int64_t size = 0;  // bytes before the data
 };
 
-// Where header bytes come from: fills the span from that offset.
-using ReadBytes = std::function<Result<void>(int64_t offset, std::span<std::byte> out)>;
-
 // `total`: bytes of header and data together; checked against the shape. `name` is for messages.
 // options.raw_dtype is the type of elements that the header calls raw bytes ('V2'), if its size fits.
 Result<NpyHeader> read_npy_header(const ReadBytes& read, int64_t total, const FormatOptions& options,
                                   std::string_view name);
 
+// The elements lie in another order than row-major.
+bool is_turned(const NpyHeader& header);
 // Turns the dense bytes behind the header into the row-major little-endian tensor.
 Result<OperandPtr> tensor_from_npy(OperandPtr data, const NpyHeader& header);
 

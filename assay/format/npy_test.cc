@@ -139,6 +139,59 @@ TEST(Npy, RefusesHeadersThatLie) {
               HasSubstr("dimension"));
 }
 
+std::string error_with(std::string_view descr, std::string_view shape,
+                       std::string_view fortran_order = "False") {
+  const std::string text =
+      fmt::format("{{'descr': {}, 'fortran_order': {}, 'shape': {}, }}\n", descr, fortran_order, shape);
+  return error_of(npy_with(text, 24));
+}
+
+TEST(Npy, ShapesAreTuplesOfPlainNumbers) {
+  for (const auto* shape : {"(2, 3)", "(6,)", "( 2 , 3 , )", "(0, 3)", "(2L, 3L)"})
+    EXPECT_EQ(error_with("'<f4'", shape), "opened") << shape;
+  EXPECT_THAT(error_with("'<f4'", "(6)"), HasSubstr("(6,)"));
+  // NumPy takes some of the last ones; it writes none of them.
+  for (const auto* shape :
+       {"6", "[2, 3]", "(,)", "(2,,3)", "(02, 3)", "(00, 3)", "(-2, -3)", "(1_0,)", "(2.0, 3)", "(True, 6)",
+        "(nan, 3)", "(None,)", "((2), (3))", "((2, 3))", "(1+1, 3)", "('2', 3)", "(+2, 3)", "(0x2, 3)"})
+    EXPECT_THAT(error_with("'<f4'", shape), HasSubstr("where")) << shape;
+}
+
+TEST(Npy, DimensionsAreAtMost64) {
+  const auto of_dims = [&](int ones) {
+    std::string shape = "(";
+    for (int i = 0; i < ones; ++i) shape += "1, ";
+    return error_with("'<f4'", shape + "6)");
+  };
+  EXPECT_EQ(of_dims(63), "opened");
+  EXPECT_THAT(of_dims(64), HasSubstr("more than 64 dimensions"));
+}
+
+TEST(Npy, KnowsTheSpellingsOfElementTypes) {
+  for (const auto* descr : {"'<f4'", "'f4'", "'=f4'", "'|f4'", "'>f4'", "\"<f4\"", "'<i4'"})
+    EXPECT_EQ(error_with(descr, "(6,)"), "opened") << descr;
+  for (const auto* descr : {"'|u1'", "'<u1'", "'>u1'", "'|b1'", "'|?'", "'?'"})
+    EXPECT_EQ(error_with(descr, "(24,)"), "opened") << descr;
+  for (const auto* descr : {"'<f0'", "'<f04'", "'<f3'", "'<<f4'", "'=<f4'", "'<c4'", "'<i16'", "'<'", "''",
+                            "' <f4'", "'<f4 '", "'<f4,<f4'", "'float32'"})
+    EXPECT_THAT(error_with(descr, "(6,)"), HasSubstr("is unknown")) << descr;
+  for (const auto* descr : {"'<f12'", "'<f16'", "'<c24'", "'<c32'"})
+    EXPECT_THAT(error_with(descr, "(1,)"), HasSubstr("long double")) << descr;
+  EXPECT_THAT(error_with("b'<f4'", "(6,)"), HasSubstr("a quoted text"));
+  EXPECT_THAT(error_with("'\\x3cf4'", "(6,)"), HasSubstr("without escapes"));
+  EXPECT_THAT(error_with("('<f4', (3,))", "(2,)"), HasSubstr("sub-arrays"));
+}
+
+TEST(Npy, FieldsAreExactlyThree) {
+  for (const auto* order : {"1", "0", "true", "None", "Truex"})
+    EXPECT_NE(error_with("'<f4'", "(2, 3)", order), "opened") << order;
+  for (const auto* text :
+       {"{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), 'shape': (2, 3), }",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), 'x': 1}",
+        "{'descr': '<f4', 'fortran_order': False, 'fortran_order': False, 'shape': (2, 3)}"})
+    EXPECT_THAT(error_of(npy_with(text, 24)), HasSubstr("unknown or there twice")) << text;
+}
+
 TEST(Npy, WarnsOfTrailingBytes) {
   const TempFile file(slurp(data_file("npy/f4.npy")) + "tail");
   const auto set = open_with(npy_format, file.path());

@@ -14,7 +14,6 @@ namespace {
 
 using Kind = PickleValue::Kind;
 
-constexpr size_t kMaxDims = 64;
 // A view with stride 0 may repeat a small storage as often as it likes; nobody saves one larger than this.
 constexpr int64_t kMaxRepeated = int64_t{1} << 36;
 

@@ -1,12 +1,15 @@
 #include "assay/format/safetensors_header.h"
 
 #include "assay/base/text.h"
+#include "assay/format/format.h"
 
 #include <rapidjson/error/en.h>
 #include <rapidjson/memorystream.h>
 #include <rapidjson/reader.h>
 
+#include <array>
 #include <limits>
+#include <utility>
 
 namespace assay {
 namespace {
@@ -98,8 +101,13 @@ class HeaderHandler : public Events<HeaderHandler> {
     if (depth_ == 1) {
       in_entry_ = name != "__metadata__";
       if (in_entry_) entries.push_back({std::string(name), {}, {}, {}, {}});
+      seen_ = {};
     } else if (depth_ == 2) {
       field_ = name;
+      // JSON leaves open which of two counts.
+      for (size_t i = 0; i < std::size(kFields); ++i)
+        if (in_entry_ && name == kFields[i] && std::exchange(seen_[i], true))
+          wrong(fmt::format("has {} twice", name));
     }
   }
   bool start(bool object) {
@@ -117,8 +125,14 @@ class HeaderHandler : public Events<HeaderHandler> {
     if (depth_ == 1) return wrong("is not an object");
     if (depth_ != 3) return true;
     SafetensorsEntry& entry = entries.back();
-    if (field_ == "shape" && entry.shape) entry.shape->push_back(value);
-    if (field_ == "data_offsets" && entry.offsets) entry.offsets->push_back(value);
+    if (field_ == "shape" && entry.shape) {
+      if (entry.shape->size() == kMaxDims) return wrong("has more than 64 dimensions");
+      entry.shape->push_back(value);
+    }
+    if (field_ == "data_offsets" && entry.offsets) {
+      if (entry.offsets->size() == 2) return wrong("has more than two data_offsets");
+      entry.offsets->push_back(value);
+    }
     return true;
   }
   bool text(std::string_view value) {
@@ -143,7 +157,9 @@ class HeaderHandler : public Events<HeaderHandler> {
     return true;
   }
 
+  static constexpr std::string_view kFields[] = {"dtype", "shape", "data_offsets"};
   bool in_entry_ = false;
+  std::array<bool, std::size(kFields)> seen_{};
   std::string field_;
 };
 
@@ -186,6 +202,10 @@ Result<void> parse(std::string_view json, std::string_view file, std::string_vie
   rapidjson::EncodedInputStream<rapidjson::UTF8<>, rapidjson::MemoryStream> stream(bytes);
   rapidjson::Reader reader;
   const auto parsed = reader.Parse<kFlags>(stream, handler);
+  // RapidJSON takes a NUL for the end of the text.
+  if (parsed && stream.Tell() < json.size())
+    return fail(ErrorKind::bad_format, "{}: {} bytes follow the JSON of the {}; only blanks may", file,
+                json.size() - stream.Tell(), what);
   if (parsed) return {};
   if (!handler.stopped.empty()) return fail(ErrorKind::limit, "{}: the {} {}", file, what, handler.stopped);
   if (parsed.Code() == rapidjson::kParseErrorTermination)

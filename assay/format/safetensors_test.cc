@@ -127,6 +127,45 @@ TEST_F(SafetensorsLies, AboutTheHeader) {
   EXPECT_THAT(set.error().message, HasSubstr("runs past the end of the file of 10 bytes"));
 }
 
+TEST_F(SafetensorsLies, NothingButBlanksFollowsTheJson) {
+  const std::string json = R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}})";
+  EXPECT_EQ(error_of(json + "    ", "ab"), "none");
+  EXPECT_EQ(error_of(json + " \n\t", "ab"), "none");  // as the reference
+  using namespace std::string_view_literals;
+  for (const std::string_view more : {"\0"sv, " \0 "sv, "\0{\"b\":1}"sv, " \0text"sv})
+    EXPECT_THAT(error_of(json + std::string(more), "ab"),
+                HasSubstr("follow the JSON of the header; only blanks may"));
+  EXPECT_THAT(error_of(json + " text", "ab"), HasSubstr("not valid JSON"));
+}
+
+TEST_F(SafetensorsLies, AFieldTwiceIsAnErrorOfItsTensor) {
+  const std::string fields = R"("dtype":"U8","shape":[2],"data_offsets":[0,2])";
+  const auto twice = [&](std::string_view field) {
+    return error_of(fmt::format(R"({{"a":{{{},{}}},"b":{{"dtype":"U8","shape":[0],"data_offsets":[2,2]}}}})",
+                                field, fields),
+                    "ab");
+  };
+  EXPECT_THAT(twice(R"("shape":[2])"), HasSubstr("tensor 'a' has shape twice"));
+  EXPECT_THAT(twice(R"("shape":null)"), HasSubstr("tensor 'a' has shape twice"));
+  EXPECT_THAT(twice(R"("dtype":"U8")"), HasSubstr("tensor 'a' has dtype twice"));
+  EXPECT_THAT(twice(R"("data_offsets":[0,2])"), HasSubstr("tensor 'a' has data_offsets twice"));
+  EXPECT_EQ(twice(R"("other":1,"other":2)"), "none");  // ignored, as by the reference
+}
+
+TEST_F(SafetensorsLies, AboutTooManyNumbers) {
+  const auto of_dims = [&](size_t ones) {
+    std::string dims;
+    for (size_t i = 0; i < ones; ++i) dims += "1,";
+    return error_of(fmt::format(R"({{"a":{{"dtype":"U8","shape":[{}2],"data_offsets":[0,2]}}}})", dims),
+                    "ab");
+  };
+  EXPECT_EQ(of_dims(63), "none");
+  EXPECT_THAT(of_dims(64), HasSubstr("tensor 'a' has more than 64 dimensions"));
+  EXPECT_THAT(of_dims(5000), HasSubstr("tensor 'a' has more than 64 dimensions"));
+  EXPECT_THAT(error_of(R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2,2]}})", "ab"),
+              HasSubstr("more than two data_offsets"));
+}
+
 TEST_F(SafetensorsLies, MemoryIsLimited) {
   const auto long_header =
       open("{" + std::string(2000, ' ') + "}", "", {.raw_dtype = {}, .raw_shape = {}, .memory = 1000});

@@ -64,13 +64,22 @@ std::shared_ptr<const File> find_statistics(const fs::path& path) {
   return format && *format == &stats_json_format ? std::move(*file) : nullptr;
 }
 
-}  // namespace
+// Nothing honest has so many, and work grows with every one of them.
+TensorSet refuse_many_dimensions(TensorSet set, const File& file) {
+  for (StoredTensor& tensor : set.tensors) {
+    const TensorMeta* const meta = tensor.data && *tensor.data ? &(*tensor.data)->meta
+                                   : tensor.meta               ? &*tensor.meta
+                                                               : nullptr;
+    if (meta == nullptr || meta->shape.dims.size() <= kMaxDims) continue;
+    tensor.data = fail(ErrorKind::bad_format, "{}: {} {} dimensions, more than {}", file.name(),
+                       tensor.name.empty() ? "has" : fmt::format("tensor '{}' has", printable(tensor.name)),
+                       meta->shape.dims.size(), kMaxDims);
+    tensor.meta.reset();
+  }
+  return set;
+}
 
-Result<TensorSet> open_tensors(const fs::path& path, const FormatOptions& options) {
-  auto opened = File::open(path);
-  if (!opened && opened.error().kind == ErrorKind::not_found)
-    if (const auto statistics = find_statistics(path)) return stats_json_format.open(statistics, options);
-  ASSAY_TRY(const auto file, std::move(opened));
+Result<TensorSet> open_file(const std::shared_ptr<const File>& file, const FormatOptions& options) {
   if (options.raw_dtype) {  // a suffix says little about bytes that the user has to describe
     ASSAY_TRY(const Format* const format, recognise_content(*file));
     return (format != nullptr ? *format : raw_format).open(file, options);
@@ -80,9 +89,24 @@ Result<TensorSet> open_tensors(const fs::path& path, const FormatOptions& option
   if (format == nullptr)
     return fail(ErrorKind::bad_format,
                 "{}: is not a tensor file we know; for raw bytes pass --dtype and --shape", file->name());
-  if (!is_min_max_archive(path)) return format->open(file, options);
+  if (!is_min_max_archive(file->path())) return format->open(file, options);
   ASSAY_TRY(TensorSet archive, format->open(file, options));
   return split_min_max(std::move(archive));
+}
+
+}  // namespace
+
+Result<TensorSet> open_tensors(const fs::path& path, const FormatOptions& options) {
+  auto opened = File::open(path);
+  std::shared_ptr<const File> statistics;
+  if (!opened && opened.error().kind == ErrorKind::not_found) statistics = find_statistics(path);
+  if (!statistics) {
+    ASSAY_TRY(const auto file, std::move(opened));
+    ASSAY_TRY(TensorSet set, open_file(file, options));
+    return refuse_many_dimensions(std::move(set), *file);
+  }
+  ASSAY_TRY(TensorSet set, stats_json_format.open(statistics, options));
+  return refuse_many_dimensions(std::move(set), *statistics);
 }
 
 }  // namespace assay

@@ -47,10 +47,10 @@ uint32_t short_form(int64_t number) { return needs_64(number) ? kIn64 : static_c
 Result<void> ZipWriter::begin(std::string_view name, int64_t size) {
   ASSAY_CHECK(missing_ == 0 && size >= 0);
   if (leads_out(name))
-    return fail(ErrorKind::unsupported, "{}: \"{}\" leads out of the archive and cannot name an entry",
+    return fail(ErrorKind::bad_argument, "{}: \"{}\" leads out of the archive and cannot name an entry",
                 out_.name(), printable(name));
   if (name.size() > 0xFFFF - 1)
-    return fail(ErrorKind::unsupported, "{}: an entry name of {} bytes is too long for a zip", out_.name(),
+    return fail(ErrorKind::bad_argument, "{}: an entry name of {} bytes is too long for a zip", out_.name(),
                 name.size());
   Record extra;
   if (needs_64(size)) extra.put(kZip64Extra).put(uint16_t{16}).put(size).put(size);
