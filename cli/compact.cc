@@ -18,7 +18,7 @@ struct CompactFlags {
   std::string folder, form = "stats", memory;
   std::vector<std::string> only, skip;
   double idle = 0;
-  bool watch = false, dry_run = false, keep_going = false, quiet = false;
+  bool watch = false, dry_run = false, keep_going = false, quiet = false, trusted = false;
   int threads = 0;
 };
 
@@ -55,9 +55,7 @@ Result<int> run_compact(const CompactFlags& flags) {
   if (!flags.memory.empty()) {
     ASSAY_TRY(memory, parse_memory(flags.memory));
   }
-  // What a file may make us hold at once (a pickle, a message); several threads may do so at the same time.
-  request.options.format.memory =
-      memory_budget(memory) / static_cast<int64_t>(2 * thread_count(flags.threads));
+  limit_files(request.options.format, memory, flags.threads, flags.trusted);
   request.options.dry_run = flags.dry_run;
   request.keep_going = flags.keep_going;
   request.threads = flags.threads;
@@ -108,6 +106,7 @@ void add_compact(CLI::App& app, const Context&, Action& action) {
   command->add_option("--threads", flags->threads, "Threads (default 0: all cores)")
       ->type_name("N")
       ->check(CLI::Range(0, 4096).description(""));
+  command->add_flag("--trusted", flags->trusted, kTrustedHelp);
   command->add_flag("-q,--quiet", flags->quiet, "No summary");
   command->footer(
       "The data of replaced files is gone. Exit code: 0; 1 if a file was kept; 2 on trouble.\n"

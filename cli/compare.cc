@@ -23,7 +23,7 @@ struct CompareFlags {
   std::string mine, golden;
   std::vector<std::string> metrics, rule, only, skip, report;
   std::string rules, output, memory, unmatched, layout, match, dtype, shape;
-  bool fail_fast = false, quiet = false, fuzzy = false, allow_nonfinite = false;
+  bool fail_fast = false, quiet = false, fuzzy = false, trusted = false, allow_nonfinite = false;
   double min_compared = kLeastCompared;
   int threads = 0;
   std::string api_mapping, cell_mapping, layer_mapping, data_mapping, op_mapping;
@@ -129,8 +129,7 @@ Result<int> run_compare(const CompareFlags& flags, const Context& context) {
   if (!flags.memory.empty()) {
     ASSAY_TRY(budget, parse_memory(flags.memory));
   }
-  // What a file may make us hold at once (an index, a pickle); several threads may do so at the same time.
-  request.open.format.memory = memory_budget(budget) / static_cast<int64_t>(2 * thread_count(flags.threads));
+  limit_files(request.open.format, budget, flags.threads, flags.trusted);
   ASSAY_TRY_DO(choose_matching(flags, request));
   request.threads = flags.threads;
   request.fail_fast = flags.fail_fast;
@@ -228,6 +227,7 @@ void add_compare(CLI::App& app, const Context& context, Action& action) {
       ->type_name("N")
       ->check(CLI::Range(0, 4096).description(""))
       ->group("Resources");
+  command->add_flag("--trusted", flags->trusted, kTrustedHelp)->group("Resources");
   use_grouped_help(*command);
   command->footer(
       "Exit code: 0 within the rules, 1 different, 2 trouble.\n"

@@ -41,6 +41,8 @@ const ForeignFlag kReport = {
 const ForeignFlag kThreads = {{"--threads"}, Takes::one, "threads (all cores)", false, {}, true};
 const ForeignFlag kMemory = {{"--memory"}, Takes::one, "memory for what must be held (2GiB)",
                              false,        {},         true};
+const ForeignFlag kTrusted = {{"--trusted"}, Takes::nothing, "no bound on what the files ask for", false, {},
+                              true};
 
 const ForeignFlag kCell = {
     {"-cm", "--cell_mapping"}, Takes::perhaps_one, "<optional> The cell mapping file path."};
@@ -74,7 +76,8 @@ const ForeignCommand kOldCommand = {
      kProfile,
      kReport,
      kThreads,
-     kMemory}};
+     kMemory,
+     kTrusted}};
 
 const ForeignCommand kNewCommand = {
     "msprobe compare",
@@ -109,7 +112,8 @@ const ForeignCommand kNewCommand = {
      kProfile,
      kReport,
      kThreads,
-     kMemory}};
+     kMemory,
+     kTrusted}};
 
 // ----- the log of msprobe: stdout, one line each
 
@@ -165,6 +169,7 @@ Result<MsprobeJob> common_job(const Parsed& parsed, Generation generation) {
   if (const auto memory = parsed.value("--memory")) {
     ASSAY_TRY(job.memory, parse_memory(*memory));
   }
+  job.trusted = parsed.has("--trusted");
   return job;
 }
 

@@ -15,7 +15,7 @@ namespace {
 struct ConvertFlags {
   std::string in, out, to, dtype, layout = "nd", raw_dtype, raw_shape;
   std::vector<std::string> only, skip;
-  bool force = false;
+  bool force = false, trusted = false;
 };
 
 Result<int> run_convert(const ConvertFlags& flags) {
@@ -39,7 +39,7 @@ Result<int> run_convert(const ConvertFlags& flags) {
       return fail(ErrorKind::bad_argument, "--raw-shape needs --raw-dtype beside it");
     ASSAY_TRY(request.open.format.raw_shape, parse_shape(flags.raw_shape));
   }
-  request.open.format.memory = memory_budget(0) / 2;
+  limit_files(request.open.format, 0, 1, flags.trusted);
   ASSAY_TRY(const ConvertOutcome outcome, convert(request));
   for (const std::string& failure : outcome.failures)
     console::print(console::Stream::err, "assay: {}\n", failure);
@@ -73,6 +73,7 @@ void add_convert(CLI::App& app, const Context&, Action& action) {
       ->type_name("D");
   command->add_option("--raw-shape", flags->raw_shape, "Shape of a raw input (default: flat)")
       ->type_name("2,3");
+  command->add_flag("--trusted", flags->trusted, kTrustedHelp);
   command->footer(
       "Exit code: 0, or 2 if something could not be converted.\n"
       "Examples:\n"

@@ -15,7 +15,7 @@ namespace {
 struct InspectFlags {
   std::vector<std::string> paths, only, skip;
   std::string layout, dtype, shape;
-  bool json = false, values = false;
+  bool json = false, values = false, trusted = false;
   int threads = 0;
 };
 
@@ -28,8 +28,7 @@ Result<int> run_inspect(const InspectFlags& flags) {
   request.open.only = split_list(flags.only);
   request.open.skip = split_list(flags.skip);
   ASSAY_TRY_DO(describe_raw(flags.dtype, flags.shape, request.open.format));
-  // What a file may make us hold at once (an index, a pickle); several threads may do so at the same time.
-  request.open.format.memory = memory_budget(0) / static_cast<int64_t>(2 * thread_count(flags.threads));
+  limit_files(request.open.format, 0, flags.threads, flags.trusted);
   request.values = flags.values;
   request.threads = flags.threads;
   request.progress = !console::is_terminal(console::Stream::out);  // a growing list is progress enough
@@ -61,6 +60,7 @@ void add_inspect(CLI::App& app, const Context&, Action& action) {
   command->add_option("--threads", flags->threads, "Threads (default 0: all cores)")
       ->type_name("N")
       ->check(CLI::Range(0, 4096).description(""));
+  command->add_flag("--trusted", flags->trusted, kTrustedHelp);
   command->footer(
       "Exit code: 0, or 2 if something could not be read.\n"
       "Examples:\n"

@@ -37,7 +37,7 @@ CompareRequest request_of(const MsitCompareFlags& flags, const Context& context)
   CompareRequest request;
   request.mine = flags.mine;
   request.golden = flags.golden;
-  request.open.format.memory = memory_budget(0) / static_cast<int64_t>(2 * thread_count(0));
+  limit_files(request.open.format, 0, 0);
   request.now = context.now;
   request.version = kVersion;
   request.command_line = context.command_line;

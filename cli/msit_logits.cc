@@ -82,7 +82,7 @@ Result<CompareRequest> logits_request(const Parsed& parsed, const Context& conte
   ASSAY_TRY_DO(check_folder(request.golden));
   ASSAY_TRY_DO(check_folder(request.mine));
   request.open.layout = "logits";
-  request.open.format.memory = memory_budget(0) / static_cast<int64_t>(2 * thread_count(0));
+  limit_files(request.open.format, 0, 0);
   const std::vector<std::string> names = {"logits", "kl", "mine", "golden", "nonfinite"};
   ASSAY_TRY(request.metrics, plan_metrics(names));
   request.shown_columns = request.metrics.columns;

@@ -49,7 +49,7 @@ Result<void> run_msprobe_atb(const MsprobeAtbJob& job, const Context& context) {
   request.mine = job.mine;
   request.golden = job.golden;
   request.open.layout = "atb_statistic";
-  request.open.format.memory = memory_budget(0) / static_cast<int64_t>(2 * thread_count(0));
+  limit_files(request.open.format, 0, 0);
   request.matching.matcher = "name";
   const std::vector<std::string> names = {"msprobe_cosine",  "l2",         "max_abs",  "mine", "golden",
                                           "nonfinite_kinds", "msprobe_g3", "stat_diff"};

@@ -144,8 +144,7 @@ Result<CompareRequest> base_request(const MsprobeJob& job, const Context& contex
   request.mine = job.mine;
   request.golden = job.golden;
   request.threads = job.threads;
-  request.open.format.memory =
-      memory_budget(job.memory) / static_cast<int64_t>(2 * thread_count(job.threads));
+  limit_files(request.open.format, job.memory, job.threads, job.trusted);
   request.now = context.now;
   request.version = kVersion;
   request.command_line = context.command_line;

@@ -24,6 +24,7 @@ struct MsprobeJob {
   std::vector<std::string> reports;
   int threads = 0;
   int64_t memory = 0;
+  bool trusted = false;
 };
 
 // Errors are those of the original, for its log.

@@ -39,7 +39,7 @@ Result<void> run_msprobe_parse(const Parsed& parsed) {
   request.widen_bf16 = request.to == "npy";  // numpy has no bf16
   request.force = true;                      // the original replaces files of an earlier call too
   request.open.only = {"*.[bB][iI][nN]", "*.[bB][iI][nN]:*"};
-  request.open.format.memory = memory_budget(0);
+  limit_files(request.open.format, 0, 1);
   request.progress = true;
   log::info("Using ATB dump parser to parse .bin {}", is_folder ? "files in directory" : "file");
   ASSAY_TRY(const ConvertOutcome outcome, convert(request));

@@ -12,6 +12,8 @@
 
 namespace assay {
 
+class InflatedRoom;  // assay/support/inflated_entry.h
+
 // Of a tensor in a file: as NumPy 2 and PyTorch.
 inline constexpr size_t kMaxDims = 64;
 
@@ -37,7 +39,14 @@ struct FormatOptions {
   std::optional<Shape> raw_shape;
   int64_t raw_offset = 0;
   int64_t memory = int64_t{256} << 20;  // the most that one header, index or pickle may take
+  // Where deflated entries are kept that are not read in order, for all files of a run; null: for each alone.
+  std::shared_ptr<InflatedRoom> inflated = {};
+  // The user vouches for the files: they may ask for more work than files of their size hold honestly.
+  bool trusted = false;
 };
+
+// The order in which the elements of a tensor will be asked for, as far as its maker knows.
+enum class ReadOrder { forwards, any };
 
 // Where the bytes of a header come from: fills the span from that offset.
 using ReadBytes = std::function<Result<void>(int64_t offset, std::span<std::byte> out)>;

@@ -14,35 +14,33 @@ constexpr std::string_view kSuffix = ".npy";
 // An empty zip has no first entry; the suffix of the file decides about it.
 bool sniff(Bytes head, int64_t /*file_size*/) { return first_entry_name(head).ends_with(kSuffix); }
 
-Result<NpyHeader> read_header(const std::shared_ptr<const File>& file, const ZipEntry& entry,
-                              const FormatOptions& options) {
-  ASSAY_TRY(const OperandPtr bytes, dense_in_zip(file, entry, 0, {DType::u8, Shape{{entry.size}}}));
-  Scratch scratch;
-  const auto read = [&](int64_t offset, std::span<std::byte> out) {
-    return bytes->read(offset, std::ssize(out), out, scratch);
-  };
-  const std::string name = fmt::format("{}: entry \"{}\"", file->name(), printable(entry.name));
-  return read_npy_header(read, entry.size, options, name);
-}
-
 StoredTensor open_entry(const std::shared_ptr<const File>& file, const ZipEntry& entry,
-                        const FormatOptions& options, std::vector<std::string>& warnings) {
-  std::string name = printable(std::string_view(entry.name).substr(0, entry.name.size() - kSuffix.size()));
-  auto header = read_header(file, entry, options);
-  if (!header)
-    return {.name = std::move(name),
-            .data = tl::unexpected<Error>(header.error()),
-            .meta = {},
-            .stats = {},
-            .facts = {}};
-  const int64_t rest = entry.size - header->size - header->meta.byte_size();
-  if (rest > 0)
-    warnings.push_back(fmt::format("{}: entry \"{}\": {} bytes follow the array and are ignored",
-                                   file->name(), printable(entry.name), rest));
-  auto data = dense_in_zip(file, entry, header->size, header->meta).and_then([&](const OperandPtr& dense) {
-    return tensor_from_npy(dense, *header);
+                        const FormatOptions& options) {
+  StoredTensor tensor{
+      .name = printable(std::string_view(entry.name).substr(0, entry.name.size() - kSuffix.size())),
+      .data = OperandPtr(),
+      .meta = {},
+      .stats = {},
+      .facts = {}};
+  const std::string where = fmt::format("{}: entry \"{}\"", file->name(), printable(entry.name));
+  const auto header = reader_of(file, entry).and_then([&](const ReadBytes& read) {
+    return read_npy_header(read, entry.size, options, where);
   });
-  return {.name = std::move(name), .data = std::move(data), .meta = header->meta, .stats = {}, .facts = {}};
+  if (!header) {
+    tensor.data = tl::unexpected<Error>(header.error());
+    return tensor;
+  }
+  tensor.meta = header->meta;
+  // No tool leaves bytes behind the array; and what no tensor reaches would not be checked.
+  if (const int64_t rest = entry.size - header->size - header->meta.byte_size(); rest > 0) {
+    tensor.data = fail(ErrorKind::bad_format, "{} has {} bytes behind its array", where, rest);
+    return tensor;
+  }
+  const ReadOrder order = is_turned(*header) ? ReadOrder::any : ReadOrder::forwards;
+  tensor.data = ZipSource(file, entry, options)
+                    .dense(header->size, header->meta, order)
+                    .and_then([&](const OperandPtr& dense) { return tensor_from_npy(dense, *header); });
+  return tensor;
 }
 
 Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOptions& options) {
@@ -55,7 +53,7 @@ Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOpti
   int64_t others = 0;
   for (const ZipEntry& entry : directory.entries) {
     if (entry.name.ends_with(kSuffix))
-      set.tensors.push_back(open_entry(file, entry, options, set.warnings));
+      set.tensors.push_back(open_entry(file, entry, options));
     else
       ++others;
   }

@@ -1,6 +1,8 @@
 #include "assay/format/npz.h"
 
 #include "assay/format/npy_test_tools.h"
+#include "assay/support/inflated_entry.h"
+#include "assay/support/zip_test_tools.h"
 
 #include <gmock/gmock.h>
 
@@ -121,9 +123,76 @@ TEST(Npz, AnEntryThatInflatesToMoreThanItClaimsIsRefused) {
       ASSERT_FALSE(ramp.data);
       EXPECT_THAT(ramp.data.error().message, HasSubstr("bytes of data"));
     } else {
-      EXPECT_THAT(set->warnings, ElementsAre(HasSubstr("4 bytes follow the array")));
+      ASSERT_FALSE(ramp.data);
+      EXPECT_THAT(ramp.data.error().message, HasSubstr("4 bytes behind its array"));
     }
   }
+}
+
+// 0, 1, 2… as they lie in the file.
+std::string npy_of_ramp(int64_t rows, int64_t columns, bool fortran_order) {
+  std::string text = fmt::format("{{'descr': '<f4', 'fortran_order': {}, 'shape': ({}, {}), }}\n",
+                                 fortran_order ? "True" : "False", rows, columns);
+  std::string bytes = "\x93NUMPY";
+  bytes += {'\1', '\0', static_cast<char>(text.size()), '\0'};
+  bytes += text;
+  for (int64_t i = 0; i < rows * columns; ++i) {
+    const auto value = static_cast<float>(i);
+    bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+  return bytes;
+}
+
+TEST(Npz, DeflatedColumnMajorArraysAreInflatedOnce) {
+  // More than a band of the gather, so that columns are read several times.
+  constexpr int64_t kRows = 2300, kColumns = 2300;
+  const std::string npy = npy_of_ramp(kRows, kColumns, true);
+  const TempFile file(deflated_zip({{"x.npy", npy}}), "fortran.npz");
+  FormatOptions options;
+  options.inflated = std::make_shared<InflatedRoom>();
+  const auto set = open_with(npz_format, file.path(), options);
+  const auto values = numbers_of(set, "x");
+  ASSERT_EQ(values.size(), static_cast<size_t>(kRows * kColumns));
+  for (const int64_t i : {int64_t{0}, int64_t{1}, kColumns, kRows * kColumns - 2})
+    EXPECT_EQ(values[static_cast<size_t>(i)], static_cast<double>(i / kColumns + i % kColumns * kRows));
+  EXPECT_EQ(options.inflated->inflated(), std::ssize(npy));
+}
+
+TEST(Npz, DeflatedRowMajorArraysStreamAndAreNotKept) {
+  const std::string npy = npy_of_ramp(1000, 1000, false);
+  const TempFile file(deflated_zip({{"x.npy", npy}}), "plain.npz");
+  FormatOptions options;
+  options.inflated = std::make_shared<InflatedRoom>();
+  const auto set = open_with(npz_format, file.path(), options);
+  ASSERT_EQ(numbers_of(set, "x").size(), 1'000'000U);
+  EXPECT_EQ(options.inflated->inflated(), std::ssize(npy));
+  EXPECT_EQ(options.inflated->in_memory(), 0);
+  // A reader that turns back has it kept, and inflates it once more at most.
+  const Operand& x = **find_tensor(*set, "x")->data;
+  Scratch scratch;
+  for (int64_t first = 990'000; first >= 0; first -= 10'000) {
+    const auto block = x.block(first, 1, scratch);
+    ASSERT_TRUE(block) << block.error().message;
+    EXPECT_EQ(load_le<float>(block->bytes()), static_cast<float>(first));
+  }
+  EXPECT_LE(options.inflated->inflated(), 3 * std::ssize(npy));
+}
+
+TEST(Npz, BytesBehindAnArrayOrItsStreamAreRefused) {
+  const std::string npy = npy_of_ramp(2, 3, false);
+  const auto error_of = [&](const ToDeflate& entry) {
+    const TempFile file(deflated_zip({entry}), "behind.npz");
+    const auto set = open_with(npz_format, file.path());
+    EXPECT_TRUE(set) << set.error().message;
+    const auto& data = set->tensors.at(0).data;
+    const auto values = data ? numbers(**data) : tl::unexpected<Error>(data.error());
+    return values ? "read" : values.error().message;
+  };
+  EXPECT_EQ(error_of({"x.npy", npy}), "read");
+  EXPECT_THAT(error_of({"x.npy", npy + "more"}), HasSubstr("entry \"x.npy\" has 4 bytes behind its array"));
+  EXPECT_THAT(error_of({"x.npy", npy, "more"}), HasSubstr("4 bytes behind the end of its deflate stream"));
+  const std::string turned = npy_of_ramp(2, 3, true);
+  EXPECT_THAT(error_of({"x.npy", turned, "more"}), HasSubstr("4 bytes behind the end of its deflate stream"));
 }
 
 TEST(Npz, SurvivesTruncationAndDamage) {

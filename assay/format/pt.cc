@@ -32,37 +32,43 @@ bool sniff(Bytes head, int64_t /*file_size*/) {
 class ZipStorages final : public PtStorages {
  public:
   ZipStorages(std::shared_ptr<const File> file, const ZipDirectory& directory, const std::string& folder,
-              bool big_endian)
-      : file_(std::move(file)), big_endian_(big_endian) {
+              bool big_endian, const FormatOptions& options)
+      : file_(std::move(file)),
+        big_endian_(big_endian),
+        most_elements_(assay::most_elements(*file_, options)) {
     const std::string prefix = folder + "data/";
     for (const ZipEntry& entry : directory.entries)
       if (entry.name.starts_with(prefix))
-        entries_.emplace(std::string_view(entry.name).substr(prefix.size()), &entry);
+        entries_.emplace(std::string_view(entry.name).substr(prefix.size()),
+                         std::make_unique<ZipSource>(file_, entry, options));
   }
 
   Result<int64_t> byte_size(std::string_view key) const override {
-    ASSAY_TRY(const ZipEntry* const entry, find(key));
-    return entry->size;
+    ASSAY_TRY(const ZipSource* const source, find(key));
+    return source->entry().size;
   }
-  Result<OperandPtr> dense(std::string_view key, int64_t offset, TensorMeta meta) const override {
-    ASSAY_TRY(const ZipEntry* const entry, find(key));
-    ASSAY_TRY(OperandPtr tensor, dense_in_zip(file_, *entry, offset, std::move(meta)));
+  Result<OperandPtr> dense(std::string_view key, int64_t offset, TensorMeta meta,
+                           ReadOrder order) const override {
+    ASSAY_TRY(ZipSource* const source, find(key));
+    ASSAY_TRY(OperandPtr tensor, source->dense(offset, std::move(meta), order));
     return big_endian_ ? byte_swapped(std::move(tensor)) : tensor;
   }
+  int64_t most_elements() const override { return most_elements_; }
 
  private:
-  Result<const ZipEntry*> find(std::string_view key) const {
+  Result<ZipSource*> find(std::string_view key) const {
     const auto found = entries_.find(key);
     if (found == entries_.end())
       return fail(ErrorKind::bad_format, "{}: the archive has no storage \"{}\", which the pickle wants",
                   file_->name(), printable(key));
-    if (found->second->trouble) return tl::unexpected<Error>(*found->second->trouble);
-    return found->second;
+    if (const auto& trouble = found->second->entry().trouble) return tl::unexpected<Error>(*trouble);
+    return found->second.get();
   }
 
   std::shared_ptr<const File> file_;
-  std::unordered_map<std::string_view, const ZipEntry*> entries_;
+  std::unordered_map<std::string_view, std::unique_ptr<ZipSource>> entries_;
   bool big_endian_;
+  int64_t most_elements_;
 };
 
 // "archive/", the one folder of the archive; an error for what is no tensor file.
@@ -101,11 +107,7 @@ Result<bool> is_big_endian(const std::shared_ptr<const File>& file, const ZipDir
 
 Result<PickleGraph> read_objects(const std::shared_ptr<const File>& file, const ZipEntry& entry,
                                  int64_t memory) {
-  ASSAY_TRY(const OperandPtr bytes, dense_in_zip(file, entry, 0, {DType::u8, Shape{{entry.size}}}));
-  Scratch scratch;
-  const auto read = [&](int64_t offset, std::span<std::byte> out) {
-    return bytes->read(offset, std::ssize(out), out, scratch);
-  };
+  ASSAY_TRY(const ReadBytes read, reader_of(file, entry));
   PickleInput input(read, 0, entry.size, memory, file->name());
   return read_pickle(input, memory);
 }
@@ -127,7 +129,7 @@ Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOpti
   if (set.extent < file->size())
     set.warnings.push_back(fmt::format("{}: {} bytes follow the archive and are ignored", file->name(),
                                        file->size() - set.extent));
-  const ZipStorages storages(file, directory, folder, big_endian);
+  const ZipStorages storages(file, directory, folder, big_endian, options);
   ASSAY_TRY_DO(add_tensors(graph, storages, file->name(), options.memory, set));
   return set;
 }

@@ -34,7 +34,8 @@ bool sniff(Bytes head, int64_t /*file_size*/) {
 
 class FileStorages final : public PtStorages {
  public:
-  explicit FileStorages(std::shared_ptr<const File> file) : file_(std::move(file)) {}
+  FileStorages(std::shared_ptr<const File> file, const FormatOptions& options)
+      : file_(std::move(file)), most_elements_(assay::most_elements(*file_, options)) {}
 
   void add(std::string_view key, int64_t offset, int64_t bytes) {
     places_.emplace(key, Place{offset, bytes});
@@ -48,15 +49,18 @@ class FileStorages final : public PtStorages {
                   file_->name(), printable(key));
     return found->second.bytes;
   }
-  Result<OperandPtr> dense(std::string_view key, int64_t offset, TensorMeta meta) const override {
+  Result<OperandPtr> dense(std::string_view key, int64_t offset, TensorMeta meta,
+                           ReadOrder /*order*/) const override {
     return dense_in_file(file_, places_.at(key).offset + offset, std::move(meta));
   }
+  int64_t most_elements() const override { return most_elements_; }
 
  private:
   struct Place {
     int64_t offset = 0, bytes = 0;
   };
   std::shared_ptr<const File> file_;
+  int64_t most_elements_;
   std::unordered_map<std::string_view, Place> places_;  // keys live in the graph
 };
 
@@ -118,7 +122,7 @@ Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOpti
   if (keys[keys.root].kind != Kind::list)
     return fail(ErrorKind::bad_format, "{}: has no list of storages", file->name());
 
-  FileStorages storages(file);
+  FileStorages storages(file, options);
   TensorSet set;
   ASSAY_TRY(set.extent, place_storages(*file, objects, keys, input.position(), storages));
   if (set.extent < file->size())

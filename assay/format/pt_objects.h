@@ -23,8 +23,15 @@ class PtStorages {
   virtual ~PtStorages() = default;
   virtual Result<int64_t> byte_size(std::string_view key) const = 0;
   // Little-endian elements from byte `offset` of a storage. Precondition: they lie inside byte_size(key).
-  virtual Result<OperandPtr> dense(std::string_view key, int64_t offset, TensorMeta meta) const = 0;
+  virtual Result<OperandPtr> dense(std::string_view key, int64_t offset, TensorMeta meta,
+                                   ReadOrder order) const = 0;
+  // That the tensors of the file may have together.
+  virtual int64_t most_elements() const = 0;
 };
+
+// Views may repeat a storage as often as they like, in a file of a few hundred bytes. Files of this size hold
+// at most so many elements honestly: what deflate can make of their bytes, and 2^30 of views.
+int64_t most_elements(const File& file, const FormatOptions& options);
 
 // Adds every tensor to `set`. `memory` bounds names, tensors and arrays that the pickle itself holds.
 // An error if the pickle wants to import what it may not, and no tensor is left.

@@ -8,14 +8,15 @@
 #include "assay/tensor/gather.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace assay {
 namespace {
 
 using Kind = PickleValue::Kind;
 
-// A view with stride 0 may repeat a small storage as often as it likes; nobody saves one larger than this.
-constexpr int64_t kMaxRepeated = int64_t{1} << 36;
+constexpr int64_t kElementsPerByte = 1032;  // deflate's best, for elements of one byte
+constexpr int64_t kElementsOfViews = int64_t{1} << 30;
 
 template <class... Args>
 tl::unexpected<Error> bad(fmt::format_string<Args...> text, Args&&... args) {
@@ -34,6 +35,13 @@ bool is_contiguous(const Shape& shape, const std::vector<int64_t>& strides) {
 }
 
 }  // namespace
+
+int64_t most_elements(const File& file, const FormatOptions& options) {
+  constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+  if (options.trusted) return kNoLimit;
+  const auto held = checked_multiply(file.size(), kElementsPerByte);
+  return held ? checked_add(*held, kElementsOfViews).value_or(kNoLimit) : kNoLimit;
+}
 
 std::optional<PtStorageId> storage_id(const PickleGraph& graph, const PickleValue& persistent) {
   if (persistent.kind != Kind::persistent) return std::nullopt;
@@ -179,16 +187,20 @@ Result<OperandPtr> PtTensorMaker::view(const PtStorageId& id, DType dtype, Shape
   if (offset < 0 || !last || (*count > 0 && *last >= available) || offset > available)
     return bad("of shape {} with strides {} from element {} leaves its storage of {} elements", shape.text(),
                Shape{strides}.text(), offset, available);
+  if (*count > storages_.most_elements() - elements_)
+    return fail(
+        ErrorKind::limit,
+        "of shape {} repeats a storage of {} elements; with it the tensors of the file would have more "
+        "than the {} elements that a file of its size holds honestly; pass --trusted if this one does",
+        shape.text(), available, storages_.most_elements());
+  elements_ += *count;
   if (*count == 0 || is_contiguous(shape, strides))
-    return storages_.dense(id.key, *base + (*count == 0 ? 0 : offset * size), {dtype, std::move(shape)});
-  if (*count > std::max(kMaxRepeated, available))
-    return fail(ErrorKind::limit,
-                "of shape {} repeats a storage of {} elements; more than 2^36 elements are not expanded",
-                shape.text(), available);
+    return storages_.dense(id.key, *base + (*count == 0 ? 0 : offset * size), {dtype, std::move(shape)},
+                           ReadOrder::forwards);
   // Only the part that the view touches, so that its elements need not be held apart from the rest of the
   // storage.
-  ASSAY_TRY(OperandPtr touched,
-            storages_.dense(id.key, *base + offset * size, {dtype, Shape{{*last - offset + 1}}}));
+  ASSAY_TRY(OperandPtr touched, storages_.dense(id.key, *base + offset * size,
+                                                {dtype, Shape{{*last - offset + 1}}}, ReadOrder::any));
   return strided(std::move(touched), std::move(shape), strides, 0);
 }
 

@@ -33,6 +33,7 @@ class PtTensorMaker {
   const PickleGraph& graph_;
   const PtStorages& storages_;
   int64_t& budget_;
+  mutable int64_t elements_ = 0;  // of all tensors that were made
 };
 
 }  // namespace assay

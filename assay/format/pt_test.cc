@@ -1,6 +1,8 @@
 #include "assay/format/pt.h"
 
 #include "assay/format/npy_test_tools.h"
+#include "assay/support/inflated_entry.h"
+#include "assay/support/zip_test_tools.h"
 #include "assay/support/zip_writer.h"
 #include "assay/tensor/dense.h"
 
@@ -204,6 +206,80 @@ TEST(Pt, AViewThatLeavesItsStorageIsAnErrorOfThatTensor) {
   EXPECT_THAT(refuse(tensor(zero(), "K\6", "K\1", "FloatStorage", "L9223372036854775807L\n")),
               HasSubstr("wants 9223372036854775807"));
   EXPECT_THAT(refuse(tensor(zero(), "K\6", "K\1", "StrangeStorage")), HasSubstr("no storage that we know"));
+}
+
+// A number as pickle code.
+std::string code(int64_t number) { return fmt::format("I{}\n", number); }
+
+// {'0': first, '1': second, …}
+std::string dict_of(const std::vector<std::string>& tensors) {
+  std::string pickle = "(";
+  for (size_t i = 0; i < tensors.size(); ++i) pickle += fmt::format("S'{}'\n", i) + tensors[i];
+  return pickle + "d.";
+}
+
+TEST(Pt, ViewsMayNotAskForMoreWorkThanAFileHolds) {
+  constexpr int64_t kAllowed = int64_t{1} << 30;
+  const auto expanded = [](int64_t count) { return tensor(zero(), code(count), zero()); };
+  // The bound is one of the whole file.
+  const auto set = open_pickle(dict_of({expanded(kAllowed / 2), expanded(kAllowed / 2),
+                                        expanded(kAllowed / 2), tensor(zero(), code(6), code(1))}));
+  EXPECT_EQ(error_of(set, "0"), "readable");
+  EXPECT_EQ(error_of(set, "1"), "readable");
+  EXPECT_THAT(error_of(set, "2"), HasSubstr("repeats a storage of 6 elements"));
+  EXPECT_THAT(error_of(set, "2"), HasSubstr("--trusted"));
+  EXPECT_THAT(numbers_of(set, "3"), ElementsAre(0, 1, 2, 3, 4, 5));
+  FormatOptions options;
+  options.trusted = true;
+  const auto trusted =
+      open_pickle(dict_of({expanded(int64_t{1} << 40), expanded(int64_t{1} << 40)}), options);
+  EXPECT_EQ(error_of(trusted, "1"), "readable");
+  EXPECT_EQ((*find_tensor(*trusted, "1")->data)->meta.shape.count(), int64_t{1} << 40);
+}
+
+TEST(Pt, OneStorageUnderManyNamesIsWorkToo) {
+  // 5000 names for a plain storage of 256 KiB, which takes 1 KiB in the file.
+  const std::string zeros(1 << 18, '\0');
+  const std::string plain = tensor(zero(), code(1 << 16), code(1), "FloatStorage", code(1 << 16));
+  const TempFile file(deflated_zip({{"made/data.pkl", dict_of(std::vector<std::string>(40'000, plain))},
+                                    {"made/data/0", zeros}}),
+                      "names.pt");
+  const auto set = open_with(pt_format, file.path());
+  ASSERT_TRUE(set) << set.error().message;
+  EXPECT_EQ(error_of(set, "100"), "readable");
+  EXPECT_THAT(error_of(set, "39999"), HasSubstr("--trusted"));
+}
+
+TEST(Pt, ADeflatedStorageIsInflatedOnceForAllItsTensors) {
+  constexpr int64_t kRows = 300, kColumns = 700;
+  std::string floats;
+  for (int64_t i = 0; i < kRows * kColumns; ++i) {
+    const auto value = static_cast<float>(i);
+    floats.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+  const auto open_deflated = [&](const std::vector<std::string>& tensors, const FormatOptions& options) {
+    const TempFile file(deflated_zip({{"made/data.pkl", dict_of(tensors)}, {"made/data/0", floats}}),
+                        "deflated.pt");
+    return open_with(pt_format, file.path(), options);
+  };
+  const std::string count = code(kRows * kColumns);
+  std::vector<std::string> rows;
+  for (int64_t row = 0; row < kRows; ++row)
+    rows.push_back(tensor(code(row * kColumns), code(kColumns), code(1), "FloatStorage", count));
+  FormatOptions options;
+  options.inflated = std::make_shared<InflatedRoom>();
+  const auto set = open_deflated(rows, options);
+  for (const int64_t row : {kRows - 1, int64_t{0}, kRows / 2})
+    EXPECT_EQ(numbers_of(set, std::to_string(row)).at(3), static_cast<double>(row * kColumns + 3));
+  for (int64_t row = 0; row < kRows; ++row) numbers_of(set, std::to_string(row));
+  EXPECT_EQ(options.inflated->inflated(), std::ssize(floats));
+
+  options.inflated = std::make_shared<InflatedRoom>();
+  const auto turned = open_deflated(
+      {tensor(zero(), code(kColumns) + code(kRows), code(1) + code(kColumns), "FloatStorage", count)},
+      options);
+  EXPECT_EQ(numbers_of(turned, "0").at(1), static_cast<double>(kColumns));
+  EXPECT_EQ(options.inflated->inflated(), std::ssize(floats));
 }
 
 TEST(Pt, ReadsUntypedStoragesOfTorch2) {

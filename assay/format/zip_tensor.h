@@ -2,18 +2,34 @@
 // deflated.
 #pragma once
 
-#include "assay/support/zip.h"
+#include "assay/format/format.h"
+#include "assay/support/inflated_entry.h"
 #include "assay/support/zip_writer.h"
-#include "assay/tensor/operand.h"
 
 namespace assay {
 
-// The row-major little-endian elements that start at byte `offset` of an entry (once inflated).
-// A deflated entry is inflated forwards as blocks are asked for; asking for an earlier place starts over.
-// Memory does not grow with the entry. A bad stream, or a CRC-32 that differs at the end of the entry, is an
-// error of the block. An error here if the entry is unreadable or ends before the elements do.
-Result<OperandPtr> dense_in_zip(const std::shared_ptr<const File>& file, const ZipEntry& entry,
-                                int64_t offset, TensorMeta meta);
+// One entry of a zip, for all tensors in it.
+class ZipSource {
+ public:
+  ZipSource(std::shared_ptr<const File> file, const ZipEntry& entry, const FormatOptions& options);
+
+  // The row-major little-endian elements that start at byte `offset` of the entry (once inflated).
+  // Stored: read in place. Deflated: a reader that goes forwards has a stream of its own; for one that does
+  // not, and where the entry holds several tensors, the entry is inflated once and kept (InflatedEntry).
+  // A bad stream, or a CRC-32 that differs at the end of the entry, is an error of the block. An error here
+  // if the entry is unreadable or ends before the elements do.
+  Result<OperandPtr> dense(int64_t offset, TensorMeta meta, ReadOrder order);
+
+  const ZipEntry& entry() const { return entry_; }
+
+ private:
+  const std::shared_ptr<const File> file_;
+  const ZipEntry entry_;
+  const std::shared_ptr<InflatedEntry> inflated_;  // null where it is stored
+};
+
+// For headers and pickles: one reader that mostly goes forwards, from the start.
+Result<ReadBytes> reader_of(const std::shared_ptr<const File>& file, const ZipEntry& entry);
 
 // All bytes of an entry; an error past `limit`.
 Result<std::vector<std::byte>> read_entry(const std::shared_ptr<const File>& file, const ZipEntry& entry,

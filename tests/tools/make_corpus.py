@@ -45,6 +45,9 @@ def make_numpy() -> None:
         out = io.BytesIO()
         save(out, weight=six, bias=numpy.ones(4, dtype=numpy.int8))
         keep("fuzz_format", name, out.getvalue())
+    out = io.BytesIO()
+    numpy.savez_compressed(out, turned=numpy.asfortranarray(six), cube=numpy.asfortranarray(numpy.arange(24.0).reshape(2, 3, 4)))
+    keep("fuzz_format", "fortran_deflated.npz", out.getvalue())
 
 
 def make_statistics() -> None:
