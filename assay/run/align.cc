@@ -94,7 +94,9 @@ Result<std::optional<Aligned>> repeat(const OperandPtr& mine, const OperandPtr& 
   } else if (const auto axis = differing_dimension(a, b); axis && *axis == 0 && std::min(a[0], b[0]) > 0 &&
                                                           std::max(a[0], b[0]) % std::min(a[0], b[0]) == 0) {
     const int64_t times = std::max(a[0], b[0]) / std::min(a[0], b[0]);
-    ASSAY_TRY(repeated, concatenated(std::vector<OperandPtr>(static_cast<size_t>(times), smaller), 0));
+    // A view, not a list of parts: as many as the shapes of two files say.
+    ASSAY_TRY(OperandPtr stacked, strided(smaller, Shape{{times, smaller->meta.shape.count()}}, {0, 1}, 0));
+    repeated = reshaped(std::move(stacked), larger->meta.shape);
     how = fmt::format("{} repeated {} times along dimension 0", which, times);
   } else {
     return std::optional<Aligned>();

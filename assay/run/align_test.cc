@@ -1,6 +1,7 @@
 #include "assay/run/align.h"
 
 #include "assay/tensor/dense.h"
+#include "assay/tensor/gather.h"
 
 #include <gmock/gmock.h>
 
@@ -100,6 +101,19 @@ TEST(Align, RepeatsTheSmallerBatch) {
   EXPECT_EQ((*done)->note, "golden repeated 2 times along dimension 0");
   EXPECT_EQ(note_of(alone(counting({3, 2})), alone(counting({2, 2})), {.repeat = true}), "no");
   EXPECT_EQ(note_of(alone(counting({4, 2})), alone(counting({2, 2}))), "no");
+}
+
+TEST(Align, RepeatsHoweverOften) {
+  const auto larger = strided(counting({1}), Shape{{int64_t{1} << 40}}, {0}, 0).value();
+  const auto done = align(alone(larger), alone(counting({2})), {.repeat = true});
+  ASSERT_TRUE(done && *done);
+  const Operand& golden = *(*done)->golden;
+  EXPECT_EQ(golden.meta.shape, larger->meta.shape);
+  Scratch scratch;
+  const auto last = golden.block((int64_t{1} << 40) - 3, 3, scratch);
+  ASSERT_TRUE(last) << last.error().message;
+  EXPECT_EQ(load_le<float>(last->bytes().subspan(4)), 0);
+  EXPECT_EQ(load_le<float>(last->bytes().subspan(8)), 1);
 }
 
 TEST(Align, BroadcastsAsTorchDoes) {
