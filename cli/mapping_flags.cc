@@ -1,6 +1,7 @@
 #include "cli/mapping_flags.h"
 
 #include "assay/base/text.h"
+#include "assay/match/api_mapping_as_msprobe.h"
 #include "assay/support/json_tape.h"
 
 #include <algorithm>
@@ -11,7 +12,8 @@ Result<Mappings> read_mappings(const MappingFlags& flags) {
   Mappings mappings;
   mappings.use_api_table = flags.api.on;
   if (flags.api.file) {
-    ASSAY_TRY(mappings.apis, read_api_mapping(*flags.api.file));
+    ASSAY_TRY(mappings.apis, flags.as_msprobe ? read_api_mapping_as_msprobe(*flags.api.file)
+                                              : read_api_mapping(*flags.api.file));
   }
   mappings.rename_cells = flags.cell.on;
   if (flags.cell.file) {

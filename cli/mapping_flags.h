@@ -17,6 +17,7 @@ struct MappingFlag {
 struct MappingFlags {
   MappingFlag api, cell, layer;
   std::optional<std::string> data;
+  bool as_msprobe = false;  // its leniency with mistakes in them
 };
 Result<Mappings> read_mappings(const MappingFlags& flags);
 

@@ -98,6 +98,7 @@ Result<void> choose_matching(const MsprobeJob& job, CompareRequest& request) {
                       ? "Argument -am is not supported in PyTorch framework"
                       : "Argument -cm or -am is not supported in PyTorch framework");
   MappingFlags flags;
+  flags.as_msprobe = true;
   flags.api = job.api;
   flags.cell = job.cell;
   flags.data = job.data;

@@ -1,7 +1,9 @@
 #include "assay/match/mappings.h"
 
 #include "assay/base/text.h"
+#include "assay/match/api_mapping_as_msprobe.h"
 #include "assay/match/api_table.h"
+#include "assay/support/log.h"
 #include "assay/support/yaml.h"
 
 #include <yaml-cpp/yaml.h>
@@ -18,7 +20,8 @@ constexpr YamlLimits kLimits = {.bytes = int64_t{64} << 20, .depth = 8};
 
 class Reader {
  public:
-  explicit Reader(const fs::path& path) : file_(display(path)) {}
+  explicit Reader(const fs::path& path, bool as_msprobe = false)
+      : file_(display(path)), as_msprobe_(as_msprobe) {}
 
   int64_t line(const YAML::Node& node) const {
     return node.Mark().is_null() ? 1 : int64_t{node.Mark().line} + 1;
@@ -36,7 +39,8 @@ class Reader {
     return node.Scalar();
   }
 
-  Result<ApiMapping> api(const YAML::Node& node) const;
+  // Nothing where the lists of the two sides do not go together and msprobe passes over such an API.
+  Result<std::optional<ApiMapping>> api(const YAML::Node& node) const;
   Result<NameMapping> names(const YAML::Node& root) const;
   Result<LayerMapping> layers(const YAML::Node& root) const;
 
@@ -48,11 +52,11 @@ class Reader {
   };
   Result<std::vector<std::string>> list(const YAML::Node& node, const YAML::Node& place, std::string_view key,
                                         bool names_too) const;
-  Result<std::optional<ApiMapping::Indices>> indices(std::string_view mine_key, std::string_view golden_key,
-                                                     const List& mine, const List& golden) const;
+  Result<void> go_together(size_t list, const List& mine, const List& golden) const;
   Result<LayerRename> layer(const YAML::Node& path, const YAML::Node& target) const;
 
   std::string file_;
+  bool as_msprobe_ = false;
 };
 
 // The lists of an entry in the order of ApiMapping; each with its key for mine and for golden.
@@ -82,19 +86,16 @@ Result<std::vector<std::string>> Reader::list(const YAML::Node& node, const YAML
   return entries;
 }
 
-Result<std::optional<ApiMapping::Indices>> Reader::indices(std::string_view mine_key,
-                                                           std::string_view golden_key, const List& mine,
-                                                           const List& golden) const {
-  if (!mine.is_given && !golden.is_given) return std::nullopt;
+Result<void> Reader::go_together(size_t list, const List& mine, const List& golden) const {
+  const auto [mine_key, golden_key] = kListKeys[list];
+  if (mine.entries.size() == golden.entries.size() && mine.is_given == golden.is_given) return {};
   if (!golden.is_given) return wrong(mine.node, "'{}' is given without '{}'", mine_key, golden_key);
   if (!mine.is_given) return wrong(golden.node, "'{}' is given without '{}'", golden_key, mine_key);
-  if (mine.entries.size() != golden.entries.size())
-    return wrong(golden.node, "'{}' has {} entries and '{}' {}; expected as many", mine_key,
-                 mine.entries.size(), golden_key, golden.entries.size());
-  return ApiMapping::Indices{mine.entries, golden.entries};
+  return wrong(golden.node, "'{}' has {} entries and '{}' {}; expected as many", mine_key,
+               mine.entries.size(), golden_key, golden.entries.size());
 }
 
-Result<ApiMapping> Reader::api(const YAML::Node& node) const {
+Result<std::optional<ApiMapping>> Reader::api(const YAML::Node& node) const {
   if (!node.IsMap()) return wrong(node, "expected an API with the keys 'ms_api' and 'pt_api'");
   ApiMapping api;
   api.file = file_;
@@ -137,7 +138,13 @@ Result<ApiMapping> Reader::api(const YAML::Node& node) const {
   std::optional<ApiMapping::Indices>* const targets[kListCount] = {&api.inputs, &api.outputs, &api.parameters,
                                                                    &api.parameter_gradients};
   for (size_t i = 0; i < kListCount; ++i) {
-    ASSAY_TRY(*targets[i], indices(kListKeys[i][0], kListKeys[i][1], lists[i][0], lists[i][1]));
+    const auto& [mine, golden] = lists[i];
+    if (const auto fit = go_together(i, mine, golden); !fit) {
+      if (!as_msprobe_) return tl::unexpected(fit.error());
+      log::warn("{}; the mapping of {} is passed over", fit.error().message, printable(api.mine));
+      return std::nullopt;
+    }
+    if (mine.is_given) *targets[i] = ApiMapping::Indices{mine.entries, golden.entries};
   }
   return api;
 }
@@ -194,35 +201,44 @@ Result<LayerMapping> Reader::layers(const YAML::Node& root) const {
 
 // yaml-cpp throws where a tree is not what its reader takes it for.
 template <class T, class Read>
-Result<T> read_with(const fs::path& path, const Read& read) try {
+Result<T> read_with(const fs::path& path, const Read& read, bool as_msprobe = false) try {
   ASSAY_TRY(const YAML::Node root, read_yaml(path, kLimits));
-  return read(Reader(path), root);
+  return read(Reader(path, as_msprobe), root);
 } catch (const YAML::Exception& e) {
   return fail(ErrorKind::bad_format, "{}:{}: {}", display(path), e.mark.line + 1, printable(e.msg));
 }
 
-}  // namespace
+using Apis = std::vector<ApiMapping>;
 
-Result<std::vector<ApiMapping>> read_api_mapping(const fs::path& path) {
-  using Apis = std::vector<ApiMapping>;
-  return read_with<Apis>(path, [](const Reader& reader, const YAML::Node& root) -> Result<Apis> {
+Result<Apis> read_apis(const fs::path& path, bool as_msprobe) {
+  const auto read = [](const Reader& reader, const YAML::Node& root) -> Result<Apis> {
     Apis apis;
     if (root.IsNull()) return apis;
     if (root.IsMap()) {
-      ASSAY_TRY(ApiMapping api, reader.api(root));
-      apis.push_back(std::move(api));
+      ASSAY_TRY(std::optional<ApiMapping> api, reader.api(root));
+      if (api) apis.push_back(std::move(*api));
       return apis;
     }
     if (!root.IsSequence()) return reader.wrong(root, "expected an API, or a list of them");
     std::unordered_set<std::string> seen;
     for (const YAML::Node& entry : root) {
-      ASSAY_TRY(ApiMapping api, reader.api(entry));
-      if (!seen.insert(api.mine + " " + api.golden).second)
-        return reader.wrong(entry, "{} is mapped to {} twice", printable(api.mine), printable(api.golden));
-      apis.push_back(std::move(api));
+      ASSAY_TRY(std::optional<ApiMapping> api, reader.api(entry));
+      if (!api) continue;
+      if (!seen.insert(api->mine + " " + api->golden).second)
+        return reader.wrong(entry, "{} is mapped to {} twice", printable(api->mine), printable(api->golden));
+      apis.push_back(std::move(*api));
     }
     return apis;
-  });
+  };
+  return read_with<Apis>(path, read, as_msprobe);
+}
+
+}  // namespace
+
+Result<std::vector<ApiMapping>> read_api_mapping(const fs::path& path) { return read_apis(path, false); }
+
+Result<std::vector<ApiMapping>> read_api_mapping_as_msprobe(const fs::path& path) {
+  return read_apis(path, true);
 }
 
 Result<NameMapping> read_name_mapping(const fs::path& path) {

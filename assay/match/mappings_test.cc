@@ -1,6 +1,8 @@
 #include "assay/match/mappings.h"
 
+#include "assay/match/api_mapping_as_msprobe.h"
 #include "assay/match/api_table.h"
+#include "assay/support/log.h"
 
 #include <gmock/gmock.h>
 
@@ -120,6 +122,28 @@ TEST(ApiMappingFile, RefusesWrongListsWithTheirLine) {
   EXPECT_THAT(lists("ms_args: [[0]]\npt_args: [0]\n"), HasSubstr(":3: 'ms_args' holds no plain number"));
   EXPECT_THAT(lists("pt_outputs: [0]\n"), EndsWith(":3: 'pt_outputs' is given without 'ms_outputs'"));
   EXPECT_THAT(lists("ms_output: [0]\nms_outputs: [1]\n"), HasSubstr(":4: 'ms_outputs' is given in both"));
+}
+
+// A mistake in one API is no reason to do without the others.
+TEST(ApiMappingFile, MsprobePassesOverAnApiWhoseListsDoNotGoTogether) {
+  const Written file(
+      "- {ms_api: A.b, pt_api: C.d, ms_args: [0], pt_args: [0, 1]}\n"
+      "- {ms_api: E.f, pt_api: G.h, ms_args: [1], pt_args: [0]}\n"
+      "- {ms_api: I.j, pt_api: K.l, pt_outputs: [0]}\n");
+  std::vector<std::string> warnings;
+  log::set_writer([&](log::Level, std::string_view text) { warnings.emplace_back(text); });
+  const auto apis = read_api_mapping_as_msprobe(file.path);
+  log::set_writer({});
+  ASSERT_TRUE(apis) << apis.error().message;
+  ASSERT_EQ(apis->size(), 1u);
+  EXPECT_EQ(apis->front().mine, "E.f");
+  EXPECT_THAT(
+      warnings,
+      ElementsAre(EndsWith(":1: 'ms_args' has 1 entries and 'pt_args' 2; expected as many; the mapping "
+                           "of A.b is passed over"),
+                  EndsWith(":3: 'pt_outputs' is given without 'ms_outputs'; the mapping of I.j is "
+                           "passed over")));
+  EXPECT_FALSE(read_api_mapping(file.path));
 }
 
 TEST(NameMappingFile, KeepsTheOrderOfTheFile) {
