@@ -207,6 +207,7 @@ Result<Frame> index_msprobe(const FrameInfo& info, const OpenOptions& options) {
         return true;
       }));
   entries->finish();
+  number_in_execution_order(frame);
   if (is_repeated)
     frame.warnings.push_back(fmt::format("{}: has 'data' twice; the later one counts", file->name()));
   if (!head.has_data)

@@ -57,6 +57,10 @@ class MsprobeEntries {
   std::vector<int64_t> dims_;  // of the tensor at hand
 };
 
+// msprobe 8 writes the gradients of a module's parameters right behind its forward call, long before they
+// exist: in execution order they come behind its last backward call, or where it has none behind everything.
+void number_in_execution_order(Frame& frame);
+
 // stack.json and construct.json beside the entries; what is missing or odd in them is a warning of the frame.
 void add_stacks(Frame& frame, const fs::path& stack_json, int64_t memory);
 void add_parents(Frame& frame, const fs::path& construct_json, int64_t memory);

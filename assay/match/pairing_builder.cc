@@ -1,6 +1,7 @@
 #include "assay/match/pairing_builder.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace assay {
 namespace {
@@ -24,6 +25,30 @@ std::vector<ItemId> list_items(const std::vector<Frame>& frames) {
       for (size_t i = 0; i < frames[f].nodes[n].items.size(); ++i)
         items.push_back(ItemId{static_cast<int32_t>(f), static_cast<int32_t>(n), static_cast<int32_t>(i)});
   return items;
+}
+
+// The order of the report is that of the files; where the nodes of mine were executed in another, that is
+// what "first" means. What only golden has stays with the node before it.
+void number_as_executed(const Indexed& frames, Pairing& pairing) {
+  using When = std::pair<int32_t, int64_t>;
+  std::vector<When> executed(pairing.nodes.size());
+  When now{0, -1};
+  for (size_t i = 0; i < pairing.nodes.size(); ++i) {
+    for (const Pair& pair : pairing.nodes[i].pairs)
+      if (pair.mine) {
+        const Frame& frame = frames.mine[static_cast<size_t>(pair.mine->frame)];
+        now = {pair.mine->frame, frame.nodes[static_cast<size_t>(pair.mine->node)].order};
+        break;
+      }
+    executed[i] = now;
+  }
+  if (std::is_sorted(executed.begin(), executed.end())) return;
+  std::vector<size_t> places(pairing.nodes.size());
+  std::iota(places.begin(), places.end(), size_t{0});
+  std::stable_sort(places.begin(), places.end(),
+                   [&](size_t a, size_t b) { return executed[a] < executed[b]; });
+  for (size_t order = 0; order < places.size(); ++order)
+    pairing.nodes[places[order]].order = static_cast<int64_t>(order);
 }
 
 }  // namespace
@@ -144,6 +169,7 @@ Pairing PairingBuilder::finish() {
     add_golden_nodes(end);
     begin = end;
   }
+  number_as_executed(frames_, pairing);
   return pairing;
 }
 
