@@ -312,8 +312,8 @@ void MsprobeEntries::add_leaf(const JsonTape& tape, size_t place) {
       stated.norm = scalar(tape, at);
     else if (word == "requires_grad")
       stated.requires_grad = tape.kind(at) == JsonKind::null ? "" : interned(tape, at);
-    else if (word == "md5" && tape.is_text(at))
-      stated.checksum = frame_.strings.keep(tape.text(at));
+    else if (word == "md5" && tape.kind(at) != JsonKind::null)  // a 0-d tensor may stand for itself, a number
+      stated.checksum = tape.is_text(at) ? frame_.strings.keep(tape.text(at)) : interned(tape, at);
     else if (word == "data_name" && tape.is_text(at))
       stated.data_name = kept(tape.text(at));
     else if (word == "value")

@@ -71,8 +71,8 @@ bool grad_consistent(const Comparison& row) { return requires_grad(row.mine) == 
 
 std::string_view printed_checksum(const SideFacts& side) {
   const Stated& stated = stated_of(side);
-  if (!stated.checksum.empty()) return stated.checksum;
-  // A tensor without one has the CRC-32 of nothing.
+  // A tensor without one has the CRC-32 of nothing, and so has one that stands for itself and is 0.
+  if (!stated.checksum.empty() && stated.checksum != "0" && stated.checksum != "0.0") return stated.checksum;
   return side.item != nullptr && stated.dtype != "None" ? "00000000" : "N/A";
 }
 

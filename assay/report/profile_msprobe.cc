@@ -245,6 +245,19 @@ Value data_name(const RowView& v, Generation generation, bool as_python) {
   return fmt::format("[{}, {}]", file_name(v.row.mine), matched(v) ? file_name(v.row.golden) : "'N/A'");
 }
 
+// A 0-d tensor may stand for itself where others have a checksum: then the cell is its number. Eight digits
+// are a CRC-32, whatever they look like.
+Value checksum_cell(const SideFacts& side) {
+  const std::string_view checksum = printed_checksum(side);
+  constexpr size_t kCrcDigits = 8;
+  const auto number = parse_double(checksum);
+  const bool is_number = number && std::isfinite(*number) && !checksum.starts_with("0x") &&
+                         (checksum.size() != kCrcDigits || checksum.find('.') != std::string_view::npos);
+  if (!is_number) return text(checksum);
+  if (const auto whole = parse_int(checksum)) return *whole;
+  return *number;
+}
+
 void add_checksums(std::vector<Column>& out, bool as_python) {
   if (as_python) {
     out.push_back(text_column("NPU MD5", [](const RowView& v) { return python_checksum(v, v.row.mine); }));
@@ -252,8 +265,8 @@ void add_checksums(std::vector<Column>& out, bool as_python) {
         text_column("BENCH MD5", [](const RowView& v) { return python_checksum(v, v.row.golden); }));
     return;
   }
-  out.push_back(text_column("NPU MD5", [](const RowView& v) { return printed_checksum(v.row.mine); }));
-  out.push_back(text_column("BENCH MD5", [](const RowView& v) { return printed_checksum(v.row.golden); }));
+  out.push_back({"NPU MD5", [](const RowView& v) { return checksum_cell(v.row.mine); }});
+  out.push_back({"BENCH MD5", [](const RowView& v) { return checksum_cell(v.row.golden); }});
 }
 
 // Generation 3 leaves out entries whose last two words are neither a direction nor parameters_grad.
