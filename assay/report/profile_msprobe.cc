@@ -24,11 +24,14 @@ bool is_long_integer(const Scalar& scalar) {
   return scalar.digits().has_value();
 }
 
-// A statistic as a cell: NaN is a word, None too.
-Value statistic(const Scalar& scalar, Generation generation, bool as_real) {
+// A statistic as a cell: NaN is a word, None too, and so are truth values of tensors; that of an argument is
+// itself.
+Value statistic(const Stated& stated, Scalar Stated::*member, Generation generation, bool as_real) {
+  const Scalar& scalar = stated.*member;
   if (generation != Generation::g3 && is_long_integer(scalar))
     if (const auto number = number_of(scalar); number && std::isfinite(*number)) return *number;
   if (scalar.is_absent()) return text(generation == Generation::g1 ? kMissing : "None");
+  if (const auto truth = scalar.boolean(); truth && stated.dtype == "<class 'bool'>") return *truth;
   if (const auto truth = scalar.boolean()) return text(*truth ? "True" : "False");
   if (const auto number = scalar.real(); number && std::isnan(*number)) return text("Nan");
   if (const auto words = scalar.text(); words && to_lower(*words) == "nan") return text("Nan");
@@ -37,13 +40,14 @@ Value statistic(const Scalar& scalar, Generation generation, bool as_real) {
 }
 
 // The same as Python prints it. Where nothing fits, generation 1 forgets to make a word of NaN.
-Value python_statistic(const Scalar& scalar, const RowView& v) {
+Value python_statistic(const Stated& stated, Scalar Stated::*member, const RowView& v) {
+  const Scalar& scalar = stated.*member;
   if (scalar.is_absent()) return text("None");
   if (const auto words = scalar.text()) return text(*words);
   const auto real = scalar.real();
   const bool is_raw = !matched(v) || v.row.pair.why == Why::data_mapping;
   if (is_raw && real && std::isnan(*real)) return text("nan");
-  return statistic(scalar, Generation::g1, false);
+  return statistic(stated, member, Generation::g1, false);
 }
 
 // ----- columns, in groups
@@ -186,19 +190,20 @@ void add_differences(std::vector<Column>& out, const Head& head, const MsprobeSt
 void add_statistics(std::vector<Column>& out, const MsprobeStyle& style) {
   const RealColumns reals = style.real_columns ? *style.real_columns : RealColumns{};
   const auto cell = [generation = style.generation, as_python = style.as_python](
-                        const Scalar& scalar, const RowView& v, bool as_real) {
-    return as_python ? python_statistic(scalar, v) : statistic(scalar, generation, as_real);
+                        const SideFacts& side, Scalar Stated::*member, const RowView& v, bool as_real) {
+    const Stated& stated = stated_of(side);
+    return as_python ? python_statistic(stated, member, v) : statistic(stated, member, generation, as_real);
   };
   for (size_t i = 0; i < 4; ++i)
     out.push_back({fmt::format("NPU {}", kStatistics[i].name),
                    [member = kStatistics[i].member, cell, as_real = reals[i]](const RowView& v) {
-                     return cell(stated_of(v.row.mine).*member, v, as_real);
+                     return cell(v.row.mine, member, v, as_real);
                    },
                    ColumnKind::number});
   for (size_t i = 0; i < 4; ++i)
     out.push_back({fmt::format("Bench {}", kStatistics[i].name),
                    [member = kStatistics[i].member, cell, as_real = reals[4 + i]](const RowView& v) {
-                     return matched(v) ? cell(stated_of(v.row.golden).*member, v, as_real) : text(kMissing);
+                     return matched(v) ? cell(v.row.golden, member, v, as_real) : text(kMissing);
                    },
                    ColumnKind::number});
 }
