@@ -64,18 +64,20 @@ Result<void> check_files(const fs::path& mine, const fs::path& golden, const Msp
 }
 
 // The k-th rank of one run is compared with the k-th of the other; folders must hold nothing but ranks.
+// Generation 3 also knows runs without ranks, of one process each.
 Result<void> check_ranks(const MsprobeJob& job) {
-  std::array<size_t, 2> counts = {0, 0};
+  std::array<size_t, 2> counts = {0, 0}, processes = {0, 0};
   const std::array<fs::path, 2> sides = {job.mine, job.golden};
   for (size_t i = 0; i < sides.size(); ++i) {
     std::error_code error;
     for (fs::directory_iterator it(sides[i], error), end; !error && it != end; it.increment(error)) {
       const std::string name = it->path().filename().native();
-      const bool is_rank =
-          name.starts_with("rank") && name.find_first_not_of("0123456789", 4) == std::string::npos;
-      if (is_rank) {
+      const bool is_numbered = name.find_first_not_of("0123456789", 4) == std::string::npos;
+      if (name.starts_with("rank") && is_numbered) {
         ++counts[i];
-      } else if (job.generation != Generation::g3) {
+      } else if (job.generation == Generation::g3) {
+        processes[i] += name.starts_with("proc") && name.size() > 4 && is_numbered ? 1 : 0;
+      } else {
         return refuse(
             fmt::format("dump_dir contains '{}'. Expected 'rank'. This name is not in the format of dump "
                         "output. Please check and delete irrelevant files in {} and try again.",
@@ -87,6 +89,13 @@ Result<void> check_ranks(const MsprobeJob& job) {
     return refuse(
         "The number of ranks in the two runs are different. Unable to match the ranks. Please use another "
         "folder to compare or use compare() api and manually match the ranks.");
+  if (counts[0] > 0 || processes[0] + processes[1] == 0) return {};
+  for (size_t i = 0; i < sides.size(); ++i)
+    if (processes[i] != 1)
+      return refuse(
+          fmt::format("No or multiple proc directories were found in the <{}>. Expected exactly one. 'assay "
+                      "compare' pairs several in the order of their numbers.",
+                      display(sides[i])));
   return {};
 }
 
@@ -217,7 +226,7 @@ void choose_stack(const MsprobeJob& job, bool per_rank, CompareRequest& request,
 }
 
 fs::path rank_folder(const MsprobeJob& job, const At& at) {
-  return job.mine / (at.rank < 0 ? "rank" : fmt::format("rank{}", at.rank));
+  return job.mine / (at.step < 0 ? "" : fmt::format("step{}", at.step)) / msprobe_rank_name(at);
 }
 
 // Generation 3 compares one file per rank: debug.json only where there is no dump.json. Generation 1 knows no

@@ -3,6 +3,7 @@
 #include "assay/base/path_kind.h"
 #include "assay/base/text.h"
 #include "assay/dump/msprobe_parts.h"
+#include "assay/model/process.h"
 #include "assay/support/log.h"
 
 #include <algorithm>
@@ -20,9 +21,17 @@ std::optional<int> numbered(const std::string& name, std::string_view word) {
   return static_cast<int>(*parse_int(digits));
 }
 
+bool has_json(const fs::path& folder) {
+  return is_file(folder / "dump.json") || is_file(folder / "debug.json");
+}
+
+// A dump lies in the folder itself or in one of its own.
 bool holds_dump(const fs::path& folder) {
-  return is_file(folder / "dump.json") || is_file(folder / "rank0" / "dump.json") ||
-         is_file(folder / "rank" / "dump.json");
+  if (has_json(folder)) return true;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
+    if (has_json(it->path())) return true;
+  return false;
 }
 
 struct Numbered {
@@ -57,15 +66,28 @@ void add_files(std::vector<FrameInfo>& frames, const fs::path& folder, const At&
   }
 }
 
+// A rank that wrote nothing is a section that says so, not a rank that was never there.
+void add_folder(std::vector<FrameInfo>& frames, const fs::path& folder, const At& at) {
+  const size_t before = frames.size();
+  add_files(frames, folder, at);
+  if (frames.size() == before) frames.push_back(FrameInfo{at, {folder / "dump.json"}});
+}
+
+// rank{R}, or rank in a run that is not distributed, which msprobe 26 calls proc{PID}.
 void add_ranks(std::vector<FrameInfo>& frames, const fs::path& step, const At& at,
                std::vector<fs::path>& left_out) {
+  At here = at;
   for (const Numbered& rank : numbered_folders(step, "rank", left_out)) {
-    At here = at;
     here.rank = rank.number;
-    const size_t before = frames.size();
-    add_files(frames, rank.path, here);
-    // A rank that wrote nothing is a section that says so, not a rank that was never there.
-    if (frames.size() == before) frames.push_back(FrameInfo{here, {rank.path / "dump.json"}});
+    add_folder(frames, rank.path, here);
+  }
+  here.rank = at.rank;
+  for (const Numbered& process : numbered_folders(step, "proc", left_out)) {
+    here.part = process_part(process.number, at.part);
+    if (process.number >= 0)
+      add_folder(frames, process.path, here);
+    else if (holds_dump(process.path))
+      left_out.push_back(process.path);
   }
 }
 
@@ -132,7 +154,7 @@ Result<std::vector<FrameInfo>> survey_msprobe(const fs::path& root, const OpenOp
         display(path));
   if (frames.empty())
     return fail(ErrorKind::not_found,
-                "{}: has no dump.json, and no rank or step folders with one; point at one of these",
+                "{}: has no dump.json, and no rank, process or step folders with one; point at one of these",
                 display(root));
   return frames;
 }

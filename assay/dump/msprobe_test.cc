@@ -268,6 +268,64 @@ TEST_F(Msprobe, FindsRanksStepsAndParts) {
   EXPECT_THAT(surveyed(root_ / "mixed"), ElementsAre("rank 1 step 3 graph"));
 }
 
+// msprobe 26 writes proc{PID} where a run has no ranks.
+TEST_F(Msprobe, FindsProcesses) {
+  const std::string dump = R"({"task": "statistics", "data": {}})";
+  put("run/step0/proc4711/dump.json", dump);
+  put("run/step0/proc99/debug.json", dump);
+  put("run/step0/rank3/dump.json", dump);
+  put("run/step0/proc/dump.json", dump);
+  put("run/step0/process5/dump.json", dump);
+  put("run/step1/proc4711/stack.json", "{}");
+  const auto places = [&](const char* folder) {
+    std::vector<std::string> out;
+    const auto frames = msprobe_layout.survey(root_ / folder, {});
+    EXPECT_TRUE(frames) << (frames ? "" : frames.error().message);
+    for (const FrameInfo& frame : *frames) out.push_back(frame.at.text());
+    return out;
+  };
+  EXPECT_THAT(places("run"), ElementsAre("rank 3 step 0", "step 0 process 99 debug", "step 0 process 4711",
+                                         "step 1 process 4711"));
+  EXPECT_THAT(places("run/step0"), ElementsAre("rank 3", "process 99 debug", "process 4711"));
+  EXPECT_THAT(places("run/step0/proc4711"), ElementsAre(""));
+  EXPECT_GT(msprobe_layout.recognise(root_ / "run"), 0);
+  EXPECT_EQ(msprobe_layout.recognise(root_ / "run" / "step1"), 0);  // its process wrote nothing
+}
+
+// msprobe 8 makes room for the gradients of a module right behind its first forward call.
+TEST_F(Msprobe, GradientsOfParametersAreExecutedBehindTheBackwardCalls) {
+  const std::string call = std::string(R"({"output": [)") + kTensor + "]}",
+                    gradient = std::string(R"({"weight": [)") + kTensor + "]}";
+  std::string data = "{";
+  for (const char* const name :
+       {"Module.a.Linear.forward.0", "Module.a.Linear.parameters_grad", "Module.b.Norm.forward.0",
+        "Module.b.Norm.parameters_grad", "Module.a.Linear.backward.0", "Module.c.Linear.parameters_grad.0",
+        "Torch.add.0.backward"})
+    data += fmt::format("{}\"{}\": {}", data.size() > 1 ? ", " : "", name,
+                        std::string(name).find("grad") == std::string::npos ? call : gradient);
+  const Frame frame = index_data(data + "}", "statistics");
+  std::vector<int64_t> orders;
+  for (const Node& node : frame.nodes) orders.push_back(node.order);
+  EXPECT_THAT(orders, ElementsAre(0, 3, 1, 6, 2, 4, 5));
+}
+
+// With summary_mode xor, a 0-d tensor is its own checksum.
+TEST_F(Msprobe, AChecksumMayBeANumber) {
+  const auto checksum = [&](const std::string& value) {
+    const Frame frame = index_data(
+        R"({"Torch.a.0.forward": {"output": [{"type": "torch.Tensor", "dtype": "torch.float32", "shape": [], "md5": )" +
+            value + "}]}}",
+        "statistics");
+    return std::string(frame.nodes[0].items[0].stated->checksum);
+  };
+  EXPECT_EQ(checksum("4.195769786834717"), "4.195769786834717");
+  EXPECT_EQ(checksum("0.0"), "0.0");
+  EXPECT_EQ(checksum("-3"), "-3");
+  EXPECT_EQ(checksum("true"), "True");
+  EXPECT_EQ(checksum("\"0x00000022\""), "0x00000022");
+  EXPECT_EQ(checksum("null"), "");
+}
+
 TEST_F(Msprobe, HeadIsReadWithoutTheEntries) {
   put("dump.json", R"({"task": "tensor", "framework": "mindspore", "data": {"a": 1, broken)");
   const auto head = read_msprobe_head(root_ / "dump.json");

@@ -1,9 +1,11 @@
 #include "assay/match/frames.h"
 
 #include "assay/base/text.h"
+#include "assay/model/process.h"
 #include "assay/support/log.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <tuple>
 #include <unordered_map>
@@ -21,7 +23,52 @@ FrameList list_of(const Dump& dump) {
 }
 
 std::string key_of(const At& at, bool with_rank) {
-  return fmt::format("{}/{}/{}/{}/{}", with_rank ? at.rank : -1, at.step, at.graph, at.token, at.part);
+  return fmt::format("{}/{}/{}/{}/{}", with_rank ? at.rank : -1, at.step, at.graph, at.token,
+                     part_within_process(at));
+}
+
+bool are_all_among(const FrameList& few, const FrameList& many) {
+  return std::all_of(few.begin(), few.end(), [&](const FrameInfo* frame) {
+    return std::any_of(many.begin(), many.end(), [&](const FrameInfo* other) {
+      return process_of(other->at) == process_of(frame->at);
+    });
+  });
+}
+
+// Processes are numbered by the system, anew in every run: the frames of one place go in the order of these
+// numbers, unless one side has all those of the other.
+using Turns = std::unordered_map<const FrameInfo*, int>;
+
+std::string processes_of(const FrameList& frames) {
+  std::string text;
+  for (const FrameInfo* frame : frames)
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", process_of(frame->at));
+  return text;
+}
+
+Turns turns_of(const FrameList& mine, const FrameList& golden, bool with_rank) {
+  std::map<std::string, std::array<FrameList, 2>> places;
+  for (const FrameInfo* frame : mine) places[key_of(frame->at, with_rank)][0].push_back(frame);
+  for (const FrameInfo* frame : golden) places[key_of(frame->at, with_rank)][1].push_back(frame);
+  Turns turns;
+  bool is_said = false;
+  for (auto& [key, sides] : places) {
+    const auto& [ours, theirs] = sides;
+    const bool is_same_run = are_all_among(ours, theirs) || are_all_among(theirs, ours);
+    for (FrameList& side : sides) {
+      std::stable_sort(side.begin(), side.end(), [](const FrameInfo* a, const FrameInfo* b) {
+        return process_of(a->at) < process_of(b->at);
+      });
+      for (size_t i = 0; i < side.size(); ++i)
+        turns[side[i]] = is_same_run ? process_of(side[i]->at) : static_cast<int>(i);
+    }
+    if (is_same_run || std::max(ours.size(), theirs.size()) < 2 || std::exchange(is_said, true)) continue;
+    log::warn(
+        "processes have other numbers in each run; they are paired in their order: {} of mine with {} of "
+        "golden",
+        processes_of(ours), processes_of(theirs));
+  }
+  return turns;
 }
 
 void sort_by_place(FrameList& frames) {
@@ -40,13 +87,17 @@ void pair_in_order(FrameList mine, FrameList golden, Sections& sections) {
 
 // Returns how many were paired; nothing is added where that is none.
 size_t pair_by_place(const FrameList& mine, const FrameList& golden, bool with_rank, Sections& sections) {
-  std::unordered_map<std::string, std::vector<size_t>> mine_by_at;  // positions, last one first
-  for (size_t m = mine.size(); m-- > 0;) mine_by_at[key_of(mine[m]->at, with_rank)].push_back(m);
+  const Turns turns = turns_of(mine, golden, with_rank);
+  const auto place_of = [&](const FrameInfo* frame) {
+    return std::pair(key_of(frame->at, with_rank), turns.at(frame));
+  };
+  std::map<std::pair<std::string, int>, std::vector<size_t>> mine_by_at;  // positions, last one first
+  for (size_t m = mine.size(); m-- > 0;) mine_by_at[place_of(mine[m])].push_back(m);
   FrameList partner(mine.size(), nullptr);
   std::vector<FrameList> leftovers(mine.size() + 1);  // by 1 + position in mine before them
   size_t last_partner = 0, paired = 0;
   for (const FrameInfo* frame : golden) {
-    const auto found = mine_by_at.find(key_of(frame->at, with_rank));
+    const auto found = mine_by_at.find(place_of(frame));
     if (found == mine_by_at.end() || found->second.empty()) {
       leftovers[last_partner].push_back(frame);
       continue;
@@ -91,9 +142,19 @@ struct Rank {
 };
 using Ranks = std::vector<Rank>;
 
-Ranks ranks_of(const Dump& dump) {
+bool has_rank_folders(const Dump& dump) {
+  return std::any_of(dump.frames.begin(), dump.frames.end(),
+                     [](const FrameInfo& frame) { return process_of(frame.at) < 0; });
+}
+
+// Beside ranks, processes without one are not compared, as msprobe does it.
+Ranks ranks_of(const Dump& dump, bool has_ranks) {
   std::map<int, FrameList> by_number;
-  for (const FrameInfo& frame : dump.frames) by_number[frame.at.rank].push_back(&frame);
+  for (const FrameInfo& frame : dump.frames)
+    if (has_ranks && process_of(frame.at) >= 0)
+      log::warn("{}: {} stands beside ranks and is not compared", display(dump.root), frame.at.text());
+    else
+      by_number[frame.at.rank].push_back(&frame);
   Ranks ranks;
   for (auto& [number, frames] : by_number) ranks.push_back({number, std::move(frames)});
   return ranks;
@@ -128,7 +189,8 @@ bool is_one_file(const Dump& dump) {
 }
 
 Result<Sections> pair_ranks_in_order(const Dump& mine, const Dump& golden, bool as_texts) {
-  Ranks ours = ranks_of(mine), theirs = ranks_of(golden);
+  const bool has_ranks = has_rank_folders(mine) || has_rank_folders(golden);
+  Ranks ours = ranks_of(mine, has_ranks), theirs = ranks_of(golden, has_ranks);
   if (ours.size() != theirs.size())
     return fail(ErrorKind::mismatch, "{} has {} ranks ({}), {} has {} ({}); expected as many on both sides",
                 display(mine.root), ours.size(), numbers_of(ours), display(golden.root), theirs.size(),
@@ -157,12 +219,20 @@ Result<Sections> pair_ranks_in_order(const Dump& mine, const Dump& golden, bool 
   return sections;
 }
 
+// A run of one rank has nothing but steps and parts to tell its frames apart: rank 0, no rank, a process.
+bool ranks_tell_apart(const Dump& mine, const Dump& golden) {
+  for (const Dump* dump : {&mine, &golden})
+    for (const FrameInfo& frame : dump->frames)
+      if (frame.at.rank != dump->frames[0].at.rank) return true;
+  return false;
+}
+
 }  // namespace
 
 Result<Sections> sections_by_at(const Dump& mine, const Dump& golden, const MatchOptions& options) {
   if (options.frames_in_order) return pair_ranks_in_order(mine, golden, options.ranks_as_texts);
   Sections sections;
-  pair_frames(list_of(mine), list_of(golden), true, sections);
+  pair_frames(list_of(mine), list_of(golden), ranks_tell_apart(mine, golden), sections);
   return sections;
 }
 

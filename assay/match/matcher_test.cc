@@ -3,6 +3,7 @@
 #include "assay/match/frames.h"
 #include "assay/match/name.h"
 #include "assay/match/op_sections.h"
+#include "assay/model/process.h"
 
 #include <gmock/gmock.h>
 
@@ -283,6 +284,49 @@ TEST(Sections, RanksInOrderWhereAsked) {
   EXPECT_THAT(
       paired_places(dump_of({rank(0), rank(1), part(1, "debug")}), dump_of({rank(4), rank(5)}), options),
       ElementsAre("rank 0 with rank 4", "rank 1 with rank 5", "rank 1 debug with -"));
+}
+
+At process(int number, int step = -1, std::string rest = "") {
+  At at;
+  at.step = step;
+  at.part = process_part(number, rest);
+  return at;
+}
+
+// The system numbers processes anew in every run.
+TEST(Sections, ProcessesArePairedInTheirOrder) {
+  EXPECT_THAT(paired_places(dump_of({process(7)}), dump_of({process(9)})),
+              ElementsAre("process 7 with process 9"));
+  EXPECT_THAT(paired_places(dump_of({process(7, 0), process(7, 0, "debug"), process(8, 1)}),
+                            dump_of({process(9, 0), process(9, 0, "debug"), process(3, 1), process(3, 2)})),
+              ElementsAre("step 0 process 7 with step 0 process 9",
+                          "step 0 process 7 debug with step 0 process 9 debug",
+                          "step 1 process 8 with step 1 process 3", "- with step 2 process 3"));
+  EXPECT_THAT(
+      paired_places(dump_of({process(100), process(7)}), dump_of({process(8), process(9), process(101)})),
+      ElementsAre("process 100 with process 9", "process 7 with process 8", "- with process 101"));
+  // One side has all numbers of the other: they are of the same run.
+  EXPECT_THAT(paired_places(dump_of({process(9)}), dump_of({process(8), process(9)})),
+              ElementsAre("- with process 8", "process 9 with process 9"));
+}
+
+TEST(Sections, ARunOfOneRankIsPairedWithAnyOther) {
+  At first = rank(0), second = rank(0);
+  first.step = 0;
+  second.step = 1;
+  EXPECT_THAT(paired_places(dump_of({first, second}), dump_of({process(9, 1)})),
+              ElementsAre("rank 0 step 0 with -", "rank 0 step 1 with step 1 process 9"));
+  EXPECT_THAT(paired_places(dump_of({rank(0), rank(1), process(7)}), dump_of({rank(0), rank(1), process(9)})),
+              ElementsAre("rank 0 with rank 0", "rank 1 with rank 1", "process 7 with process 9"));
+}
+
+TEST(Sections, MsprobeComparesNoProcessesBesideRanks) {
+  MatchOptions options;
+  options.frames_in_order = true;
+  EXPECT_THAT(paired_places(dump_of({process(7)}), dump_of({process(9)}), options),
+              ElementsAre("process 7 with process 9"));
+  EXPECT_THAT(paired_places(dump_of({rank(0), process(7)}), dump_of({rank(4), process(9)}), options),
+              ElementsAre("rank 0 with rank 4"));
 }
 
 // As the folders of the fixture "multi_rank" are paired by msprobe 1.1.

@@ -1,6 +1,7 @@
 #include "assay/report/profile_msprobe.h"
 
 #include "assay/base/text.h"
+#include "assay/model/process.h"
 #include "assay/support/json_tape.h"
 
 #include <fmt/format.h>
@@ -15,6 +16,7 @@ constexpr std::string_view kMissing = "N/A";
 
 Value text(std::string_view words) { return std::string(words); }
 bool matched(const RowView& v) { return v.row.golden.item != nullptr; }
+bool is_debug(const Head& head) { return head.at.part.find("debug") != std::string::npos; }
 
 // One that loses digits in a spreadsheet. Generations 1 and 2 let it: its cell is a number, as all others
 // are.
@@ -320,12 +322,18 @@ std::vector<Column> columns(const Head& head, const MsprobeStyle& style) {
 
 }  // namespace
 
+std::string msprobe_rank_name(const At& at) {
+  if (const int process = process_of(at); process >= 0) return fmt::format("proc{}", process);
+  return at.rank < 0 ? "rank" : fmt::format("rank{}", at.rank);
+}
+
 std::string msprobe_suffix(const Head& head, bool per_rank, bool both_ranks) {
   if (!per_rank) return {};
-  const auto rank = [](int number) { return number < 0 ? "rank" : fmt::format("rank{}", number); };
+  At golden;
+  golden.rank = head.golden_rank;
   const std::string step = head.at.step < 0 ? "" : fmt::format("_step{}", head.at.step);
-  return fmt::format("{}_{}{}", step, rank(head.at.rank),
-                     both_ranks ? "-" + rank(head.golden_rank) : std::string());
+  return fmt::format("{}_{}{}", step, msprobe_rank_name(head.at),
+                     both_ranks ? "-" + msprobe_rank_name(golden) : std::string());
 }
 
 Profile msprobe_profile(const MsprobeStyle& style) {
@@ -334,12 +342,11 @@ Profile msprobe_profile(const MsprobeStyle& style) {
   profile.name = "msprobe";
   profile.columns = [style](const Head& head) { return columns(head, style); };
   profile.keeps = [style](const RowView& v) {
-    if (style.generation == Generation::g3 && !has_direction(v.node.name)) return false;
+    if (style.generation == Generation::g3 && !is_debug(v.head) && !has_direction(v.node.name)) return false;
     return is_shown(v.row, style.generation) && (!style.mapped_only || v.row.pair.why == Why::data_mapping);
   };
   profile.file_stem = [style](const Head& head) {
-    const bool is_debug = head.at.part.find("debug") != std::string::npos;
-    return fmt::format("{}compare_result{}_{}", is_debug ? "debug_" : "",
+    return fmt::format("{}compare_result{}_{}", is_debug(head) ? "debug_" : "",
                        msprobe_suffix(head, style.per_rank, style.both_ranks), local_stamp(head.now));
   };
   profile.row_count = [style](const Head& head) {

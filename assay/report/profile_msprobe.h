@@ -33,7 +33,9 @@ Profile msprobe_kernel_profile(Generation generation);
 // Of rounds of ATB, of version 26; needs SideFacts::measured as f32.
 Profile msprobe_atb_profile();
 
-// What files of a section are called beside "compare_result": "", "_rank3", "_rank3-rank10".
+// The folder of a rank or of a process: "rank3", "rank", "proc4711".
+std::string msprobe_rank_name(const At& at);
+// What files of a section are called beside "compare_result": "", "_rank3", "_rank3-rank10", "_proc4711".
 std::string msprobe_suffix(const Head& head, bool per_rank, bool both_ranks = false);
 
 }  // namespace assay
