@@ -237,6 +237,17 @@ bool is_beside_dump(const MsprobeJob& job, const At& at) {
   return fs::exists(rank_folder(job, at) / "dump.json", ignored);
 }
 
+// How generation 3 prints whole numbers depends on all rows of a table.
+std::function<Result<bool>(const Matched&)> note_real_columns(const MsprobeJob& job, MsprobeStyle& style) {
+  const auto reals = std::make_shared<RealColumns>();
+  style.real_columns = reals;
+  return [reals, &job](const Matched& matched) -> Result<bool> {
+    if (is_beside_dump(job, matched.frames.at)) return false;
+    *reals = find_real_columns(matched);
+    return admit(matched);
+  };
+}
+
 Result<void> compare_tables(const MsprobeJob& job, const Context& context, bool per_rank, bool has_data) {
   log::info("Please check whether the input data belongs to you. If not, there may be security risks.");
   ASSAY_TRY(CompareRequest request, base_request(job, context));
@@ -255,15 +266,7 @@ Result<void> compare_tables(const MsprobeJob& job, const Context& context, bool 
     log::error("path does not exist, please check! {}", display(stack));
     return refuse(std::string(kFailed));
   }
-  if (job.generation == Generation::g3) {
-    const auto reals = std::make_shared<RealColumns>();
-    style.real_columns = reals;
-    request.admit = [reals, &job](const Matched& matched) -> Result<bool> {
-      if (is_beside_dump(job, matched.frames.at)) return false;
-      *reals = find_real_columns(matched);
-      return admit(matched);
-    };
-  }
+  if (job.generation == Generation::g3) request.admit = note_real_columns(job, style);
   if (job.generation == Generation::g1)
     request.admit = [&job](const Matched& matched) -> Result<bool> {
       if (is_beside_dump(job, matched.frames.at)) return false;
@@ -306,15 +309,17 @@ Result<void> find_first_difference(const MsprobeJob& job, const Context& context
   log::info("Start searching diff node before communication.");
   ASSAY_TRY_DO(check_ranks(job));
   ASSAY_TRY(CompareRequest request, base_request(job, context));
-  request.rule_set = &msprobe_g2_rules;
+  MsprobeStyle style;
+  style.generation = job.generation == Generation::g3 ? Generation::g3 : Generation::g2;
+  style.stack = MsprobeStyle::Stack::if_found;
+  request.rule_set = &rules_of(style.generation, false);
   request.open.data = false;
   MsprobeJob statistics = job;
-  statistics.generation = Generation::g2;
+  statistics.generation = style.generation;
   ASSAY_TRY_DO(choose_metrics(statistics, false, request));
-  MsprobeStyle style;
-  style.stack = MsprobeStyle::Stack::if_found;
+  if (style.generation == Generation::g3) request.admit = note_real_columns(job, style);
   ReportSet reports;
-  reports.add(msprobe_first_difference({job.output, true}, msprobe_profile(style)));
+  reports.add(msprobe_first_difference({job.output, true}, msprobe_profile(style), style.generation));
   return run(request, reports);
 }
 

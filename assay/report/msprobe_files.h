@@ -1,6 +1,7 @@
 // What msprobe writes beside its tables: advice, log lines, the mapping that -lm found, the first difference.
 #pragma once
 
+#include "assay/model/msprobe_row.h"
 #include "assay/report/report.h"
 
 namespace assay {
@@ -28,6 +29,7 @@ std::unique_ptr<Sink> msprobe_kernel_log();
 std::unique_ptr<Sink> msprobe_mapping(const MsprobeFiles& files);
 // -da: compare_result_rank{N}_{time}.json per rank, and diff_analyze_{time}.json with the first operator per
 // rank that differs before the first communication.
-std::unique_ptr<Sink> msprobe_first_difference(const MsprobeFiles& files, const Profile& profile);
+std::unique_ptr<Sink> msprobe_first_difference(const MsprobeFiles& files, const Profile& profile,
+                                               Generation generation);
 
 }  // namespace assay

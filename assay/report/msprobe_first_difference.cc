@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 namespace assay {
 namespace {
@@ -23,8 +24,7 @@ bool contains(std::string_view text, std::string_view part) {
 }
 
 bool is_ignored(std::string_view op) {
-  return contains(op, "Torch.empty") || contains(op, "Torch.fill") || contains(op, "Tensor.__setitem__") ||
-         contains(op, "parameters_grad") || contains(op, "Tensor.to");
+  return contains(op, "Torch.empty") || contains(op, "Torch.fill") || contains(op, "Tensor.__setitem__");
 }
 
 bool is_communication(std::string_view op) {
@@ -99,9 +99,34 @@ std::string_view fact(const SideFacts& side, std::string_view key) {
   return "None";
 }
 
+// A rank, or the word None.
+void append_peer(std::string& out, const SideFacts& side) {
+  const std::string_view peer = fact(side, "peer");
+  if (parse_int(peer))
+    out += peer;
+  else
+    append_json_text(out, peer);
+}
+
+// Before generation 3 judges its rows, which this search does not wait for, their words are these.
+Value unjudged_word(const RowView& v) {
+  if (v.row.golden.item == nullptr) return std::string("N/A");
+  if (v.head.content != Content::checksums) return std::string();
+  return std::string(printed_checksum(v.row.mine) == printed_checksum(v.row.golden) ? "pass" : "Different");
+}
+
+Value unjudged_message(const RowView& v) {
+  const bool is_alone = v.row.golden.item == nullptr;
+  if (v.head.content == Content::checksums && !is_alone) return std::numeric_limits<double>::quiet_NaN();
+  std::string text = is_alone ? "No bench data matched." : "";
+  if (v.head.content != Content::checksums && !grad_consistent(v.row)) text += "Requires_grad inconsistent. ";
+  return text;
+}
+
 class FirstDifference : public Sink {
  public:
-  FirstDifference(const MsprobeFiles& files, const Profile& profile) : files_(files), profile_(profile) {}
+  FirstDifference(const MsprobeFiles& files, const Profile& profile, Generation generation)
+      : files_(files), profile_(profile), generation_(generation) {}
 
   Result<void> begin(const Head& head) override {
     head_ = head;
@@ -112,7 +137,12 @@ class FirstDifference : public Sink {
   Result<void> open_section(const Head& head) override {
     head_ = head;
     columns_ = profile_.columns(head);
-    max_pct_ = MsprobeColumns(head, Generation::g2).max_diff_pct;
+    if (generation_ == Generation::g3)
+      for (Column& column : columns_) {
+        if (column.title == "Result") column = {"Result", unjudged_word};
+        if (column.title == "Err_message") column = {"Err_message", unjudged_message};
+      }
+    max_pct_ = MsprobeColumns(head, generation_).max_diff_pct;
     const std::string name =
         fmt::format("compare_result{}_{}.json", msprobe_suffix(head, true), local_stamp(head.now));
     ASSAY_TRY(FileWriter file, FileWriter::create(files_.folder / name, IfExists::number, 0640));
@@ -173,8 +203,11 @@ class FirstDifference : public Sink {
       if (row.mine.item == nullptr || direction_of(row) != Direction::output) continue;
       ++output;
       if (is_attention && (output == 4 || output == 5)) continue;
-      if (row.verdict.word == "Different") return false;
-      if (head_.content == Content::checksums) continue;
+      if (head_.content == Content::checksums) {
+        if (row.golden.item != nullptr && printed_checksum(row.mine) != printed_checksum(row.golden))
+          return false;
+        continue;
+      }
       for (int i = 0; i < 4; ++i)
         if (metric(row, max_pct_ + i).value_or(0) > kLargestPercent) return false;
     }
@@ -198,17 +231,19 @@ class FirstDifference : public Sink {
           append_python_json(out, cell_value(column, view));
         out += ',';
       }
-      const auto text = [&](std::string_view key, std::string_view value, bool last = false) {
+      const auto text = [&](std::string_view key, std::string_view value) {
         out += fmt::format("\n                \"{}\": ", key);
         append_json_text(out, value);
-        if (!last) out += ',';
+        out += ',';
       };
       text("state", state_name(direction_of(row)));
       text("api_origin_name", node.name);
       text("NPU P2POp op", fact(row.mine, "op"));
       text("Bench P2POp op", fact(row.golden, "op"));
-      text("NPU P2POp peer", fact(row.mine, "peer"));
-      text("Bench P2POp peer", fact(row.golden, "peer"), true);
+      out += "\n                \"NPU P2POp peer\": ";
+      append_peer(out, row.mine);
+      out += ",\n                \"Bench P2POp peer\": ";
+      append_peer(out, row.golden);
       out += "\n            }";
     }
     return out + "\n        ]\n    }";
@@ -249,6 +284,8 @@ class FirstDifference : public Sink {
                                column.title);
             append_python_json(out, cell_value(column, RowView{head_, {}, node, row}));
           }
+        out += ",\n            \"NPU P2POp peer\": ";
+        append_peer(out, row.mine);
         out += "\n          }";
       }
       out += first ? "}" : "\n        }";
@@ -263,6 +300,7 @@ class FirstDifference : public Sink {
 
   const MsprobeFiles files_;
   const Profile profile_;
+  const Generation generation_;
   Head head_;
   std::vector<Column> columns_;
   int max_pct_ = -1;
@@ -274,8 +312,9 @@ class FirstDifference : public Sink {
 
 }  // namespace
 
-std::unique_ptr<Sink> msprobe_first_difference(const MsprobeFiles& files, const Profile& profile) {
-  return std::make_unique<FirstDifference>(files, profile);
+std::unique_ptr<Sink> msprobe_first_difference(const MsprobeFiles& files, const Profile& profile,
+                                               Generation generation) {
+  return std::make_unique<FirstDifference>(files, profile, generation);
 }
 
 }  // namespace assay
