@@ -58,7 +58,7 @@ class MsprobeEntries {
 };
 
 // msprobe 8 writes the gradients of a module's parameters right behind its forward call, long before they
-// exist: in execution order they come behind its last backward call, or where it has none behind everything.
+// exist: in execution order they come last, those of the last module first.
 void number_in_execution_order(Frame& frame);
 
 // stack.json and construct.json beside the entries; what is missing or odd in them is a warning of the frame.

@@ -303,8 +303,8 @@ TEST(Sections, ProcessesArePairedInTheirOrder) {
                           "step 0 process 7 debug with step 0 process 9 debug",
                           "step 1 process 8 with step 1 process 3", "- with step 2 process 3"));
   EXPECT_THAT(
-      paired_places(dump_of({process(100), process(7)}), dump_of({process(8), process(9), process(101)})),
-      ElementsAre("process 100 with process 9", "process 7 with process 8", "- with process 101"));
+      paired_places(dump_of({process(7), process(100)}), dump_of({process(8), process(9), process(101)})),
+      ElementsAre("process 7 with process 8", "process 100 with process 9", "- with process 101"));
   // One side has all numbers of the other: they are of the same run.
   EXPECT_THAT(paired_places(dump_of({process(9)}), dump_of({process(8), process(9)})),
               ElementsAre("- with process 8", "process 9 with process 9"));

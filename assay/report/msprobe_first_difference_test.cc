@@ -54,10 +54,12 @@ class Operator {
 class FirstDifference : public ::testing::Test {
  protected:
   // One section per list of nodes: ranks 0, 1…
-  void run(const std::vector<std::vector<NodeResult>>& ranks, Content content = Content::statistics) {
-    const Profile profile = msprobe_profile({.stack = MsprobeStyle::Stack::if_found});
+  void run(const std::vector<std::vector<NodeResult>>& ranks, Content content = Content::statistics,
+           Generation generation = Generation::g2) {
+    const Profile profile =
+        msprobe_profile({.generation = generation, .stack = MsprobeStyle::Stack::if_found});
     ReportSet reports;
-    reports.add(msprobe_first_difference({.folder = folder_.path(), .per_rank = true}, profile));
+    reports.add(msprobe_first_difference({.folder = folder_.path(), .per_rank = true}, profile, generation));
     Head head = msprobe_head(content);
     head.has_stacks = true;
     ASSERT_TRUE(reports.begin(head));
@@ -125,7 +127,7 @@ TEST_F(FirstDifference, NamesPeers) {
   const Json json = rank(0);
   const auto& item = json["Distributed.batch_isend_irecv.0.forward"]["op_items"][0];
   EXPECT_STREQ(item["NPU P2POp op"].GetString(), "isend");
-  EXPECT_STREQ(item["NPU P2POp peer"].GetString(), "1");
+  EXPECT_EQ(item["NPU P2POp peer"].GetInt(), 1);
   EXPECT_STREQ(item["Bench P2POp peer"].GetString(), "None");
 }
 
@@ -144,11 +146,11 @@ TEST_F(FirstDifference, AnOperatorDiffersAboveFiftyPercentOfAnOutput) {
     EXPECT_FALSE(json[("Torch." + std::string(name) + ".0.forward").c_str()]["is_same"].GetBool()) << name;
 }
 
-TEST_F(FirstDifference, ChecksumsDifferByTheirWord) {
+TEST_F(FirstDifference, ChecksumsDiffer) {
   Operator same("Torch.a.0.forward", {0.0}), other("Torch.b.0.forward", {0.0}),
       input("Torch.c.0.forward", {0.0});
-  other.pair(1).row.verdict.word = "Different";
-  input.pair(0).row.verdict.word = "Different";
+  other.pair(1).mine.checksum = "1ad5be0d";
+  input.pair(0).mine.checksum = "1ad5be0d";
   run({{same.node(), input.node(), other.node()}}, Content::checksums);
   const Json json = rank(0);
   EXPECT_TRUE(json["Torch.a.0.forward"]["is_same"].GetBool());
@@ -186,6 +188,8 @@ TEST_F(FirstDifference, FindsTheFirstOperatorOfEveryRank) {
   const auto& finding = json["rank_0"][0];
   EXPECT_STREQ(finding["op_name"].GetString(), "Torch.bad.0.forward");
   EXPECT_EQ(finding["data_info"]["input"]["Torch.bad.0.forward.input.0"]["NPU l2norm"].GetDouble(), 2.25);
+  EXPECT_STREQ(finding["data_info"]["input"]["Torch.bad.0.forward.input.0"]["NPU P2POp peer"].GetString(),
+               "None");
   EXPECT_EQ(finding["data_info"]["output"].MemberCount(), 1u);
   EXPECT_STREQ(finding["stack_info"][0].GetString(), "File a.py, line 1");
   EXPECT_STREQ(json["rank_2"][0]["op_name"].GetString(), "Torch.later.0.forward");
@@ -218,10 +222,26 @@ TEST_F(FirstDifference, KnowsWhatCommunicates) {
 
 TEST_F(FirstDifference, PassesOverOperatorsThatComputeNothing) {
   Operator empty("Torch.empty.0.forward", {90.0}), fill("Torch.fill_.0.forward", {90.0}),
-      set("Tensor.__setitem__.0.forward", {90.0}), to("Tensor.to.0.forward", {90.0}),
-      gradient("Module.fc.Linear.parameters_grad.0", {90.0}), bad("Torch.bad.0.forward", {90.0});
-  run({{empty.node(), fill.node(), set.node(), to.node(), gradient.node(), bad.node()}});
-  EXPECT_EQ(found(), "Torch.bad.0.forward");
+      set("Tensor.__setitem__.0.forward", {90.0}), to("Tensor.to.0.forward", {90.0});
+  run({{empty.node(), fill.node(), set.node(), to.node()}});
+  EXPECT_EQ(found(), "Tensor.to.0.forward");
+}
+
+// Generation 3 searches before it judges.
+TEST_F(FirstDifference, HasTheWordsBeforeAJudgement) {
+  Operator matched("Torch.a.0.forward", {0.0}), alone("Torch.b.0.forward", {0.0});
+  matched.pair(0).row.verdict = {Level::fail, "[\"error: x\"]", "error"};
+  matched.pair(1).mine.requires_grad = "True";
+  alone.pair(0).lose_golden();
+  run({{matched.node(), alone.node()}}, Content::statistics, Generation::g3);
+  const Json json = rank(0);
+  const auto& items = json["Torch.a.0.forward"]["op_items"];
+  EXPECT_STREQ(items[0]["Result"].GetString(), "");
+  EXPECT_STREQ(items[0]["Err_message"].GetString(), "");
+  EXPECT_STREQ(items[1]["Err_message"].GetString(), "Requires_grad inconsistent. ");
+  const auto& unmatched = json["Torch.b.0.forward"]["op_items"][0];
+  EXPECT_STREQ(unmatched["Result"].GetString(), "N/A");
+  EXPECT_STREQ(unmatched["Err_message"].GetString(), "No bench data matched.");
 }
 
 TEST_F(FirstDifference, LeavesOutWhatIsNoOperatorOfMine) {

@@ -191,6 +191,39 @@ TEST(MsprobeProfile, ShowsChecksums) {
   EXPECT_THAT(line(pair, Content::checksums, g1), HasSubstr(",1ad5be0d,N/A,Different\n"));
 }
 
+// With summary_mode xor a 0-d tensor stands for itself.
+TEST(MsprobeProfile, ShowsNumbersThatStandForChecksums) {
+  MsprobePair pair("Torch.add.0.forward.output.0");
+  const auto cell = [&](std::string_view checksum) {
+    pair.mine.checksum = checksum;
+    const Head head = msprobe_head(Content::checksums, g3);
+    for (const Column& column : msprobe_profile({.generation = g3}).columns(head))
+      if (column.title == "NPU MD5") return cell_value(column, RowView{head, {}, node_of("n", {}), pair.row});
+    return Value();
+  };
+  EXPECT_EQ(cell("4.195769786834717"), Value(4.195769786834717));
+  EXPECT_EQ(cell("-3"), Value(int64_t{-3}));
+  EXPECT_EQ(cell("1.250000"), Value(1.25));
+  EXPECT_EQ(cell("12345678"), Value(std::string("12345678")));  // a CRC-32
+  EXPECT_EQ(cell("12e45678"), Value(std::string("12e45678")));
+  EXPECT_EQ(cell("0x0000000000000022"), Value(std::string("0x0000000000000022")));
+  EXPECT_EQ(cell("0.0"), Value(std::string("00000000")));  // no checksum, to msprobe
+  EXPECT_EQ(cell("nan"), Value(std::string("nan")));
+}
+
+TEST(MsprobeProfile, TruthValuesOfArgumentsAreNoTexts) {
+  MsprobePair pair("Torch.add.0.forward.input.0");
+  pair.mine.max = pair.golden.max = true;
+  pair.mine.dtype = "<class 'bool'>";
+  pair.golden.dtype = "torch.bool";
+  const Head head = msprobe_head(Content::statistics);
+  for (const Column& column : msprobe_profile({}).columns(head)) {
+    const Value value = cell_value(column, RowView{head, {}, node_of("n", {}), pair.row});
+    if (column.title == "NPU max") EXPECT_EQ(value, Value(true));
+    if (column.title == "Bench max") EXPECT_EQ(value, Value(std::string("True")));
+  }
+}
+
 TEST(MsprobeProfile, FillsTheBenchOfUnmatchedRows) {
   MsprobePair pair("Torch.add.0.forward.output.0");
   pair.mine.requires_grad = "False";

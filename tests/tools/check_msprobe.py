@@ -8,6 +8,7 @@ A failure is a line 'case generation row column: got X, expected Y'. The last li
 """
 from __future__ import annotations
 
+import json
 import pathlib
 import re
 import shutil
@@ -16,11 +17,12 @@ import sys
 from typing import Callable, NamedTuple
 
 from checker import Checker, run_checks, tail
-from msprobe_tables import (Table, differences, read_csv, read_fills, read_table, sorted_rows, with_relative_paths)
+from msprobe_tables import (OPERANDS, Table, agrees, differences, read_csv, read_fills, read_table, sorted_rows,
+                            with_relative_paths)
 
 DATA = pathlib.Path(__file__).resolve().parents[1] / "data" / "msprobe"
 OUT = "results/run"  # neither level exists yet; both must be made
-STAMP = r"\d{14}"
+STAMP = r"(\d{14}|\d{19})"
 
 
 class Case(NamedTuple):
@@ -81,6 +83,13 @@ CASES = [
     Case("fuzzy", "g1", old("pytorch", "-f", profile="g1")),
     Case("fuzzy", "g2", old("pytorch", "-f")),
     Case("fuzzy", "g3", new("-fm")),
+    Case("pt_process", "g3", new(target="npu/step0", golden="bench/step0")),
+    Case("pt_debug_process", "g3", new(target="npu/step0", golden="bench/step0")),
+    Case("pt_xor", "g3", new(target="npu/step0", golden="bench/step0")),
+    Case("pt_xor", "g3", new("--xlsx", target="npu/step0", golden="bench/step0"), "g3_xlsx"),
+    Case("pt_truth", "g2", old("pytorch")),
+    Case("pt_truth", "g3", new("--xlsx", target="npu/step0", golden="bench/step0"), "g3_xlsx"),
+    Case("pt_first_difference", "g3", new("-da", target="npu/step0", golden="bench/step0"), "g3_da"),
     Case("am", "g2", old("mindspore", "-am", "api_mapping_doc.yaml"), "g2_builtin",
          reason="the manual's api_mapping is one object; the peer wants a list and crashes. This one says what the table says"),
     Case("multi_rank", "g2", old("pytorch", "-s", config="compare_comments.json"),
@@ -170,7 +179,7 @@ def result_file(out: pathlib.Path, stem: str, suffix: str) -> pathlib.Path | Non
 
 def strangers(out: pathlib.Path, stems: list[str]) -> list[str]:
     """Files of the result folder that the peer would not have written; Assay's own summary of many ranks is not one."""
-    known = re.compile(rf"({'|'.join(map(re.escape, stems))})_{STAMP}\.(xlsx|csv|txt|yaml)|assay_.+|summary.+")
+    known = re.compile(rf"({'|'.join(map(re.escape, stems))})_{STAMP}\.(xlsx|csv|txt|yaml|json)|assay_.+|summary.+")
     return [f"wrote {path.name}, expected {' '.join(stems)} only"
             for path in sorted(out.iterdir()) if not known.fullmatch(path.name)]
 
@@ -202,7 +211,8 @@ def check_result(case: Case, folder: pathlib.Path, path: pathlib.Path, expected:
                 return rule.ours(text)
         return text
 
-    failures = look_of(case, got) + differences(got, wanted, ours)
+    texts = frozenset(OPERANDS) if case.generation == "g3" else frozenset()
+    failures = look_of(case, got) + differences(got, wanted, ours, texts)
     mode = path.stat().st_mode & 0o777
     return failures + ([f"mode of {path.name}: got {mode:o}, expected 640"] if mode != 0o640 else [])
 
@@ -220,13 +230,36 @@ def check_text(case: Case, stem: str, path: pathlib.Path | None, expected: pathl
     return [] if rest == added else [f"{path.name}: got {rest!r} behind the peer's text, expected {added!r}"]
 
 
+def json_differences(got, peer, place: str = "") -> list[str]:
+    """Where two JSON values differ; the order of keys matters. Texts with numbers in rows of a table are held to what tables
+    are held to, all other values must be the same."""
+    if isinstance(got, dict) and isinstance(peer, dict):
+        if list(got) != list(peer):
+            return [f"{place}: got the keys {list(got)}, expected {list(peer)}"]
+        if "NPU Name" in peer:
+            row = {**peer, "from_csv": True, "sheet": None}
+            got = {key: peer[key] if isinstance(value, str) and isinstance(peer[key], str) and agrees(key, value, peer[key], row)
+                   else value for key, value in got.items()}
+        return [text for key in peer for text in json_differences(got[key], peer[key], f"{place}/{key}")]
+    if isinstance(got, list) and isinstance(peer, list) and len(got) == len(peer):
+        return [text for i, each in enumerate(peer) for text in json_differences(got[i], each, f"{place}/{i}")]
+    return [] if type(got) is type(peer) and repr(got) == repr(peer) else [f"{place}: got {got!r}, expected {peer!r}"]
+
+
+def check_json(path: pathlib.Path | None, expected: pathlib.Path) -> list[str]:
+    if path is None:
+        return [f"no file for {expected.name}"]
+    return [f"{path.name} {text}" for text in json_differences(json.loads(path.read_text()), json.loads(expected.read_text()))]
+
+
 def check_case(checker: MsprobeChecker, case: Case) -> list[str]:
     folder = checker.folder(case.name)
     done = checker.run(case.argv, folder)
     if done.returncode != 0:
         return [f"exit code: got {done.returncode}, expected 0; {tail(done.stdout)}"]
     failures = []
-    if not case.name.startswith("kernel") and "msprobe compare ends successfully." not in done.stdout:
+    is_search = "-da" in case.argv
+    if not case.name.startswith("kernel") and not is_search and "msprobe compare ends successfully." not in done.stdout:
         failures.append(f"log: got no 'msprobe compare ends successfully.'; {tail(done.stdout)}")
     out = folder / OUT
     if not out.is_dir():
@@ -234,16 +267,19 @@ def check_case(checker: MsprobeChecker, case: Case) -> list[str]:
     if out.stat().st_mode & 0o777 != 0o750:
         failures.append(f"mode of {OUT}: got {out.stat().st_mode & 0o777:o}, expected 750")
     prefix = case.prefix or case.generation
-    kind = "csv" if case.generation == "g3" else "xlsx"
+    kind = "csv" if case.generation == "g3" and "--xlsx" not in case.argv else "xlsx"
     stems = [f"compare_result{suffix}" for suffix in case.also]
     for stem in stems:
         if result_file(out, stem, kind) is None:
             failures.append(f"{stem}: got no file, expected one .{kind}")
     for expected in sorted((DATA / case.name / "expected").glob(f"{prefix}.*")):
-        stem, suffix = re.fullmatch(r"[^.]+\.(.+)\.(csv|txt|yaml)", expected.name).groups()
+        stem, suffix = re.fullmatch(r"[^.]+\.(.+)\.(csv|txt|yaml|json)", expected.name).groups()
         if stem.endswith(".fill"):
             continue
         stems.append(stem)
+        if suffix == "json":
+            failures += check_json(result_file(out, stem, suffix), expected)
+            continue
         if suffix != "csv":
             failures += check_text(case, stem, result_file(out, stem, suffix), expected)
             continue

@@ -27,6 +27,9 @@ OPERANDS = {column: (f"NPU {part}", f"Bench {part}") for part, columns in (
     ("mean", ("Mean diff", "MeanRelativeErr")), ("l2norm", ("L2norm diff", "NormRelativeErr"))) for column in columns}
 
 
+STATISTICS = {f"{side} {part}" for side in ("NPU", "Bench") for part in ("max", "min", "mean", "l2norm")}
+
+
 class Table(NamedTuple):
     header: list[str]
     rows: list[dict]  # cells by column: text, or a number where the file stores one
@@ -49,14 +52,21 @@ def read_fills(path: pathlib.Path) -> dict[int, str]:
 
 
 def cell_value(value):
-    """A cell as the expected files have it, but numbers stay numbers.
+    """A cell as the expected files have it, but numbers and truth values stay what they are.
 
     >>> cell_value(None), cell_value(True), cell_value(0.5)
-    ('', 'True', 0.5)
+    ('', True, 0.5)
     """
-    if value is None:
-        return ""
-    return str(value) if isinstance(value, bool) else value
+    return "" if value is None else value
+
+
+def holds_truth(column: str, row: dict, sheet: str | None) -> bool:
+    """Whether pandas stores True and False of this column as such: what was computed and what was an argument; a text that
+    the dump has already made of one stays a text. Coloured sheets hold texts."""
+    if sheet != "Sheet1":
+        return False
+    side = column.split()[0]
+    return column == "Requires_grad Consistent" or column in STATISTICS and row.get(f"{side} Dtype") == "<class 'bool'>"
 
 
 def read_xlsx(path: pathlib.Path) -> Table:
@@ -105,16 +115,22 @@ def tolerance(column: str, row: dict) -> float:
 
 def agrees(column: str, got, expected: str, row: dict) -> bool:
     """Whether a cell says what the expected text says."""
+    as_text = row["from_csv"] or column in row.get("texts", ())
+    if expected in ("True", "False") and row["sheet"] is not None:
+        return got == (expected == "True" if holds_truth(column, row, row["sheet"]) else expected)
     if got == expected and isinstance(got, str):
         # A number that was written as text shows in a spreadsheet as a sum that does not add up.
-        return column in TEXT_COLUMNS or number(expected) is None or row["from_csv"]
+        return column in TEXT_COLUMNS or number(expected) is None or as_text
+    if column.endswith("MD5") and not isinstance(got, str):
+        # A 0-d tensor that stands for itself.
+        return row["NPU Tensor Shape"] == "[]" and number(expected) == got
     if column in TEXT_COLUMNS:
         return False
     if isinstance(got, str):
         percent = got.endswith("%") and expected.endswith("%")
         if percent:
             got, expected = got[:-1], expected[:-1]
-        elif not row["from_csv"]:
+        elif not as_text:
             return False
         if number(got) is None or number(expected) is None:
             return False
@@ -142,8 +158,9 @@ def sorted_rows(table: Table) -> Table:
     return table._replace(rows=sorted(table.rows, key=lambda row: (row["NPU Name"], row["Bench Name"])))
 
 
-def differences(got: Table, expected: Table, ours: Callable[[str, int, dict, str], str]) -> list[str]:
-    """Where two tables differ. `ours(column, row number, expected row, expected text)` gives the text that is wanted instead
+def differences(got: Table, expected: Table, ours: Callable[[str, int, dict, str], str],
+                texts: frozenset[str] = frozenset()) -> list[str]:
+    """Where two tables differ. `texts`: columns whose numbers the peer writes as texts. `ours(column, row number, expected row, expected text)` gives the text that is wanted instead
     where we differ from the peer on purpose, and the same text where we do not."""
     if got.header != expected.header:
         return [f"row 0 header: got {got.header}, expected {expected.header}"]
@@ -151,7 +168,7 @@ def differences(got: Table, expected: Table, ours: Callable[[str, int, dict, str
     if len(got.rows) != len(expected.rows):
         failures.append(f"number of rows: got {len(got.rows)}, expected {len(expected.rows)}")
     for line, (mine, theirs) in enumerate(zip(got.rows, expected.rows), 1):
-        theirs = {**theirs, "from_csv": got.sheet is None}
+        theirs = {**theirs, "from_csv": got.sheet is None, "sheet": got.sheet, "texts": texts}
         for column in expected.header:
             wanted = ours(column, line, theirs, theirs[column])
             if not agrees(column, mine[column], wanted, theirs):
