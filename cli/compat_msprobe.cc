@@ -109,6 +109,7 @@ const ForeignCommand kNewCommand = {
       "<optional> Backend when comparing train and infer data.",
       false,
       {"fsdp", "megatron"}},
+     {{"--config"}, Takes::one, "<optional> The tensor postprocess config file path."},
      kProfile,
      kReport,
      kThreads,
@@ -318,8 +319,8 @@ Result<MsprobeJob> new_job(const Parsed& parsed) {
   if (mode != "auto")
     return fail(ErrorKind::bad_argument,
                 "mode '{}' is not served by assay yet; 'auto', 'atb' and 'torchair' are", mode);
-  if (parsed.has("--consistent_check"))
-    return fail(ErrorKind::bad_argument, "--consistent_check is not served by assay yet");
+  for (const std::string_view flag : {"--consistent_check", "--config"})
+    if (parsed.has(flag)) return fail(ErrorKind::bad_argument, "{} is not served by assay yet", flag);
   ASSAY_TRY(MsprobeJob job, common_job(parsed, Generation::g3));
   job.mine = parsed.value("--target_path").value_or("");
   job.golden = parsed.value("--golden_path").value_or("");
