@@ -28,7 +28,7 @@ std::unique_ptr<Sink> msprobe_kernel_log();
 // data_mapping_{time}.yaml: which item of mine was paired with which of golden.
 std::unique_ptr<Sink> msprobe_mapping(const MsprobeFiles& files);
 // -da: compare_result_rank{N}_{time}.json per rank, and diff_analyze_{time}.json with the first operator per
-// rank that differs before the first communication.
+// rank that differs before the first communication, or else what the walk through communication finds.
 std::unique_ptr<Sink> msprobe_first_difference(const MsprobeFiles& files, const Profile& profile,
                                                Generation generation);
 

@@ -1,7 +1,7 @@
-// The walk through collectives, where every rank agrees up to its first communication, is not done here.
 #include "assay/base/file.h"
 #include "assay/base/text.h"
 #include "assay/report/cells.h"
+#include "assay/report/msprobe_communication.h"
 #include "assay/report/msprobe_files.h"
 #include "assay/report/profile_msprobe.h"
 #include "assay/support/json_tape.h"
@@ -149,6 +149,7 @@ class FirstDifference : public Sink {
     file_.emplace(std::move(file));
     is_first_ = true;
     searching_ = true;
+    talk_ = nullptr;
     return file_->append("{");
   }
 
@@ -179,15 +180,14 @@ class FirstDifference : public Sink {
   Result<void> end(const Summary&) override { return {}; }
 
   Result<std::vector<fs::path>> publish() override {
+    if (found_.empty()) search_communication();
     if (found_.empty()) {
       log::info("Cannot find any diff node, no need to generate analyze file.");
-      if (communicates_)
-        log::warn("only what comes before the first communication of each rank was searched");
       return published_;
     }
     const std::string name = fmt::format("diff_analyze_{}000000000.json", head_.now.seconds);
     ASSAY_TRY(FileWriter file, FileWriter::create(files_.folder / name, IfExists::number, 0640));
-    ASSAY_TRY_DO(file.append("{\n" + found_ + "\n}"));
+    ASSAY_TRY_DO(file.append(render_findings()));
     ASSAY_TRY(fs::path path, file.publish());
     log::info("The analyze result is saved in: {}", display(path));
     published_.push_back(std::move(path));
@@ -250,20 +250,88 @@ class FirstDifference : public Sink {
   }
 
   void search(const NodeResult& node, bool same) {
-    if (!searching_ || is_ignored(node.name)) return;
-    if (is_communication(node.name)) {
-      communicates_ = true;
+    const int rank = std::max(head_.at.rank, 0);
+    if (talk_ != nullptr || (searching_ && is_communication(node.name))) {
+      if (found_.empty()) follow(node, same, rank);
+    } else if (searching_ && !same && !is_ignored(node.name)) {
       searching_ = false;
-    } else if (!same) {
-      searching_ = false;
-      if (!found_.empty()) found_ += ",\n";
-      found_ += render_finding(node);
+      found_.push_back({rank, render_finding(node)});
     }
   }
 
+  // From its first communication on, a rank is kept for the walk through those of all ranks.
+  void follow(const NodeResult& node, bool same, int rank) {
+    if (talk_ == nullptr) {
+      talk_ = &talks_[head_.at.step][rank];
+      sub_layer_ = 0;
+    }
+    std::optional<Suspect>& differing = talk_->behind;  // so far; a communication takes it over
+    if (is_communication(node.name)) {
+      CommunicationOp& op = talk_->ops.emplace_back(communication(node));
+      op.before = std::exchange(differing, std::nullopt);
+      if (!same) op.itself = Suspect{sub_layer_, render_finding(node)};
+      sub_layer_ = 0;
+    } else if (!is_ignored(node.name)) {
+      if (!same && !differing) differing = Suspect{sub_layer_, render_finding(node)};
+      ++sub_layer_;
+    }
+  }
+
+  CommunicationOp communication(const NodeResult& node) const {
+    CommunicationOp op;
+    op.name = node.name;
+    for (const Comparison& row : node.rows) {
+      if (row.mine.item == nullptr || direction_of(row) != Direction::input) continue;
+      const Stated& stated = stated_of(row.mine);
+      const std::string said = head_.content == Content::checksums
+                                   ? std::string(stated.checksum)
+                                   : std::string(stated.max.text().value_or(""));
+      const bool has_source = contains(row.mine.name, "src"),
+                 has_destination = contains(row.mine.name, "dst");
+      op.has_source |= has_source;
+      op.has_destination |= has_destination;
+      std::string numbers = std::string(fact(row.mine, "peer"));
+      if (has_source || has_destination)
+        numbers = said == "0" ? "" : said;
+      else if (row.mine.name.ends_with(".group"))
+        numbers = said;
+      for (char& c : numbers)
+        if (c == '[' || c == ']') c = ' ';
+      for (const std::string_view part : split(numbers, ','))
+        if (const auto number = parse_int(trim(part))) op.ranks.insert(static_cast<int>(*number));
+    }
+    return op;
+  }
+
+  void search_communication() {
+    log::info("Start searching diff node during communication.");
+    const auto search_by = [&](auto&& find) {
+      for (const auto& [step, ranks] : talks_)
+        if (found_.empty()) found_ = find(ranks);
+    };
+    search_by(find_at_communication);
+    if (!found_.empty()) return;
+    log::info("Start searching diff node after communication.");
+    search_by(find_behind_communication);
+  }
+
+  std::string render_findings() const {
+    std::string out = "{";
+    std::vector<int> ranks;
+    for (const Found& found : found_)
+      if (std::ranges::find(ranks, found.rank) == ranks.end()) ranks.push_back(found.rank);
+    for (const int rank : ranks) {
+      out += fmt::format("{}\n  \"rank_{}\": [", rank == ranks.front() ? "" : ",", rank);
+      bool first = true;
+      for (const Found& found : found_)
+        if (found.rank == rank) out += (std::exchange(first, false) ? "\n" : ",\n") + found.text;
+      out += "\n  ]";
+    }
+    return out + "\n}";
+  }
+
   std::string render_finding(const NodeResult& node) const {
-    std::string out =
-        fmt::format("  \"rank_{}\": [\n    {{\n      \"op_name\": ", std::max(head_.at.rank, 0));
+    std::string out = "    {\n      \"op_name\": ";
     append_json_text(out, node.name);
     out += ",\n      \"data_info\": {";
     bool is_first_side = true;
@@ -295,7 +363,7 @@ class FirstDifference : public Sink {
       out += "null";
     else
       append_lines(out, node.stack, "      ");
-    return out + "\n    }\n  ]";
+    return out + "\n    }";
   }
 
   const MsprobeFiles files_;
@@ -305,8 +373,11 @@ class FirstDifference : public Sink {
   std::vector<Column> columns_;
   int max_pct_ = -1;
   std::optional<FileWriter> file_;
-  bool is_first_ = true, searching_ = true, communicates_ = false;
-  std::string found_;
+  bool is_first_ = true, searching_ = true;
+  std::map<int, std::map<int, CommunicatingRank>> talks_;  // by step and rank
+  CommunicatingRank* talk_ = nullptr;                      // of this rank, from its first communication on
+  int sub_layer_ = 0;
+  std::vector<Found> found_;
   std::vector<fs::path> published_;
 };
 
