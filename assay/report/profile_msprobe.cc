@@ -258,7 +258,7 @@ Value checksum_cell(const SideFacts& side) {
   const std::string_view checksum = printed_checksum(side);
   constexpr size_t kCrcDigits = 8;
   const auto number = parse_double(checksum);
-  const bool is_number = number && std::isfinite(*number) && !checksum.starts_with("0x") &&
+  const bool is_number = side.meta && number && std::isfinite(*number) && !checksum.starts_with("0x") &&
                          (checksum.size() != kCrcDigits || checksum.find('.') != std::string_view::npos);
   if (!is_number) return text(checksum);
   if (const auto whole = parse_int(checksum)) return *whole;
