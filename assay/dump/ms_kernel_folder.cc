@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace assay {
 namespace {
@@ -195,10 +197,28 @@ Listed list_folder(const fs::path& folder, std::vector<std::string>& warnings) {
   return listed;
 }
 
+// The rows that no file of the folder stands for: where a run keeps both, the files say more.
+void add_statistics(const fs::path& csv, KernelFolder& out) {
+  std::unordered_set<std::string> in_files;
+  for (const KernelEntry& entry : out.entries) in_files.insert(entry.name.key());
+  auto file = File::open(csv);
+  if (!file) {
+    out.warnings.push_back(file.error().message);
+    return;
+  }
+  KernelFolder rows;
+  StatisticsReader(std::move(*file), rows).read();
+  std::move(rows.warnings.begin(), rows.warnings.end(), std::back_inserter(out.warnings));
+  for (KernelEntry& row : rows.entries)
+    if (in_files.count(row.name.key()) == 0) out.entries.push_back(std::move(row));
+  out.statistics = csv;
+}
+
 }  // namespace
 
 // Four fields, a time stamp of one or more numbers, "input" or "output" with numbers behind it, and exactly
-// two more fields: of "output.0.ND.npy" the slot is 0, of "output.0.ND.FLOAT.npy" it is ND.
+// two more fields. Newer dumps write the element type too: of "output.0.ND.npy" and "output.0.ND.Float32.npy"
+// the slot is 0, as in a statistic.csv.
 std::optional<KernelName> parse_kernel_name(std::string_view file_name) {
   const std::vector<std::string_view> fields = split(file_name, '.');
   const size_t count = fields.size();
@@ -218,6 +238,10 @@ std::optional<KernelName> parse_kernel_name(std::string_view file_name) {
   name.type = fields[0];
   name.operation = fmt::format("{}.{}", fields[1], fields[2]);
   name.slot = fields[count - 3];
+  if (io + 5 == count && !is_number(name.slot)) {
+    name.io = fields[io];
+    name.slot = fields[io + 1];
+  }
   name.timestamp = timestamp_of(fields[4]);
   return name;
 }
@@ -252,13 +276,7 @@ KernelFolder read_kernel_folder(const fs::path& folder) {
   if (!skipped.empty())
     out.warnings.push_back(fmt::format("{}: {} .npy files are not named as kernels are; skipped: {}",
                                        display(folder), skipped.size(), some_names(skipped)));
-  if (!out.entries.empty() || !listed.has_statistics) return out;
-  out.statistics = folder / kKernelStatistics;
-  auto file = File::open(out.statistics);
-  if (file)
-    StatisticsReader(std::move(*file), out).read();
-  else
-    out.warnings.push_back(file.error().message);
+  if (listed.has_statistics) add_statistics(folder / kKernelStatistics, out);
   return out;
 }
 

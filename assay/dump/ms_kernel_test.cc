@@ -71,6 +71,10 @@ TEST(KernelName, HasFieldsBetweenDots) {
   EXPECT_EQ(name->type, "Add");
   EXPECT_EQ(name->key(), "Default_Add-op0.1.input.0");
   EXPECT_EQ(name->timestamp, 100);
+  const auto with_type =
+      parse_kernel_name("MatMul.Default_MatMul-op4.0.0.17.input.1.DefaultFormat.Float32.npy");
+  ASSERT_TRUE(with_type);  // as MindSpore 2.x writes them
+  EXPECT_EQ(with_type->key(), "Default_MatMul-op4.0.input.1");
   const auto longer = parse_kernel_name("Add.op.1.2.100.7.8.output.0.1.ND.FLOAT.npy");
   ASSERT_TRUE(longer);
   EXPECT_EQ(longer->key(), "op.1.output.0.1.ND");
@@ -204,9 +208,16 @@ TEST_F(MsKernel, FindsLongNamesInTheMapping) {
 }
 
 TEST_F(MsKernel, PrefersTensorsToStatistics) {
-  put("rank_0/Net/0/3/A.add.1.2.7.output.0.ND.npy");
-  put_rows("T,other,1,2,5,output,0,4,float32,\"(4,)\",1,1,1,2\n");
-  EXPECT_THAT(names(index().value()), ElementsAre("add.1.output.0"));
+  put("rank_0/Net/0/3/A.add.1.2.7.output.0.ND.Float32.npy");
+  put_rows(
+      "A,add,1,2,7,output,0,4,float32,\"(4,)\",1,1,1,2\n"
+      "T,other,1,2,5,output,0,4,float32,\"(4,)\",1,1,1,2\n");
+  const auto frame = index();
+  ASSERT_TRUE(frame) << frame.error().message;
+  EXPECT_THAT(names(*frame), ElementsAre("add.1.output.0", "other.1.output.0"));
+  EXPECT_TRUE(frame->nodes[0].items[0].data);
+  EXPECT_FALSE(frame->nodes[1].items[0].data);  // a tensor that only the table knows is not lost
+  EXPECT_EQ(frame->content, Content::data);
 }
 
 TEST_F(MsKernel, ReadsStatistics) {

@@ -141,6 +141,20 @@ TEST(MsprobeKernelStatistics, AreJudgedByTheirMaximum) {
   EXPECT_EQ(word(HUGE_VAL, HUGE_VAL), "No");
 }
 
+TEST(MsprobeKernelStatistics, WithoutAMaximumAreNotCompared) {
+  StatedSide none(0);
+  none.stated.max = {};
+  constexpr std::string_view kReason = "The maximum is not in statistic.csv, can not compare.\n";
+  expect_silent(judged_statistics(none, none), Level::error, kReason);
+  expect_silent(judged_statistics(none, StatedSide(1)), Level::error, kReason);
+}
+
+TEST(MsprobeKernelStatistics, BesideTensorsAreJudgedAsWell) {
+  const StatedSide one(1), far(9);
+  EXPECT_EQ(judged(pair_of(one.facts(), one.facts())).word, "Yes");
+  EXPECT_EQ(judged(pair_of(far.facts(), one.facts())).word, "No");
+}
+
 TEST(MsprobeKernelStatistics, ThatDoNotFitAreSkipped) {
   expect_silent(judged_statistics(StatedSide(1), StatedSide(1, "float32", "(2,2)")), Level::fail,
                 "Tensor shapes do not match.\n");
