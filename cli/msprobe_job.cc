@@ -1,6 +1,7 @@
 #include "cli/msprobe_job.h"
 
 #include "assay/base/path_kind.h"
+#include "assay/dump/items.h"
 #include "assay/dump/msprobe.h"
 #include "assay/judge/msprobe.h"
 #include "assay/report/msprobe_files.h"
@@ -203,9 +204,33 @@ MakeSink table_sinks(const MsprobeJob& job, const Profile& profile, bool per_ran
   };
 }
 
+// Remembers the ranks and steps that could not be compared.
+class SkippedSections final : public Sink {
+ public:
+  explicit SkippedSections(std::vector<std::string>& skipped) : skipped_(skipped) {}
+  Result<void> begin(const Head&) override { return {}; }
+  Result<void> skip_section(const Head& head, const Error&) override {
+    skipped_.push_back(head.at.text());
+    return {};
+  }
+  std::string render(std::string_view, std::span<const NodeResult>) const override { return {}; }
+  Result<void> write(std::string_view, std::span<const NodeResult>, std::string&&) override { return {}; }
+  Result<void> end(const Summary&) override { return {}; }
+
+ private:
+  std::vector<std::string>& skipped_;
+};
+
+// The tables of the other ranks are whole, but a run that left one out did not succeed.
 Result<void> run(CompareRequest& request, ReportSet& reports) {
+  std::vector<std::string> skipped;
+  reports.add(std::make_unique<SkippedSections>(skipped));
   ASSAY_TRY(const CompareOutcome outcome, compare(request, reports));
-  return require_enough(outcome.summary);
+  ASSAY_TRY_DO(require_enough(outcome.summary));
+  if (skipped.empty()) return {};
+  return refuse(fmt::format("{} of the dump could not be compared: {}",
+                            skipped.size() == 1 ? "A part" : fmt::format("{} parts", skipped.size()),
+                            some_names(skipped)));
 }
 
 const RuleSet& rules_of(Generation generation, bool as_python) {

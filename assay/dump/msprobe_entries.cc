@@ -293,9 +293,11 @@ void MsprobeEntries::add_leaf(const JsonTape& tape, size_t place) {
   Stated stated;
   size_t dtype = 0, shape = 0, value = 0;
   std::string_view type;
+  bool has_checksum = false;  // or null in the place of one, where a device could not compute it
   for (size_t key = tape.first(place); !tape.is_end(key); key = tape.next(key + 1)) {
     const std::string_view word = tape.text(key);
     const size_t at = key + 1;
+    has_checksum |= word == "md5";
     if (word == "type")
       type = tape.text(at);
     else if (word == "dtype")
@@ -321,7 +323,7 @@ void MsprobeEntries::add_leaf(const JsonTape& tape, size_t place) {
   }
   const TensorMeta* meta = nullptr;
   if (dtype != 0) {
-    if (!stated.checksum.empty()) saw_checksum_ = true;
+    saw_checksum_ |= has_checksum;
     const Described& described = describe(tape, dtype, shape);
     stated.dtype = described.dtype;
     stated.shape = described.shape;

@@ -1,5 +1,6 @@
 // Generation 3: pass, warning or error for every row, from the rows of its operator together.
 #include "assay/judge/msprobe.h"
+#include "assay/judge/msprobe_tensor.h"
 #include "assay/model/msprobe_row.h"
 
 #include <fmt/format.h>
@@ -61,6 +62,7 @@ bool same_dtype(const Comparison& row, bool cross_framework) {
 struct Result3 {
   enum class Grade : uint8_t { pass, warning, error } grade = Grade::pass;
   std::vector<std::string_view> messages;
+  Level level_below_error = Level::pass;
 
   void add(Grade worse, std::string_view message) {
     grade = std::max(grade, worse);
@@ -68,10 +70,14 @@ struct Result3 {
   }
   void error(std::string_view message) { add(Grade::error, message); }
   void warning(std::string_view message) { add(Grade::warning, message); }
+  void not_compared(std::string_view message) {
+    add(Grade::warning, message);
+    level_below_error = Level::ignored;
+  }
 
   Verdict verdict() const {
     Verdict out;
-    out.level = grade == Grade::error ? Level::fail : Level::pass;
+    out.level = grade == Grade::error ? Level::fail : level_below_error;
     out.word = grade == Grade::error ? "error" : grade == Grade::warning ? "warning" : "pass";
     out.reason = "[";
     for (const std::string_view message : messages)
@@ -187,6 +193,8 @@ class Rules {
   }
 
   static void check_checksum(const Comparison& row, Result3& result) {
+    if (without_checksums(row))
+      return result.not_compared("warning: Neither NPU nor Bench has a CRC-32 value, can not compare.");
     const std::string_view mine = printed_checksum(row.mine), golden = printed_checksum(row.golden);
     if (mine == golden) return;
     if (mine == "N/A" || golden == "N/A")

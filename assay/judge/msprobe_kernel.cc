@@ -51,7 +51,7 @@ Verdict judge_statistics(const Comparison& row) {
   if (!message.empty()) return without_word(differs ? Level::fail : Level::ignored, std::move(message));
   // The original takes two maxima that nobody wrote down for equal ones.
   if (mine.max.is_absent() || golden.max.is_absent())
-    return without_word(Level::error, std::string(kNoMaximum));
+    return Verdict{Level::error, std::string(kNoMaximum), "None"};
   Verdict verdict;
   verdict.word = maximum_is_near(mine.max, golden.max) ? "Yes" : "No";
   verdict.level = verdict.word == "No" ? Level::fail : Level::pass;

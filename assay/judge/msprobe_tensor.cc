@@ -36,4 +36,11 @@ std::string_view accuracy(double cosine, double max_abs) {
   return "Yes";
 }
 
+bool without_checksums(const Comparison& row) {
+  const auto is_without = [](const SideFacts& side) {
+    return side.item != nullptr && side.item->meta != nullptr && stated_of(side).checksum.empty();
+  };
+  return is_without(row.mine) && is_without(row.golden);
+}
+
 }  // namespace assay
