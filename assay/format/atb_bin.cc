@@ -34,11 +34,27 @@ struct Record {
   Result<OperandPtr> data;
   int64_t extent = 0;
   std::vector<std::string> warnings;
+  std::vector<Beside> beside = {};
 };
+
+// What lies around the elements, or stands in the header, and is not read.
+std::vector<Beside> beside_elements(const AtbHeader& header, int64_t needed) {
+  std::vector<Beside> out;
+  if (header.length && *header.length > needed)
+    out.push_back({fmt::format("{} bytes behind its elements", *header.length - needed)});
+  if (header.data_offset > 0)
+    out.push_back({fmt::format("{} bytes before its elements", header.data_offset)});
+  if (header.count && *header.count > 1) out.push_back({fmt::format("{} objects", *header.count)});
+  if (header.stats) out.push_back({"statistics of its own"});
+  if (header.has_more) out.push_back({"lines of its header that are not known"});
+  return out;
+}
 
 // A record that states its data itself, not by an alias.
 Record open_record(const std::shared_ptr<const File>& file, const AtbHeader& header, const TensorMeta& meta) {
-  const auto failed = [&](tl::unexpected<Error> error) { return Record{std::move(error), header.size, {}}; };
+  const auto failed = [&](tl::unexpected<Error> error) {
+    return Record{std::move(error), header.size, {}, {}};
+  };
   const int64_t needed = packed_size(meta.dtype, meta.shape.count());
   if (header.count == 0 && needed > 0) {
     if (header.stats)
@@ -56,7 +72,8 @@ Record open_record(const std::shared_ptr<const File>& file, const AtbHeader& hea
         fail(ErrorKind::bad_format,
              "{}: {} bytes follow the header, but dims {} of {} need {} (truncated, or still being written)",
              file->name(), available, meta.shape.text(), name(meta.dtype), needed));
-  Record record{packed_in_file(file, header.size + header.data_offset, meta), 0, {}};
+  Record record{
+      packed_in_file(file, header.size + header.data_offset, meta), 0, {}, beside_elements(header, needed)};
   if (header.length && *header.length > needed)
     record.warnings.push_back(fmt::format("{}: $Object.Length={}, of which dims {} of {} use {} bytes",
                                           file->name(), *header.length, meta.shape.text(), name(meta.dtype),
@@ -148,6 +165,7 @@ Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOpti
       tensor.data = std::move(record.data);
       set.extent = record.extent;
       std::move(record.warnings.begin(), record.warnings.end(), std::back_inserter(set.warnings));
+      set.beside = std::move(record.beside);
     }
     if (tensor.data) warn_about_rest(*file, set.extent, set.warnings);
   }

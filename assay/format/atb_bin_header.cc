@@ -154,7 +154,9 @@ class HeaderParser {
       if (key == name) {
         if (!header_.stats) header_.stats.emplace();
         (*header_.stats).*field = stated(value);
+        return;
       }
+    header_.has_more |= key != "$Version";
   }
 
   // The tools use statistics of a file that lost its end; anything else is broken.

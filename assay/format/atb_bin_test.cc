@@ -158,6 +158,24 @@ TEST(AtbBin, LengthBeyondTheDimsIsAWarning) {
   EXPECT_THAT(set.warnings, ElementsAre(HasSubstr("$Object.Length=4, of which dims [2] of i8 use 2 bytes")));
 }
 
+TEST(AtbBin, SaysWhatItsTensorDoesNotShow) {
+  const TestFolder folder;
+  const auto beside = [&](std::string_view from, std::string_view to, std::string_view behind = "") {
+    std::string text = example();
+    if (!from.empty()) text.replace(text.find(from), from.size(), to);
+    std::vector<std::string> all;
+    for (const Beside& part : open(folder.put("x.bin", text + std::string(behind))).beside)
+      all.push_back(part.what);
+    return all;
+  };
+  EXPECT_THAT(beside("", ""), IsEmpty());
+  EXPECT_THAT(beside("Length=24", "Length=32", "12345678"), ElementsAre("8 bytes behind its elements"));
+  EXPECT_THAT(beside("data=0,24", "data=4,24", "1234"), ElementsAre("4 bytes before its elements"));
+  EXPECT_THAT(beside("Count=1", "Count=2"), ElementsAre("2 objects"));
+  EXPECT_THAT(beside("format=2", "format=2\nmax=3"), ElementsAre("statistics of its own"));
+  EXPECT_THAT(beside("format=2", "format=2\nscale=3"), ElementsAre("lines of its header that are not known"));
+}
+
 TEST(AtbBin, SmallTypesArePacked) {
   const TestFolder folder;
   EXPECT_THAT(values_in(open(folder.put("t.bin", "dtype=29\ndims=3\n$End=1\n\x2F\x07")).tensors[0]),

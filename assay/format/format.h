@@ -27,10 +27,22 @@ struct StoredTensor {
   std::vector<Fact> facts;         // storage format, op name…
 };
 
+// Something that a file holds and that none of its tensors shows. Whoever removes a file asks for it.
+struct Beside {
+  std::string what;  // "entry \"notes.txt\"", "12 values that are no tensors"
+  // Where it is, if zeros there mean that it is nothing: buffers of a device are padded.
+  int64_t offset = 0, bytes = 0;
+  // The tensor that lies within these bytes, and of which the rest is the padding; -1 if none does.
+  int64_t slot = -1;
+};
+
 struct TensorSet {
   std::vector<StoredTensor> tensors;
   int64_t extent = 0;                 // where the format says the file ends
   std::vector<std::string> warnings;  // trailing bytes, a second record…; each names the file
+  // Parts that are no tensors and are never compared, as bytes: buffers and logs of a device.
+  std::vector<StoredTensor> others = {};
+  std::vector<Beside> beside = {};  // what a removal of the file would lose, statistics or not
 };
 
 // What a user may say about a file that does not describe itself.
@@ -43,6 +55,8 @@ struct FormatOptions {
   std::shared_ptr<InflatedRoom> inflated = {};
   // The user vouches for the files: they may ask for more work than files of their size hold honestly.
   bool trusted = false;
+  bool every_byte =
+      false;  // look also for bytes that belong to nothing, which takes longer: TensorSet::beside
 };
 
 // The order in which the elements of a tensor will be asked for, as far as its maker knows.

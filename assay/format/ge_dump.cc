@@ -217,7 +217,26 @@ std::vector<Fact> facts_of(const Entry& entry, const std::optional<TensorMeta>& 
   facts.push_back({"dump_time", static_cast<int64_t>(header.dump_time)});
   if (!header.other_sizes.empty())
     facts.push_back({"buffers_and_spaces", static_cast<int64_t>(header.other_sizes.size())});
+  for (const auto& [name, value] : header.attributes)
+    facts.push_back({"attribute " + printable(name), printable(value)});
   return facts;
+}
+
+// Bytes of the tensor that are none of its elements: a device pads its buffers, and formats such as NZ their
+// rows. Zeros there are nothing.
+void note_padding(const Entry& entry, TensorSet& set) {
+  const StoredTensor& tensor = set.tensors.back();
+  if (!tensor.data) return;
+  const TensorMeta& meta = (*tensor.data)->meta;
+  const int64_t rest = static_cast<int64_t>(entry.tensor.size) - packed_size(meta.dtype, meta.shape.count());
+  if (rest == 0) return;
+  Beside padding{fmt::format("{} bytes around {}", rest, entry.name)};
+  if (!entry.header.data_inside) {
+    padding.offset = entry.offset;
+    padding.bytes = static_cast<int64_t>(entry.tensor.size);
+    padding.slot = std::ssize(set.tensors) - 1;
+  }
+  set.beside.push_back(std::move(padding));
 }
 
 void add_tensor(const Entry& entry, TensorSet& set) {
@@ -232,6 +251,10 @@ void add_tensor(const Entry& entry, TensorSet& set) {
     tensor.facts = facts_of(entry, std::nullopt);
   }
   set.tensors.push_back(std::move(tensor));
+  note_padding(entry, set);
+  if (!entry.header.data_inside && !entry.tensor.data.empty())
+    set.beside.push_back(
+        {fmt::format("{} bytes for {} inside the message", entry.tensor.data.size(), entry.name)});
 }
 
 // `offset`: where the payload begins.
@@ -256,17 +279,28 @@ Result<TensorSet> open_header(const std::shared_ptr<const File>& file, GeHeader 
   };
   ASSAY_TRY_DO(add_all(header.inputs, "input"));
   ASSAY_TRY_DO(add_all(header.outputs, "output"));
+  if (header.has_more) set.beside.push_back({"fields of its header that are not known"});
   if (header.data_inside) {
     set.extent = file->size();
     return set;
   }
-  for (const uint64_t size : header.other_sizes) {
+  for (size_t i = 0; i < header.other_sizes.size(); ++i) {
+    const uint64_t size = header.other_sizes[i];
     const auto end = size <= std::numeric_limits<int64_t>::max()
                          ? checked_add(offset, static_cast<int64_t>(size))
                          : std::nullopt;
     if (!end)
       return fail(ErrorKind::bad_format, "{}: a buffer or space states an impossible size of {} bytes",
                   file->name(), size);
+    const bool is_buffer = i < header.buffers;
+    const TensorMeta meta{DType::u8, Shape{{static_cast<int64_t>(size)}}};
+    if (*end <= file->size())
+      set.others.push_back(
+          {.name = fmt::format("{}.{}", is_buffer ? "buffer" : "space", is_buffer ? i : i - header.buffers),
+           .data = dense_in_file(file, offset, meta),
+           .meta = meta,
+           .stats = {},
+           .facts = {}});
     offset = *end;
   }
   set.extent = offset;

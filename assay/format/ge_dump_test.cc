@@ -171,6 +171,41 @@ TEST(GeDump, SkipsBuffersAndSpaces) {
   EXPECT_EQ(open_data("splitv")->tensors.size(), 3u);
 }
 
+std::vector<std::string> beside(const Result<TensorSet>& set) {
+  std::vector<std::string> all;
+  if (set)
+    for (const Beside& part : set->beside) all.push_back(part.what);
+  return all;
+}
+
+TEST(GeDump, SaysWhatItsTensorsDoNotShow) {
+  const std::string version = bytes_field(1, "2.0"), tensor = output(1, 2, {1}, 4), data = raw(1.0f);
+  EXPECT_THAT(beside(open_bytes(with_length(version + tensor) + data)), IsEmpty());
+  EXPECT_THAT(beside(open_data("add_103_bytes")), IsEmpty());
+  EXPECT_THAT(beside(open_bytes(with_length(version + output(1, 2, {1}, 10)) + data + "padded")),
+              ElementsAre("6 bytes around output.0"));
+  EXPECT_THAT(beside(open_bytes(with_length(version + tensor + bytes_field(40, "new")) + data)),
+              ElementsAre(HasSubstr("fields of its header")));
+  EXPECT_THAT(
+      beside(open_bytes(with_length(version + tensor + bytes_field(6, "a") + bytes_field(6, "b")) + data)),
+      ElementsAre(HasSubstr("fields of its header")));
+  EXPECT_THAT(beside(open_bytes(with_length(version + output(1, 2, {1}, 4, bytes_field(5, "abcd"))) + data)),
+              ElementsAre("4 bytes for output.0 inside the message"));
+  const auto with_log =
+      open_bytes(with_length(version + tensor + bytes_field(5, number(3, 2)) + bytes_field(8, number(3, 3))) +
+                 data + "12log");
+  ASSERT_TRUE(with_log) << with_log.error().message;
+  EXPECT_THAT(beside(with_log), IsEmpty());
+  ASSERT_EQ(with_log->others.size(), 2U);
+  EXPECT_EQ(with_log->others[0].name, "buffer.0");
+  EXPECT_EQ(with_log->others[1].name, "space.0");
+  EXPECT_EQ(with_log->others[1].meta, (TensorMeta{DType::u8, Shape{{3}}}));
+  const auto attribute = open_bytes(
+      with_length(version + tensor + bytes_field(7, bytes_field(1, "slice") + bytes_field(2, "{}"))) + data);
+  ASSERT_TRUE(attribute);
+  EXPECT_EQ(attribute->tensors[0].facts.back().key, "attribute slice");
+}
+
 TEST(GeDump, OperatorsOfARealGraphAddUp) {
   const auto matmul = open_data("matmul");
   const auto a = numbers_of(matmul, "input.0"), b = numbers_of(matmul, "input.1"),

@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace assay {
@@ -26,8 +27,11 @@ struct GeHeader {
   uint64_t dump_time = 0;  // milliseconds since 1970
   std::vector<GeTensor> inputs, outputs;
   std::vector<uint64_t> other_sizes;  // buffers, then spaces: in the payload behind the tensors
-  bool data_inside = false;           // the message holds the elements
-  bool nano = false;                  // other numbers for the element types
+  size_t buffers = 0;                 // how many of them are buffers
+  std::vector<std::pair<std::string, std::string>> attributes;  // of the operator
+  bool has_more = false;     // it holds what is not described here: unknown fields, data of buffers…
+  bool data_inside = false;  // the message holds the elements
+  bool nano = false;         // other numbers for the element types
 };
 
 // Could `head` begin a DumpData message of `length` bytes? Walks its fields, and those of tensors, as far as
@@ -38,6 +42,10 @@ bool looks_like_dump_data(Bytes head, int64_t length, bool with_tensor);
 // What the decoded message would need in memory, not counting the elements inside it. Empty if it is not a
 // DumpData message. A hostile message of many empty parts grows when it is decoded; this is known before.
 std::optional<int64_t> decoded_size(Bytes message);
+
+// Does the message hold what decoding drops: fields that the schema does not have, or a field twice of which
+// only the last counts? Precondition: it could be decoded.
+bool has_dropped_fields(Bytes message);
 
 // `file` is the name for messages.
 Result<GeHeader> read_dump_data(Bytes message, int64_t memory, const std::string& file);

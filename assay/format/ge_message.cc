@@ -41,8 +41,16 @@ Result<GeHeader> read_dump_data(Bytes message, int64_t memory, const std::string
   header.dump_time = dump.dump_time();
   for (pb::OpInput& input : *dump.mutable_input()) header.inputs.push_back(tensor_of(input));
   for (pb::OpOutput& output : *dump.mutable_output()) header.outputs.push_back(tensor_of(output));
-  for (const pb::OpBuffer& buffer : dump.buffer()) header.other_sizes.push_back(buffer.size());
-  for (const pb::Workspace& space : dump.space()) header.other_sizes.push_back(space.size());
+  header.has_more = has_dropped_fields(message);
+  const auto add_other = [&](const auto& other) {
+    header.other_sizes.push_back(other.size());
+    header.has_more |= !other.data().empty();
+  };
+  for (const pb::OpBuffer& buffer : dump.buffer()) add_other(buffer);
+  header.buffers = header.other_sizes.size();
+  for (const pb::Workspace& space : dump.space()) add_other(space);
+  for (const pb::OpAttr& attribute : dump.attr())
+    header.attributes.emplace_back(attribute.name(), attribute.value());
   return header;
 }
 

@@ -31,7 +31,7 @@ class Cursor {
   bool ok_ = true;
 };
 
-enum Tag : uint32_t { kShape = 0, kOriginalShape = 1, kInputs = 4, kOutputs = 5 };
+enum Tag : uint32_t { kShape = 0, kOriginalShape = 1, kOriginalName = 2, kInputs = 4, kOutputs = 5 };
 
 std::vector<uint64_t> dims_of(Bytes bytes) {
   std::vector<uint64_t> dims;
@@ -40,18 +40,19 @@ std::vector<uint64_t> dims_of(Bytes bytes) {
   return dims;
 }
 
-bool read_details(Bytes list, GeTensor& tensor) {
+bool read_details(Bytes list, GeTensor& tensor, bool& has_more) {
   for (Cursor cursor(list); !cursor.done();) {
     const auto tag = cursor.get<uint32_t>();
     const Bytes value = cursor.take(cursor.get<uint32_t>());
     if (!cursor.ok()) return false;
     if (tag == kShape) tensor.shape = dims_of(value);
     if (tag == kOriginalShape) tensor.original_shape = dims_of(value);
+    has_more |= tag > kOriginalName;
   }
   return true;
 }
 
-bool read_tensors(Bytes list, bool outputs, std::vector<GeTensor>& tensors) {
+bool read_tensors(Bytes list, bool outputs, std::vector<GeTensor>& tensors, bool& has_more) {
   Cursor cursor(list);
   const auto count = cursor.get<uint32_t>();
   for (uint32_t i = 0; i < count; ++i) {
@@ -63,9 +64,11 @@ bool read_tensors(Bytes list, bool outputs, std::vector<GeTensor>& tensors) {
     cursor.take(2 * sizeof(uint64_t));              // address, offset
     tensor.size = cursor.get<uint64_t>();
     const Bytes details = cursor.take(cursor.get<uint32_t>());
-    if (!cursor.ok() || !read_details(details, tensor)) return false;  // ends also where `count` lies
+    if (!cursor.ok() || !read_details(details, tensor, has_more))
+      return false;  // ends also where `count` lies
     tensors.push_back(std::move(tensor));
   }
+  has_more |= !cursor.done();
   return cursor.ok();
 }
 
@@ -82,8 +85,9 @@ Result<GeHeader> read_nano_header(Bytes bytes, const std::string& file) {
     const auto tag = cursor.get<uint32_t>();
     const Bytes value = cursor.take(cursor.get<uint32_t>());
     ok = cursor.ok();
-    if (ok && tag == kInputs) ok = read_tensors(value, false, header.inputs);
-    if (ok && tag == kOutputs) ok = read_tensors(value, true, header.outputs);
+    if (ok && tag == kInputs) ok = read_tensors(value, false, header.inputs, header.has_more);
+    if (ok && tag == kOutputs) ok = read_tensors(value, true, header.outputs, header.has_more);
+    header.has_more |= tag != kInputs && tag != kOutputs;
   }
   if (!ok)
     return fail(ErrorKind::bad_format, "{}: its Nano header of {} bytes ends in the middle of an entry", file,

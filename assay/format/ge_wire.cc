@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 namespace assay {
 namespace {
@@ -160,6 +161,43 @@ std::optional<int64_t> decoded_size(Bytes message) {
     }
     total += kObject + (field.id == 1 || field.id == 6 ? description : kGrowth * description);
   }
+}
+
+namespace {
+
+// Fields that may stand in a message more than once, all of which count.
+bool is_repeated(Fields fields, uint32_t id) {
+  if (fields == kDumpData) return id == 3 || id == 4 || id == 5 || id == 7 || id == 8;
+  return fields == kOutput && id == 10;
+}
+
+}  // namespace
+
+bool has_dropped_fields(Bytes message) {
+  struct Open {
+    Walk walk;
+    Fields fields;
+    uint32_t seen;  // a bit for each field
+  };
+  std::vector<Open> open = {{Walk(message, std::ssize(message)), kDumpData, 0}};
+  while (!open.empty()) {
+    Open& here = open.back();
+    Field field;
+    const auto step = here.walk.next(field);
+    if (step == Walk::Step::end) {
+      open.pop_back();
+      continue;
+    }
+    if (step != Walk::Step::field || !is_known(field, here.fields)) return true;
+    if ((here.seen >> field.id & 1) != 0 && !is_repeated(here.fields, field.id)) return true;
+    here.seen |= uint32_t{1} << field.id;
+    if (field.wire == Wire::number) continue;
+    const Bytes part = here.walk.take(field);
+    const bool is_top = open.size() == 1;
+    if (const Fields below = is_top ? fields_below(field.id) : Fields(); !below.empty())
+      open.push_back({Walk(part, field.length), below, 0});
+  }
+  return false;
 }
 
 }  // namespace assay

@@ -57,9 +57,11 @@ Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOpti
     else
       ++others;
   }
-  if (others > 0)
+  if (others > 0) {
     set.warnings.push_back(
         fmt::format("{}: {} entries are not .npy files and are ignored", file->name(), others));
+    set.beside.push_back({fmt::format("{} entries that are no arrays", others)});
+  }
   return set;
 }
 
