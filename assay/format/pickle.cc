@@ -173,9 +173,11 @@ class Machine {
     ASSAY_TRY(const PickleRef callable, pop());
     return push_call(callable, arguments);
   }
-  Result<void> call_with_keywords() {
-    ASSAY_TRY_DO(pop());
-    return call();
+  Result<void> call_with_keywords() {  // NEWOBJ_EX
+    ASSAY_TRY(const PickleRef keywords, pop());
+    ASSAY_TRY_DO(call());
+    graph_.values[stack_.back()].keywords = keywords;
+    return {};
   }
   Result<void> call_named() {  // INST
     ASSAY_TRY(std::string name, global_name());
@@ -196,6 +198,7 @@ class Machine {
     ASSAY_TRY(const PickleRef state, pop());
     ASSAY_TRY(const PickleRef object, top_ref());
     if (graph_[object].kind != Kind::call) return wrong("gives a state to something that is not an object");
+    if (graph_[object].state != kNone) return wrong("gives one object two states");
     graph_.values[object].state = state;
     return {};
   }

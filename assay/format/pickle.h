@@ -34,6 +34,7 @@ struct PickleValue {
   Kind kind = Kind::none;
   bool added_pairs = false;  // of a call: what was added are pairs (SETITEMS), not elements (APPENDS)
   PickleRef state = 0;       // of a call: what BUILD handed over; 0 (None) if nothing
+  PickleRef keywords = 0;    // of a call: its named arguments (a dict); 0 (None) if there are none
   int64_t integer = 0;       // also boolean
   double real = 0;
   std::string text = {};

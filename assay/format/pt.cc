@@ -3,6 +3,7 @@
 #include "assay/base/text.h"
 #include "assay/format/pt_objects.h"
 #include "assay/format/pt_writer.h"
+#include "assay/format/zip_rest.h"
 #include "assay/format/zip_tensor.h"
 #include "assay/tensor/dense.h"
 
@@ -13,6 +14,14 @@ namespace assay {
 namespace {
 
 constexpr std::string_view kPickle = "data.pkl";
+// What torch says of the archive itself; a few bytes each.
+constexpr std::string_view kNotes[] = {"version", ".format_version", ".storage_alignment", "byteorder",
+                                       ".data/serialization_id"};
+constexpr int64_t kLongestNote = 128;
+
+bool is_note(std::string_view name) {
+  return std::find(std::begin(kNotes), std::end(kNotes), name) != std::end(kNotes);
+}
 
 // The first entry is data.pkl, but newer torches may write small ones before it.
 bool sniff(Bytes head, int64_t /*file_size*/) {
@@ -20,11 +29,7 @@ bool sniff(Bytes head, int64_t /*file_size*/) {
   const size_t slash = name.find('/');
   if (slash == std::string_view::npos || slash == 0) return false;
   const std::string_view inside = name.substr(slash + 1);
-  constexpr std::string_view kFiles[] = {kPickle,           "version",
-                                         ".format_version", ".storage_alignment",
-                                         "byteorder",       ".data/serialization_id",
-                                         "constants.pkl"};
-  if (std::find(std::begin(kFiles), std::end(kFiles), inside) != std::end(kFiles)) return true;
+  if (inside == kPickle || inside == "constants.pkl" || is_note(inside)) return true;
   const bool storage = inside.starts_with("data/") && parse_int(inside.substr(5));
   return storage || inside.starts_with(".data/") || inside.starts_with("code/");
 }
@@ -38,9 +43,11 @@ class ZipStorages final : public PtStorages {
         most_elements_(assay::most_elements(*file_, options)) {
     const std::string prefix = folder + "data/";
     for (const ZipEntry& entry : directory.entries)
-      if (entry.name.starts_with(prefix))
-        entries_.emplace(std::string_view(entry.name).substr(prefix.size()),
-                         std::make_unique<ZipSource>(file_, entry, options));
+      if (entry.name.starts_with(prefix)) {
+        const std::string_view key = std::string_view(entry.name).substr(prefix.size());
+        entries_.emplace(key, std::make_unique<ZipSource>(file_, entry, options));
+        sizes_.emplace_back(key, entry.size);
+      }
   }
 
   Result<int64_t> byte_size(std::string_view key) const override {
@@ -54,6 +61,7 @@ class ZipStorages final : public PtStorages {
     return big_endian_ ? byte_swapped(std::move(tensor)) : tensor;
   }
   int64_t most_elements() const override { return most_elements_; }
+  std::vector<std::pair<std::string_view, int64_t>> sizes() const override { return sizes_; }
 
  private:
   Result<ZipSource*> find(std::string_view key) const {
@@ -67,6 +75,7 @@ class ZipStorages final : public PtStorages {
 
   std::shared_ptr<const File> file_;
   std::unordered_map<std::string_view, std::unique_ptr<ZipSource>> entries_;
+  std::vector<std::pair<std::string_view, int64_t>> sizes_;
   bool big_endian_;
   int64_t most_elements_;
 };
@@ -112,6 +121,21 @@ Result<PickleGraph> read_objects(const std::shared_ptr<const File>& file, const 
   return read_pickle(input, memory);
 }
 
+// Entries that are neither the pickle, nor storages, nor what torch writes of the archive itself.
+void add_other_entries(const ZipDirectory& directory, const std::string& folder, int64_t pickle_size,
+                       TensorSet& set) {
+  for (const ZipEntry& entry : directory.entries) {
+    const std::string_view name = entry.name;
+    const bool is_inside = name.starts_with(folder);
+    const std::string_view inside = is_inside ? name.substr(folder.size()) : name;
+    if (is_inside && inside == kPickle && entry.size > pickle_size)
+      set.beside.push_back({fmt::format("{} bytes behind the pickle", entry.size - pickle_size)});
+    const bool is_known = is_inside && (inside == kPickle || inside.starts_with("data/") ||
+                                        (is_note(inside) && entry.size <= kLongestNote));
+    if (!is_known || entry.trouble) set.beside.push_back({fmt::format("entry \"{}\"", printable(name))});
+  }
+}
+
 Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOptions& options) {
   // A .pt that is no zip at all: the older container, or nothing of ours; its reader knows the words for
   // both.
@@ -131,6 +155,9 @@ Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOpti
                                        file->size() - set.extent));
   const ZipStorages storages(file, directory, folder, big_endian, options);
   ASSAY_TRY_DO(add_tensors(graph, storages, file->name(), options.memory, set));
+  add_other_entries(directory, folder, graph.size, set);
+  if (const auto rest = options.every_byte ? find_zip_rest(*file, directory) : std::nullopt)
+    set.beside.push_back({fmt::format("bytes at byte {} that are no entry of the archive", *rest)});
   return set;
 }
 

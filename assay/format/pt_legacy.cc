@@ -5,7 +5,9 @@
 #include "assay/base/text.h"
 #include "assay/tensor/dense.h"
 
+#include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace assay {
 namespace {
@@ -38,7 +40,7 @@ class FileStorages final : public PtStorages {
       : file_(std::move(file)), most_elements_(assay::most_elements(*file_, options)) {}
 
   void add(std::string_view key, int64_t offset, int64_t bytes) {
-    places_.emplace(key, Place{offset, bytes});
+    if (places_.emplace(key, Place{offset, bytes}).second) sizes_.emplace_back(key, bytes);
   }
 
   Result<int64_t> byte_size(std::string_view key) const override {
@@ -54,6 +56,7 @@ class FileStorages final : public PtStorages {
     return dense_in_file(file_, places_.at(key).offset + offset, std::move(meta));
   }
   int64_t most_elements() const override { return most_elements_; }
+  std::vector<std::pair<std::string_view, int64_t>> sizes() const override { return sizes_; }
 
  private:
   struct Place {
@@ -62,9 +65,21 @@ class FileStorages final : public PtStorages {
   std::shared_ptr<const File> file_;
   int64_t most_elements_;
   std::unordered_map<std::string_view, Place> places_;  // keys live in the graph
+  std::vector<std::pair<std::string_view, int64_t>> sizes_;
 };
 
-Result<void> check_head(PickleInput& input, int64_t memory) {
+// Does it hold more than a few numbers and names?
+bool holds_more_than_settings(const PickleGraph& graph) {
+  constexpr size_t kLongestName = 64, kMostValues = 64;
+  return graph.values.size() > kMostValues ||
+         std::any_of(graph.values.begin(), graph.values.end(), [](const PickleValue& value) {
+           return value.kind == Kind::call || value.kind == Kind::persistent ||
+                  value.text.size() > kLongestName;
+         });
+}
+
+// Answers whether the head holds more than a head should.
+Result<bool> check_head(PickleInput& input, int64_t memory) {
   const auto not_ours = [&] {
     return fail(ErrorKind::bad_format,
                 "{}: is neither a zip nor a pickle with the magic number of torch.save", input.name());
@@ -80,20 +95,25 @@ Result<void> check_head(PickleInput& input, int64_t memory) {
     return fail(ErrorKind::unsupported, "{}: is of another torch protocol than {}", input.name(), kProtocol);
   // Sizes of the C types and the byte order of the machine that wrote it; the data are little-endian in any
   // case.
-  ASSAY_TRY_DO(read_pickle(input, memory));
-  return {};
+  ASSAY_TRY(const PickleGraph machine, read_pickle(input, memory));
+  return holds_more_than_settings(*magic) || holds_more_than_settings(version) ||
+         holds_more_than_settings(machine);
 }
 
 // Each storage is a count (int64) and the elements, whose size stands in the persistent ids.
 Result<int64_t> place_storages(const File& file, const PickleGraph& objects, const PickleGraph& keys,
                                int64_t position, FileStorages& out) {
   std::unordered_map<std::string_view, PtStorageId> ids;
+  std::unordered_set<std::string_view> listed;
   for (const PickleValue& value : objects.values)
     if (const auto id = storage_id(objects, value)) ids.emplace(id->key, *id);
   for (const PickleRef ref : keys[keys.root].items) {
     const auto found = ids.find(keys[ref].text);
     if (found == ids.end())
       return fail(ErrorKind::bad_format, "{}: lists a storage \"{}\" that no tensor has", file.name(),
+                  printable(keys[ref].text));
+    if (!listed.insert(found->first).second)
+      return fail(ErrorKind::bad_format, "{}: lists storage \"{}\" twice", file.name(),
                   printable(keys[ref].text));
     if (file.size() - position < 8) return position;  // truncated: the tensors without storage say so
     std::byte count_bytes[8];
@@ -116,7 +136,7 @@ Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOpti
 
   const auto read = [&](int64_t offset, std::span<std::byte> out) { return file->read(offset, out); };
   PickleInput input(read, 0, file->size(), options.memory, file->name());
-  ASSAY_TRY_DO(check_head(input, options.memory));
+  ASSAY_TRY(const bool has_more, check_head(input, options.memory));
   ASSAY_TRY(const PickleGraph objects, read_pickle(input, options.memory));
   ASSAY_TRY(const PickleGraph keys, read_pickle(input, options.memory));
   if (keys[keys.root].kind != Kind::list)
@@ -129,6 +149,7 @@ Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOpti
     set.warnings.push_back(fmt::format("{}: {} bytes follow the last storage and are ignored", file->name(),
                                        file->size() - set.extent));
   ASSAY_TRY_DO(add_tensors(objects, storages, file->name(), options.memory, set));
+  if (has_more) set.beside.push_back({"values before its objects"});
   return set;
 }
 

@@ -36,6 +36,9 @@ constexpr PtName kNames[] = {
     {"torch._utils._rebuild_meta_tensor_no_storage", unreadable,
      "a meta tensor, which has a shape but no data"},
     {"torch._utils._rebuild_wrapper_subclass", unreadable, "a tensor subclass without data of its own"},
+    {"torch.storage._load_from_bytes", unreadable,
+     "a file of torch.save inside the pickle; save it by itself"},
+    {"numpy.ma.core._mareconstruct", unreadable, "a masked array; save its data and its mask"},
 
     {"collections.OrderedDict", mapping},
     {"collections.defaultdict", mapping},

@@ -1,5 +1,5 @@
 // The fixed list of Python names that may stand in a .pt file, and what each means to us. Every other name is
-// refused: it is never looked up, and the object made of it stays unknown.
+// refused: it is never looked up, and what is made of it is only searched for tensors.
 #pragma once
 
 #include "assay/tensor/dtype.h"

@@ -1,26 +1,50 @@
 #include "assay/format/pt_objects.h"
 
 #include "assay/base/text.h"
+#include "assay/format/pt_dict.h"
 #include "assay/format/pt_tensor.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace assay {
 namespace {
 
 using Kind = PickleValue::Kind;
+using Refs = std::vector<PickleRef>;
 
 constexpr int64_t kStepCost = 64, kTensorCost = 4096;  // bytes, roughly what a step and a tensor take
 constexpr size_t kMaxWarnings = 16;
 
-// A container on the way to the current value.
+bool is_tensor(PtMeaning meaning) {
+  switch (meaning) {
+    case PtMeaning::refused:
+    case PtMeaning::plain:
+    case PtMeaning::elements:
+    case PtMeaning::mapping:
+      return false;
+    default:
+      return true;
+  }
+}
+
+// A part of a container on the way to the current value: its elements, or its pairs. Objects have several
+// parts (arguments, elements, attributes), which lie on the stack one above another.
 struct Level {
-  enum class Form : uint8_t { elements, pairs, listed_pairs };  // listed: [[key, value], …]
+  Level() = default;
+  Level(Level&&) = default;  // not to be copied: `items` may show `own`
+  Level& operator=(Level&&) = default;
+
+  enum class Form : uint8_t { elements, pairs, one };  // one: a single value whose name is `label`
   PickleRef container = 0;
-  const std::vector<PickleRef>* items = nullptr;
-  size_t next = 0;
+  std::span<const PickleRef> items;
   Form form = Form::elements;
+  std::string_view label = {};  // before the index or key: "args."
+  Refs own = {};                // what `items` shows, where it had to be put together
+  size_t next = 0;
   size_t path_size = 0;  // length of the path to the container
+  bool is_root = false;  // nothing stands before its names
+  bool is_last = false;  // the part of its container that is left last
 };
 
 class Walk {
@@ -28,71 +52,52 @@ class Walk {
   Walk(const PickleGraph& graph, const PtStorages& storages, const std::string& file_name, int64_t memory,
        TensorSet& set)
       : graph_(graph),
+        storages_(storages),
         file_name_(file_name),
         budget_(memory),
-        maker_(graph, storages, budget_),
+        maker_(graph, storages, budget_, coverage_),
         set_(set),
-        inside_(graph.values.size()) {}
+        inside_(graph.values.size()),
+        reached_(graph.values.size()) {}
 
   Result<void> run() {
     ASSAY_TRY_DO(visit(graph_.root));
     while (!levels_.empty()) {
       Level& level = levels_.back();
       path_.resize(level.path_size);
-      if (level.next >= level.items->size()) {
-        inside_[level.container] = false;
+      if (level.next >= level.items.size()) {
+        if (level.is_last) inside_[level.container] = false;
         levels_.pop_back();
         continue;
       }
       const PickleRef child = step_into_path(level);
       ASSAY_TRY_DO(visit(child));
     }
+    path_.clear();
+    add_unreached();
+    if (values_ > 0) set_.beside.push_back({fmt::format("{} values that are no tensors", values_)});
+    for (Beside& rest : coverage_.rest(storages_)) set_.beside.push_back(std::move(rest));
     return {};
   }
 
  private:
   // Takes the next child of a level and adds its key or index to the path.
   PickleRef step_into_path(Level& level) {
-    const auto& items = *level.items;
-    const size_t index = level.next;
-    if (!path_.empty() || levels_.size() > 1) path_.push_back('.');
-    if (level.form == Level::Form::pairs) {
-      level.next += 2;
-      append_key(items[index], index / 2);
-      return items[index + 1];
+    const size_t index = level.next++;
+    const PickleRef child = level.items[index];
+    if (!level.is_root) path_.push_back('.');
+    path_ += level.label;
+    if (level.form == Level::Form::elements) path_ += std::to_string(index);
+    if (level.form != Level::Form::pairs) return child;
+    const bool is_key = index % 2 == 0;
+    path_ += key_text(graph_, is_key ? child : level.items[index - 1], index / 2);
+    if (is_key && is_composite(graph_[child])) {
+      path_ += ".key";
+      return child;
     }
-    ++level.next;
-    const PickleValue& item = graph_[items[index]];
-    if (level.form == Level::Form::listed_pairs && item.items.size() == 2) {
-      append_key(item.items[0], index);
-      return item.items[1];
-    }
-    path_ += std::to_string(index);
-    return items[index];
-  }
-
-  void append_key(PickleRef ref, size_t index) {
-    const PickleValue& key = graph_[ref];
-    switch (key.kind) {
-      case Kind::text:
-      case Kind::bytes:
-        path_ += printable(key.text);
-        break;
-      case Kind::integer:
-        path_ += std::to_string(key.integer);
-        break;
-      case Kind::boolean:
-        path_ += key.integer != 0 ? "True" : "False";
-        break;
-      case Kind::none:
-        path_ += "None";
-        break;
-      case Kind::real:
-        path_ += fmt::format("{}", key.real);
-        break;
-      default:
-        path_ += fmt::format("key{}", index);  // a tuple, say: its place tells it from the others
-    }
+    if (!is_key) return child;
+    ++level.next;  // a plain key holds nothing: on to its value
+    return level.items[index + 1];
   }
 
   Result<void> charge(int64_t bytes) {
@@ -111,50 +116,159 @@ class Walk {
       case Kind::tuple:
       case Kind::list:
       case Kind::set:
-        return enter(ref, value.items, 0, Level::Form::elements);
+        return enter(ref, elements(value.items));
       case Kind::dict:
-        return enter(ref, value.items, 0, Level::Form::pairs);
+        return enter(ref, pairs(value.items));
       case Kind::call:
         return visit_call(ref, value);
+      case Kind::persistent:
+        return add_persistent(ref);
+      case Kind::none:
+        return {};
       default:
+        ++values_;
         return {};
     }
   }
 
   Result<void> visit_call(PickleRef ref, const PickleValue& value) {
-    const auto& arguments = graph_[value.items[1]].items;
-    switch (meaning_of(graph_, value).meaning) {
-      case PtMeaning::refused:
-      case PtMeaning::plain:
-        return {};
-      case PtMeaning::elements:
-        return arguments.empty() ? Result<void>{}
-                                 : enter(ref, graph_[arguments[0]].items, 0, Level::Form::elements);
-      case PtMeaning::mapping:
-        if (value.items.size() > 2)
-          return value.added_pairs ? enter(ref, value.items, 2, Level::Form::pairs) : Result<void>{};
-        // Python 2 hands the pairs over as an argument.
-        if (!arguments.empty() && graph_[arguments[0]].kind == Kind::list)
-          return enter(ref, graph_[arguments[0]].items, 0, Level::Form::listed_pairs);
-        return arguments.empty() || graph_[arguments[0]].kind != Kind::dict
-                   ? Result<void>{}
-                   : enter(ref, graph_[arguments[0]].items, 0, Level::Form::pairs);
-      default:
-        return add(ref);
+    const PtMeaning meaning = meaning_of(graph_, value).meaning;
+    if (is_tensor(meaning)) return add_tensor(ref);
+    const Refs& arguments = graph_[value.items[1]].items;
+    size_t used = 0;  // of the arguments
+    std::vector<Level> parts;
+    if (meaning == PtMeaning::elements && !arguments.empty() && is_sequence(graph_[arguments[0]])) {
+      parts.push_back(elements(graph_[arguments[0]].items));
+      used = 1;
+    } else if (meaning == PtMeaning::mapping) {
+      parts.push_back(pairs_of_mapping(value, used));
+    } else if (meaning == PtMeaning::refused || meaning == PtMeaning::plain) {
+      // Objects may hold each other in many ways; each is entered once, so that this ends.
+      if (reached_[ref]) return {};
+      reached_[ref] = true;
+      ++values_;
+    }
+    const bool has_factory = meaning == PtMeaning::mapping && used < arguments.size() &&
+                             graph_[arguments[used]].kind == Kind::global;  // defaultdict(list)
+    parts.push_back(elements(std::span(arguments).subspan(used + (has_factory ? 1 : 0)), "args."));
+    add_extras(value, meaning != PtMeaning::mapping, value.state, parts);
+    return enter(ref, std::move(parts));
+  }
+
+  static bool is_sequence(const PickleValue& value) {
+    return value.kind == Kind::list || value.kind == Kind::tuple || value.kind == Kind::set;
+  }
+
+  // Of OrderedDict and its like: what was handed over as an argument (Python 2 does), then what was added.
+  // `used`: how many arguments that took.
+  Level pairs_of_mapping(const PickleValue& value, size_t& used) {
+    const Refs& arguments = graph_[value.items[1]].items;
+    Refs all;
+    if (!arguments.empty() && graph_[arguments[0]].kind == Kind::dict) {
+      all = graph_[arguments[0]].items;
+      used = 1;
+    } else if (!arguments.empty() && graph_[arguments[0]].kind == Kind::list) {
+      const auto is_pair = [&](PickleRef ref) {
+        return is_sequence(graph_[ref]) && graph_[ref].items.size() == 2;
+      };
+      const Refs& listed = graph_[arguments[0]].items;
+      if (std::all_of(listed.begin(), listed.end(), is_pair)) {
+        for (const PickleRef ref : listed)
+          all.insert(all.end(), graph_[ref].items.begin(), graph_[ref].items.end());
+        used = 1;
+      }
+    }
+    if (value.added_pairs) all.insert(all.end(), value.items.begin() + 2, value.items.end());
+    Level level = pairs(all);
+    if (level.own.empty()) {
+      level.own = std::move(all);
+      level.items = level.own;
+    }
+    return level;
+  }
+
+  // What an object has beside its arguments: named arguments, what was added to it, its attributes.
+  void add_extras(const PickleValue& value, bool with_pairs, PickleRef state, std::vector<Level>& parts) {
+    if (graph_[value.keywords].kind == Kind::dict) parts.push_back(pairs(graph_[value.keywords].items));
+    if (value.items.size() > 2 && (with_pairs || !value.added_pairs)) {
+      const auto added = std::span(value.items).subspan(2);
+      parts.push_back(value.added_pairs ? pairs(added) : elements(added));
+    }
+    add_state(state, parts);
+  }
+
+  // A state is a dict of attributes, or (dict, dict of slots), or what the class alone understands.
+  void add_state(PickleRef ref, std::vector<Level>& parts) {
+    const PickleValue& state = graph_[ref];
+    const auto is_attributes = [&](PickleRef r) {
+      return graph_[r].kind == Kind::dict || graph_[r].kind == Kind::none;
+    };
+    if (state.kind == Kind::none) return;
+    if (state.kind == Kind::dict) {
+      parts.push_back(pairs(state.items));
+    } else if (state.kind == Kind::tuple && state.items.size() == 2 && is_attributes(state.items[0]) &&
+               is_attributes(state.items[1])) {
+      for (const PickleRef half : state.items) parts.push_back(pairs(graph_[half].items));
+    } else {
+      parts.push_back(one(ref, "state"));
     }
   }
 
+  static Level elements(std::span<const PickleRef> items, std::string_view label = {}) {
+    Level level;
+    level.items = items;
+    level.label = label;
+    return level;
+  }
+
+  Level pairs(std::span<const PickleRef> items) const {
+    Level level;
+    level.items = items;
+    level.form = Level::Form::pairs;
+    if (auto kept = last_of_each_key(graph_, items)) {
+      level.own = std::move(*kept);
+      level.items = level.own;
+    }
+    return level;
+  }
+
+  static Level one(PickleRef ref, std::string_view label) {
+    Level level;
+    level.own = {ref};
+    level.items = level.own;
+    level.form = Level::Form::one;
+    level.label = label;
+    return level;
+  }
+
+  Result<void> enter(PickleRef ref, Level part) {
+    std::vector<Level> parts;
+    parts.push_back(std::move(part));
+    return enter(ref, std::move(parts));
+  }
+
   // A container inside itself is not entered again: it has no tensors that were not seen.
-  Result<void> enter(PickleRef ref, const std::vector<PickleRef>& items, size_t first, Level::Form form) {
-    if (inside_[ref]) return {};
+  Result<void> enter(PickleRef ref, std::vector<Level> parts) {
+    std::erase_if(parts, [](const Level& part) { return part.items.empty(); });
+    if (inside_[ref] || parts.empty()) return {};
     inside_[ref] = true;
-    levels_.push_back({ref, &items, first, form, path_.size()});
+    const bool is_root = levels_.empty();
+    parts.back().is_last = true;
+    while (!parts.empty()) {
+      Level& part = parts.back();
+      ASSAY_TRY_DO(charge(std::ssize(part.own) * static_cast<int64_t>(sizeof(PickleRef))));
+      part.container = ref;
+      part.path_size = path_.size();
+      part.is_root = is_root;
+      levels_.push_back(std::move(part));
+      parts.pop_back();
+    }
     return {};
   }
 
-  Result<void> add(PickleRef ref) {
+  Result<void> add(Result<OperandPtr> data) {
     ASSAY_TRY_DO(charge(kTensorCost + std::ssize(path_)));
-    StoredTensor stored{.name = path_, .data = maker_.make(ref), .meta = {}, .stats = {}, .facts = {}};
+    StoredTensor stored{.name = path_, .data = std::move(data), .meta = {}, .stats = {}, .facts = {}};
     if (stored.data) {
       stored.meta = (*stored.data)->meta;
     } else if (std::string& message = stored.data.error().message; !message.starts_with(file_name_)) {
@@ -165,13 +279,106 @@ class Walk {
     return {};
   }
 
+  Result<void> add_persistent(PickleRef ref) {
+    mark_below(ref);
+    const auto id = storage_id(graph_, graph_[ref]);
+    if (id) return add(maker_.whole_storage(*id));
+    return add(fail(ErrorKind::unsupported, "is an object that is kept outside of the file"));
+  }
+
+  // The tensor, then what else is kept with it: hooks, and the attributes of a parameter or of a subclass.
+  Result<void> add_tensor(PickleRef ref) {
+    auto data = maker_.make(ref);
+    // Its row says that it was not read, and so neither was what it is made of.
+    if (!data) mark_below(ref);
+    ASSAY_TRY_DO(add(std::move(data)));
+    std::vector<Level> parts;
+    for (const PtLink& link : maker_.chain(ref).links) {
+      const Refs& arguments = link.arguments->items;
+      const bool has_elements =
+          link.name.meaning == PtMeaning::tensor || link.name.meaning == PtMeaning::typed_tensor;
+      if (has_elements && !arguments.empty()) mark_below(arguments[0]);
+      for (size_t i = describing_arguments(link.name.meaning); i < arguments.size(); ++i) {
+        if (!is_composite(graph_[arguments[i]])) continue;  // requires_grad, a device, a format
+        if (i == 3 && !has_elements)
+          add_state(arguments[i], parts);
+        else
+          parts.push_back(one(arguments[i], "hooks"));
+      }
+      if (link.call == 0) continue;
+      const bool is_array = link.name.meaning == PtMeaning::array;
+      reached_[link.call] = true;
+      if (is_array) mark_below(graph_[link.call].state);
+      add_extras(graph_[link.call], true, is_array ? 0 : graph_[link.call].state, parts);
+    }
+    return enter(ref, std::move(parts));
+  }
+
+  // How many arguments say how the elements are to be read; more may follow.
+  static size_t describing_arguments(PtMeaning meaning) {
+    switch (meaning) {
+      case PtMeaning::wrapper:
+        return 1;
+      case PtMeaning::from_type:
+        return 3;
+      case PtMeaning::unreadable:
+        return std::numeric_limits<size_t>::max();
+      default:
+        return 4;
+    }
+  }
+
+  // Everything that this value is made of is accounted for.
+  void mark_below(PickleRef ref) {
+    Refs waiting = {ref};
+    while (!waiting.empty()) {
+      const PickleRef next = waiting.back();
+      waiting.pop_back();
+      const PickleValue& value = graph_[next];
+      if (reached_[next] || (!is_composite(value) && value.kind != Kind::global)) continue;
+      reached_[next] = true;
+      waiting.insert(waiting.end(), value.items.begin(), value.items.end());
+      waiting.push_back(value.state);
+      waiting.push_back(value.keywords);
+    }
+  }
+
+  // Tensors that are in the file and that no way through its containers leads to.
+  void add_unreached() {
+    int64_t count = 0;
+    // Backwards: what a tensor is made of stands before it and is no tensor of its own.
+    for (auto ref = static_cast<PickleRef>(graph_.values.size()); ref-- > 0;) {
+      if (reached_[ref]) continue;
+      const PickleValue& value = graph_[ref];
+      const bool is_one = value.kind == Kind::call ? is_tensor(meaning_of(graph_, value).meaning)
+                                                   : storage_id(graph_, value).has_value();
+      if (is_one) ++count;
+      if (is_one) mark_below(ref);
+    }
+    if (count == 0) return;
+    set_.tensors.push_back(
+        {.name = "(unreached)",
+         .data =
+             fail(ErrorKind::unsupported,
+                  "{}: holds {} {} that no name leads to (a key given twice, an object that was dropped); "
+                  "not compared",
+                  file_name_, count, count == 1 ? "tensor" : "tensors"),
+         .meta = {},
+         .stats = {},
+         .facts = {}});
+  }
+
   const PickleGraph& graph_;
+  const PtStorages& storages_;
   const std::string& file_name_;
   int64_t budget_;
+  PtCoverage coverage_;
   PtTensorMaker maker_;
   TensorSet& set_;
   std::vector<Level> levels_;
-  std::vector<bool> inside_;  // containers on the way to the current value
+  std::vector<bool> inside_;   // containers on the way to the current value
+  std::vector<bool> reached_;  // tensors, storages and objects that were found
+  int64_t values_ = 0;         // that are no tensors: numbers, text, objects
   std::string path_;
 };
 
@@ -190,25 +397,22 @@ std::vector<std::string> refused_names(const PickleGraph& graph) {
 // The name at the top of the pickle, if the whole file is one object that is refused.
 std::optional<std::string> refused_root(const PickleGraph& graph) {
   const PickleValue& root = graph[graph.root];
-  if (root.kind != Kind::call && root.kind != Kind::global) return std::nullopt;
-  const PickleValue& callable = root.kind == Kind::call ? graph[root.items[0]] : root;
-  if (callable.kind != Kind::global) return "something without a name";
-  if (find_pt_name(callable.text).meaning != PtMeaning::refused) return std::nullopt;
-  return printable(callable.text);
+  if (root.kind != Kind::call) return std::nullopt;
+  const PickleValue& callable = graph[root.items[0]];
+  if (callable.kind != Kind::global || find_pt_name(callable.text).meaning != PtMeaning::refused)
+    return std::nullopt;
+  return printable(callable.text.substr(0, 200));
 }
 
 }  // namespace
 
 Result<void> add_tensors(const PickleGraph& graph, const PtStorages& storages, const std::string& file_name,
                          int64_t memory, TensorSet& set) {
-  const auto refuse = [&](std::string_view name) {
-    return fail(ErrorKind::unsupported, "{}: refused: pickle wants to import {}; nothing is executed",
-                file_name, name);
-  };
-  if (const auto name = refused_root(graph)) return refuse(*name);
   ASSAY_TRY_DO(Walk(graph, storages, file_name, memory, set).run());
   const std::vector<std::string> names = refused_names(graph);
-  if (set.tensors.empty() && !names.empty()) return refuse(names.front());
+  if (set.tensors.empty() && !names.empty())
+    return fail(ErrorKind::unsupported, "{}: refused: pickle wants to import {}; nothing is executed",
+                file_name, refused_root(graph).value_or(names.front()));
   if (set.tensors.empty()) set.warnings.push_back(fmt::format("{}: holds no tensors", file_name));
   for (size_t i = 0; i < std::min(names.size(), kMaxWarnings); ++i)
     set.warnings.push_back(

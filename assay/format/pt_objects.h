@@ -4,6 +4,8 @@
 #include "assay/format/format.h"
 #include "assay/format/pickle.h"
 
+#include <utility>
+
 namespace assay {
 
 // What a persistent id of torch says: ('storage', class, key, location, count[, view]).
@@ -27,14 +29,18 @@ class PtStorages {
                                    ReadOrder order) const = 0;
   // That the tensors of the file may have together.
   virtual int64_t most_elements() const = 0;
+  // Every storage that the container has, wanted or not, with its bytes; in a fixed order.
+  virtual std::vector<std::pair<std::string_view, int64_t>> sizes() const = 0;
 };
 
 // Views may repeat a storage as often as they like, in a file of a few hundred bytes. Files of this size hold
 // at most so many elements honestly: what deflate can make of their bytes, and 2^30 of views.
 int64_t most_elements(const File& file, const FormatOptions& options);
 
-// Adds every tensor to `set`. `memory` bounds names, tensors and arrays that the pickle itself holds.
-// An error if the pickle wants to import what it may not, and no tensor is left.
+// Adds every tensor to `set`, and what the file holds beside them. Objects of classes that we do not know are
+// containers of their arguments, elements and attributes. Tensors that no way leads to (a key that was given
+// twice) become one tensor with an error. `memory` bounds names, tensors and arrays that the pickle itself
+// holds. An error if the pickle wants to import what it may not, and no tensor is left.
 Result<void> add_tensors(const PickleGraph& graph, const PtStorages& storages, const std::string& file_name,
                          int64_t memory, TensorSet& set);
 

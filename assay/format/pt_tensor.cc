@@ -84,54 +84,54 @@ std::optional<std::vector<int64_t>> PtTensorMaker::integers(PickleRef tuple) con
   return numbers;
 }
 
-Result<OperandPtr> PtTensorMaker::make(PickleRef call) const {
-  PickleRef state = graph_[call].state;
-  PtName name = meaning_of(graph_, graph_[call]);
-  const PickleValue* arguments = &graph_[graph_[call].items[1]];
+PtChain PtTensorMaker::chain(PickleRef call) const {
+  const auto link = [&](PickleRef ref) {
+    return PtLink{meaning_of(graph_, graph_[ref]), &graph_[graph_[ref].items[1]], ref};
+  };
+  PtChain out{{link(call)}, std::nullopt};
+  const auto end = [&](std::string_view why) {
+    out.trouble = Error{ErrorKind::bad_format, std::string(why)};
+    return std::move(out);
+  };
   // Ends: arguments are values made earlier than the call, so each step goes to a smaller reference.
   for (;;) {
-    switch (name.meaning) {
-      case PtMeaning::tensor:
-        return from_storage(*arguments, false);
-      case PtMeaning::typed_tensor:
-        return from_storage(*arguments, true);
-      case PtMeaning::array:
-        return array(state);
-      case PtMeaning::buffer_array:
-        return buffer_array(*arguments);
-      case PtMeaning::unreadable:
-        return fail(ErrorKind::unsupported, "is {}", name.reason);
-      case PtMeaning::wrapper: {
-        if (arguments->items.empty() || graph_[arguments->items[0]].kind != Kind::call)
-          return bad("wraps something that is not a tensor");
-        const PickleValue& inner = graph_[arguments->items[0]];
-        name = meaning_of(graph_, inner);
-        state = inner.state;
-        arguments = &graph_[inner.items[1]];
-        break;
-      }
-      case PtMeaning::from_type: {
-        if (arguments->items.size() < 3 || graph_[arguments->items[2]].kind != Kind::tuple)
-          return bad("is rebuilt from too few arguments");
-        const PickleValue& function = graph_[arguments->items[0]];
-        const PickleValue& type = graph_[arguments->items[1]];
-        if (function.kind != Kind::global || type.kind != Kind::global)
-          return bad("is rebuilt by something without a name");
-        if (find_pt_name(type.text).meaning == PtMeaning::refused)
-          return fail(ErrorKind::unsupported, "refused: pickle wants to import {}; nothing is executed",
-                      printable(type.text));
-        name = find_pt_name(function.text);
-        arguments = &graph_[arguments->items[2]];
-        break;
-      }
-      case PtMeaning::refused:
-        return fail(ErrorKind::unsupported, "refused: pickle wants to import {}; nothing is executed",
-                    printable(name.name));
-      case PtMeaning::plain:
-      case PtMeaning::elements:
-      case PtMeaning::mapping:
-        return bad("is made of {}, which is not a tensor", name.name);
+    const PtMeaning meaning = out.links.back().name.meaning;
+    const std::vector<PickleRef>& arguments = out.links.back().arguments->items;
+    if (meaning == PtMeaning::wrapper) {
+      if (arguments.empty() || graph_[arguments[0]].kind != Kind::call)
+        return end("wraps something that is not a tensor");
+      out.links.push_back(link(arguments[0]));
+    } else if (meaning == PtMeaning::from_type) {
+      if (arguments.size() < 3 || graph_[arguments[2]].kind != Kind::tuple)
+        return end("is rebuilt from too few arguments");
+      if (graph_[arguments[0]].kind != Kind::global) return end("is rebuilt by something without a name");
+      out.links.push_back({find_pt_name(graph_[arguments[0]].text), &graph_[arguments[2]], 0});
+    } else {
+      return out;
     }
+  }
+}
+
+Result<OperandPtr> PtTensorMaker::make(PickleRef call) const {
+  const PtChain chain = this->chain(call);
+  if (chain.trouble) return tl::unexpected<Error>(*chain.trouble);
+  const auto& [name, arguments, from] = chain.links.back();
+  switch (name.meaning) {
+    case PtMeaning::tensor:
+      return from_storage(*arguments, false);
+    case PtMeaning::typed_tensor:
+      return from_storage(*arguments, true);
+    case PtMeaning::array:
+      return array(graph_[from].state);
+    case PtMeaning::buffer_array:
+      return buffer_array(*arguments);
+    case PtMeaning::unreadable:
+      return fail(ErrorKind::unsupported, "is {}", name.reason);
+    case PtMeaning::refused:
+      return fail(ErrorKind::unsupported, "refused: pickle wants to import {}; nothing is executed",
+                  printable(name.name));
+    default:
+      return bad("is made of {}, which is not a tensor", name.name);
   }
 }
 
@@ -194,6 +194,7 @@ Result<OperandPtr> PtTensorMaker::view(const PtStorageId& id, DType dtype, Shape
         "than the {} elements that a file of its size holds honestly; pass --trusted if this one does",
         shape.text(), available, storages_.most_elements());
   elements_ += *count;
+  coverage_.add(id.key, *base + offset * size, *base + (offset + gapless_reach(shape, strides)) * size);
   if (*count == 0 || is_contiguous(shape, strides))
     return storages_.dense(id.key, *base + (*count == 0 ? 0 : offset * size), {dtype, std::move(shape)},
                            ReadOrder::forwards);
@@ -202,6 +203,12 @@ Result<OperandPtr> PtTensorMaker::view(const PtStorageId& id, DType dtype, Shape
   ASSAY_TRY(OperandPtr touched, storages_.dense(id.key, *base + offset * size,
                                                 {dtype, Shape{{*last - offset + 1}}}, ReadOrder::any));
   return strided(std::move(touched), std::move(shape), strides, 0);
+}
+
+Result<OperandPtr> PtTensorMaker::whole_storage(const PtStorageId& id) const {
+  const auto bytes = checked_multiply(id.count, id.element_size);
+  if (!bytes) return bad("is a storage of {} elements, which is impossible", id.count);
+  return view(id, id.dtype.value_or(DType::u8), Shape{{id.dtype ? id.count : *bytes}}, {1}, 0);
 }
 
 // ----- arrays of numpy: bytes inside the pickle

@@ -1,6 +1,7 @@
 // One tensor of a .pt pickle: the calls that make it, interpreted.
 #pragma once
 
+#include "assay/format/pt_coverage.h"
 #include "assay/format/pt_names.h"
 #include "assay/format/pt_objects.h"
 
@@ -9,15 +10,31 @@ namespace assay {
 // Meaning of what a value calls; `refused` if it calls something without a name.
 PtName meaning_of(const PickleGraph& graph, const PickleValue& call);
 
+// A tensor may be wrapped: a parameter is made of a tensor, a subclass is rebuilt by a function. The calls,
+// from the outermost one to the one that has the elements.
+struct PtLink {
+  PtName name;
+  const PickleValue* arguments;  // a tuple
+  PickleRef call;                // 0 where the call before it names the function and the arguments
+};
+struct PtChain {
+  std::vector<PtLink> links;     // at least one
+  std::optional<Error> trouble;  // why it ends before the elements
+};
+
 class PtTensorMaker {
  public:
-  // Arrays of numpy are copied out of the pickle; their bytes are taken from `budget`.
-  PtTensorMaker(const PickleGraph& graph, const PtStorages& storages, int64_t& budget)
-      : graph_(graph), storages_(storages), budget_(budget) {}
+  // Arrays of numpy are copied out of the pickle; their bytes are taken from `budget`. `coverage` is told
+  // what of the storages was made into tensors.
+  PtTensorMaker(const PickleGraph& graph, const PtStorages& storages, int64_t& budget, PtCoverage& coverage)
+      : graph_(graph), storages_(storages), budget_(budget), coverage_(coverage) {}
 
   // Precondition: a call whose meaning is one of the tensor kinds. Messages do not name the file or the
   // tensor, unless they come from the storages.
   Result<OperandPtr> make(PickleRef call) const;
+  PtChain chain(PickleRef call) const;  // precondition as above
+  // A storage that was saved as such: its elements in a row, or its bytes where it has no type.
+  Result<OperandPtr> whole_storage(const PtStorageId& id) const;
 
  private:
   Result<OperandPtr> from_storage(const PickleValue& arguments, bool typed) const;
@@ -34,6 +51,7 @@ class PtTensorMaker {
   const PtStorages& storages_;
   int64_t& budget_;
   mutable int64_t elements_ = 0;  // of all tensors that were made
+  PtCoverage& coverage_;
 };
 
 }  // namespace assay

@@ -9,10 +9,12 @@ NumPy's, in float64. Ends with 'N passed, N failed'.
 from __future__ import annotations
 
 import argparse
+import collections
 import hashlib
 import json
 import math
 import pathlib
+import random
 import struct
 import subprocess
 import sys
@@ -436,6 +438,124 @@ def check_bfloat16(checks: Checks, assay: Assay) -> None:
         checks.check(f"metrics of bf16 {name}", problems)
 
 
+# ----- objects of all kinds in a file of torch.save; at the top of the module, where pickle finds their classes
+
+class Thing:
+    pass
+
+
+class Slots:
+    __slots__ = ("first", "second")
+
+
+class NamedDict(collections.OrderedDict):
+    pass
+
+
+class NamedList(list):
+    pass
+
+
+class Sub(torch.Tensor):
+    pass
+
+
+Pair = collections.namedtuple("Pair", "left right")
+
+
+class Nest:
+    """A random nest of objects with tensors in every place that pickle knows; each tensor holds its own number."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self.chance, self.count = chance, 0
+
+    def tensor(self) -> torch.Tensor:
+        self.count += 1
+        made = torch.full((self.chance.randrange(1, 4),), float(self.count))
+        kind = self.chance.randrange(6)
+        if kind == 0:
+            return torch.nn.Parameter(made)
+        if kind == 1:
+            made = made.as_subclass(Sub)
+            made.more = self.thing(9)
+        return made
+
+    def thing(self, depth: int) -> object:
+        chance = self.chance
+        if depth > 3 or chance.random() < 0.25:
+            return self.tensor() if chance.random() < 0.7 else chance.choice([1, 2.5, "text", None, b"bytes", True])
+        children = [self.thing(depth + 1) for _ in range(chance.randrange(1, 4))]
+        names = [f"k{i}" for i in range(len(children))]
+        kind = chance.randrange(12)
+        if kind == 0:
+            return children
+        if kind == 1:
+            return tuple(children)
+        if kind == 2:
+            return {self.tensor(), 1, frozenset([self.tensor()])}
+        if kind == 3:
+            made = collections.OrderedDict(zip(names, children))
+            made.attribute = self.tensor()
+            return made
+        if kind == 4:
+            made = NamedDict(zip(names, children))
+            made.attribute = self.tensor()
+            return made
+        if kind == 5:
+            made = NamedList(children)
+            made.attribute = self.tensor()
+            return made
+        if kind == 6:
+            made = Thing()
+            made.__dict__.update(zip(names, children))
+            made.itself = made
+            return made
+        if kind == 7:
+            made = Slots()
+            made.first, made.second = children[0], self.tensor()
+            return made
+        if kind == 8:
+            return {self.tensor(): children[0], (1, self.tensor()): 2, 7: 3}
+        if kind == 9:
+            return Pair(children[0], self.tensor())
+        if kind == 10:
+            module = torch.nn.Module()
+            module.register_buffer("buffer", self.tensor().detach())
+            module.other = children
+            return module
+        return collections.defaultdict(list, zip(names, children))
+
+
+def numbers_in(thing: object, seen: set[int]) -> set[float]:
+    """The number of every tensor that Python can get at from here."""
+    if id(thing) in seen:
+        return set()
+    seen.add(id(thing))
+    found = {float(thing.detach().reshape(-1)[0])} if isinstance(thing, torch.Tensor) else set()
+    parts = list(getattr(thing, "__dict__", {}).values()) + [getattr(thing, name) for name in getattr(thing, "__slots__", ())
+                                                             if isinstance(name, str) and hasattr(thing, name)]
+    if isinstance(thing, dict):
+        parts += [*thing.keys(), *thing.values()]
+    elif isinstance(thing, (list, tuple, set, frozenset)):
+        parts += list(thing)
+    return found.union(*(numbers_in(part, seen) for part in parts))
+
+
+def check_objects(checks: Checks, assay: Assay, seed: int) -> None:
+    """Every tensor is found, wherever it is; and a file compares equal to itself."""
+    chance = random.Random(seed)
+    for number in range(40):
+        nest = Nest(chance)
+        made = {"all": nest.thing(0), "one": nest.tensor()}
+        name = f"objects_{number}.pt"
+        torch.save(made, assay.folder / name, pickle_protocol=chance.choice([2, 3, 4, 5]),
+                   _use_new_zipfile_serialization=number % 3 > 0)
+        found = {row.get("max") for row in assay.inspect(name)}
+        expected = numbers_in(made, set())
+        checks.check(f"tensors in {name}", [] if found == expected else [f"{found ^ expected} of {sorted(expected)}"])
+        assay.run("compare", name, name)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", required=True, type=pathlib.Path, help="the folder that holds assay")
@@ -450,7 +570,8 @@ def main() -> int:
         assay = Assay(args.bin.resolve(), folder.resolve())
         rng = numpy.random.default_rng(args.seed)
         data = pairs(rng)
-        for check, *rest in ((check_metrics, data), (check_statistics, data), (check_conversions, rng), (check_bfloat16,)):
+        for check, *rest in ((check_metrics, data), (check_statistics, data), (check_conversions, rng), (check_bfloat16,),
+                             (check_objects, args.seed)):
             try:
                 check(checks, assay, *rest)
             except (RuntimeError, KeyError, ValueError, OSError) as error:

@@ -73,6 +73,63 @@ torch.save({"t": torch.tensor([3]), "evil": Evil()}, "evil_beside.pt")
 torch.save({"t": torch.tensor([3]), "evil": Evil()}, "evil_protocol4.pt", pickle_protocol=4)
 torch.save({"evil": Evil()}, "evil_legacy.pt", _use_new_zipfile_serialization=False)
 
+# Tensors beside tensors: attributes, parts of objects whose classes are unknown, keys, storages as such.
+class Sub(torch.Tensor):
+    pass
+
+
+class NamedDict(collections.OrderedDict):
+    pass
+
+
+class NamedList(list):
+    pass
+
+
+class Thing:
+    def __init__(self, **attributes):
+        self.__dict__.update(attributes)
+
+
+class Slots:
+    __slots__ = ("a", "b")
+
+
+class Keywords:
+    def __new__(cls, *, t=None):
+        return super().__new__(cls)
+
+    def __getnewargs_ex__(self):
+        return (), {"t": torch.tensor([11.0])}
+
+
+def with_attributes(thing, **attributes):
+    for key, value in attributes.items():
+        setattr(thing, key, value)
+    return thing
+
+
+one, two = torch.tensor([1.0]), torch.tensor([2.0])
+torch.save(with_attributes(torch.tensor([1.0, 2.0]).as_subclass(Sub), extra=torch.tensor([8.0])), "subclass.pt")
+first, second = Thing(t=torch.tensor([12.0])), Thing()
+first.other, second.other = second, first
+torch.save({
+    "ordered": with_attributes(collections.OrderedDict(w=one), hidden=two),
+    "dict": with_attributes(NamedDict(w=one), hidden=two),
+    "list": with_attributes(NamedList([one]), hidden=two),
+    "thing": Thing(a=torch.tensor([4.0]), n=3),
+    "slots": with_attributes(Slots(), a=torch.tensor([5.0]), b=2),
+    "loop": first,
+    "again": second,
+    "set": {torch.tensor([6.0])},
+    (1, "a"): torch.tensor([7.0]),
+    torch.tensor([9.0]): 1,
+    "storage": torch.tensor([1.0, 2.0, 3.0]).storage(),
+}, "objects.pt")
+torch.save({"k": Keywords()}, "keywords.pt", pickle_protocol=4)
+torch.save({"n": Thing(lr=0.1, names=["a"]), "t": one}, "settings.pt")
+torch.save(torch.arange(16.0)[3], "one_of_sixteen.pt")
+
 # Repacked by hand: deflated storages; a machine of the other byte order.
 with zipfile.ZipFile("views.pt") as source, zipfile.ZipFile("deflated.pt", "w", zipfile.ZIP_DEFLATED) as out:
     for name in source.namelist():

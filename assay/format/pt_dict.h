@@ -1,0 +1,21 @@
+// The pairs of a Python dict as a pickle gives them.
+#pragma once
+
+#include "assay/format/pickle.h"
+
+#include <optional>
+
+namespace assay {
+
+// Of two pairs with equal keys Python keeps the place of the first and the value of the last. Nothing where
+// no key is given twice. Keys that are made of others (tuples, objects) count as different.
+std::optional<std::vector<PickleRef>> last_of_each_key(const PickleGraph& graph,
+                                                       std::span<const PickleRef> pairs);
+
+// How a key stands in the name of a tensor; `index` is its place in the dict.
+std::string key_text(const PickleGraph& graph, PickleRef key, size_t index);
+
+// A key that may itself hold tensors.
+bool is_composite(const PickleValue& value);
+
+}  // namespace assay
