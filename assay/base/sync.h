@@ -8,4 +8,7 @@ namespace assay {
 // Names that files got or lost in the folder so far survive a crash of the machine.
 Result<void> sync_folder(const fs::path& folder);
 
+// So does what was written to the file.
+Result<void> sync_file(const fs::path& path);
+
 }  // namespace assay

@@ -1,8 +1,6 @@
 #include "assay/format/min_max.h"
 
-#include "assay/format/npy.h"
 #include "assay/format/npy_header.h"
-#include "assay/format/npz.h"
 #include "assay/tensor/dense.h"
 
 #include <algorithm>
@@ -12,7 +10,7 @@
 namespace assay {
 namespace {
 
-constexpr std::string_view kNpy = ".npy";
+constexpr std::string_view kNpy = ".npy", kOthers = "others";
 
 // The smallest real type that NumPy joins this one to: 8-bit integers fit into f16, 16-bit ones into f32.
 DType real_for(DType dtype) {
@@ -91,7 +89,7 @@ StoredTensor table_of(std::string name, std::span<const Extremes> tensors) {
 constexpr int64_t kMostRows = 1 << 16;  // tensors of one operator; each takes hundreds of bytes
 
 bool is_table(const StoredTensor& tensor) {
-  if (tensor.name != "inputs" && tensor.name != "outputs") return false;
+  if (tensor.name != "inputs" && tensor.name != "outputs" && tensor.name != kOthers) return false;
   if (!tensor.data) return false;
   const std::vector<int64_t>& dims = (*tensor.data)->meta.shape.dims;
   const bool is_empty = dims.size() == 1 && dims[0] == 0;
@@ -139,26 +137,34 @@ DType numpy_promotion(DType left, DType right) {
   return size_of(whole) > size_of(natural) ? whole : signed_of(2 * size_of(natural));
 }
 
-Result<void> write_min_max_npy(FileWriter& out, const Extremes& tensor) {
-  StoredTensor table = table_of("", std::span(&tensor, 1));
-  const TensorMeta meta{table.meta->dtype, Shape{{2}}};
-  ASSAY_TRY(const std::vector<std::byte> bytes, read_whole(**table.data, meta.byte_size()));
-  table.meta = meta;
-  table.data = dense_in_memory(bytes, meta);
-  return npy_format.write(out, std::span(&table, 1));
+StoredTensor min_max_array(const Extremes& tensor) {
+  const Extremes pair = with_numpy_type(tensor);
+  std::vector<std::byte> bytes;
+  append_as(pair.dtype, pair.dtype, pair.min, bytes);
+  append_as(pair.dtype, pair.dtype, pair.max, bytes);
+  const TensorMeta meta{pair.dtype, Shape{{2}}};
+  return {
+      .name = "", .data = dense_in_memory(std::move(bytes), meta), .meta = meta, .stats = {}, .facts = {}};
 }
 
-Result<void> write_min_max_npz(FileWriter& out, std::span<const Extremes> inputs,
-                               std::span<const Extremes> outputs) {
-  const StoredTensor tables[] = {table_of("inputs", inputs), table_of("outputs", outputs)};
-  return npz_format.write(out, std::span<const StoredTensor>(tables));
+std::vector<StoredTensor> min_max_tables(std::span<const Extremes> inputs, std::span<const Extremes> outputs,
+                                         std::span<const Extremes> others) {
+  std::vector<StoredTensor> tables;
+  tables.push_back(table_of("inputs", inputs));
+  tables.push_back(table_of("outputs", outputs));
+  if (!others.empty()) tables.push_back(table_of(std::string(kOthers), others));
+  return tables;
 }
 
 bool is_min_max_archive(const fs::path& path) { return path.native().ends_with(kMinMaxNpz); }
 
 Result<TensorSet> split_min_max(TensorSet archive) {
-  for (const StoredTensor& tensor : archive.tensors)
+  for (const StoredTensor& tensor : archive.tensors) {
     if (!is_table(tensor)) return archive;
+    // Bytes of buffers, which are not compared: only beside both others is it that.
+    const bool is_of_buffers = archive.tensors.size() == 3 && (*tensor.data)->meta.dtype == DType::u8;
+    if (tensor.name == kOthers && !is_of_buffers) return archive;
+  }
   TensorSet set;
   set.extent = archive.extent;
   set.warnings = std::move(archive.warnings);

@@ -17,11 +17,12 @@ std::optional<std::string> name_before_min_max(std::string_view name);
 
 // ----- writing
 // One array [min, max] in the type of the tensor; in the next wider one where NumPy has no such type.
-Result<void> write_min_max_npy(FileWriter& out, const Extremes& tensor);
+StoredTensor min_max_array(const Extremes& tensor);
 
 // Members "inputs" and "outputs": a row [min, max] for each, all in the type that NumPy promotes them to.
-Result<void> write_min_max_npz(FileWriter& out, std::span<const Extremes> inputs,
-                               std::span<const Extremes> outputs);
+// A third one, "others", only where the file has buffers or spaces.
+std::vector<StoredTensor> min_max_tables(std::span<const Extremes> inputs, std::span<const Extremes> outputs,
+                                         std::span<const Extremes> others);
 
 // ----- reading
 bool is_min_max_archive(const fs::path& path);  // by its name

@@ -61,6 +61,18 @@ TEST(MinMaxRows, OperatorsWithoutTensors) {
       ElementsAre("output.0"));
 }
 
+TEST(MinMaxRows, BytesOfBuffersAreNoTensors) {
+  const auto of = [](std::string name, DType dtype = DType::f32) {
+    return table(std::move(name), dtype, {1, 2}, {1, 2});
+  };
+  EXPECT_THAT(names_after({of("inputs"), of("outputs"), of("others", DType::u8)}),
+              ElementsAre("input.0", "output.0"));
+  // Not what compaction writes: somebody else's arrays, which stay as they are.
+  EXPECT_THAT(names_after({of("others", DType::u8)}), ElementsAre("others"));
+  EXPECT_THAT(names_after({of("inputs"), of("outputs"), of("others")}),
+              ElementsAre("inputs", "outputs", "others"));
+}
+
 TEST(MinMaxRows, ComplexNumbers) {
   TensorSet set;
   set.tensors = {table("outputs", DType::c64, {1, 2}, {1, 2, 3, 4})};

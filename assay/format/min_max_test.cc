@@ -56,7 +56,8 @@ TEST(MinMax, WritesOneArrayForOneTensor) {
   const fs::path path = folder.path() / "x_min_max.npy";
   auto out = FileWriter::create(path, IfExists::refuse);
   ASSERT_TRUE(out);
-  ASSERT_TRUE(write_min_max_npy(*out, extremes(DType::bf16, -2, 3)));
+  const StoredTensor array = min_max_array(extremes(DType::bf16, -2, 3));
+  ASSERT_TRUE(npy_format.write(*out, std::span(&array, 1)));
   ASSERT_TRUE(out->publish());
   const auto set = open_as(npy_format, path);
   ASSERT_TRUE(set) << set.error().message;
@@ -70,7 +71,7 @@ TEST(MinMax, WritesRowsForInputsAndOutputs) {
   auto out = FileWriter::create(path, IfExists::refuse);
   ASSERT_TRUE(out);
   const std::vector<Extremes> inputs = {extremes(DType::f16, 1, 2), extremes(DType::i64, -5, 7), Extremes{}};
-  ASSERT_TRUE(write_min_max_npz(*out, inputs, {}));
+  ASSERT_TRUE(npz_format.write(*out, min_max_tables(inputs, {}, {})));
   ASSERT_TRUE(out->publish());
   const auto set = open_as(npz_format, path);
   ASSERT_TRUE(set) << set.error().message;

@@ -1,5 +1,6 @@
 #include "assay/run/compact_file.h"
 
+#include "assay/base/sync.h"
 #include "assay/base/text.h"
 #include "assay/format/atb_bin.h"
 #include "assay/format/ge_dump.h"
@@ -7,6 +8,7 @@
 #include "assay/format/pt.h"
 #include "assay/format/stats_json.h"
 #include "assay/run/compact_replacement.h"
+#include "assay/run/compact_rest.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -116,6 +118,50 @@ bool refers_to_another(const TensorSet& set) {
          std::any_of(set.tensors[0].facts.begin(), set.tensors[0].facts.end(), is_alias);
 }
 
+// An error of the file is its fate; Ctrl-C ends the run.
+Result<FileFate> fate_of(const Error& error) {
+  if (error.kind == ErrorKind::cancelled) return tl::unexpected<Error>(error);
+  return kept(error.message);
+}
+
+Result<FileFate> publish(const CompactJob& job, const File& file, const Format& format, const TensorSet& set,
+                         const CompactOptions& options) {
+  const auto path = replacement_path(job.path, options.form);
+  if (!path)
+    return kept(fmt::format(
+        "{}: would become what a file whose name ends in .npy becomes; rename it, or pass --as stats",
+        file.name()));
+  // What has that name already? A text says whose statistics it holds; numbers have to be compared.
+  const bool is_taken = read_state(*path).has_value();
+  const bool is_told_by_numbers = options.form == CompactForm::min_max;
+  const bool needs_no_data = options.dry_run && !(is_taken && is_told_by_numbers);
+  Replacement measured;
+  if (!needs_no_data) {
+    auto done = measure_file(file, format, set, options.form);
+    if (!done) return fate_of(done.error());
+    measured = std::move(*done);
+  }
+  const Occupant occupant = find_occupant(*path, job.path, measured, options.format);
+  if (occupant == Occupant::foreign)
+    return kept(fmt::format("{}: {} is in the way, which is not known for its statistics; move one of them",
+                            file.name(), display(path->filename())));
+  FileFate fate{.fate = Fate::replaced, .replacement = *path};
+  fate.was_there = occupant == Occupant::same;
+  if (options.dry_run) return fate;
+  if (fate.was_there) {
+    const auto there = read_state(*path);
+    fate.bytes = there ? there->size : 0;
+    if (auto synced = sync_file(*path); !synced) return FileFate{Fate::trouble, synced.error().message, true};
+    return fate;
+  }
+  const auto written =
+      write_replacement(measured, *path, occupant == Occupant::earlier ? IfExists::replace : IfExists::refuse,
+                        job.state.mode & 0666);
+  if (!written) return FileFate{Fate::trouble, written.error().message, true};
+  fate.bytes = *written;
+  return fate;
+}
+
 }  // namespace
 
 std::optional<FileState> read_state(const fs::path& path) {
@@ -143,29 +189,25 @@ Result<FileFate> publish_replacement(const CompactJob& job, const CompactOptions
     return kept(
         fmt::format("{}: is not a tensor file we know (still being written, or broken?)", (*file)->name()));
   if (!is_replaceable(**format, options.form)) return FileFate{Fate::left_out};
-  const auto set = (*format)->open(*file, options.format);
+  FormatOptions format_options = options.format;
+  format_options.every_byte = true;
+  const auto set = (*format)->open(*file, format_options);
   if (!set) return kept(set.error().message);
   if (refers_to_another(*set)) return FileFate{Fate::left_out};
   if (auto refused = refuse_by_content(**file, **format, *set)) return *refused;
-  const fs::path replacement = replacement_path(job.path, options.form);
-  if (auto in_the_way = refuse_foreign_replacement(replacement, options)) return kept(std::move(*in_the_way));
-  if (options.dry_run) return FileFate{Fate::replaced, {}, false, replacement, 0};
-
-  auto measured = measure_file(**file, **format, *set, options.form);
-  if (!measured) {
-    if (measured.error().kind == ErrorKind::cancelled) return tl::unexpected<Error>(measured.error());
-    return kept(measured.error().message);
-  }
-  const auto written = write_replacement(*measured, replacement, job.state.mode & 0666);
-  if (!written) return FileFate{Fate::trouble, written.error().message, true};
-  return FileFate{Fate::replaced, {}, false, replacement, *written};
+  const auto uncovered = find_uncovered(*file, *set);
+  if (!uncovered) return fate_of(uncovered.error());
+  if (*uncovered)
+    return kept(
+        fmt::format("{}: holds {}, of which its statistics would say nothing", (*file)->name(), **uncovered));
+  return publish(job, **file, **format, *set, options);
 }
 
 FileFate remove_source(const CompactJob& job, const FileFate& published, const CompactOptions& options) {
   const auto now = read_state(job.path);
   if (!now) return {Fate::gone};  // the replacement is all that is left of it, whoever wrote it
   if (*now != job.state || has_writer(job.path)) {
-    ::unlink(published.replacement.c_str());  // it says what is no longer true
+    if (!published.was_there) ::unlink(published.replacement.c_str());  // it says what is no longer true
     return {Fate::kept, fmt::format("{}: was changed while it was measured", display(job.path)), true};
   }
   if (options.form == CompactForm::min_max)

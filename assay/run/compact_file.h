@@ -45,6 +45,7 @@ struct FileFate {
   bool may_pass = false;      // worth another try, though the file did not change
   fs::path replacement = {};  // of replaced
   int64_t bytes = 0;          // of the replacement
+  bool was_there = false;     // the replacement lay there already, whoever wrote it
 };
 
 struct CompactOptions {

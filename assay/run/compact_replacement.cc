@@ -10,6 +10,7 @@
 #include "assay/support/csv.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -43,25 +44,56 @@ Result<TensorStatistics> measure_tensor(const StoredTensor& tensor) {
   return out;
 }
 
-Result<WriteReplacement> measure_statistics(const File& file, const Format& format, const TensorSet& set) {
-  FileStatistics measured{file.path().filename().native(), format.name, file.size(), {}};
+Result<Replacement> measure_statistics(const File& file, const Format& format, const TensorSet& set) {
+  FileStatistics measured{file.path().filename().native(), format.name, file.size(), {}, {}};
   for (const StoredTensor& tensor : set.tensors) {
     ASSAY_TRY(TensorStatistics statistics, measure_tensor(tensor));
     measured.tensors.push_back(std::move(statistics));
   }
-  return [text = stats_json_text(measured)](FileWriter& out) { return out.append(text); };
+  for (const StoredTensor& other : set.others) {
+    ASSAY_TRY(TensorStatistics statistics, measure_tensor(other));
+    measured.others.push_back(std::move(statistics));
+  }
+  return Replacement{stats_json_text(measured), {}, nullptr};
 }
 
-Result<WriteReplacement> measure_min_max(const Format& format, const TensorSet& set) {
-  std::vector<Extremes> inputs, outputs;
-  for (const StoredTensor& tensor : set.tensors) {
+Result<Replacement> measure_min_max(const Format& format, const TensorSet& set) {
+  std::vector<Extremes> inputs, outputs, others;
+  const auto measure = [](const StoredTensor& tensor, std::vector<Extremes>& to) -> Result<void> {
     ASSAY_TRY(const OperandPtr data, tensor.data);
     ASSAY_TRY(const Extremes extremes, gather_extremes(*data));
-    (tensor.name.starts_with("input") ? inputs : outputs).push_back(extremes);
+    to.push_back(extremes);
+    return {};
+  };
+  for (const StoredTensor& tensor : set.tensors)
+    ASSAY_TRY_DO(measure(tensor, tensor.name.starts_with("input") ? inputs : outputs));
+  for (const StoredTensor& other : set.others) ASSAY_TRY_DO(measure(other, others));
+  Replacement out;
+  out.format = &format == &npy_format ? &npy_format : &npz_format;
+  if (out.format == &npy_format)
+    out.arrays.push_back(min_max_array(outputs.at(0)));
+  else
+    out.arrays = min_max_tables(inputs, outputs, others);
+  return out;
+}
+
+// Every array, its type, its shape and its bits, and nothing beside them.
+bool holds_exactly(const std::shared_ptr<const File>& file, const Replacement& wanted,
+                   const FormatOptions& options) {
+  const auto format = recognise_content(*file);
+  if (!format || *format != wanted.format) return false;
+  const auto set = wanted.format->open(file, options);
+  if (!set || !set->warnings.empty() || !set->beside.empty() || set->extent != file->size() ||
+      set->tensors.size() != wanted.arrays.size())
+    return false;
+  for (size_t i = 0; i < wanted.arrays.size(); ++i) {
+    const StoredTensor &found = set->tensors[i], &array = wanted.arrays[i];
+    if (found.name != array.name || !found.data || (*found.data)->meta != (*array.data)->meta) return false;
+    const int64_t bytes = array.meta->byte_size();
+    const auto a = read_whole(**found.data, bytes), b = read_whole(**array.data, bytes);
+    if (!a || !b || *a != *b) return false;
   }
-  if (&format == &npy_format)
-    return [tensor = outputs.at(0)](FileWriter& out) { return write_min_max_npy(out, tensor); };
-  return [inputs, outputs](FileWriter& out) { return write_min_max_npz(out, inputs, outputs); };
+  return true;
 }
 
 std::string csv_cell(std::string_view text) {
@@ -85,44 +117,50 @@ std::optional<std::string> find_long_name(const fs::path& mapping, std::string_v
   }
 }
 
+bool ends_with_line_feed(const fs::path& path) {
+  const auto file = File::open(path);
+  std::byte last[1] = {};
+  return file && ((*file)->size() == 0 ||
+                  ((*file)->read((*file)->size() - 1, last) && last[0] == static_cast<std::byte>('\n')));
+}
+
 }  // namespace
 
 bool is_replacement_name(std::string_view file_name) {
   return file_name.ends_with(kStatsSuffix) || is_min_max_name(file_name);
 }
 
-fs::path replacement_path(const fs::path& source, CompactForm form) {
+std::optional<fs::path> replacement_path(const fs::path& source, CompactForm form) {
   if (form == CompactForm::stats) return statistics_path(source);
   const std::string name = source.filename().native();
-  if (!to_lower(name).ends_with(".npy")) return source.parent_path() / (name + std::string(kMinMaxNpz));
-  return source.parent_path() / (name.substr(0, name.size() - 4) + std::string(kMinMaxNpy));
+  if (name.ends_with(".npy"))
+    return source.parent_path() / (name.substr(0, name.size() - 4) + std::string(kMinMaxNpy));
+  if (to_lower(name).ends_with(".npy")) return std::nullopt;
+  return source.parent_path() / (name + std::string(kMinMaxNpz));
 }
 
-std::optional<std::string> refuse_foreign_replacement(const fs::path& replacement,
-                                                      const CompactOptions& options) {
-  if (!read_state(replacement)) return std::nullopt;
-  const auto file = File::open(replacement);
-  if (!file) return file.error().message;
-  const auto format = recognise_content(**file);
-  const bool is_ours =
-      format && *format != nullptr &&
-      (options.form == CompactForm::stats ? *format == &stats_json_format
-                                          : *format == &npy_format || *format == &npz_format);
-  if (is_ours) return std::nullopt;
-  return fmt::format("{}: is in the way: something else than statistics; move it", (*file)->name());
+Occupant find_occupant(const fs::path& replacement, const fs::path& source, const Replacement& measured,
+                       const FormatOptions& options) {
+  const auto state = read_state(replacement);
+  if (!state) return Occupant::nobody;
+  const auto file = S_ISREG(state->mode) ? File::open(replacement) : fail(ErrorKind::io, "not a file");
+  if (!file) return Occupant::foreign;
+  if (measured.format != nullptr)
+    return holds_exactly(*file, measured, options) ? Occupant::same : Occupant::foreign;
+  return statistics_source(*file, options) == printable(source.filename().native()) ? Occupant::earlier
+                                                                                    : Occupant::foreign;
 }
 
-Result<WriteReplacement> measure_file(const File& file, const Format& format, const TensorSet& set,
-                                      CompactForm form) {
+Result<Replacement> measure_file(const File& file, const Format& format, const TensorSet& set,
+                                 CompactForm form) {
   return form == CompactForm::stats ? measure_statistics(file, format, set) : measure_min_max(format, set);
 }
 
-Result<int64_t> write_replacement(const WriteReplacement& write, const fs::path& path, unsigned mode) {
-  // One that exists is left over from a run that was ended between writing it and removing the source. Where
-  // there is none, the file gets its name in one step and no temporary name is ever seen.
-  const bool exists = read_state(path).has_value();
-  ASSAY_TRY(FileWriter out, FileWriter::create(path, exists ? IfExists::replace : IfExists::refuse, mode));
-  ASSAY_TRY_DO(write(out));
+Result<int64_t> write_replacement(const Replacement& replacement, const fs::path& path, IfExists if_exists,
+                                  unsigned mode) {
+  ASSAY_TRY(FileWriter out, FileWriter::create(path, if_exists, mode));
+  ASSAY_TRY_DO(replacement.format != nullptr ? replacement.format->write(out, replacement.arrays)
+                                             : out.append(replacement.text));
   const int64_t size = out.size();
   ASSAY_TRY(const fs::path published, out.publish());
   return size;
@@ -134,7 +172,9 @@ Result<void> note_long_name(const fs::path& source, const fs::path& replacement)
   const std::string name = replacement.filename().native();
   if (!long_name || find_long_name(mapping, name)) return {};
   const std::string suffix(kMinMaxNpz);
-  const std::string row = fmt::format("{},{}\n", csv_cell(name), csv_cell(*long_name + suffix));
+  // A last row without its line feed gets one: it must not grow by ours.
+  const std::string row = fmt::format("{}{},{}\n", ends_with_line_feed(mapping) ? "" : "\n", csv_cell(name),
+                                      csv_cell(*long_name + suffix));
   // In one write at the end, since the dump may be adding rows at the same time.
   const int descriptor = ::open(mapping.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
   const bool written =

@@ -3,28 +3,41 @@
 
 #include "assay/run/compact_file.h"
 
-#include <functional>
-
 namespace assay {
 
 // In any case; what other suffixes a name may have is in may_be_compacted().
 inline constexpr std::string_view kTensorSuffixes[] = {".npy", ".bin", ".pt", ".pth"};
 
 bool is_replacement_name(std::string_view file_name);  // of either form
-fs::path replacement_path(const fs::path& source, CompactForm form);
+// No two files of one folder have the same. Nothing where the form has no name for this one: x.NPY would
+// become what x.npy does.
+std::optional<fs::path> replacement_path(const fs::path& source, CompactForm form);
 
-// Why a file that already has this name must stay: it is not one of ours. Nothing where it may be replaced.
-std::optional<std::string> refuse_foreign_replacement(const fs::path& replacement,
-                                                      const CompactOptions& options);
-
-using WriteReplacement = std::function<Result<void>(FileWriter&)>;
+// What is to be written: a text, or the arrays of a NumPy file.
+struct Replacement {
+  std::string text;
+  std::vector<StoredTensor> arrays;
+  const Format* format = nullptr;  // of the arrays; null: the text counts
+};
 
 // Reads all data of the file, once.
-Result<WriteReplacement> measure_file(const File& file, const Format& format, const TensorSet& set,
-                                      CompactForm form);
+Result<Replacement> measure_file(const File& file, const Format& format, const TensorSet& set,
+                                 CompactForm form);
+
+// What already has the name of the replacement; told by its contents.
+enum class Occupant : uint8_t {
+  nobody,
+  earlier,  // statistics of ours of a file of this name: to be replaced, the file that is there now counts
+  same,     // exactly what would be written
+  foreign,  // something else, or not to be told from it: it must stay
+};
+// A text says whose statistics it holds. A pair of numbers does not: it must be the one that was `measured`.
+Occupant find_occupant(const fs::path& replacement, const fs::path& source, const Replacement& measured,
+                       const FormatOptions& options);
 
 // Writes, syncs and names it; answers its size.
-Result<int64_t> write_replacement(const WriteReplacement& write, const fs::path& path, unsigned mode);
+Result<int64_t> write_replacement(const Replacement& replacement, const fs::path& path, IfExists if_exists,
+                                  unsigned mode);
 
 // Where mapping.csv beside the source says what its digits stand for, it says so of the replacement too.
 Result<void> note_long_name(const fs::path& source, const fs::path& replacement);

@@ -183,6 +183,33 @@ TEST_F(CompactTest, DoesNotReplaceAFileOfSomebodyElse) {
   EXPECT_EQ(file_content(path("x.npy.stats.json")), "{\"mine\": 1}");
 }
 
+TEST_F(CompactTest, AReplacementThatWasThereBeforeOutlivesAChangeOfItsSource) {
+  put_npy("x.npy", {1, 2});
+  put_npy("x_min_max.npy", {1, 2});
+  CompactOptions options;
+  options.form = CompactForm::min_max;
+  const CompactJob found = job("x.npy");
+  const auto published = publish_replacement(found, options);
+  ASSERT_TRUE(published);
+  ASSERT_EQ(published->fate, Fate::replaced);
+  std::ofstream(path("x.npy"), std::ios::app) << "more";
+  EXPECT_EQ(remove_source(found, *published, options).fate, Fate::kept);
+  EXPECT_TRUE(exists("x.npy"));
+  EXPECT_TRUE(exists("x_min_max.npy"));
+}
+
+TEST_F(CompactTest, ATensorUnderTheNameOfAReplacementStays) {
+  put_npy("x.npy", {1, 2});
+  const std::string real = file_content(put_npy("x_min_max.npy", {1, 2, 3}));
+  CompactOptions options;
+  options.form = CompactForm::min_max;
+  const auto fate = publish_replacement(job("x.npy"), options);
+  ASSERT_TRUE(fate);
+  EXPECT_EQ(fate->fate, Fate::kept);
+  EXPECT_THAT(fate->why, HasSubstr("is in the way"));
+  EXPECT_EQ(file_content(path("x_min_max.npy")), real);
+}
+
 TEST_F(CompactTest, AnAliasOfAtbFindsTheStatisticsOfItsTarget) {
   const std::string head = "$Version=1.0\n$Object.Count=1\n$Object.Length=8\nformat=2\ndtype=0\n";
   folder_.put("0/0_Linear/after/outtensor0.bin",

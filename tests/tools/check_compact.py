@@ -1,13 +1,16 @@
 #!/usr/bin/python3
 """assay compact beside a writer, under kill -9 and on a full disk: no tensor is ever lost without its statistics.
 
-    check_compact.py --bin build/release [--rounds 200] [--seed 1]
+    check_compact.py --bin build/release [--rounds 200] [--folders 60] [--seed 1]
 
-NumPy writes the dumps and reads back what --as min_max writes; a slow loop over its own min() and max() is the reference.
+NumPy and torch write the dumps, NumPy reads back what --as min_max writes; a slow loop over its own min() and max() is the
+reference. Folders of random files, some of which hold more than their tensors, show that nothing is removed that its
+statistics do not cover.
 """
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import pathlib
@@ -20,6 +23,7 @@ import sys
 import tempfile
 import threading
 import time
+import zipfile
 import zlib
 
 import numpy
@@ -61,8 +65,9 @@ def crc(array: numpy.ndarray) -> str:
 
 
 class Checks:
-    def __init__(self, bin_folder: pathlib.Path, seed: int) -> None:
+    def __init__(self, bin_folder: pathlib.Path, seed: int, folders: int) -> None:
         self.assay = str(bin_folder / "assay")
+        self.folders = folders
         self.random = random.Random(seed)
         self.passed = self.failed = self.skipped = 0
 
@@ -372,15 +377,208 @@ def check_full_disk_watch(checks: Checks, folder: pathlib.Path) -> str:
     return ""
 
 
+class Made:
+    """A file of a random folder: what it holds, and whether anything of it is no element of its tensors."""
+
+    def __init__(self, content: bytes, arrays: list[numpy.ndarray], rest: bool = False) -> None:
+        self.content, self.arrays, self.rest = content, arrays, rest
+
+
+def random_array(chance: random.Random) -> numpy.ndarray:
+    dtype = chance.choice(["<f4", "<f2", "<f8", "<i4", "<i8", "|u1", "|i1", "|b1"])
+    shape = tuple(chance.randrange(1, 5) for _ in range(chance.randrange(0, 4)))
+    numbers = [chance.choice([0, 1, 2, chance.randrange(0, 100)]) for _ in range(int(numpy.prod(shape)))]
+    return numpy.array(numbers).astype(dtype).reshape(shape)
+
+
+def npy_bytes(array: numpy.ndarray) -> bytes:
+    out = io.BytesIO()
+    numpy.lib.format.write_array(out, array)
+    return out.getvalue()
+
+
+def random_npy(chance: random.Random) -> Made:
+    array = random_array(chance)
+    kind = chance.randrange(6)
+    if kind == 0:
+        return Made(npy_bytes(numpy.array(array, order="F")), [array])
+    if kind == 1:
+        return Made(npy_bytes(array.astype(array.dtype.newbyteorder(">"))), [array])
+    if kind == 2:
+        return Made(npy_bytes(array) + b"more", [array], True)
+    return Made(npy_bytes(array), [array])
+
+
+def random_atb(chance: random.Random) -> Made:
+    array = numpy.array([chance.randrange(100) for _ in range(chance.randrange(1, 9))], dtype=numpy.float32)
+    kind = chance.randrange(7)
+    padding = b"\0\0\1\0" * (kind == 0) + bytes(4 * (kind == 1))
+    before = b"abcd" * (kind == 2)
+    lines = {3: "scale=0.5\n", 4: "max=7\n"}.get(kind, "")
+    length = array.nbytes + len(padding)
+    head = (f"$Version=1.0\n$Object.Count=1\n$Object.Length={length}\nformat=2\ndtype=0\ndims={array.size}\n{lines}"
+            f"$Object.data={len(before)},{length}\n$End=1\n").encode()
+    whole = head + before + array.tobytes() + padding
+    return Made(whole * (2 if kind == 5 else 1), [array], kind < 6)
+
+
+def random_ge(chance: random.Random) -> Made:
+    arrays = [random_array(chance) for _ in range(chance.randrange(1, 4))]
+    kind = chance.randrange(9)
+    padding = {0: b"\0\7\0\0", 1: bytes(8)}.get(kind, b"")
+    others = {2: [b"a log"], 3: [bytes(3), b"\1\2"]}.get(kind, [])
+    fields = {4: field(40, b"unknown"), 5: field(6, b"Add_1") + field(6, b"Add_2")}.get(kind, b"")
+    inside = {6: field(4, b"hidden")}.get(kind, b"")  # `data` of an input, though the payload has the elements
+
+    def tensor(array: numpy.ndarray, size: int) -> bytes:
+        shape = field(1, b"".join(varint(d) for d in array.shape))
+        return field(1, CODES[array.dtype.name]) + field(2, 2) + field(3, shape) + field(5, size) + field(6, shape) + inside
+    message = field(1, b"2.0")
+    message += b"".join(field(4, tensor(array, array.nbytes + len(padding))) for array in arrays)
+    message += b"".join(field(8, field(3, len(other))) for other in others) + fields
+    content = struct.pack("<Q", len(message)) + message + b"".join(a.tobytes() + padding for a in arrays) + b"".join(others)
+    made = Made(content + b"x" * (kind == 7), arrays, kind in (0, 4, 5, 6, 7))
+    made.others = [numpy.frombuffer(other, numpy.uint8) for other in others]
+    return made
+
+
+def random_pt(chance: random.Random) -> Made:
+    import torch
+    array = random_array(chance)
+    tensor = torch.from_numpy(array.copy())
+    kind = chance.randrange(9)
+    rest = True
+    if kind == 0:
+        saved = torch.arange(16.0)[chance.randrange(15):][:1]
+        array = saved.numpy()
+    elif kind == 1:
+        saved = {"t": tensor, "lr": 0.5}
+    elif kind == 2:
+        saved = [tensor, "text"]
+    elif kind == 3:
+        saved = torch.nn.Linear(2, 1)
+    elif kind == 4:
+        saved = tensor.as_subclass(KnownToNobody)
+        saved.more = torch.ones(3)
+    elif kind == 5:
+        saved, rest = torch.arange(6.0).reshape(2, 3).t(), False
+        array = saved.numpy()
+    elif kind == 6 and array.dtype.kind == "f":
+        saved, rest = torch.nn.Parameter(tensor), False
+    else:
+        saved, rest = tensor, False
+    out = io.BytesIO()
+    torch.save(saved, out, _use_new_zipfile_serialization=chance.random() < 0.6)
+    content = out.getvalue()
+    if content.startswith(b"PK") and not rest and chance.random() < 0.3:
+        with zipfile.ZipFile(out, "a") as archive:
+            archive.writestr("archive/notes.txt", "a note")
+        content, rest = out.getvalue(), True
+    return Made(content, [array], rest)
+
+
+def define_subclass() -> None:
+    """At the top of the module, where pickle finds it."""
+    import torch
+    global KnownToNobody
+    KnownToNobody = type("KnownToNobody", (torch.Tensor,), {"__module__": __name__})
+
+
+def random_folder(chance: random.Random, folder: pathlib.Path) -> dict[str, Made]:
+    """Names that get into each other's way: cases, stems, and those of replacements."""
+    files: dict[str, Made] = {}
+    for i in range(chance.randrange(4, 16)):
+        stem = chance.choice(["x", "y", f"z{i}", "deep/x"])
+        ge = f"{stem}.{stem.rpartition('/')[2]}_2.{chance.randrange(3)}.6.17065969121619"
+        name, make = chance.choice([
+            (stem + ".npy", random_npy), (stem + ".NPY", random_npy), (stem + ".Npy", random_npy),
+            (stem + "_min_max.npy", random_npy), (stem + ".bin", random_atb), (stem + ".pt", random_pt),
+            (stem + ".pth", random_pt), (ge, random_ge), (ge, random_ge), (ge + "_min_max.npz", random_npy)])
+        files[name] = make(chance)
+        if chance.random() < 0.1:
+            files[name + ".stats.json"] = Made(chance.choice([
+                b'{"mine": 1}', b'{"assay_stats":1,"source":{"name":"other"},"tensors":[]}']), [], True)
+        if chance.random() < 0.1 and name.endswith(".npy") and files[name].arrays[0].size:
+            array = files[name].arrays[0]
+            files[name[:-4] + "_min_max.npy"] = Made(npy_bytes(numpy.array([array.min(), array.max()])), [], True)
+    for name, made in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(made.content)
+    settle(folder)
+    return files
+
+
+def statistics_cover(path: pathlib.Path, name: str, made: Made) -> None:
+    stated = json.loads(path.read_text())
+    assert stated["source"]["name"] == pathlib.Path(name).name, f"{name}: statistics of {stated['source']}"
+    for list_name, arrays in (("tensors", made.arrays), ("others", getattr(made, "others", []))):
+        tensors = stated.get(list_name, [])
+        assert len(tensors) == len(arrays), f"{name}: {len(tensors)} of {len(arrays)} {list_name}"
+        for tensor, array in zip(tensors, arrays):
+            assert tensor["crc32"] == crc(array) and tensor["shape"] == list(array.shape), f"{name}: {tensor}"
+            assert tensor["max"] == array.max() and tensor["min"] == array.min(), f"{name}: {tensor}"
+
+
+def extremes_cover(path: pathlib.Path, name: str, made: Made) -> None:
+    found = numpy.load(path)
+    pair = lambda array: [array.min(), array.max()]  # noqa: E731
+    if path.suffix == ".npy":
+        assert found.tolist() == [x.item() for x in pair(made.arrays[0])], f"{name}: {found}"
+        return
+    assert numpy.array_equal(found["inputs"], numpy.array([pair(a) for a in made.arrays])), f"{name}: {found['inputs']}"
+    others = getattr(made, "others", [])
+    assert ("others" in found) == bool(others), name
+    if others:
+        assert numpy.array_equal(found["others"], numpy.array([pair(a) for a in others])), name
+
+
+def check_random_folders(checks: Checks, folder: pathlib.Path) -> str:
+    """Whatever a folder holds: a file that is gone had nothing but tensors, and all of their numbers are covered."""
+    define_subclass()
+    gone = kept = 0
+    for i in range(checks.folders):
+        place = folder / str(i)
+        files = random_folder(checks.random, place)
+        form = checks.random.choice(["stats", "min_max"])
+        run = lambda *flags: subprocess.run([checks.assay, "compact", str(place), "--as", form, *flags],  # noqa: E731
+                                            capture_output=True, text=True, timeout=60)
+        planned = run("--dry-run")
+        assert {p.relative_to(place).as_posix(): p.read_bytes() for p in place.rglob("*") if p.is_file()} == {
+            name: made.content for name, made in files.items()}, f"folder {i}: a dry run changed something"
+        done = run()
+        assert planned.returncode == done.returncode in (0, 1), f"folder {i}: {planned.stderr}{done.stderr}"
+        assert planned.stderr == done.stderr, f"folder {i}: a dry run told something else\n{planned.stderr}{done.stderr}"
+        replacements = set()
+        for name, made in files.items():
+            path = place / name
+            if path.exists():
+                assert path.read_bytes() == made.content, f"folder {i}: {name} was written over ({form})"
+                kept += 1
+                continue
+            gone += 1
+            assert not made.rest, f"folder {i}: {name} is gone, and it held more than tensors"
+            stem = name[:-4] + "_min_max.npy" if name.endswith(".npy") else name + "_min_max.npz"
+            replacement = place / (name + ".stats.json" if form == "stats" else stem)
+            assert replacement not in replacements, f"folder {i}: {replacement} stands for two files"
+            replacements.add(replacement)
+            (statistics_cover if form == "stats" else extremes_cover)(replacement, name, made)
+        after = {p: p.read_bytes() for p in place.rglob("*") if p.is_file()}
+        again = run()
+        assert again.stderr == done.stderr and {p: p.read_bytes() for p in place.rglob("*") if p.is_file()} == after, (
+            f"folder {i}: a second run did something else")
+    return f"{checks.folders} folders, {gone} files replaced, {kept} kept"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", type=pathlib.Path, required=True)
     parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--folders", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
-    checks = Checks(args.bin.resolve(), args.seed)
+    checks = Checks(args.bin.resolve(), args.seed, args.folders)
     for name, body in (("min_max of every type", check_min_max_types), ("min_max as the script wrote it", check_min_max_fixture),
-                       ("long names", check_mapping_rows), ("half-written files", check_half_written),
+                       ("folders of all kinds", check_random_folders), ("long names", check_mapping_rows), ("half-written files", check_half_written),
                        ("a writer beside it", check_writer_beside), ("a quiet watch", check_quiet_watch),
                        ("a watch that is stopped", check_stopped_watch), ("a full disk", check_full_disk),
                        ("a full disk while watching", check_full_disk_watch)):
