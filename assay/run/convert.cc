@@ -2,6 +2,7 @@
 
 #include "assay/base/cancel.h"
 #include "assay/base/text.h"
+#include "assay/run/convert_guard.h"
 #include "assay/run/safe_names.h"
 #include "assay/support/log.h"
 #include "assay/support/progress.h"
@@ -69,11 +70,22 @@ Result<const Format*> target_of_folder(std::string_view to) {
 class Converter {
  public:
   Converter(const ConvertRequest& request, const Format& target, Progress& progress)
-      : request_(request), target_(target), progress_(progress) {}
+      : request_(request),
+        target_(target),
+        progress_(progress),
+        names_([this](const std::string& path) { return guard_.is_taken(request_.out / path); }) {}
+
+  // A file that open() will be asked for: no output takes its name before.
+  void will_open(const fs::path& path) { guard_.add_source(path); }
 
   // The tensors of a file that are wanted, each as the writer shall see it.
   Result<std::vector<StoredTensor>> open(const fs::path& path, std::string_view item_prefix) {
-    ASSAY_TRY(TensorSet set, open_tensors(path, request_.open.format));
+    guard_.begin(path);
+    FormatOptions options = request_.open.format;
+    options.every_byte = true;
+    ASSAY_TRY(TensorSet set, open_tensors(path, options));
+    tensors_in_source_ = set.tensors.size();
+    has_more_in_source_ = !set.beside.empty() || !set.others.empty();
     for (const std::string& warning : set.warnings) log::warn("{}", warning);
     std::vector<StoredTensor> wanted;
     for (StoredTensor& tensor : set.tensors) {
@@ -96,13 +108,19 @@ class Converter {
       // A file for many tensors needs a name for each; torch files may hold a bare one.
       if (tensor.name.empty() && !target_.one_tensor && target_.name != "pt") tensor.name = unnamed;
     }
+    if (request_.force && guard_.is_own(out) && (has_more_in_source_ || tensors.size() < tensors_in_source_))
+      return fail(
+          ErrorKind::bad_argument,
+          "{}: is the file that is converted, and holds more than would take its place; write to another one",
+          display(out));
     if (out.has_parent_path()) ASSAY_TRY_DO(make_folder(out.parent_path()));
     ASSAY_TRY(FileWriter writer,
               FileWriter::create(out, request_.force ? IfExists::replace : IfExists::refuse));
     if (auto written = target_.write(writer, tensors); !written)
       return tl::unexpected(with_hint(std::move(written.error())));
     ASSAY_TRY_DO(check_cancelled());
-    ASSAY_TRY_DO(writer.publish());
+    ASSAY_TRY(const fs::path published, writer.publish());
+    guard_.add_output(published);
     ++outcome.files;
     outcome.tensors += std::ssize(tensors);
     return {};
@@ -164,7 +182,10 @@ class Converter {
   const ConvertRequest& request_;
   const Format& target_;
   Progress& progress_;
+  ConvertGuard guard_;
   SafeNames names_;
+  size_t tensors_in_source_ = 0;
+  bool has_more_in_source_ = false;  // than tensors
 };
 
 std::string stem_of_file(const fs::path& path) {
@@ -237,6 +258,7 @@ Result<ConvertOutcome> folder_to_folder(const ConvertRequest& request) {
   ASSAY_TRY_DO(make_folder(request.out));
   Progress progress("converting", bytes, request.progress);
   Converter converter(request, *target, progress);
+  for (const FileEntry& file : frame.files) converter.will_open(file.path);
   for (const FileEntry& file : frame.files)
     ASSAY_TRY_DO(converter.note(convert_member(converter, request, file.path)));
   return std::move(converter.outcome);

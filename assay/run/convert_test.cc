@@ -172,6 +172,47 @@ TEST_F(ConvertTest, FolderToFolderKeepsTheTree) {
   EXPECT_THAT(read("pt/b.pt"), ElementsAre("p f32 3", "q f32 4"));
 }
 
+TEST_F(ConvertTest, NoOutputTakesTheNameOfAnotherSource) {
+  put("e/x.npy", {{"", DType::f32, {1}}});
+  put("e/x.pt", {{"", DType::f32, {2}}});
+  put("e/x_2.npy", {{"", DType::f32, {3}}});
+  put("e/y.npz", {{"b", DType::f32, {4}}});
+  put("e/y/b.npy", {{"", DType::f32, {5}}});
+  request_.force = true;
+  const auto outcome = run("e", "e");
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_THAT(outcome->failures, ::testing::IsEmpty());
+  EXPECT_THAT(read("e/x.npy"), ElementsAre(" f32 1"));
+  EXPECT_THAT(read("e/x_2.npy"), ElementsAre(" f32 3"));
+  EXPECT_THAT(read("e/x_3.npy"), ElementsAre(" f32 2"));
+  EXPECT_THAT(read("e/y/b.npy"), ElementsAre(" f32 5"));
+  EXPECT_THAT(read("e/y/b_2.npy"), ElementsAre(" f32 4"));
+}
+
+TEST_F(ConvertTest, SourcesAreKnownByWhatTheirNamesLeadTo) {
+  put("in/x.pt", {{"", DType::f32, {2}}});
+  put("elsewhere/x.npy", {{"", DType::f32, {1}}});
+  fs::create_directory_symlink(root_ / "elsewhere", root_ / "in/z");  // read after x.pt
+  request_.force = true;
+  ASSERT_TRUE(run("in", "elsewhere"));
+  EXPECT_THAT(read("elsewhere/x.npy"), ElementsAre(" f32 1"));
+  EXPECT_THAT(read("elsewhere/x_2.npy"), ElementsAre(" f32 2"));
+  EXPECT_THAT(read("elsewhere/z/x.npy"), ElementsAre(" f32 1"));
+}
+
+TEST_F(ConvertTest, AFileIsNotReplacedByAPartOfItself) {
+  put("x.npz", {{"a", DType::f32, {1}}, {"b", DType::f32, {2}}});
+  fs::create_hard_link(root_ / "x.npz", root_ / "same.npz");
+  request_.force = true;
+  request_.open.only = {"a"};
+  for (const char* const out : {"x.npz", "same.npz", "./x.npz"}) {
+    const auto refused = run("x.npz", out);
+    ASSERT_FALSE(refused) << out;
+    EXPECT_THAT(refused.error().message, HasSubstr("holds more than would take its place"));
+  }
+  EXPECT_THAT(read("x.npz"), ElementsAre("a f32 1", "b f32 2"));
+}
+
 TEST_F(ConvertTest, OneBadFileDoesNotStopTheOthers) {
   put("in/a.npy", {{"", DType::f32, {1}}});
   put("in/z.npy", {{"", DType::f32, {2}}});

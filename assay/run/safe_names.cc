@@ -49,7 +49,7 @@ bool SafeNames::is_free(const std::string& path) const {
   if (files_.contains(path) || folders_.contains(path)) return false;
   for (size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1))
     if (files_.contains(path.substr(0, slash))) return false;
-  return true;
+  return !is_taken_ || !is_taken_(path);
 }
 
 fs::path SafeNames::claim(const std::string& stem, std::string_view suffix) {
@@ -57,7 +57,7 @@ fs::path SafeNames::claim(const std::string& stem, std::string_view suffix) {
   if (!is_free(path)) {
     // "a.npy/b" beside "a": numbering b would not help, its folder cannot exist.
     std::string flat = stem;
-    if (!files_.contains(path) && !folders_.contains(path))
+    if (!files_.contains(path) && !folders_.contains(path) && !(is_taken_ && is_taken_(path)))
       for (char& c : flat) c = c == '/' ? '_' : c;
     path = flat + std::string(suffix);
     int& number = last_number_.try_emplace(path, 1).first->second;

@@ -55,6 +55,13 @@ TEST(SafeNames, AFileCannotLieWhereAFolderIs) {
   EXPECT_EQ(names.claim("c.npy/d", ".npy"), "c.npy_d.npy");
 }
 
+TEST(SafeNames, WhatLiesThereAlreadyMayBeTaken) {
+  SafeNames names([](const std::string& path) { return path == "x_2.npy" || path == "y/b.npy"; });
+  EXPECT_EQ(names.claim("x", ".npy"), "x.npy");
+  EXPECT_EQ(names.claim("x", ".npy"), "x_3.npy");
+  EXPECT_EQ(names.claim("y/b", ".npy"), "y/b_2.npy");
+}
+
 TEST(SafeNames, ManyOfOneNameStayFast) {
   SafeNames names;
   for (int i = 0; i < 20'000; ++i) names.claim("same", ".npy");
