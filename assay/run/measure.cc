@@ -145,6 +145,9 @@ class Measurer {
       for (const std::string& warning : loaded->warnings)
         if (warning.find("refused") != std::string::npos) return refuse(Status::unreadable, warning);
     } else if (item.meta == nullptr) {  // else the file was opened, and has warned, while indexing
+      if (loaded->tensors != 1)
+        return refuse(Status::unreadable, fmt::format("{}: holds {} tensors where its name promises one",
+                                                      display(facts.file), loaded->tensors));
       for (const std::string& warning : loaded->warnings) log::warn("{}", warning);
     }
     const Recipe* const recipe = row.pair.recipe;
