@@ -6,12 +6,13 @@
 namespace assay {
 
 // One frame on each side: these two, wherever they were taken. Otherwise frames of the same rank, step, graph
-// and token (where each side has one rank: whatever its number); several processes of one place in the order of
-// their numbers, with a warning, unless one side has all the numbers of the other. A frame that only one side has is a section with an empty side, at its place. Where no frame has
-// a counterpart, but there are as many on both sides, they are paired in order, with a warning.
-// options.frames_in_order: the k-th rank with the k-th, whatever their numbers (options.ranks_as_texts: in
-// the order of their names); an error if one side has more. Of a rank that has a dump.json only on one side
-// and a debug.json only on the other nothing is paired, with a warning.
+// and token (where each side has one rank: whatever its number); several processes of one place in the order
+// of their numbers, with a warning, unless one side has all the numbers of the other. A frame that only one
+// side has is a section with an empty side, at its place. Where no frame has a counterpart, but there are as
+// many on both sides, they are paired in order, with a warning. options.frames_in_order: the k-th rank with
+// the k-th, whatever their numbers (options.ranks_as_texts: in the order of their names); an error if one
+// side has more. Of a rank that has a dump.json only on one side and a debug.json only on the other nothing
+// is paired, with a warning.
 Result<std::vector<Section>> sections_by_at(const Dump& mine, const Dump& golden,
                                             const MatchOptions& options);
 
