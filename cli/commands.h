@@ -53,7 +53,7 @@ Result<DType> parse_dtype(std::string_view text);  // --dtype bf16
 Result<Shape> parse_shape(std::string_view text);  // --shape 2,3 or [2, 3]; "" is a scalar
 // Flags --dtype and --shape of files without a header; empty texts mean that they were not given.
 Result<void> describe_raw(std::string_view dtype, std::string_view shape, FormatOptions& options);
-inline constexpr const char* kTrustedHelp = "No bound on what the files ask for (docs/formats/pt.md)";
+inline constexpr const char* kTrustedHelp = "Files may ask for any work (docs/formats/pt.md)";
 Result<int64_t> parse_memory(std::string_view text);                         // --memory 2GiB
 std::vector<std::string> split_list(const std::vector<std::string>& given);  // "a,b" and "c" become a b c
 

@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 using testing_tools::deflated_zip;
 using testing_tools::ToDeflate;
 
-constexpr int64_t kSize = 3'000'000;
+constexpr int64_t kSize = 1'000'000;
 
 // Bytes that tell where they lie.
 std::string ramp(int64_t size, int salt = 0) {
@@ -121,29 +121,31 @@ TEST_F(InflatedEntryTest, ManyThreadsShareOneInflation) {
 }
 
 TEST_F(InflatedEntryTest, WhatNobodyReadsMakesRoom) {
-  const auto entries = open({{"a", ramp(kSize)}, {"b", ramp(kSize, 1)}}, {.memory = kSize * 3 / 2});
-  EXPECT_EQ(read(*entries[0], 5, 10), ramp(kSize).substr(5, 10));
-  EXPECT_EQ(read(*entries[1], kSize - 1, 1), ramp(kSize, 1).substr(kSize - 1));
+  const std::string a_data = ramp(kSize), b_data = ramp(kSize, 1);
+  const auto entries = open({{"a", a_data}, {"b", b_data}}, {.memory = kSize * 3 / 2});
+  EXPECT_EQ(read(*entries[0], 5, 10), a_data.substr(5, 10));
+  EXPECT_EQ(read(*entries[1], kSize - 1, 1), b_data.substr(kSize - 1));
   EXPECT_EQ(room_->in_memory(), kSize);  // of b
   EXPECT_EQ(room_->on_disk(), 0);
   // Wanted again: kept beside the other from now on.
-  EXPECT_EQ(read(*entries[0], kSize - 1, 1), ramp(kSize).substr(kSize - 1));
+  EXPECT_EQ(read(*entries[0], kSize - 1, 1), a_data.substr(kSize - 1));
   EXPECT_EQ(room_->in_memory(), kSize);
   EXPECT_EQ(room_->on_disk(), kSize);
   const int64_t inflated = room_->inflated();
   for (int i = 0; i < 10; ++i) {
-    EXPECT_EQ(read(*entries[0], i, 1), ramp(kSize).substr(static_cast<size_t>(i), 1));
-    EXPECT_EQ(read(*entries[1], i, 1), ramp(kSize, 1).substr(static_cast<size_t>(i), 1));
+    EXPECT_EQ(read(*entries[0], i, 1), a_data.substr(static_cast<size_t>(i), 1));
+    EXPECT_EQ(read(*entries[1], i, 1), b_data.substr(static_cast<size_t>(i), 1));
   }
   EXPECT_EQ(room_->inflated(), inflated);
 }
 
 TEST_F(InflatedEntryTest, WhatIsReadStays) {
-  const auto entries = open({{"a", ramp(kSize)}, {"b", ramp(kSize, 1)}}, {.memory = kSize});
+  const std::string a_data = ramp(kSize), b_data = ramp(kSize, 1);
+  const auto entries = open({{"a", a_data}, {"b", b_data}}, {.memory = kSize});
   InflatedEntry::Reader a(*entries[0]), b(*entries[1]);
   for (int64_t at = kSize - 1; at > 0; at -= 100'003) {
-    EXPECT_EQ(read(a, at, 1), ramp(kSize).substr(static_cast<size_t>(at), 1));
-    EXPECT_EQ(read(b, at, 1), ramp(kSize, 1).substr(static_cast<size_t>(at), 1));
+    EXPECT_EQ(read(a, at, 1), a_data.substr(static_cast<size_t>(at), 1));
+    EXPECT_EQ(read(b, at, 1), b_data.substr(static_cast<size_t>(at), 1));
   }
   EXPECT_EQ(room_->inflated(), 2 * kSize);
   EXPECT_EQ(room_->on_disk(), kSize);
@@ -197,7 +199,7 @@ TEST_F(InflatedEntryTest, AFullDiskIsAnErrorOfAllWhoRead) {
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
-  const rlimit small{1'000'000, before.rlim_max};
+  const rlimit small{600'000, before.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
   InflatedEntry::Reader reader(*entries[0]), other(*entries[0]);
   const std::string early = read(reader, 0, 10), late = read(other, kSize - 1, 1),
@@ -216,12 +218,12 @@ TEST_F(InflatedEntryTest, ABrokenStreamBreaksTheSamePartInAnyOrder) {
     const auto entries = open({{"a", data, {}, 1}});  // claims a byte that never comes
     InflatedEntry::Reader reader(*entries[0]);
     const std::string end = backwards ? read(reader, kSize - 1, 2) : "";
-    const std::string start = read(reader, 0, 1'000'000);
+    const std::string start = read(reader, 0, 500'000);
     return std::pair(start, backwards ? end : read(reader, kSize - 1, 2));
   };
   EXPECT_EQ(result(true), result(false));
-  EXPECT_EQ(result(true).first, data.substr(0, 1'000'000));
-  EXPECT_THAT(result(true).second, HasSubstr("inflates to 3000000 bytes instead of 3000001"));
+  EXPECT_EQ(result(true).first, data.substr(0, 500'000));
+  EXPECT_THAT(result(true).second, HasSubstr("inflates to 1000000 bytes instead of 1000001"));
 }
 
 TEST_F(InflatedEntryTest, BytesBehindTheDeflateStreamAreRefused) {
