@@ -265,15 +265,18 @@ class FrameBuilder {
 
   void describe(const KernelEntry& entry, size_t folder, Item& item) {
     Stated stated;
-    stated.max = entry.max;
-    stated.min = entry.min;
-    stated.mean = entry.mean;
-    stated.norm = entry.norm;
+    item.meta = meta_of(entry);
+    const bool is_empty = item.meta != nullptr && item.meta->shape.count() == 0;
+    if (!entry.says_nothing || is_empty) {
+      stated.max = entry.max;
+      stated.min = entry.min;
+      stated.mean = entry.mean;
+      stated.norm = entry.norm;
+    }
     stated.dtype = interned(entry.dtype);
     stated.shape = interned(entry.shape);
     stated.data_name = kept(entry.name.key());
     item.stated = &frame_.stated.emplace_back(stated);
-    item.meta = meta_of(entry);
     item.facts = csv_facts_[folder];
     if (!entry.trouble.empty()) item.trouble = kept(entry.trouble);
   }

@@ -76,6 +76,9 @@ constexpr std::array<Title, 12> kTitles = {{{"Op Type", 0},
                                             {"Avg Value", -1},
                                             {"L2Norm Value", -1}}};
 
+constexpr std::array<Cell, 4> kStatistics = {kMax, kMin, kMean, kNorm};
+constexpr std::string_view kNull = "null";
+
 bool has_titles(const std::vector<std::string>& cells) {
   const auto has = [&](Cell cell) {
     return std::any_of(cells.begin(), cells.end(),
@@ -157,13 +160,15 @@ class StatisticsReader {
     entry.min = statistic(entry, cells, kMin);
     entry.mean = statistic(entry, cells, kMean);
     entry.norm = statistic(entry, cells, kNorm);
+    entry.says_nothing = std::all_of(std::begin(kStatistics), std::end(kStatistics),
+                                     [&](Cell which) { return at(which).empty() || at(which) == kNull; });
     out_.entries.push_back(std::move(entry));
   }
 
   Scalar statistic(KernelEntry& entry, const std::vector<std::string>& cells, Cell which) const {
     const std::string_view text = cell(cells, places_[which]);
     if (text.empty()) return {};
-    if (text == "null" || text == "False") return 0.0;
+    if (text == kNull || text == "False") return 0.0;
     if (text == "True") return 1.0;
     const auto number = parse_double(text);
     if (number) return double{static_cast<float>(*number)};

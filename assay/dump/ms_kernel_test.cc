@@ -254,6 +254,18 @@ TEST_F(MsKernel, ReadsStatistics) {
   EXPECT_TRUE(frame->nodes[2].items[0].stated->mean.is_absent());
 }
 
+TEST_F(MsKernel, ARowOfNothingButNullSaysNothing) {
+  put_rows(
+      "T,full,1,2,5,output,0,4,float32,\"(4,)\",null,null,null,null\n"
+      "T,empty,1,2,5,output,0,0,float32,\"(0,4)\",null,null,null,null\n"
+      "T,bool,1,2,5,output,0,4,bool,\"(4,)\",True,False,null,null\n");
+  const auto frame = index();
+  ASSERT_TRUE(frame) << frame.error().message;
+  EXPECT_TRUE(frame->nodes[0].items[0].stated->max.is_absent());  // two of them are no evidence of equality
+  EXPECT_EQ(frame->nodes[1].items[0].stated->max.real(), 0);
+  EXPECT_EQ(frame->nodes[2].items[0].stated->norm.real(), 0);
+}
+
 TEST_F(MsKernel, FindsColumnsByTheirTitles) {
   put("rank_0/Net/0/3/statistic.csv",
       "\xEF\xBB\xBFL2Norm Value,Op Name,Task ID,Timestamp,IO,Slot,Max Value\r\n2,x,1,5,input,0,7\r\n");

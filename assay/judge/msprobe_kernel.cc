@@ -26,16 +26,18 @@ Verdict without_word(Level level, std::string message) {
   return verdict;
 }
 
-// Signed, as in the original: where mine is far below golden, nothing is wrong.
-bool maximum_is_near(const Scalar& mine, const Scalar& golden) {
+// Signed, as in the original: where mine is far below golden, nothing is wrong. Only generation 1 takes the
+// size of the difference.
+bool maximum_is_near(const Scalar& mine, const Scalar& golden, Generation generation) {
   const double n = number_of(mine).value_or(std::nan("")), b = number_of(golden).value_or(std::nan(""));
   if (std::isnan(n) && std::isnan(b)) return true;
-  const double difference = double{static_cast<float>(n - b)};
+  const double signed_difference = double{static_cast<float>(n - b)};
+  const double difference = generation == Generation::g1 ? std::abs(signed_difference) : signed_difference;
   const double larger = b > n ? b : n;
   return difference / (larger + 1e-10) <= 0.5;
 }
 
-Verdict judge_statistics(const Comparison& row) {
+Verdict judge_statistics(const Comparison& row, Generation generation) {
   if (row.status == Status::unreadable) return without_word(Level::error, row.note + "\n");
   const Stated &mine = stated_of(row.mine), &golden = stated_of(row.golden);
   const bool has_mine = row.mine.item != nullptr, has_golden = row.golden.item != nullptr;
@@ -53,7 +55,7 @@ Verdict judge_statistics(const Comparison& row) {
   if (mine.max.is_absent() || golden.max.is_absent())
     return Verdict{Level::error, std::string(kNoMaximum), "None"};
   Verdict verdict;
-  verdict.word = maximum_is_near(mine.max, golden.max) ? "Yes" : "No";
+  verdict.word = maximum_is_near(mine.max, golden.max, generation) ? "Yes" : "No";
   verdict.level = verdict.word == "No" ? Level::fail : Level::pass;
   return verdict;
 }
@@ -64,7 +66,7 @@ class TensorRules {
       : generation_(measured_generation(head)), columns_(head, generation_) {}
 
   Verdict judge(const Comparison& row) const {
-    if (is_row_of_table(row.mine) && is_row_of_table(row.golden)) return judge_statistics(row);
+    if (is_row_of_table(row.mine) && is_row_of_table(row.golden)) return judge_statistics(row, generation_);
     if (!is_array(row.mine) || !is_array(row.golden))
       return without_word(row.status == Status::unreadable ? Level::error : Level::fail,
                           "Dump file is not ndarray.\n");
@@ -98,7 +100,8 @@ class TensorRules {
     if (row.mine.meta->shape.count() == 1) {
       verdict.word = "None";
       verdict.level = Level::ignored;
-      verdict.reason = "This is a 1-d tensor of length 1.";
+      verdict.reason =
+          generation_ == Generation::g1 ? "This tensor is scalar." : "This is a 1-d tensor of length 1.";
     } else {
       verdict.word = accuracy(printed_cosine(metric(row, columns_.cosine).value_or(1), generation_),
                               rounded(metric(row, columns_.max_abs).value_or(0), 12));
@@ -114,8 +117,8 @@ class TensorRules {
 
 Judge prepare(const Head& head, const RuleOptions&) {
   if (head.content == Content::statistics)
-    return [](NodeResult& node) {
-      for (Comparison& row : node.rows) row.verdict = judge_statistics(row);
+    return [generation = measured_generation(head)](NodeResult& node) {
+      for (Comparison& row : node.rows) row.verdict = judge_statistics(row, generation);
     };
   return [rules = TensorRules(head)](NodeResult& node) {
     for (Comparison& row : node.rows) row.verdict = rules.judge(row);

@@ -1,5 +1,6 @@
 #include "assay/judge/msprobe.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -29,10 +30,10 @@ Comparison pair_of(SideFacts mine, SideFacts golden, const Metrics& m = {}) {
   return row;
 }
 
-Verdict judged(Comparison row, Content content = Content::data) {
+Verdict judged(Comparison row, Content content = Content::data, std::string_view generation = "g2") {
   Head head;
   head.content = content;
-  head.metric_columns = {"cosine_msprobe", "max_abs",     "max_rel_g2",
+  head.metric_columns = {"cosine_msprobe", "max_abs",     fmt::format("max_rel_{}", generation),
                          "mine_norm",      "golden_norm", "nonfinite_kind_mismatch"};
   NodeResult node{"op.1", 0, {}, {std::move(row)}};
   msprobe_kernel_rules.prepare(head, {})(node);
@@ -139,6 +140,20 @@ TEST(MsprobeKernelStatistics, AreJudgedByTheirMaximum) {
   EXPECT_EQ(word(kNan, kNan), "Yes");
   EXPECT_EQ(word(kNan, 1), "No");
   EXPECT_EQ(word(HUGE_VAL, HUGE_VAL), "No");
+}
+
+// Compared with the words of msprobe 1.1.
+TEST(MsprobeKernelStatistics, OfGeneration1AreJudgedByTheSizeOfTheDifference) {
+  const auto first = [](double mine, double golden) {
+    const StatedSide m(mine), g(golden);
+    return judged(pair_of(m.facts(), g.facts()), Content::statistics, "g1").word;
+  };
+  EXPECT_EQ(first(-10, 1), "No");  // "Yes" in the later ones
+  EXPECT_EQ(first(1, 100), "No");
+  EXPECT_EQ(first(1, 1), "Yes");
+  EXPECT_EQ(first(kNan, kNan), "Yes");
+  EXPECT_EQ(judged(pair_of(tensor(DType::f32, {1}), tensor(DType::f32, {1})), Content::data, "g1").reason,
+            "This tensor is scalar.");
 }
 
 TEST(MsprobeKernelStatistics, WithoutAMaximumAreNotCompared) {

@@ -137,18 +137,21 @@ void add_tensor_metrics(std::vector<Column>& out, const Head& head, Generation g
 
 // ----- statistics: the original subtracts and divides in f32
 
-float difference(const Comparison& row, Scalar Stated::*which) {
+float difference(const Comparison& row, Scalar Stated::*which, Generation generation) {
   const auto of = [&](const SideFacts& side) {
     return number_of(stated_of(side).*which).value_or(std::nan(""));
   };
-  return static_cast<float>(of(row.mine) - of(row.golden));
+  const auto signed_difference = static_cast<float>(of(row.mine) - of(row.golden));
+  return generation == Generation::g1 ? std::abs(signed_difference) : signed_difference;
 }
 
-std::string percentage(const Comparison& row, Scalar Stated::*which) {
+Value percentage(const Comparison& row, Scalar Stated::*which, Generation generation) {
   const double golden = number_of(stated_of(row.golden).*which).value_or(std::nan(""));
-  if (golden == 0) return "N/A";
-  const auto share = static_cast<float>(double{difference(row, which)} / golden);
-  if (std::isnan(share)) return "Nan";
+  const bool is_g1 = generation == Generation::g1;
+  if (is_g1 && !(golden > 0)) return std::string("0%");
+  if (golden == 0) return std::string("N/A");
+  const auto share = static_cast<float>(double{difference(row, which, generation)} / golden);
+  if (std::isnan(share)) return is_g1 ? Value() : Value(std::string("Nan"));
   std::string out;
   append_python_float(out, std::abs(double{share} * 100));
   return out + '%';
@@ -174,13 +177,14 @@ void add_differences(std::vector<Column>& out, Generation generation) {
                                          {"L2norm diff", "NormRelativeErr", &Stated::norm}};
   for (const Difference& column : kDifferences)
     out.push_back({std::string(column.difference),
-                   [which = column.which](const RowView& v) {
-                     return has_numbers(v.row) ? Value(double{difference(v.row, which)}) : Value();
+                   [which = column.which, generation](const RowView& v) {
+                     return has_numbers(v.row) ? Value(double{difference(v.row, which, generation)})
+                                               : Value();
                    },
                    ColumnKind::number});
   for (const Difference& column : kDifferences)
-    out.push_back({std::string(column.error), [which = column.which](const RowView& v) {
-                     return has_numbers(v.row) ? Value(percentage(v.row, which)) : Value();
+    out.push_back({std::string(column.error), [which = column.which, generation](const RowView& v) {
+                     return has_numbers(v.row) ? percentage(v.row, which, generation) : Value();
                    }});
   if (generation != Generation::g1) add_per_side(out, "CSV File", ColumnKind::text, csv_file);
 }
