@@ -75,7 +75,8 @@ class Walk {
     }
     path_.clear();
     add_unreached();
-    if (values_ > 0) set_.beside.push_back({fmt::format("{} values that are no tensors", values_)});
+    if (values_ == 1) set_.beside.push_back({"a value that is no tensor"});
+    if (values_ > 1) set_.beside.push_back({fmt::format("{} values that are no tensors", values_)});
     for (Beside& rest : coverage_.rest(storages_)) set_.beside.push_back(std::move(rest));
     return {};
   }

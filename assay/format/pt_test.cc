@@ -343,7 +343,7 @@ TEST(Pt, AttributesOfAParameterAreTensorsToo) {
     EXPECT_THAT(names_of(set), ElementsAre("", "scale")) << name;
     EXPECT_THAT(numbers_of(set, ""), ElementsAre(1.5, -2.5));
     EXPECT_THAT(numbers_of(set, "scale"), ElementsAre(3));
-    EXPECT_THAT(beside(set), ElementsAre("1 values that are no tensors"));  // the text of `note`
+    EXPECT_THAT(beside(set), ElementsAre("a value that is no tensor"));  // the text of `note`
   }
   const auto plain = open_with(pt_format, data_file("pt_new/tensor_state.pt"));
   EXPECT_THAT(names_of(plain), ElementsAre("", "extra"));
@@ -433,7 +433,7 @@ TEST(Pt, SaysWhatItsTensorsDoNotShow) {
   EXPECT_THAT(beside(open_pickle(tensor(zero(), "K\6", "K\1") + "." + "more")),
               ElementsAre("4 bytes behind the pickle"));
   EXPECT_THAT(beside(open_pickle("(K\1" + tensor(zero(), "K\6", "K\1") + "l.")),
-              ElementsAre("1 values that are no tensors"));
+              ElementsAre("a value that is no tensor"));
 }
 
 TEST(Pt, SaysWhichBytesBelongToNoEntry) {
