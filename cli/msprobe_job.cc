@@ -282,7 +282,8 @@ Result<void> compare_tables(const MsprobeJob& job, const Context& context, bool 
   style.generation = job.generation;
   style.coloured = job.highlight;
   style.per_rank = per_rank;
-  style.mapped_only = job.generation == Generation::g1 && job.data.has_value();
+  const bool maps_otherwise = job.api.on || job.cell.on || (job.layer.on && !job.is_pytorch);
+  style.mapped_only = job.generation == Generation::g1 && job.data.has_value() && !maps_otherwise;
   style.both_ranks = job.generation == Generation::g1;
   style.as_python = job.generation == Generation::g1 && (job.is_pytorch || style.mapped_only);
   request.rule_set = &rules_of(job.generation, style.as_python);
