@@ -152,6 +152,22 @@ TEST(Api, ANumberIsNotTheBeginningOfAnother) {
                           "Functional.abs.0.forward.input.10|-", "Functional.abs.0.forward.input.1.0|-"));
 }
 
+// Two modules that the mapping gives one name keep their own counts.
+TEST(Cell, RenumbersEachModuleForItself) {
+  Mappings mappings;
+  mappings.rename_cells = true;
+  mappings.cells = {{"fc1.Linear", "fc2.Linear"}};
+  MatchOptions options = with(std::move(mappings));
+  options.renumber_backward = true;
+  const auto side = [] {
+    return make_frame({entry_of("Module.fc2.Linear.backward.0", {".input.0"}),
+                       entry_of("Module.fc1.Linear.backward.0", {".input.0"})});
+  };
+  options.join = Join::all;
+  EXPECT_THAT(pairs_of(match_frames(cell_matcher, side(), side(), options)),
+              Contains("Module.fc1.Linear.backward.0.input.0|Module.fc2.Linear.backward.0.input.0"));
+}
+
 TEST(Api, RenumbersTheMappedNames) {
   MatchOptions options = with(user_apis({}));
   options.renumber_backward = true;

@@ -7,7 +7,9 @@
 namespace assay {
 namespace {
 
-using Calls = std::unordered_map<std::string_view, int64_t>;  // by what stands before the call number
+// By what stands before the call number in the name that the entry has itself: two modules that a mapping
+// gives one name are not one module.
+using Calls = std::unordered_map<std::string_view, int64_t>;
 
 void renumber_node(const Node& node, std::span<std::string_view> keys, Calls& calls, std::string& text,
                    StringPool& pool) {
@@ -15,16 +17,12 @@ void renumber_node(const Node& node, std::span<std::string_view> keys, Calls& ca
   if (!call || !call->is_backward) return;
   const size_t tail = node.name.size() - call->begin;
   const bool number_first = node.name[call->begin + 1] != 'b';
-  if (keys.empty()) {  // an entry without rows is a call all the same
-    ++calls[node.name.substr(0, call->begin)];
-    return;
-  }
-  std::string number;
+  // An entry without rows is a call all the same.
+  const std::string number = std::to_string(calls[node.name.substr(0, call->begin)]++);
   for (std::string_view& key : keys) {
     const auto [entry, rest] = split_key(key, node.name);
     if (entry.empty()) continue;
     const std::string_view stem = entry.substr(0, entry.size() - tail);
-    if (number.empty()) number = std::to_string(calls[stem]++);
     text.assign(stem).append(number_first ? "." + number + ".backward" : ".backward." + number).append(rest);
     key = pool.keep(text);
   }
