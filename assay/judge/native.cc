@@ -175,10 +175,12 @@ Judge prepare_native(const Head& head, const RuleOptions& options) {
     inputs = lineage->inputs_of(node);  // with their verdicts
     judge_rows(true);
     for (Comparison& row : node.rows)
-      if (has_other_bf16_checksum(row, head))
+      if (has_other_bf16_checksum(row, head)) {
         row.note =
             "PyTorch takes the checksum of the 16 bits of a bf16, MindSpore of the 32 it widens them to: "
             "judged by statistics";
+        if (row.statistics == 0) row.evidence = Evidence::nothing;
+      }
     lineage->keep(node, std::move(inputs));
   };
 }

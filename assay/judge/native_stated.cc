@@ -193,6 +193,7 @@ std::optional<std::string> contradicts_checksum(const Comparison& row, const Hea
                                                 const ModelPlace& place) {
   if (row.evidence != Evidence::checksum) return std::nullopt;
   const Stated &m = *row.mine.stated(), &g = *row.golden.stated();
+  if (m.checksum != g.checksum) return std::nullopt;
   std::optional<std::string> other = other_counts(m, g);
   const Bounds bounds = bounds_of(row, head, place);
   for (size_t i = 0; i < kStatistics.size() && !other; ++i) {
@@ -211,14 +212,14 @@ Verdict judge_stated(const Comparison& row, const Head& head, const ModelPlace& 
   for (auto wrong : {impossible_counts(row.mine, "mine"), impossible_counts(row.golden, "golden"),
                      contradicts_checksum(row, head, place)})
     if (wrong) return {Level::error, std::move(*wrong)};
-  if (row.evidence == Evidence::checksum) return {};
   const bool is_tensor = row.mine.meta && row.golden.meta;
   const bool is_bf16 = row.golden.meta && row.golden.meta->dtype == DType::bf16;
   const bool has_checksums = !m.checksum.empty() && !g.checksum.empty();
   const bool other_bits = has_checksums && m.checksum != g.checksum;
   // PyTorch hashes the 16 bits of a bf16, MindSpore the 32 it widens them to: equal tensors, other checksums.
   const bool comparable = !(head.cross_framework && is_bf16);
-  if (head.content == Content::checksums && comparable && other_bits)
+  if (row.evidence == Evidence::checksum && !other_bits) return {};
+  if ((head.content == Content::checksums || row.evidence == Evidence::checksum) && comparable && other_bits)
     return {Level::fail, fmt::format("checksums differ: {} and {}", m.checksum, g.checksum)};
   if (!is_tensor && same_argument(m, g)) return {};
   if (!is_tensor && (m.shape != g.shape || m.dtype != g.dtype))
@@ -239,7 +240,8 @@ Verdict judge_stated(const Comparison& row, const Head& head, const ModelPlace& 
             fmt::format("the same bits ({}) as {} {} in mine, {} {} in golden, and no statistics", m.checksum,
                         name(row.mine.meta->dtype), row.mine.meta->shape.text(), name(row.golden.meta->dtype),
                         row.golden.meta->shape.text())};
-  if (is_tensor && row.evidence == Evidence::nothing) return {Level::ignored, std::string(kNothingStated)};
+  if (is_tensor && (row.evidence == Evidence::nothing || row.evidence == Evidence::checksum))
+    return {Level::ignored, std::string(kNothingStated)};
   return {};
 }
 

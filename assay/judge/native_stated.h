@@ -7,7 +7,7 @@
 namespace assay {
 
 inline constexpr std::string_view kNothingStated =
-    "the statistics of both sides are NaN or infinite: there is no number to compare";
+    "the dumps state no finite number of both sides: there is nothing to compare";
 
 // Both sides of the row state something.
 Verdict judge_stated(const Comparison& row, const Head& head, const ModelPlace& place);

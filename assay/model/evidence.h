@@ -13,7 +13,7 @@ enum class Evidence : uint8_t {
   nothing,        // not compared, or no finite number on either side
   elements,       // all of them
   some_elements,  // those of the last position of logits
-  checksum,       // equal, of equal types and shapes
+  checksum,       // of equal types and shapes
   statistics,
   extremes,  // the smallest and the largest element are all that one side keeps
   value,     // of an argument that is no tensor

@@ -70,6 +70,9 @@ TEST_F(StatedEvidence, AChecksumClaimsTypeAndShape) {
   row.mine.meta = TensorMeta{DType::f32, Shape{{4}}};
   row.golden.meta = TensorMeta{DType::f32, Shape{{4}}};
   EXPECT_EQ(judged().evidence, Evidence::checksum);
+  golden.checksum = "ffffffff";  // they were compared, and differ
+  EXPECT_EQ(judged().evidence, Evidence::checksum);
+  golden.checksum = mine.checksum;
   row.golden.meta = TensorMeta{DType::i32, Shape{{4}}};
   EXPECT_EQ(judged().evidence, Evidence::nothing);
   row.golden.meta = TensorMeta{DType::f32, Shape{{2, 2}}};
