@@ -11,6 +11,7 @@ namespace assay::cli {
 Result<Mappings> read_mappings(const MappingFlags& flags) {
   Mappings mappings;
   mappings.use_api_table = flags.api.on;
+  mappings.apis_may_miss = flags.as_msprobe;
   if (flags.api.file) {
     ASSAY_TRY(mappings.apis, flags.as_msprobe ? read_api_mapping_as_msprobe(*flags.api.file)
                                               : read_api_mapping(*flags.api.file));

@@ -129,7 +129,8 @@ int64_t unclaimed_bytes(const std::vector<Result<Extent>>& extents, int64_t data
 
 Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOptions& options) {
   ASSAY_TRY(const std::string json, read_header(*file, options));
-  ASSAY_TRY(const auto entries, parse_safetensors_header(json, file->name(), options.memory));
+  ASSAY_TRY(const SafetensorsHeader header, parse_safetensors_header(json, file->name(), options.memory));
+  const std::vector<SafetensorsEntry>& entries = header.entries;
   const int64_t data_start = kLengthBytes + std::ssize(json);
   const int64_t data_size = file->size() - data_start;
   std::vector<Result<Extent>> extents;
@@ -139,8 +140,13 @@ Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOpti
 
   TensorSet set;
   set.extent = file->size();
-  if (const int64_t extra = unclaimed_bytes(extents, data_size); extra > 0)
+  if (const int64_t extra = unclaimed_bytes(extents, data_size); extra > 0) {
     set.warnings.push_back(fmt::format("{}: {} bytes belong to no tensor", file->name(), extra));
+    set.beside.push_back({fmt::format("{} bytes that belong to no tensor", extra)});
+  }
+  if (header.metadata > 0)
+    set.beside.push_back({fmt::format(
+        "{} of metadata", header.metadata == 1 ? "an entry" : fmt::format("{} entries", header.metadata))});
   set.tensors.reserve(entries.size());
   for (size_t i = 0; i < entries.size(); ++i) {
     StoredTensor tensor{

@@ -96,6 +96,7 @@ class Events : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Events<Der
 class HeaderHandler : public Events<HeaderHandler> {
  public:
   std::vector<SafetensorsEntry> entries;
+  int64_t metadata = 0;
 
   void key(std::string_view name) {
     if (depth_ == 1) {
@@ -103,6 +104,7 @@ class HeaderHandler : public Events<HeaderHandler> {
       if (in_entry_) entries.push_back({std::string(name), {}, {}, {}, {}});
       seen_ = {};
     } else if (depth_ == 2) {
+      metadata += in_entry_ ? 0 : 1;
       field_ = name;
       // JSON leaves open which of two counts.
       for (size_t i = 0; i < std::size(kFields); ++i)
@@ -216,12 +218,12 @@ Result<void> parse(std::string_view json, std::string_view file, std::string_vie
 
 }  // namespace
 
-Result<std::vector<SafetensorsEntry>> parse_safetensors_header(std::string_view json, std::string_view file,
-                                                               int64_t memory) {
+Result<SafetensorsHeader> parse_safetensors_header(std::string_view json, std::string_view file,
+                                                   int64_t memory) {
   HeaderHandler handler;
   handler.max_entries = static_cast<size_t>(memory / kBytesPerEntry);
   ASSAY_TRY_DO(parse(json, file, "header", handler));
-  return std::move(handler.entries);
+  return SafetensorsHeader{std::move(handler.entries), handler.metadata};
 }
 
 Result<std::vector<ShardEntry>> parse_safetensors_index(std::string_view json, std::string_view file,

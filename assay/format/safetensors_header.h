@@ -21,9 +21,14 @@ struct SafetensorsEntry {
   std::string trouble;  // a value of the wrong kind
 };
 
+struct SafetensorsHeader {
+  std::vector<SafetensorsEntry> entries;
+  int64_t metadata = 0;  // members of "__metadata__"
+};
+
 // `file` is for messages, `memory` limits the number of entries. Nesting costs no stack.
-Result<std::vector<SafetensorsEntry>> parse_safetensors_header(std::string_view json, std::string_view file,
-                                                               int64_t memory);
+Result<SafetensorsHeader> parse_safetensors_header(std::string_view json, std::string_view file,
+                                                   int64_t memory);
 
 struct ShardEntry {
   std::string name, shard;

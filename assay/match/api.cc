@@ -5,6 +5,7 @@
 #include "assay/match/frames.h"
 #include "assay/match/keyed.h"
 #include "assay/match/unused_names.h"
+#include "assay/support/log.h"
 
 #include <algorithm>
 #include <array>
@@ -71,8 +72,9 @@ class UserApis {
     return found == in_use_.end() ? nullptr : &found->second;
   }
 
-  // Refuses numbers that no item has: a mapping that silently maps nothing is a mistake of its writer.
-  Result<void> check(const PairingBuilder& builder) {
+  // Refuses numbers that no item has: a mapping that silently maps nothing is a mistake of its writer. Where
+  // they may miss, warns of them.
+  Result<void> check(const PairingBuilder& builder, bool may_miss) {
     if (in_use_.empty()) return {};
     std::unordered_map<std::string_view, std::vector<ApiInUse*>> by_golden;
     for (auto& [mine, api] : in_use_) by_golden[api.mapping->golden].push_back(&api);
@@ -94,7 +96,11 @@ class UserApis {
     for (const auto& [mine, api] : in_use_) ordered.push_back(&api);
     std::sort(ordered.begin(), ordered.end(),
               [](const ApiInUse* a, const ApiInUse* b) { return a->mapping < b->mapping; });
-    for (const ApiInUse* const api : ordered) ASSAY_TRY_DO(check_lists(*api));
+    for (const ApiInUse* const api : ordered) {
+      auto fits = check_lists(*api);
+      if (!fits && !may_miss) return fits;
+      if (!fits) log::warn("{}; it is passed over", fits.error().message);
+    }
     return {};
   }
 
@@ -158,7 +164,7 @@ Result<Pairing> match_by_api(const Indexed& frames, const MatchOptions& options)
   PairingBuilder builder(frames);
   Keys keys(builder);
   UserApis user(builder, mappings.apis);
-  ASSAY_TRY_DO(user.check(builder));
+  ASSAY_TRY_DO(user.check(builder, mappings.apis_may_miss));
   const bool use_table = mappings.use_api_table || mappings.apis.empty();
   std::string key, buffer;
   for (size_t m = 0; m < builder.size(Side::mine); ++m) {

@@ -38,6 +38,7 @@ using LayerMapping = std::map<std::string, std::vector<LayerRename>>;  // by typ
 struct Mappings {
   bool use_api_table = false;  // -am: the built-in table, after the entries below
   std::vector<ApiMapping> apis;
+  bool apis_may_miss = false;       // numbers that no item has are passed over with a warning (msprobe)
   bool rename_cells = false;        // -cm
   NameMapping cells;                // "fc2.Dense" to "fc2.Linear"
   bool cells_by_part = false;       // a key that is only a part of the name is replaced too (msprobe 26)

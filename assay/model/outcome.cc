@@ -122,7 +122,9 @@ namespace {
 // A checksum is one of bits: what they mean is said by type and shape.
 bool have_comparable_checksums(const SideFacts& mine, const SideFacts& golden) {
   const Stated &m = *mine.stated(), &g = *golden.stated();
-  if (m.checksum.empty() || g.checksum.empty()) return false;
+  // Of a 0-d tensor msprobe may write the value in the place of its checksum.
+  for (const std::string_view checksum : {m.checksum, g.checksum})
+    if (checksum.empty() || checksum == "nan" || checksum == "inf" || checksum == "-inf") return false;
   if (mine.meta && golden.meta) return *mine.meta == *golden.meta;
   return m.dtype == g.dtype && m.shape == g.shape;
 }
