@@ -54,7 +54,8 @@ TEST(StatsJson, ReadsBackWhatItWrote) {
   EXPECT_EQ(tensor.stats->mean, Value(0.1));
   EXPECT_EQ(tensor.stats->norm, Value(std::numeric_limits<double>::infinity()));
   EXPECT_EQ(tensor.stats->checksum, "0a1b2c3d");
-  EXPECT_EQ(tensor.stats->nonfinite, (Nonfinite{.nans = 1, .infs = 0}));
+  EXPECT_EQ(tensor.stats->nonfinite,
+            (Nonfinite{.nans = 1, .infs = 0, .max = 2.5, .min = -1.0, .mean = 0.25, .norm = 3.0}));
   ASSERT_FALSE(tensor.data);
   EXPECT_EQ(tensor.data.error().kind, ErrorKind::not_found);
   ASSERT_FALSE(tensor.facts.empty());
