@@ -59,6 +59,8 @@ Result<void> choose_rules(const CompareFlags& flags, CompareRequest& request) {
     request.rules.rules.push_back(std::move(rule));
   }
   request.rules.allow_nonfinite = flags.allow_nonfinite;
+  if (!(flags.min_compared >= 0 && flags.min_compared <= 1))
+    return fail(ErrorKind::bad_argument, "--min-compared: {} is no share; 0 to 1", flags.min_compared);
   request.least_compared = flags.min_compared;
   if (!flags.unmatched.empty()) request.rules.unmatched_fails = flags.unmatched == "fail";
   return {};

@@ -138,15 +138,20 @@ class TensorReader {
     if (const size_t at = tape_.find(object_, "crc32"); at != 0 && tape_.is_text(at))
       stats.checksum = tape_.text(at);
     for (const std::string_view key : {"nan", "inf", "zero"})
-      if (const size_t at = tape_.find(object_, key); at != 0 && tape_.kind(at) == JsonKind::integer) {
+      if (const size_t at = tape_.find(object_, key); at != 0) {
+        if (tape_.kind(at) != JsonKind::integer || tape_.integer(at) < 0)
+          return wrong(fmt::format("has a \"{}\" that is no count", key));
         tensor.facts.push_back({std::string(key), tape_.integer(at)});
-        if (key == "nan") stats.nonfinite.nans = std::max<int64_t>(-1, tape_.integer(at));
-        if (key == "inf") stats.nonfinite.infs = std::max<int64_t>(-1, tape_.integer(at));
+        if (key == "nan") stats.nonfinite.nans = tape_.integer(at);
+        if (key == "inf") stats.nonfinite.infs = tape_.integer(at);
       }
     if (const size_t at = tape_.find(object_, "finite"); at != 0 && tape_.kind(at) == JsonKind::object)
       for (const FiniteMember& member : kFiniteMembers) {
         ASSAY_TRY(const Value value, read_number_in(at, member.key));
-        if (const auto* real = std::get_if<double>(&value)) stats.nonfinite.*member.value = *real;
+        if (const auto* real = std::get_if<double>(&value)) {
+          if (!std::isfinite(*real)) return wrong(fmt::format("has a \"finite\" {} that is not", member.key));
+          stats.nonfinite.*member.value = *real;
+        }
         if (const auto* whole = std::get_if<int64_t>(&value))
           stats.nonfinite.*member.value = static_cast<double>(*whole);
       }

@@ -1,6 +1,7 @@
 // Findings over all nodes.
 #include "assay/base/text.h"
 #include "assay/judge/lineage.h"
+#include "assay/model/argument.h"
 
 #include <fmt/format.h>
 
@@ -59,8 +60,11 @@ void Findings::broken(const Error& error) {
 void Findings::add(const NodeResult& node) {
   for (const Comparison& row : node.rows) {
     ++summary_.rows;
-    summary_.of_mine += row.pair.mine.has_value();
-    summary_.of_golden += row.pair.golden.has_value();
+    const auto is_tensor = [](const SideFacts& side) {
+      return side.meta || side.item == nullptr || !is_argument(*side.item);
+    };
+    summary_.of_mine += row.pair.mine && is_tensor(row.mine);
+    summary_.of_golden += row.pair.golden && is_tensor(row.golden);
     ++summary_.by[static_cast<size_t>(row.evidence)];
     if (row.evidence != Evidence::nothing) ++summary_.compared;
     if (row.evidence == Evidence::statistics) summary_.statistics |= row.statistics;

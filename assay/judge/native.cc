@@ -46,7 +46,10 @@ std::optional<double> look(const void* context, std::string_view name) {
   if (name == "count") return static_cast<double>(row.golden.meta->shape.count());
   const int column = find_column(head, name);
   if (column < 0 || static_cast<size_t>(column) >= row.metrics.size()) return std::nullopt;
-  return number(row.metrics[static_cast<size_t>(column)]);
+  const auto value = number(row.metrics[static_cast<size_t>(column)]);
+  // A statistic that NaN or infinities have made one of them says nothing of the rest.
+  if (value && row.basis == Basis::stated && !std::isfinite(*value)) return std::nullopt;
+  return value;
 }
 
 const Expression* find_user_rule(const Comparison& row, std::string_view node,
@@ -99,8 +102,9 @@ Verdict judge_compared(const Comparison& row, const NodeResult& node, const Line
   if (const auto other = user == nullptr ? other_fact(row, head) : std::nullopt) return {Level::fail, *other};
   if (row.basis == Basis::stated && (user == nullptr || !row.mine.meta || !row.golden.meta))
     return judge_stated(row, head, node.place);
-  if (auto contradiction = contradicts_checksum(row, head, node.place))
+  if (auto contradiction = contradiction_in(row, head, node.place))
     return {Level::error, std::move(*contradiction)};
+  if (differ_by_checksum(row)) return judge_stated(row, head, node.place);
   if (!row.mine.meta || !row.golden.meta) return {Level::error, "the element type of one side is not known"};
   if (row.golden.meta->shape.count() == 0) return {};
   const DType dtype = deciding_dtype(row.mine.meta->dtype, row.golden.meta->dtype);
@@ -128,6 +132,8 @@ std::string shapes(const Comparison& row) {
                      row.golden.meta->shape.text());
 }
 
+bool states(const SideFacts& side) { return side.item != nullptr && side.item->stated != nullptr; }
+
 Verdict judge_row(const Comparison& row, const NodeResult& node, const Lineage& lineage,
                   const Lineage::Inputs& inputs, const Head& head, const RuleOptions& options) {
   const auto note_or = [&](std::string_view otherwise) {
@@ -149,9 +155,7 @@ Verdict judge_row(const Comparison& row, const NodeResult& node, const Lineage& 
     case Status::no_data:
       // A dump of statistics may have none for a tensor that was never computed (a meta or fake tensor).
       // So does a quantised graph whose factors were not dumped.
-      return {row.is_excused || (row.mine.item != nullptr && row.mine.item->stated != nullptr)
-                  ? Level::ignored
-                  : Level::error,
+      return {row.is_excused || (states(row.mine) && states(row.golden)) ? Level::ignored : Level::error,
               note_or("one side is a description without data")};
   }
   return {Level::error, "unknown status"};

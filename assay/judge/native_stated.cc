@@ -189,11 +189,13 @@ std::optional<std::string> differ_in_nonfinite(const Stated& mine, const Stated&
   return std::nullopt;
 }
 
-std::optional<std::string> contradicts_checksum(const Comparison& row, const Head& head,
-                                                const ModelPlace& place) {
-  if (row.evidence != Evidence::checksum) return std::nullopt;
+std::optional<std::string> contradiction_in(const Comparison& row, const Head& head,
+                                            const ModelPlace& place) {
+  if (row.basis != Basis::stated) return std::nullopt;
+  for (auto wrong : {impossible_counts(row.mine, "mine"), impossible_counts(row.golden, "golden")})
+    if (wrong) return wrong;
   const Stated &m = *row.mine.stated(), &g = *row.golden.stated();
-  if (m.checksum != g.checksum) return std::nullopt;
+  if (row.evidence != Evidence::checksum || m.checksum != g.checksum) return std::nullopt;
   std::optional<std::string> other = other_counts(m, g);
   const Bounds bounds = bounds_of(row, head, place);
   for (size_t i = 0; i < kStatistics.size() && !other; ++i) {
@@ -207,11 +209,13 @@ std::optional<std::string> contradicts_checksum(const Comparison& row, const Hea
                      *other);
 }
 
+bool differ_by_checksum(const Comparison& row) {
+  return row.evidence == Evidence::checksum && row.mine.stated()->checksum != row.golden.stated()->checksum;
+}
+
 Verdict judge_stated(const Comparison& row, const Head& head, const ModelPlace& place) {
   const Stated &m = *row.mine.stated(), &g = *row.golden.stated();
-  for (auto wrong : {impossible_counts(row.mine, "mine"), impossible_counts(row.golden, "golden"),
-                     contradicts_checksum(row, head, place)})
-    if (wrong) return {Level::error, std::move(*wrong)};
+  if (auto wrong = contradiction_in(row, head, place)) return {Level::error, std::move(*wrong)};
   const bool is_tensor = row.mine.meta && row.golden.meta;
   const bool is_bf16 = row.golden.meta && row.golden.meta->dtype == DType::bf16;
   const bool has_checksums = !m.checksum.empty() && !g.checksum.empty();
@@ -219,9 +223,15 @@ Verdict judge_stated(const Comparison& row, const Head& head, const ModelPlace& 
   // PyTorch hashes the 16 bits of a bf16, MindSpore the 32 it widens them to: equal tensors, other checksums.
   const bool comparable = !(head.cross_framework && is_bf16);
   if (row.evidence == Evidence::checksum && !other_bits) return {};
-  if ((head.content == Content::checksums || row.evidence == Evidence::checksum) && comparable && other_bits)
+  // Whole numbers are not rounded: other bits of one type are other numbers.
+  const bool is_exact = is_tensor && *row.mine.meta == *row.golden.meta &&
+                        info(row.mine.meta->dtype).kind != DTypeKind::real &&
+                        info(row.mine.meta->dtype).kind != DTypeKind::complex;
+  if ((head.content == Content::checksums || row.evidence == Evidence::checksum || is_exact) && comparable &&
+      other_bits)
     return {Level::fail, fmt::format("checksums differ: {} and {}", m.checksum, g.checksum)};
-  if (!is_tensor && same_argument(m, g)) return {};
+  const bool has_numbers = number_of(m.max) || number_of(g.max) || number_of(m.norm) || number_of(g.norm);
+  if (!is_tensor && !has_numbers && row.evidence == Evidence::value && same_argument(m, g)) return {};
   if (!is_tensor && (m.shape != g.shape || m.dtype != g.dtype))
     return {Level::fail, fmt::format("{} {} of mine, {} {} of golden", m.dtype, m.shape, g.dtype, g.shape)};
   if (const auto counts = other_counts(m, g)) return {Level::fail, *counts};
@@ -240,7 +250,7 @@ Verdict judge_stated(const Comparison& row, const Head& head, const ModelPlace& 
             fmt::format("the same bits ({}) as {} {} in mine, {} {} in golden, and no statistics", m.checksum,
                         name(row.mine.meta->dtype), row.mine.meta->shape.text(), name(row.golden.meta->dtype),
                         row.golden.meta->shape.text())};
-  if (is_tensor && (row.evidence == Evidence::nothing || row.evidence == Evidence::checksum))
+  if (row.evidence == Evidence::nothing || (is_tensor && row.evidence == Evidence::checksum))
     return {Level::ignored, std::string(kNothingStated)};
   return {};
 }

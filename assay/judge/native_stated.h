@@ -12,10 +12,12 @@ inline constexpr std::string_view kNothingStated =
 // Both sides of the row state something.
 Verdict judge_stated(const Comparison& row, const Head& head, const ModelPlace& place);
 
-// Why the two cannot be the same bits although their checksums say so: one of the dumps is wrong. Nothing
-// where the checksums are not what the row was compared by.
-std::optional<std::string> contradicts_checksum(const Comparison& row, const Head& head,
-                                                const ModelPlace& place);
+// Why one of the dumps must be wrong: more NaN than elements, or equal checksums beside other statistics.
+// Nothing of rows that are not compared by what the dumps state.
+std::optional<std::string> contradiction_in(const Comparison& row, const Head& head, const ModelPlace& place);
+
+// Nothing but checksums was compared, and they differ.
+bool differ_by_checksum(const Comparison& row);
 
 // Reason to fail: NaN or infinities that only one side has, as far as the two say.
 std::optional<std::string> differ_in_nonfinite(const Stated& mine, const Stated& golden);

@@ -1,5 +1,7 @@
 #include "assay/model/outcome.h"
 
+#include "assay/model/argument.h"
+
 #include <algorithm>
 
 namespace assay {
@@ -101,11 +103,13 @@ std::string_view text(Answer answer) {
 }
 
 Coverage coverage_of(const Summary& summary) {
-  return {std::max(summary.of_mine, summary.of_golden), summary.compared + summary.misshapen};
+  const int64_t values = summary.by[static_cast<size_t>(Evidence::value)];
+  return {std::max(summary.of_mine, summary.of_golden), summary.compared - values + summary.misshapen};
 }
 
 bool is_enough(const Summary& summary) {
   const Coverage coverage = coverage_of(summary);
+  if (coverage.of == 0) return summary.compared > 0;  // arguments alone
   return coverage.compared > 0 &&
          static_cast<double>(coverage.compared) >= summary.least_compared * static_cast<double>(coverage.of);
 }
@@ -141,11 +145,14 @@ bool is_all_nonfinite(const SideFacts& side) {
 void note_stated_evidence(bool is_range, Comparison& row) {
   if (is_all_nonfinite(row.mine) && is_all_nonfinite(row.golden)) return;  // whatever its bits are
   const bool by_checksum = have_comparable_checksums(row.mine, row.golden);
-  if (by_checksum && row.mine.stated()->checksum == row.golden.stated()->checksum) {
-    row.evidence = Evidence::checksum;
-  } else if (!row.mine.meta || !row.golden.meta) {
+  const auto is_value = [](const SideFacts& side) {
+    return !side.meta && side.item != nullptr && is_argument(*side.item);
+  };
+  if (is_value(row.mine) && is_value(row.golden)) {
     row.evidence = Evidence::value;
-  } else if (row.golden.meta->shape.count() == 0) {
+  } else if (by_checksum && row.mine.stated()->checksum == row.golden.stated()->checksum) {
+    row.evidence = Evidence::checksum;
+  } else if (row.mine.meta && row.golden.meta && row.golden.meta->shape.count() == 0) {
     row.evidence = Evidence::elements;  // there are none
   } else if (is_range) {
     row.evidence = Evidence::extremes;

@@ -137,7 +137,7 @@ TEST(HostileNames, StayTextBesideTheTablesOfMsprobe) {
     ReportSet reports;
     reports.add(which == 0   ? msprobe_advisor(files, native_profile)
                 : which == 1 ? msprobe_mapping(files)
-                : which == 2 ? msprobe_first_difference(files, native_profile)
+                : which == 2 ? msprobe_first_difference(files, native_profile, Generation::g3)
                              : section_summary(folder.path(), native_profile));
     Head head = hostile_head();
     head.at.part = hostile();

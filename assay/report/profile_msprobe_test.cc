@@ -219,8 +219,11 @@ TEST(MsprobeProfile, TruthValuesOfArgumentsAreNoTexts) {
   const Head head = msprobe_head(Content::statistics);
   for (const Column& column : msprobe_profile({}).columns(head)) {
     const Value value = cell_value(column, RowView{head, {}, node_of("n", {}), pair.row});
-    if (column.title == "NPU max") EXPECT_EQ(value, Value(true));
-    if (column.title == "Bench max") EXPECT_EQ(value, Value(std::string("True")));
+    if (column.title == "NPU max") {
+      EXPECT_EQ(value, Value(true));
+    } else if (column.title == "Bench max") {
+      EXPECT_EQ(value, Value(std::string("True")));
+    }
   }
 }
 

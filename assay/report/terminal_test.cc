@@ -108,7 +108,7 @@ TEST(TerminalReport, DoesNotCallNothingAPass) {
             "NOT COMPARED: none of 2 tensors has a counterpart.");
   EXPECT_EQ(first_line(report_of(
                 {node_of("n", {sample_row("x", Level::pass, 0, 0), lonely_row("a", Level::ignored)})})),
-            "PASS: all 1 compared tensors agree; 1 not compared.");
+            "PASS: the one compared tensor agrees; 1 not compared.");
 }
 
 TEST(TerminalReport, KeepsTheTenWorstInOrder) {

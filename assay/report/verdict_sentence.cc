@@ -95,12 +95,15 @@ VerdictSentence pass(const Summary& summary) {
     return {Answer::pass, fmt::format("PASS {}", way->how),
             fmt::format("({}{}{}).", way->what, arguments, not_compared(summary))};
   const std::vector<std::string> ways = weaker(summary);
+  const int64_t agreeing = summary.compared - values;
+  if (agreeing == 0) return {Answer::pass, "PASS:", arguments.substr(2) + not_compared(summary) + "."};
   std::string text = summary.rows == 1 ? "the tensors agree"
+                     : agreeing == 1   ? "the one compared tensor agrees"
                      : summary.compared == summary.rows
-                         ? fmt::format("all {} tensors agree", summary.rows)
-                         : fmt::format("all {} compared tensors agree", summary.compared);
+                         ? fmt::format("all {} tensors agree", agreeing)
+                         : fmt::format("all {} compared tensors agree", agreeing);
   if (!ways.empty()) text += fmt::format("; {}", joined(ways));
-  return {Answer::pass, "PASS:", text + not_compared(summary) + "."};
+  return {Answer::pass, "PASS:", text + arguments + not_compared(summary) + "."};
 }
 
 }  // namespace
@@ -114,7 +117,7 @@ VerdictSentence not_enough_sentence(const Summary& summary) {
             fmt::format("none of {} has a counterpart.", tensors(summary.rows))};
   const std::string_view side = summary.of_mine >= summary.of_golden ? "mine" : "golden";
   std::string text = fmt::format("{} of {} of {} {} compared", coverage.compared, tensors(coverage.of), side,
-                                 coverage.compared == 1 ? "was" : "were");
+                                 coverage.compared == 1 || coverage.of == 1 ? "was" : "were");
   if (summary.unmatched > 0)
     text += fmt::format("; {} no counterpart", counted(summary.unmatched, "has", "have"));
   if (coverage.compared > 0)
@@ -132,9 +135,9 @@ VerdictSentence verdict_sentence(const Summary& summary) {
   } else {
     out.head = answer == Answer::error ? "ERROR:" : "FAIL:";
     out.rest = joined(faults(summary)) + ".";
-    if (const auto way = one_way(summary))
+    if (const auto way = one_way(summary); way && answer == Answer::fail)
       out.rest += fmt::format(" Compared {} ({}).", way->how, way->what);
-    else if (const std::vector<std::string> ways = weaker(summary); !ways.empty())
+    else if (const std::vector<std::string> ways = weaker(summary); !ways.empty() && answer == Answer::fail)
       out.rest += fmt::format(" Of {} compared, {}.", summary.compared, joined(ways));
   }
   if (summary.stopped_early) out.rest += " Stopped at the first failure; the rest was not compared.";

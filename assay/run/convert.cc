@@ -85,7 +85,9 @@ class Converter {
     options.every_byte = true;
     ASSAY_TRY(TensorSet set, open_tensors(path, options));
     tensors_in_source_ = set.tensors.size();
-    has_more_in_source_ = !set.beside.empty() || !set.others.empty();
+    std::error_code ignored;
+    const auto size = static_cast<int64_t>(fs::file_size(path, ignored));
+    has_more_in_source_ = !set.beside.empty() || !set.others.empty() || (!ignored && set.extent < size);
     for (const std::string& warning : set.warnings) log::warn("{}", warning);
     std::vector<StoredTensor> wanted;
     for (StoredTensor& tensor : set.tensors) {
@@ -259,6 +261,11 @@ Result<ConvertOutcome> folder_to_folder(const ConvertRequest& request) {
   Progress progress("converting", bytes, request.progress);
   Converter converter(request, *target, progress);
   for (const FileEntry& file : frame.files) converter.will_open(file.path);
+  // What --only and --skip leave out is the user's as well.
+  std::error_code ignored;
+  for (fs::recursive_directory_iterator it(request.in, ignored), end; !ignored && it != end;
+       it.increment(ignored))
+    converter.will_open(it->path());
   for (const FileEntry& file : frame.files)
     ASSAY_TRY_DO(converter.note(convert_member(converter, request, file.path)));
   return std::move(converter.outcome);

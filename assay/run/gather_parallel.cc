@@ -90,8 +90,10 @@ Result<Gathered> gather_parallel(const Operand& mine, const Operand& golden, Gat
   Result<Gathered> gathered = once(true);
   small.forget();  // a window on a mapping notices a shorter file when it closes
   if (lost_pages() == lost_before) return gathered;
-  return once(
-      false);  // a file shrank while it was mapped: read it again, and let the read say what is missing
+  // A file shrank while it was mapped: read it again, and let the read say what is missing.
+  gathered = once(false);
+  small.forget();  // what it keeps of the operands must not outlive them
+  return gathered;
 }
 
 }  // namespace assay

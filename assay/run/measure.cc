@@ -118,7 +118,9 @@ class Measurer {
     else if (item.described_in >= 0)
       facts.file = frame.files[static_cast<size_t>(item.described_in)].path;
     const auto refuse = [&](Status status, std::string why) {
-      if (row.status == Status::compared) {
+      // What cannot be read is trouble, whatever the other side lacks.
+      const bool is_worse = status == Status::unreadable && row.status == Status::no_data;
+      if (row.status == Status::compared || is_worse) {
         row.status = status;
         row.note = std::move(why);
       }

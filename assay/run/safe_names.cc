@@ -44,11 +44,15 @@ std::string safe_path(std::string_view tensor_name) {
   return out.empty() ? "unnamed" : out;
 }
 
+bool SafeNames::lies_in_a_file(const std::string& path) const {
+  for (size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1))
+    if (files_.contains(path.substr(0, slash))) return true;
+  return false;
+}
+
 // Taken are the names of files, and a file cannot lie where a folder is wanted or the other way round.
 bool SafeNames::is_free(const std::string& path) const {
-  if (files_.contains(path) || folders_.contains(path)) return false;
-  for (size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1))
-    if (files_.contains(path.substr(0, slash))) return false;
+  if (files_.contains(path) || folders_.contains(path) || lies_in_a_file(path)) return false;
   return !is_taken_ || !is_taken_(path);
 }
 
@@ -57,7 +61,7 @@ fs::path SafeNames::claim(const std::string& stem, std::string_view suffix) {
   if (!is_free(path)) {
     // "a.npy/b" beside "a": numbering b would not help, its folder cannot exist.
     std::string flat = stem;
-    if (!files_.contains(path) && !folders_.contains(path) && !(is_taken_ && is_taken_(path)))
+    if (lies_in_a_file(path))
       for (char& c : flat) c = c == '/' ? '_' : c;
     path = flat + std::string(suffix);
     int& number = last_number_.try_emplace(path, 1).first->second;

@@ -27,6 +27,7 @@ class SafeNames {
 
  private:
   bool is_free(const std::string& path) const;
+  bool lies_in_a_file(const std::string& path) const;  // one of its folders is the name of a file
   std::function<bool(const std::string&)> is_taken_;
   std::unordered_set<std::string> files_, folders_;
   std::unordered_map<std::string, int> last_number_;  // by the path that was wanted

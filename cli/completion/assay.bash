@@ -23,7 +23,7 @@ _assay() {
     *)
       case $verb,$current in
         compare,-*) words='--metrics --rule --rules --fail-fast --only --skip --memory --threads --output --report
-                           --unmatched --min-compared --allow-nonfinite --layout --match --fuzzy --api-mapping --cell-mapping --layer-mapping --data-mapping --op-mapping
+                           --unmatched --min-compared --allow-nonfinite --trusted --layout --match --fuzzy --api-mapping --cell-mapping --layer-mapping --data-mapping --op-mapping
                            --dtype --shape --quiet --help --help-all' ;;
         inspect,-*) words='--json --values --only --skip --layout --dtype --shape --threads --help' ;;
         convert,-*) words='--to --dtype --layout --force --only --skip --raw-dtype --raw-shape --help' ;;
