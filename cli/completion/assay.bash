@@ -25,9 +25,9 @@ _assay() {
         compare,-*) words='--metrics --rule --rules --fail-fast --only --skip --memory --threads --output --report
                            --unmatched --min-compared --allow-nonfinite --trusted --layout --match --fuzzy --api-mapping --cell-mapping --layer-mapping --data-mapping --op-mapping
                            --dtype --shape --quiet --help --help-all' ;;
-        inspect,-*) words='--json --values --only --skip --layout --dtype --shape --threads --help' ;;
-        convert,-*) words='--to --dtype --layout --force --only --skip --raw-dtype --raw-shape --help' ;;
-        compact,-*) words='--as --watch --idle --dry-run --keep-going --only --skip --memory --threads --quiet --help' ;;
+        inspect,-*) words='--json --values --trusted --only --skip --layout --dtype --shape --threads --help' ;;
+        convert,-*) words='--to --dtype --trusted --layout --force --only --skip --raw-dtype --raw-shape --help' ;;
+        compact,-*) words='--as --watch --trusted --idle --dry-run --keep-going --only --skip --memory --threads --quiet --help' ;;
         topology,-*) words='--level --output --force --help' ;;
         demo,-*) words='--output --help' ;;
         doctor,-*) words='--help' ;;
