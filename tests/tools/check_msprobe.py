@@ -32,6 +32,7 @@ class Case(NamedTuple):
     prefix: str = ""  # of the files in expected/; the generation if empty
     also: tuple[str, ...] = ()  # suffixes of result files that must be there and are not compared
     reason: str = ""  # set where the peer fails on this command: what ours has to give, and why
+    code: int = 0  # 2 where less than half of the tensors are compared; the peer ends with 0 all the same
 
 
 def old(framework: str, *flags: str, config: str = "compare.json", profile: str = "") -> list[str]:
@@ -44,7 +45,7 @@ def new(*flags: str, target: str = "npu/dump.json", golden: str = "bench/dump.js
 
 
 CASES = [
-    Case("pt_g1", "g1", old("pytorch", "-s", profile="g1")),
+    Case("pt_g1", "g1", old("pytorch", "-s", profile="g1"), code=2),  # where the walk of generation 1 ends
     Case("pt_g1", "g2", old("pytorch", "-s", "-hl")),
     Case("pt_l0_tensor", "g1", old("pytorch", profile="g1")),
     Case("pt_l0_tensor", "g2", old("pytorch", "-s", "-hl")),
@@ -255,11 +256,11 @@ def check_json(path: pathlib.Path | None, expected: pathlib.Path) -> list[str]:
 def check_case(checker: MsprobeChecker, case: Case) -> list[str]:
     folder = checker.folder(case.name)
     done = checker.run(case.argv, folder)
-    if done.returncode != 0:
-        return [f"exit code: got {done.returncode}, expected 0; {tail(done.stdout)}"]
+    if done.returncode != case.code:
+        return [f"exit code: got {done.returncode}, expected {case.code}; {tail(done.stdout)}"]
     failures = []
     is_search = "-da" in case.argv
-    if not case.name.startswith("kernel") and not is_search and "msprobe compare ends successfully." not in done.stdout:
+    if case.code == 0 and not case.name.startswith("kernel") and not is_search and "msprobe compare ends successfully." not in done.stdout:
         failures.append(f"log: got no 'msprobe compare ends successfully.'; {tail(done.stdout)}")
     out = folder / OUT
     if not out.is_dir():
