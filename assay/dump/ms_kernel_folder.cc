@@ -170,8 +170,8 @@ class StatisticsReader {
     if (text.empty()) return {};
     if (text == kNull || text == "False") return 0.0;
     if (text == "True") return 1.0;
-    const auto number = parse_double(text);
-    if (number) return double{static_cast<float>(*number)};
+    if (const auto whole = parse_int(text)) return *whole;  // also where a double would round it
+    if (const auto number = parse_double(text)) return *number;
     if (entry.trouble.empty())
       entry.trouble = fmt::format("{}:{}: {} is '{}', not a number", path_, reader_.line(),
                                   kTitles[which].text, printable(text.substr(0, 40)));

@@ -266,6 +266,7 @@ void MsprobeEntries::walk(const JsonTape& tape, size_t place, int depth) {
 void MsprobeEntries::add_none() {
   Stated stated;
   stated.dtype = stated.shape = "None";
+  stated.given = Given::nothing;
   add_item(std::move(stated), nullptr);
 }
 
@@ -330,14 +331,22 @@ void MsprobeEntries::add_leaf(const JsonTape& tape, size_t place) {
     meta = described.meta;
   } else {
     describe_without_dtype(tape, place, type, stated);
+    if (!type.ends_with("Tensor"))
+      stated.given = is_described(tape, place) ? Given::argument : Given::nothing;
   }
   // The original gives everything a checksum, of its text where there is no other; only scalars need it here.
   if (stated.checksum.empty() && dtype == 0)
     stated.checksum = interned(crc_text(value == 0 ? std::string() : python_str(tape, value)));
   std::vector<Fact> facts;
+  if (stated.given == Given::nothing) facts.push_back({"type", std::string(type)});
   if (const size_t format = dtype == 0 ? tape.find(place, "format") : 0; format != 0 && tape.is_text(format))
     facts.push_back({"format", std::string(tape.text(format))});
   add_item(std::move(stated), meta, std::move(facts));
+}
+
+// Whether the dump says what an argument is, beside its type.
+bool MsprobeEntries::is_described(const JsonTape& tape, size_t place) {
+  return tape.find(place, "value") != 0 || tape.find(place, "group_ranks") != 0;
 }
 
 // Arguments that are no tensors: their value stands for all four statistics.

@@ -26,6 +26,7 @@ class MsprobeEntries {
   void add_peer_operation(const JsonTape& tape, size_t place);
   void add_none();
   void add_trouble(std::string_view why);
+  static bool is_described(const JsonTape& tape, size_t place);
   void describe_without_dtype(const JsonTape& tape, size_t place, std::string_view type, Stated& stated);
   void add_item(Stated stated, const TensorMeta* meta, std::vector<Fact> facts = {});
   std::optional<TensorRef> data_file(std::string_view data_name, std::string_view& trouble);

@@ -1,7 +1,6 @@
 // Findings over all nodes.
 #include "assay/base/text.h"
 #include "assay/judge/lineage.h"
-#include "assay/model/argument.h"
 
 #include <fmt/format.h>
 
@@ -60,13 +59,14 @@ void Findings::broken(const Error& error) {
 void Findings::add(const NodeResult& node) {
   for (const Comparison& row : node.rows) {
     ++summary_.rows;
-    const auto is_tensor = [](const SideFacts& side) {
-      return side.meta || side.item == nullptr || !is_argument(*side.item);
-    };
-    summary_.of_mine += row.pair.mine && is_tensor(row.mine);
-    summary_.of_golden += row.pair.golden && is_tensor(row.golden);
+    const bool is_empty = row.evidence == Evidence::empty;
+    const bool of_mine = row.pair.mine && !is_argument(row.mine);
+    const bool of_golden = row.pair.golden && !is_argument(row.golden);
+    summary_.of_mine += of_mine && !is_empty;
+    summary_.of_golden += of_golden && !is_empty;
+    summary_.arguments += !of_mine && !of_golden;
     ++summary_.by[static_cast<size_t>(row.evidence)];
-    if (row.evidence != Evidence::nothing) ++summary_.compared;
+    summary_.compared += row.evidence != Evidence::nothing && !is_empty;
     if (row.evidence == Evidence::statistics) summary_.statistics |= row.statistics;
     if (row.arg_max != nullptr && row.arg_max->mine != row.arg_max->golden) note_other_token(node, row);
     if (row.status == Status::only_mine || row.status == Status::only_golden) ++summary_.unmatched;
@@ -97,7 +97,7 @@ void Findings::add(const Findings& section) {
   for (int64_t Summary::*const count :
        {&Summary::rows, &Summary::compared, &Summary::passed, &Summary::failed, &Summary::unmatched,
         &Summary::ignored, &Summary::errors, &Summary::differ, &Summary::misshapen, &Summary::without_data,
-        &Summary::alone, &Summary::broken, &Summary::of_mine, &Summary::of_golden})
+        &Summary::alone, &Summary::broken, &Summary::of_mine, &Summary::of_golden, &Summary::arguments})
     summary_.*count += s.*count;
   for (size_t i = 0; i < summary_.by.size(); ++i) summary_.by[i] += s.by[i];
   summary_.statistics |= s.statistics;

@@ -29,7 +29,8 @@ Verdict without_word(Level level, std::string message) {
 // Signed, as in the original: where mine is far below golden, nothing is wrong. Only generation 1 takes the
 // size of the difference.
 bool maximum_is_near(const Scalar& mine, const Scalar& golden, Generation generation) {
-  const double n = number_of(mine).value_or(std::nan("")), b = number_of(golden).value_or(std::nan(""));
+  const double n = number_of(in_f32(mine)).value_or(std::nan(""));
+  const double b = number_of(in_f32(golden)).value_or(std::nan(""));
   if (std::isnan(n) && std::isnan(b)) return true;
   const double signed_difference = double{static_cast<float>(n - b)};
   const double difference = generation == Generation::g1 ? std::abs(signed_difference) : signed_difference;

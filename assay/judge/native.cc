@@ -16,8 +16,11 @@ namespace {
 
 constexpr std::string_view kErrorColumn = "rel_l2";  // what `inherited` adds up
 constexpr std::string_view kMismatchColumn = "nonfinite_mismatch";
+constexpr std::string_view kNoElements = "neither side has an element";
 constexpr std::string_view kNothingFinite =
     "every element of both sides is NaN or infinite, in the same places: there is no number to compare";
+constexpr std::string_view kNothingFiniteOnBoth =
+    "no element is finite on both sides, and the rule lets that be: there is no number to compare";
 
 // What an expression may ask about a row.
 struct RowContext {
@@ -60,7 +63,8 @@ const Expression* find_user_rule(const Comparison& row, std::string_view node,
   return nullptr;
 }
 
-// What a dump of msprobe says of an argument beside its value: the partner of a message, a memory format.
+// What a dump of msprobe says of an argument beside its value: the partner of a message, a memory format, the
+// class of an object that it does not describe.
 // Facts of other dumps tell where a tensor lies, and how.
 std::optional<std::string> other_fact(const Comparison& row, const Head& head) {
   if (head.mine_layout != "msprobe" || head.golden_layout != "msprobe") return std::nullopt;
@@ -99,14 +103,15 @@ std::optional<std::string> other_nonfinite(const Comparison& row, const RowConte
 Verdict judge_compared(const Comparison& row, const NodeResult& node, const Lineage& lineage,
                        const Lineage::Inputs& inputs, const Head& head, const RuleOptions& options) {
   const Expression* user = find_user_rule(row, node.name, options.rules);
-  if (const auto other = user == nullptr ? other_fact(row, head) : std::nullopt) return {Level::fail, *other};
+  if (row.evidence == Evidence::empty) return {Level::ignored, std::string(kNoElements)};
+  if (user == nullptr || is_argument(row.mine))
+    if (const auto other = other_fact(row, head)) return {Level::fail, *other};
   if (row.basis == Basis::stated && (user == nullptr || !row.mine.meta || !row.golden.meta))
     return judge_stated(row, head, node.place);
   if (auto contradiction = contradiction_in(row, head, node.place))
     return {Level::error, std::move(*contradiction)};
   if (differ_by_checksum(row)) return judge_stated(row, head, node.place);
   if (!row.mine.meta || !row.golden.meta) return {Level::error, "the element type of one side is not known"};
-  if (row.golden.meta->shape.count() == 0) return {};
   const DType dtype = deciding_dtype(row.mine.meta->dtype, row.golden.meta->dtype);
   // Of a tensor that only its extremes are left of, two elements that happen to agree say nothing of the
   // error of the rest, so none can be inherited.
@@ -122,8 +127,9 @@ Verdict judge_compared(const Comparison& row, const NodeResult& node, const Line
   const Expression& rule =
       user ? *user
            : default_rule(row.mine.meta->dtype, row.golden.meta->dtype, node.place, heritage.amplified > 0);
-  if (rule.holds(&context, look)) return {};
-  return {Level::fail, rule.why_not(&context, look)};
+  if (!rule.holds(&context, look)) return {Level::fail, rule.why_not(&context, look)};
+  if (row.nothing_finite) return {Level::ignored, std::string(kNothingFiniteOnBoth)};
+  return {};
 }
 
 std::string shapes(const Comparison& row) {
@@ -161,6 +167,18 @@ Verdict judge_row(const Comparison& row, const NodeResult& node, const Lineage& 
   return {Level::error, "unknown status"};
 }
 
+// A row that passes shows no more than what its verdict was made of.
+void correct_evidence(const Head& head, Comparison& row) {
+  if (row.status != Status::compared) return;
+  if (row.verdict.level == Level::ignored && row.evidence != Evidence::empty)
+    row.evidence = Evidence::nothing;
+  if (row.verdict.level != Level::pass || row.evidence != Evidence::elements) return;
+  const int column = find_column(head, kMismatchColumn);
+  if (column < 0 || static_cast<size_t>(column) >= row.metrics.size()) return;
+  if (number(row.metrics[static_cast<size_t>(column)]).value_or(0) > 0)
+    row.evidence = Evidence::finite_elements;
+}
+
 bool has_other_bf16_checksum(const Comparison& row, const Head& head) {
   if (row.basis != Basis::stated || head.content != Content::checksums || !head.cross_framework) return false;
   return row.golden.meta && row.golden.meta->dtype == DType::bf16 &&
@@ -178,13 +196,13 @@ Judge prepare_native(const Head& head, const RuleOptions& options) {
     judge_rows(false);
     inputs = lineage->inputs_of(node);  // with their verdicts
     judge_rows(true);
-    for (Comparison& row : node.rows)
-      if (has_other_bf16_checksum(row, head)) {
+    for (Comparison& row : node.rows) {
+      correct_evidence(head, row);
+      if (has_other_bf16_checksum(row, head))
         row.note =
             "PyTorch takes the checksum of the 16 bits of a bf16, MindSpore of the 32 it widens them to: "
             "judged by statistics";
-        if (row.statistics == 0) row.evidence = Evidence::nothing;
-      }
+    }
     lineage->keep(node, std::move(inputs));
   };
 }
@@ -206,8 +224,7 @@ bool is_rule_variable(std::string_view name) {
 std::vector<std::string> columns_needed(const RuleOptions& options) {
   std::vector<std::string> columns;
   for (const Rule& rule : options.rules) add_names(rule.expression, columns);
-  if (!options.rules.empty() && !options.allow_nonfinite &&
-      std::find(columns.begin(), columns.end(), kMismatchColumn) == columns.end())
+  if (!options.rules.empty() && std::find(columns.begin(), columns.end(), kMismatchColumn) == columns.end())
     columns.emplace_back(kMismatchColumn);
   const auto takes_all = [](const Rule& rule) { return rule.pattern == "*"; };
   if (std::none_of(options.rules.begin(), options.rules.end(), takes_all))

@@ -16,6 +16,9 @@ namespace {
 // the whole.
 constexpr double kElementsApart = 16;
 
+// … but not by more than this share of the largest: types of few bits would let anything pass.
+constexpr double kMostApart = 0.5;
+
 // Below it f16 has no finer steps: honest results there are a few of these apart, however small they are.
 constexpr double kStepOfSmallF16 = 0x1p-24;
 constexpr double kFewSteps = 4;
@@ -126,7 +129,8 @@ Bounds bounds_of(const Comparison& row, const Head& head, const ModelPlace& plac
   const double count = row.golden.meta ? static_cast<double>(row.golden.meta->shape.count()) : 1;
   // A norm may overflow where no element does.
   const double typical = norm > 0 ? norm / std::sqrt(std::max(count, 1.0)) : largest;
-  return {sums * norm, kElementsApart * t * largest, kElementsApart * sums * std::max(typical, mean)};
+  const double apart = std::min(kElementsApart * t, kMostApart);
+  return {sums * norm, apart * largest, kElementsApart * sums * std::max(typical, mean)};
 }
 
 // How far apart digits may be that an engine prints.

@@ -44,6 +44,13 @@ struct TensorRef {
   int32_t slot = 0;  // the slot-th tensor of that file
 };
 
+// What an operator was given or gave, where the dump says.
+enum class Given : uint8_t {
+  tensor,
+  argument,  // a number, a slice, a type
+  nothing,   // None, or an object that the dump names but does not describe
+};
+
 // What the dump itself says of an item, in its own words.
 struct Stated {
   Scalar max, min, mean, norm;  // of a scalar argument: its value, four times
@@ -52,6 +59,7 @@ struct Stated {
   std::string_view data_name;            // the file it names; empty: none
   std::string_view requires_grad;        // "True", "False"; empty: not said
   const Nonfinite* nonfinite = nullptr;  // null: not said, as in most dumps
+  Given given = Given::tensor;
 };
 
 // Whatever the dump has a line for: bytes, statistics, a scalar, None.

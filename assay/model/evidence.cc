@@ -1,5 +1,7 @@
 #include "assay/model/evidence.h"
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 
 namespace assay {
@@ -12,6 +14,8 @@ std::string_view text(Evidence evidence) {
       return "elements";
     case Evidence::some_elements:
       return "some elements";
+    case Evidence::finite_elements:
+      return "finite elements";
     case Evidence::checksum:
       return "checksum";
     case Evidence::statistics:
@@ -20,6 +24,8 @@ std::string_view text(Evidence evidence) {
       return "extremes";
     case Evidence::value:
       return "value";
+    case Evidence::empty:
+      return "no elements";
   }
   return "";
 }
@@ -34,8 +40,19 @@ std::string names_of(StatisticSet set) {
 Scalar finite_statistic(const Stated& stated, const StatisticName& which) {
   const Scalar& plain = stated.*which.of;
   const auto number = number_of(plain);
+  if (!number && plain.text()) return {};  // no tensor has it
   if (!number || std::isfinite(*number)) return plain;
   return stated.nonfinite == nullptr ? Scalar() : stated.nonfinite->*which.of_finite;
+}
+
+bool is_checksum(std::string_view text) {
+  constexpr size_t kDigitsOfWord = 16;
+  const bool is_xor = text.starts_with("0x");
+  if (is_xor) text.remove_prefix(2);
+  const size_t digits = text.size();
+  if (!std::ranges::all_of(text, [](unsigned char c) { return std::isxdigit(c) != 0; })) return false;
+  if (is_xor) return digits >= 1 && digits <= kDigitsOfWord;
+  return digits == 8 || digits == 32 || digits == 40 || digits == 64;
 }
 
 StatisticSet shared_statistics(const Stated& mine, const Stated& golden) {

@@ -10,15 +10,17 @@
 namespace assay {
 
 enum class Evidence : uint8_t {
-  nothing,        // not compared, or no finite number on either side
-  elements,       // all of them
-  some_elements,  // those of the last position of logits
-  checksum,       // of equal types and shapes
+  nothing,          // not compared, or no finite number on either side
+  elements,         // all of them
+  some_elements,    // those of the last position of logits
+  finite_elements,  // those that are finite on both sides, where the user allows that others are not
+  checksum,         // of equal types and shapes
   statistics,
   extremes,  // the smallest and the largest element are all that one side keeps
   value,     // of an argument that is no tensor
+  empty,     // neither side has an element
 };
-inline constexpr size_t kEvidenceCount = 7;
+inline constexpr size_t kEvidenceCount = 9;
 std::string_view text(Evidence evidence);  // "elements", "statistics"; empty for nothing
 
 // The four statistics, as bits of a set.
@@ -40,6 +42,10 @@ std::string names_of(StatisticSet set);  // "max, min, mean, norm"
 // A statistic without what is not finite: as it is stated, or else that of the finite elements alone. Absent
 // where nothing finite is known.
 Scalar finite_statistic(const Stated& stated, const StatisticName& which);
+
+// Whether the text is one of bits: CRC-32, MD5, SHA-1 or SHA-256 in hexadecimal digits, or the XOR of 64-bit
+// words behind 0x. Dumps may have anything in the place of a checksum.
+bool is_checksum(std::string_view text);
 
 // Those that both sides have a finite value of.
 StatisticSet shared_statistics(const Stated& mine, const Stated& golden);

@@ -57,6 +57,11 @@ std::optional<double> metric(const Comparison& row, int column) {
   return std::nullopt;
 }
 
+Scalar in_f32(const Scalar& scalar) {
+  const auto number = number_of(scalar);
+  return number ? Scalar(double{static_cast<float>(*number)}) : scalar;
+}
+
 const Stated& stated_of(const SideFacts& side) {
   static const Stated kNothing;
   return side.item != nullptr && side.item->stated != nullptr ? *side.item->stated : kNothing;

@@ -17,7 +17,8 @@ struct MsprobeColumns {
 
 std::optional<double> metric(const Comparison& row, int column);  // nothing where it is absent or a word
 
-const Stated& stated_of(const SideFacts& side);         // an empty one where there is none
+const Stated& stated_of(const SideFacts& side);  // an empty one where there is none
+Scalar in_f32(const Scalar& scalar);             // as the originals read the numbers of a kernel's table
 std::string_view requires_grad(const SideFacts& side);  // "N/A" where it is not said
 bool grad_consistent(const Comparison& row);
 std::string_view printed_checksum(const SideFacts& side);  // "N/A" where there is nothing to have one

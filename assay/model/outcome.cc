@@ -1,8 +1,7 @@
 #include "assay/model/outcome.h"
 
-#include "assay/model/argument.h"
-
 #include <algorithm>
+#include <cmath>
 
 namespace assay {
 
@@ -103,8 +102,8 @@ std::string_view text(Answer answer) {
 }
 
 Coverage coverage_of(const Summary& summary) {
-  const int64_t values = summary.by[static_cast<size_t>(Evidence::value)];
-  return {std::max(summary.of_mine, summary.of_golden), summary.compared - values + summary.misshapen};
+  return {std::max(summary.of_mine, summary.of_golden),
+          summary.compared - summary.rows_by(Evidence::value) + summary.misshapen};
 }
 
 bool is_enough(const Summary& summary) {
@@ -117,18 +116,28 @@ bool is_enough(const Summary& summary) {
 Answer answer_of(const Summary& summary) {
   if (summary.errors > 0) return Answer::error;
   if (summary.differ + summary.misshapen + summary.without_data > 0) return Answer::fail;
+  if (summary.stopped_early && summary.failed > 0) return Answer::fail;  // what else there is, nobody looked
   if (!is_enough(summary)) return Answer::not_compared;
   return summary.failed > 0 ? Answer::fail : Answer::pass;
 }
 
 namespace {
 
+bool is_finite_number(const Scalar& scalar) {
+  const auto number = number_of(scalar);
+  return number && std::isfinite(*number);
+}
+
+// Of a 0-d tensor msprobe may write the value in the place of its checksum.
+bool is_checksum_of(const SideFacts& side) {
+  const std::string_view text = side.stated()->checksum;
+  return is_checksum(text) || (side.meta && side.meta->shape.dims.empty() && is_finite_number(Scalar(text)));
+}
+
 // A checksum is one of bits: what they mean is said by type and shape.
 bool have_comparable_checksums(const SideFacts& mine, const SideFacts& golden) {
   const Stated &m = *mine.stated(), &g = *golden.stated();
-  // Of a 0-d tensor msprobe may write the value in the place of its checksum.
-  for (const std::string_view checksum : {m.checksum, g.checksum})
-    if (checksum.empty() || checksum == "nan" || checksum == "inf" || checksum == "-inf") return false;
+  if (!is_checksum_of(mine) || !is_checksum_of(golden)) return false;
   if (mine.meta && golden.meta) return *mine.meta == *golden.meta;
   return m.dtype == g.dtype && m.shape == g.shape;
 }
@@ -136,24 +145,34 @@ bool have_comparable_checksums(const SideFacts& mine, const SideFacts& golden) {
 bool is_all_nonfinite(const SideFacts& side) {
   const Nonfinite* const counts = side.stated()->nonfinite;
   return counts != nullptr && side.meta && counts->nans >= 0 && counts->infs >= 0 &&
-         counts->nans + counts->infs == side.meta->shape.count() * components(side.meta->dtype) &&
-         side.meta->shape.count() > 0;
+         counts->nans + counts->infs == side.meta->shape.count() * components(side.meta->dtype);
+}
+
+// Of two arguments. Numbers that are none say as little here as in a tensor.
+Evidence evidence_of_values(const Stated& mine, const Stated& golden) {
+  if (mine.given == Given::nothing && golden.given == Given::nothing) return Evidence::nothing;
+  const auto m = number_of(mine.max), g = number_of(golden.max);
+  const bool are_nonfinite = m && g && !std::isfinite(*m) && !std::isfinite(*g);
+  return are_nonfinite ? Evidence::nothing : Evidence::value;
 }
 
 }  // namespace
 
+bool is_argument(const SideFacts& side) {
+  return side.stated() != nullptr && side.stated()->given != Given::tensor;
+}
+
 void note_stated_evidence(bool is_range, Comparison& row) {
+  if (row.mine.meta && row.golden.meta && row.golden.meta->shape.count() == 0) {
+    row.evidence = Evidence::empty;
+    return;
+  }
   if (is_all_nonfinite(row.mine) && is_all_nonfinite(row.golden)) return;  // whatever its bits are
   const bool by_checksum = have_comparable_checksums(row.mine, row.golden);
-  const auto is_value = [](const SideFacts& side) {
-    return !side.meta && side.item != nullptr && is_argument(*side.item);
-  };
-  if (is_value(row.mine) && is_value(row.golden)) {
-    row.evidence = Evidence::value;
+  if (is_argument(row.mine) && is_argument(row.golden)) {
+    row.evidence = evidence_of_values(*row.mine.stated(), *row.golden.stated());
   } else if (by_checksum && row.mine.stated()->checksum == row.golden.stated()->checksum) {
     row.evidence = Evidence::checksum;
-  } else if (row.mine.meta && row.golden.meta && row.golden.meta->shape.count() == 0) {
-    row.evidence = Evidence::elements;  // there are none
   } else if (is_range) {
     row.evidence = Evidence::extremes;
   } else {

@@ -88,6 +88,7 @@ struct Comparison {
   bool is_excused = false;  // not compared, and nothing is wrong with that
   Evidence evidence = Evidence::nothing;
   StatisticSet statistics = 0;  // that it was compared by, where these are the evidence
+  bool nothing_finite = false;  // no element is finite on both sides
   SideFacts mine, golden;
   std::vector<Value> metrics;  // one per column of the plan (Head::metric_columns); empty without a basis
   Verdict verdict;
@@ -95,6 +96,8 @@ struct Comparison {
   std::string
       note;  // reason of a failure to compare, or a remark such as "shapes differ in dimensions of size 1"
 };
+
+bool is_argument(const SideFacts& side);  // and no tensor
 
 // Of a row that is compared by what both sides state. is_range: by nothing but max and min.
 void note_stated_evidence(bool is_range, Comparison& row);
@@ -126,12 +129,15 @@ enum class Answer : uint8_t { pass, fail, not_compared, error };
 std::string_view text(Answer answer);  // "pass", "not compared"
 
 struct Summary {
+  // compared: rows with evidence, but for those of tensors without elements.
   int64_t rows = 0, compared = 0, passed = 0, failed = 0, unmatched = 0, ignored = 0, errors = 0;
   std::array<int64_t, kEvidenceCount> by = {};  // rows, by the evidence they have
-  StatisticSet statistics = 0;                  // that any row was compared by
+  int64_t rows_by(Evidence evidence) const { return by[static_cast<size_t>(evidence)]; }
+  StatisticSet statistics = 0;  // that any row was compared by
   // Rows that do not pass, by what was found; the rest of `errors` are sections that could not be read.
   int64_t differ = 0, misshapen = 0, without_data = 0, alone = 0, broken = 0;
-  int64_t of_mine = 0, of_golden = 0;  // rows with an item of that side
+  int64_t of_mine = 0, of_golden = 0;  // rows with a tensor of that side that has elements
+  int64_t arguments = 0;               // rows without a tensor on either side
   double least_compared = kLeastCompared;
   std::optional<Place> first_divergence;  // the failed row that comes first in execution order
   std::optional<Place> first_origin;      // … whose node was given inputs that pass: it made the difference

@@ -41,6 +41,15 @@ TEST(Answer, TroubleThenDifferencesThenTooLittle) {
   EXPECT_EQ(answer_of(summary), Answer::error);
 }
 
+// What --fail-fast leaves out was not looked at: nothing can be said of its share.
+TEST(Answer, AFailureEndsAStoppedRun) {
+  Summary summary = compared(0, 1, 0);
+  summary.failed = summary.alone = 1;
+  EXPECT_EQ(answer_of(summary), Answer::not_compared);
+  summary.stopped_early = true;
+  EXPECT_EQ(answer_of(summary), Answer::fail);
+}
+
 // Another shape is a difference that was seen.
 TEST(Answer, OtherShapesCountAsSeen) {
   Summary summary = compared(0, 2, 2);
@@ -79,6 +88,48 @@ TEST_F(StatedEvidence, AChecksumClaimsTypeAndShape) {
   EXPECT_EQ(judged().evidence, Evidence::nothing);
 }
 
+TEST_F(StatedEvidence, NotEveryTextIsAChecksum) {
+  row.mine.meta = row.golden.meta = TensorMeta{DType::f32, Shape{{4}}};
+  for (const std::string_view text : {"", "hello", "-nan", "zz", "True", "{}", "3", "1.5", "0x", "0xg",
+                                      "1234567", "0x12345678123456781", "1234abcg"}) {
+    mine.checksum = golden.checksum = text;
+    EXPECT_EQ(judged().evidence, Evidence::nothing) << text;
+  }
+  for (const std::string_view text :
+       {"1234abcd", "0x0", "0x400000003f800000", "d41d8cd98f00b204e9800998ecf8427e",
+        "da39a3ee5e6b4b0d3255bfef95601890afd80709"}) {
+    mine.checksum = golden.checksum = text;
+    EXPECT_EQ(judged().evidence, Evidence::checksum) << text;
+  }
+  row.mine.meta = row.golden.meta = TensorMeta{DType::f32, Shape{}};
+  mine.checksum = golden.checksum = "1.5";  // the value of a 0-d tensor
+  EXPECT_EQ(judged().evidence, Evidence::checksum);
+  mine.checksum = golden.checksum = "nan";
+  EXPECT_EQ(judged().evidence, Evidence::nothing);
+}
+
+TEST_F(StatedEvidence, NoElementsAreNoEvidence) {
+  row.mine.meta = row.golden.meta = TensorMeta{DType::f32, Shape{{0, 4}}};
+  mine.checksum = golden.checksum = "00000000";
+  EXPECT_EQ(judged().evidence, Evidence::empty);
+}
+
+TEST_F(StatedEvidence, ArgumentsShowTheirValue) {
+  const double inf = std::numeric_limits<double>::infinity();
+  mine.given = golden.given = Given::argument;
+  mine.checksum = golden.checksum = "1ad5be0d";
+  mine.max = golden.max = 2;
+  EXPECT_EQ(judged().evidence, Evidence::value);
+  mine.max = golden.max = inf;
+  EXPECT_EQ(judged().evidence, Evidence::nothing);
+  golden.max = 3.0;  // which differs
+  EXPECT_EQ(judged().evidence, Evidence::value);
+  mine = golden = {};
+  mine.given = golden.given = Given::nothing;
+  mine.checksum = golden.checksum = "00000000";  // of no text
+  EXPECT_EQ(judged().evidence, Evidence::nothing);
+}
+
 TEST_F(StatedEvidence, OnlyFiniteStatisticsCount) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   row.mine.meta = row.golden.meta = TensorMeta{DType::f32, Shape{{4}}};
@@ -87,6 +138,8 @@ TEST_F(StatedEvidence, OnlyFiniteStatisticsCount) {
   EXPECT_EQ(judged().evidence, Evidence::statistics);
   EXPECT_EQ(names_of(judged().statistics), "min");
   mine.min = golden.min = nan;
+  EXPECT_EQ(judged().evidence, Evidence::nothing);
+  mine.min = golden.min = "none";
   EXPECT_EQ(judged().evidence, Evidence::nothing);
   Nonfinite of_mine{.nans = 1, .infs = 0, .max = 3.0}, of_golden{.nans = 1, .infs = 0, .max = 4.0};
   mine.nonfinite = &of_mine;

@@ -96,7 +96,7 @@ void add_statistics(std::vector<Column>& out, bool is_data) {
       out.push_back({fmt::format("{} {}", named.name, which.name),
                      [side = named.side, which, is_data](const RowView& v) {
                        const SideFacts& facts = v.row.*side;
-                       if (!is_data) return to_value(stated_of(facts).*which.stated);
+                       if (!is_data) return to_value(in_f32(stated_of(facts).*which.stated));
                        return facts.measured ? statistic(*facts.measured.*which.measured) : Value();
                      },
                      ColumnKind::number});
@@ -137,16 +137,18 @@ void add_tensor_metrics(std::vector<Column>& out, const Head& head, Generation g
 
 // ----- statistics: the original subtracts and divides in f32
 
+double number_in_f32(const SideFacts& side, Scalar Stated::*which) {
+  return number_of(in_f32(stated_of(side).*which)).value_or(std::nan(""));
+}
+
 float difference(const Comparison& row, Scalar Stated::*which, Generation generation) {
-  const auto of = [&](const SideFacts& side) {
-    return number_of(stated_of(side).*which).value_or(std::nan(""));
-  };
-  const auto signed_difference = static_cast<float>(of(row.mine) - of(row.golden));
+  const auto signed_difference =
+      static_cast<float>(number_in_f32(row.mine, which) - number_in_f32(row.golden, which));
   return generation == Generation::g1 ? std::abs(signed_difference) : signed_difference;
 }
 
 Value percentage(const Comparison& row, Scalar Stated::*which, Generation generation) {
-  const double golden = number_of(stated_of(row.golden).*which).value_or(std::nan(""));
+  const double golden = number_in_f32(row.golden, which);
   const bool is_g1 = generation == Generation::g1;
   if (is_g1 && !(golden > 0)) return std::string("0%");
   if (golden == 0) return std::string("N/A");

@@ -34,19 +34,16 @@ std::vector<Fact> run_facts(const Head& head) {
 
 std::vector<Fact> summary_facts(const Summary& summary) {
   const VerdictSentence verdict = verdict_sentence(summary);
-  const auto by = [&](Evidence evidence) { return summary.by[static_cast<size_t>(evidence)]; };
-  return {
+  std::vector<Fact> facts = {
       {"answer", std::string(text(verdict.answer))},
       {"verdict", verdict.text()},
       {"rows", summary.rows},
       {"compared", summary.compared},
       {"not_compared", summary.rows - summary.compared},
-      {"by_elements", by(Evidence::elements)},
-      {"by_some_elements", by(Evidence::some_elements)},
-      {"by_checksum", by(Evidence::checksum)},
-      {"by_statistics", by(Evidence::statistics)},
-      {"by_extremes", by(Evidence::extremes)},
-      {"by_value", by(Evidence::value)},
+  };
+  for (const EvidenceColumn& column : kEvidenceColumns)
+    facts.push_back({std::string(column.title), summary.rows_by(column.evidence)});
+  const Fact rest[] = {
       {"passed", summary.passed},
       {"failed", summary.failed},
       {"unmatched", summary.unmatched},
@@ -55,6 +52,8 @@ std::vector<Fact> summary_facts(const Summary& summary) {
       {"stopped_early", summary.stopped_early},
       {"first_error", summary.first_error ? Value(*summary.first_error) : Value()},
   };
+  facts.insert(facts.end(), std::begin(rest), std::end(rest));
+  return facts;
 }
 
 std::string_view explanation(const Comparison& row) {

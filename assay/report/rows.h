@@ -4,10 +4,27 @@
 
 #include "assay/report/report.h"
 
+#include <array>
 #include <string>
 #include <vector>
 
 namespace assay {
+
+// How many rows were compared by what: in every summary under the same titles.
+struct EvidenceColumn {
+  std::string_view title;
+  Evidence evidence;
+};
+inline constexpr std::array<EvidenceColumn, kEvidenceCount - 1> kEvidenceColumns = {{
+    {"by_elements", Evidence::elements},
+    {"by_some_elements", Evidence::some_elements},
+    {"by_finite_elements", Evidence::finite_elements},
+    {"by_checksum", Evidence::checksum},
+    {"by_statistics", Evidence::statistics},
+    {"by_extremes", Evidence::extremes},
+    {"by_value", Evidence::value},
+    {"no_elements", Evidence::empty},
+}};
 
 // Stays where it is made: row views point into it.
 class RowTable {

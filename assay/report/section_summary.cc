@@ -1,11 +1,15 @@
 #include "assay/base/file.h"
 #include "assay/report/cells.h"
 #include "assay/report/report.h"
+#include "assay/report/rows.h"
 
 #include <fmt/format.h>
 
 namespace assay {
 namespace {
+
+// Of a section, beside those of the evidence: from the rows to the answer, and from the first divergence on.
+constexpr size_t kCellsBefore = 8, kCellsBehind = 4;
 
 Value number_or_absent(int number) { return number < 0 ? Value() : Value(int64_t{number}); }
 
@@ -25,36 +29,24 @@ class SectionSummary : public Sink {
   Result<void> write(std::string_view, std::span<const NodeResult>, std::string&&) override { return {}; }
 
   Result<void> close_section(const Summary& s) override {
-    const auto by = [&](Evidence evidence) { return s.by[static_cast<size_t>(evidence)]; };
-    add({s.rows, s.compared, s.passed, s.failed, s.unmatched, s.ignored, s.errors,
-         std::string(text(answer_of(s))), by(Evidence::elements), by(Evidence::some_elements),
-         by(Evidence::checksum), by(Evidence::statistics), by(Evidence::extremes), by(Evidence::value),
-         name_of(s.first_divergence), name_of(s.first_origin),
-         s.first_origin ? Value(s.first_origin->called_at) : Value(),
-         s.first_error ? Value(*s.first_error) : Value()});
+    std::vector<Value> cells = {s.rows,      s.compared, s.passed, s.failed,
+                                s.unmatched, s.ignored,  s.errors, std::string(text(answer_of(s)))};
+    for (const EvidenceColumn& column : kEvidenceColumns) cells.push_back(s.rows_by(column.evidence));
+    cells.push_back(name_of(s.first_divergence));
+    cells.push_back(name_of(s.first_origin));
+    cells.push_back(s.first_origin ? Value(s.first_origin->called_at) : Value());
+    cells.push_back(s.first_error ? Value(*s.first_error) : Value());
+    add(cells);
     return {};
   }
 
   Result<void> skip_section(const Head& head, const Error& why) override {
     at_ = head.at;
-    add({{},
-         {},
-         {},
-         {},
-         {},
-         {},
-         int64_t{1},
-         std::string(text(Answer::error)),
-         {},
-         {},
-         {},
-         {},
-         {},
-         {},
-         {},
-         {},
-         {},
-         why.message});
+    std::vector<Value> cells(kCellsBefore + kEvidenceColumns.size() + kCellsBehind);
+    cells[kCellsBefore - 2] = int64_t{1};  // errors
+    cells[kCellsBefore - 1] = std::string(text(Answer::error));
+    cells.back() = why.message;
+    add(cells);
     return {};
   }
 
@@ -63,11 +55,11 @@ class SectionSummary : public Sink {
     ASSAY_TRY_DO(make_folder(folder_, profile_.folder_mode));
     const std::string name = fmt::format("summary_{}.csv", local_stamp(now_));
     ASSAY_TRY(FileWriter file, FileWriter::create(folder_ / name, IfExists::number, profile_.file_mode));
-    ASSAY_TRY_DO(file.append(
-        "rank,step,graph,token,part,rows,compared,passed,failed,unmatched,ignored,errors,answer,by_elements,"
-        "by_some_elements,by_checksum,by_statistics,by_extremes,by_value,first_divergence,"
-        "first_origin,called_at,"
-        "first_error\n"));
+    std::string titles =
+        "rank,step,graph,token,part,rows,compared,passed,failed,unmatched,ignored,errors,answer";
+    for (const EvidenceColumn& column : kEvidenceColumns) titles.append(1, ',').append(column.title);
+    titles += ",first_divergence,first_origin,called_at,first_error\n";
+    ASSAY_TRY_DO(file.append(titles));
     ASSAY_TRY_DO(file.append(lines_));
     file_.emplace(std::move(file));
     return {};
@@ -85,7 +77,7 @@ class SectionSummary : public Sink {
     return place->mine.empty() ? place->golden : place->mine;
   }
 
-  void add(std::initializer_list<Value> rest) {
+  void add(std::span<const Value> rest) {
     const Value place[] = {number_or_absent(at_.rank), number_or_absent(at_.step),
                            number_or_absent(at_.graph), number_or_absent(at_.token),
                            at_.part.empty() ? Value() : Value(at_.part)};
@@ -95,7 +87,7 @@ class SectionSummary : public Sink {
     }
     for (const Value& value : rest) {
       append_csv(lines_, value);
-      lines_ += &value == rest.end() - 1 ? '\n' : ',';
+      lines_ += &value == &rest.back() ? '\n' : ',';
     }
     ++count_;
   }

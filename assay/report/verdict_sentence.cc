@@ -14,10 +14,6 @@ std::string counted(int64_t count, std::string_view one, std::string_view many) 
 
 std::string tensors(int64_t count) { return counted(count, "tensor", "tensors"); }
 
-int64_t rows_by(const Summary& summary, Evidence evidence) {
-  return summary.by[static_cast<size_t>(evidence)];
-}
-
 std::string joined(const std::vector<std::string>& clauses) {
   std::string out;
   for (const std::string& clause : clauses) out += (out.empty() ? "" : "; ") + clause;
@@ -28,11 +24,12 @@ std::string joined(const std::vector<std::string>& clauses) {
 std::vector<std::string> faults(const Summary& summary) {
   std::vector<std::string> clauses;
   // The first clause says of how many.
+  const std::string all =
+      fmt::format("{}{}", tensors(summary.rows), summary.arguments > 0 ? " and arguments" : "");
   const auto add = [&](int64_t count, std::string_view one, std::string_view many) {
     if (count == 0) return;
-    clauses.push_back(clauses.empty()
-                          ? fmt::format("{} of {} {}", count, tensors(summary.rows), count == 1 ? one : many)
-                          : counted(count, one, many));
+    clauses.push_back(clauses.empty() ? fmt::format("{} of {} {}", count, all, count == 1 ? one : many)
+                                      : counted(count, one, many));
   };
   add(summary.broken, "could not be compared", "could not be compared");
   add(summary.differ, "differs beyond tolerance", "differ beyond tolerance");
@@ -49,7 +46,7 @@ std::vector<std::string> faults(const Summary& summary) {
 std::vector<std::string> weaker(const Summary& summary) {
   std::vector<std::string> clauses;
   const auto add = [&](Evidence evidence, std::string_view how) {
-    if (const int64_t count = rows_by(summary, evidence); count > 0)
+    if (const int64_t count = summary.rows_by(evidence); count > 0)
       clauses.push_back(fmt::format("{} by {}", count, how));
   };
   add(Evidence::checksum, "checksum");
@@ -57,12 +54,16 @@ std::vector<std::string> weaker(const Summary& summary) {
       fmt::format("statistics only ({}; elements were not compared)", names_of(summary.statistics)));
   add(Evidence::extremes, "the smallest and the largest element only");
   add(Evidence::some_elements, "the last position only");
+  add(Evidence::finite_elements, "the elements that are finite on both sides only");
   return clauses;
 }
 
 std::string not_compared(const Summary& summary) {
-  const int64_t count = summary.rows - summary.compared;
-  return count == 0 ? "" : fmt::format("; {} not compared", count);
+  const int64_t empty = summary.rows_by(Evidence::empty);
+  const int64_t count = summary.rows - summary.compared - empty;
+  std::string out = count == 0 ? "" : fmt::format("; {} not compared", count);
+  if (empty > 0) out += fmt::format("; {} no elements", counted(empty, "has", "have"));
+  return out;
 }
 
 // Everything that was compared was compared in the same, weaker way.
@@ -73,7 +74,7 @@ struct OneWay {
 };
 
 std::optional<OneWay> one_way(const Summary& summary) {
-  const int64_t compared = summary.compared - rows_by(summary, Evidence::value);
+  const int64_t compared = summary.compared - summary.rows_by(Evidence::value);
   const OneWay ways[] = {
       {Evidence::statistics, "by statistics only",
        fmt::format("{} of {}; elements were not compared", names_of(summary.statistics), tensors(compared))},
@@ -81,14 +82,16 @@ std::optional<OneWay> one_way(const Summary& summary) {
       {Evidence::extremes, "by extremes only",
        fmt::format("max, min of {}; other elements were not compared", tensors(compared))},
       {Evidence::some_elements, "by the last position only",
-       fmt::format("of {}; other positions were not compared", tensors(compared))}};
+       fmt::format("of {}; other positions were not compared", tensors(compared))},
+      {Evidence::finite_elements, "by finite elements only",
+       fmt::format("of {}; others are NaN or infinite on one side", tensors(compared))}};
   for (const OneWay& way : ways)
-    if (compared > 0 && rows_by(summary, way.evidence) == compared) return way;
+    if (compared > 0 && summary.rows_by(way.evidence) == compared) return way;
   return std::nullopt;
 }
 
 VerdictSentence pass(const Summary& summary) {
-  const int64_t values = rows_by(summary, Evidence::value);
+  const int64_t values = summary.rows_by(Evidence::value);
   const std::string arguments =
       values == 0 ? "" : fmt::format("; {} equal", counted(values, "argument is", "arguments are"));
   if (const auto way = one_way(summary))
@@ -112,12 +115,20 @@ VerdictSentence not_enough_sentence(const Summary& summary) {
   constexpr std::string_view kHead = "NOT COMPARED:";
   if (summary.rows == 0) return {Answer::not_compared, std::string(kHead), "there are no tensors."};
   const Coverage coverage = coverage_of(summary);
+  if (summary.rows_by(Evidence::empty) == summary.rows)
+    return {Answer::not_compared, std::string(kHead),
+            fmt::format("{} no elements.", summary.rows == 1 ? "the tensors have" : "all tensors have")};
   if (coverage.compared == 0 && summary.unmatched == summary.rows)
     return {Answer::not_compared, std::string(kHead),
             fmt::format("none of {} has a counterpart.", tensors(summary.rows))};
+  if (coverage.of == 0)
+    return {Answer::not_compared, std::string(kHead),
+            "no tensor has elements, and no argument has a value to compare."};
   const std::string_view side = summary.of_mine >= summary.of_golden ? "mine" : "golden";
   std::string text = fmt::format("{} of {} of {} {} compared", coverage.compared, tensors(coverage.of), side,
                                  coverage.compared == 1 || coverage.of == 1 ? "was" : "were");
+  if (const int64_t empty = summary.rows_by(Evidence::empty); empty > 0)
+    text += fmt::format("; {} no elements", counted(empty, "has", "have"));
   if (summary.unmatched > 0)
     text += fmt::format("; {} no counterpart", counted(summary.unmatched, "has", "have"));
   if (coverage.compared > 0)

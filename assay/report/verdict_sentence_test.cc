@@ -35,6 +35,8 @@ TEST(VerdictSentence, APassSaysWhatWasCompared) {
             "PASS by extremes only (max, min of 2 tensors; other elements were not compared).");
   EXPECT_EQ(said(passing({{Evidence::some_elements, 2}})),
             "PASS by the last position only (of 2 tensors; other positions were not compared).");
+  EXPECT_EQ(said(passing({{Evidence::finite_elements, 2}})),
+            "PASS by finite elements only (of 2 tensors; others are NaN or infinite on one side).");
   EXPECT_EQ(
       said(passing({{Evidence::elements, 40}, {Evidence::statistics, 30}, {Evidence::nothing, 2}})),
       "PASS: all 70 compared tensors agree; 30 by statistics only (max, min, mean, norm; elements were not "

@@ -255,7 +255,10 @@ class Measurer {
     row.basis = Basis::data;
     row.metrics = metrics_.finish(*gathered);
     const PairSums& pair = gathered->pair;
-    if (pair.finite > 0 || pair.nonfinite_mismatch > 0 || pair.count == 0)
+    row.nothing_finite = pair.finite == 0;
+    if (pair.count == 0)
+      row.evidence = Evidence::empty;
+    else if (pair.finite > 0 || pair.nonfinite_mismatch > 0)
       row.evidence = is_range(row) ? Evidence::extremes : Evidence::elements;
   }
 

@@ -42,10 +42,18 @@ InflatedRoom::Place InflatedRoom::take(InflatedEntry& entry, int64_t bytes, bool
   return place;
 }
 
+void InflatedRoom::move_to_disk(InflatedEntry& entry) {
+  const std::lock_guard lock(guard_);
+  const auto found = std::ranges::find(kept_, &entry, &Kept::entry);
+  ASSAY_CHECK(found != kept_.end() && found->place == Place::memory);
+  in_memory_ -= found->bytes;
+  on_disk_ += found->bytes;
+  found->place = Place::disk;
+}
+
 void InflatedRoom::give_back(InflatedEntry& entry) {
   const std::lock_guard lock(guard_);
-  const auto found =
-      std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) { return kept.entry == &entry; });
+  const auto found = std::ranges::find(kept_, &entry, &Kept::entry);
   if (found == kept_.end()) return;
   taken(found->place) -= found->bytes;
   kept_.erase(found);
@@ -72,6 +80,7 @@ InflatedEntry::InflatedEntry(std::shared_ptr<const File> file, ZipEntry entry,
 InflatedEntry::~InflatedEntry() { room_->give_back(*this); }
 
 void InflatedEntry::add_tensor(int64_t end) {
+  ASSAY_CHECK(inflations_ == 0);  // what is kept is as long as the tensors that were known by then
   extent_ = std::max(extent_, end);
   ++tensors_;
 }
@@ -133,8 +142,10 @@ Result<void> InflatedEntry::start() {
                 "{} was inflated {} times, because what else is read between does not fit beside it; raise "
                 "--memory",
                 where(), inflations_);
-  if (room_->take(*this, extent_, inflations_ > 0) == InflatedRoom::Place::memory)
+  if (room_->take(*this, extent_, inflations_ > 0) == InflatedRoom::Place::memory) {
     memory_.reset(new (std::nothrow) std::byte[static_cast<size_t>(extent_)]);
+    if (memory_ == nullptr) room_->move_to_disk(*this);
+  }
   if (memory_ == nullptr) {
     auto file = UnnamedFile::create(extent_);
     if (!file)
@@ -165,13 +176,16 @@ Result<void> InflatedEntry::inflate_chunk() {
   return {};
 }
 
-// A broken stream leaves what came before it; what the system refused takes no room any longer.
+// A broken stream leaves what came before it. A full disk is emptied at once; memory stays until nobody reads
+// it any longer.
 void InflatedEntry::give_up(Error trouble) {
   stream_.reset();
   if (trouble.kind != ErrorKind::bad_format) {
     ready_ = 0;
-    if (disk_) disk_->empty();
-    room_->give_back(*this);
+    if (memory_ == nullptr) {
+      if (disk_) disk_->empty();
+      room_->give_back(*this);
+    }
   }
   trouble_ = std::move(trouble);
 }

@@ -37,6 +37,7 @@ class InflatedRoom {
   // Takes room for an entry that is going to be kept. `again`: it was dropped before, so that others are not
   // dropped for it: where there is too little memory for all that is wanted by turns, the disk keeps it.
   Place take(InflatedEntry& entry, int64_t bytes, bool again);
+  void move_to_disk(InflatedEntry& entry);  // the system had less memory than the limit allows
   void give_back(InflatedEntry& entry);
   void drop_idle(Place place, int64_t wanted);
   int64_t& taken(Place place) { return place == Place::memory ? in_memory_ : on_disk_; }
