@@ -55,6 +55,7 @@ ForeignCommand compare_command() {
       level,
       {{"--output", "-o"}, Takes::one, "Data output directory. (default: ./)"},
       {{"--report"}, Takes::one, "further reports of assay: csv,json,jsonl,junit,sqlite", false, {}, true},
+      trusted_flag(),
       mapping,
       algorithms,
       msit_log_level_flag(),
@@ -83,6 +84,7 @@ Result<MsitCompareFlags> compare_flags(const Parsed& parsed) {
     flags.mapping = *mapping;
   flags.weight = parsed.has("--weight");
   flags.stats = parsed.has("--stats");
+  flags.trusted = parsed.has("--trusted");
   if (const auto rank = parsed.value("--rank")) flags.rank = parse_int(*rank);
   ASSAY_TRY_DO(check_exists(flags.golden));
   ASSAY_TRY_DO(check_exists(flags.mine));

@@ -37,7 +37,7 @@ CompareRequest request_of(const MsitCompareFlags& flags, const Context& context)
   CompareRequest request;
   request.mine = flags.mine;
   request.golden = flags.golden;
-  limit_files(request.open.format, 0, 0);
+  limit_files(request.open.format, 0, 0, flags.trusted);
   request.now = context.now;
   request.version = kVersion;
   request.command_line = context.command_line;
@@ -209,6 +209,7 @@ Result<void> compare_weights(const MsitCompareFlags& flags, Tool tool, const Con
 
 TorchairJob torchair_job(const MsitCompareFlags& flags, Tool tool) {
   TorchairJob job{flags.mine, flags.golden, flags.output};
+  job.trusted = flags.trusted;
   job.reports = flags.reports;
   job.is_ait = tool == Tool::ait;
   if (flags.rank && *flags.rank <= INT32_MAX) job.rank = static_cast<int>(*flags.rank);

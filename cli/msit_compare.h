@@ -18,7 +18,7 @@ struct MsitCompareFlags {
   std::vector<std::string> reports;  // of ours, beside the original's
   std::optional<fs::path> mapping;   // exists: op_mapping_file.json, or the folder that holds it
   CompareLevel level = CompareLevel::all;
-  bool weight = false, stats = false;
+  bool weight = false, stats = false, trusted = false;
   std::optional<int64_t> rank;
 };
 

@@ -13,6 +13,10 @@ ForeignFlag msit_log_level_flag() {
           {"debug", "info", "warning", "error", "fatal", "critical", "warn", "notset"}};
 }
 
+ForeignFlag trusted_flag() {
+  return {{"--trusted"}, Takes::nothing, "no bound on what the files ask for", false, {}, true};
+}
+
 ForeignFlag required_path_flag(std::string_view name, std::string_view letters, std::string_view help) {
   return {{name, letters}, Takes::one, help, true};
 }

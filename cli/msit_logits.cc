@@ -82,7 +82,7 @@ Result<CompareRequest> logits_request(const Parsed& parsed, const Context& conte
   ASSAY_TRY_DO(check_folder(request.golden));
   ASSAY_TRY_DO(check_folder(request.mine));
   request.open.layout = "logits";
-  limit_files(request.open.format, 0, 0);
+  limit_files(request.open.format, 0, 0, parsed.has("--trusted"));
   const std::vector<std::string> names = {"logits", "kl", "mine", "golden", "nonfinite"};
   ASSAY_TRY(request.metrics, plan_metrics(names));
   request.shown_columns = request.metrics.columns;
@@ -133,6 +133,7 @@ ForeignCommand logitscmp_command() {
                          "Golden result to compare with. It must be a valid folder path"),
       required_path_flag("--my-path", "-mp",
                          "My result to compare with the golden. It must be a valid folder path"),
+      trusted_flag(),
       limit_flag("--cosine-similarity", "-cs", "Metric value of cosine similarity, default 0.999",
                  [](const std::string& text) { return check_limit(text, "Cosine similarity", -1, 1); }),
       limit_flag("--kl-divergence", "-kl", "Metric value of KL divergence, default 0.0001",

@@ -11,6 +11,7 @@ struct TorchairJob {
   std::vector<std::string> reports = {};  // of ours, beside the original's
   std::optional<int> rank = {};
   bool is_msprobe = false, is_ait = false;  // whose names
+  bool trusted = false;
 };
 
 // Whether this is how the originals tell such a dump: somewhere in it lies the text of a graph.

@@ -2,18 +2,24 @@
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
+# Tests are compiled more often than they run; what they test is optimised.
+add_library(assay_test_options INTERFACE)
+target_compile_options(assay_test_options INTERFACE -O0)
+if(ASSAY_SANITIZE MATCHES undefined)
+  target_compile_options(assay_test_options INTERFACE -fno-sanitize=null,alignment)
+endif()
+assay_prelude(assay_test_prelude assay_options)
+target_link_libraries(assay_test_prelude PRIVATE assay_test_options GTest::gmock)
+target_precompile_headers(assay_test_prelude PRIVATE <gmock/gmock.h> <fstream>)
+
 function(assay_unit_tests target folder)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*_test.cc)
   if(NOT sources)
     return()
   endif()
   add_executable(${target}_test ${sources})
-  target_link_libraries(${target}_test PRIVATE ${target} ${ARGN} GTest::gmock GTest::gtest_main)
-  # Tests are compiled more often than they run; what they test is optimised.
-  target_compile_options(${target}_test PRIVATE -O0)
-  # Half the time that a test takes to compile.
-  target_precompile_headers(${target}_test PRIVATE <gmock/gmock.h> <filesystem> <fstream> <functional> <map> <unordered_map>
-                            <variant> <fmt/format.h> <tl/expected.hpp>)
+  target_link_libraries(${target}_test PRIVATE ${target} assay_test_options ${ARGN} GTest::gmock GTest::gtest_main)
+  target_precompile_headers(${target}_test REUSE_FROM assay_test_prelude)
   target_compile_definitions(${target}_test PRIVATE ASSAY_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
   gtest_discover_tests(${target}_test TEST_PREFIX ${folder}/ DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
 endfunction()
