@@ -125,6 +125,8 @@ Result<OperandPtr> PtTensorMaker::make(PickleRef call) const {
       return array(graph_[from].state);
     case PtMeaning::buffer_array:
       return buffer_array(*arguments);
+    case PtMeaning::scalar:
+      return scalar(*arguments);
     case PtMeaning::unreadable:
       return fail(ErrorKind::unsupported, "is {}", name.reason);
     case PtMeaning::refused:
@@ -217,8 +219,11 @@ std::optional<std::string> PtTensorMaker::bytes_of(PickleRef data) const {
   const PickleValue& value = graph_[data];
   if (value.kind == Kind::bytes) return value.text;
   // Protocol 2 writes bytes as _codecs.encode(text, 'latin1').
-  if (value.kind != Kind::call || graph_[value.items[0]].text != "_codecs.encode") return std::nullopt;
+  if (value.kind != Kind::call) return std::nullopt;
+  const std::string_view maker = graph_[value.items[0]].text;
   const PickleValue& arguments = graph_[value.items[1]];
+  if (arguments.items.empty() && (maker == "builtins.bytes" || maker == "__builtin__.bytes")) return "";
+  if (maker != "_codecs.encode") return std::nullopt;
   if (arguments.items.size() != 2 || graph_[arguments.items[0]].kind != Kind::text) return std::nullopt;
   return to_latin1(graph_[arguments.items[0]].text);
 }
@@ -235,10 +240,10 @@ std::optional<std::string> PtTensorMaker::numpy_dtype(PickleRef dtype) const {
   return graph_[state.items[1]].text + code;
 }
 
-Result<OperandPtr> PtTensorMaker::from_bytes(PickleRef data, PickleRef dtype, PickleRef shape,
+Result<OperandPtr> PtTensorMaker::from_bytes(PickleRef data, PickleRef dtype,
+                                             std::optional<std::vector<int64_t>> dims,
                                              bool fortran_order) const {
   const auto descr = numpy_dtype(dtype);
-  auto dims = integers(shape);
   if (!descr || !dims) return bad("is a numpy array with a dtype or shape that we do not know");
   ASSAY_TRY(const DType type, dtype_from_numpy(*descr, "numpy array"));
   const auto bytes = bytes_of(data);
@@ -264,13 +269,44 @@ Result<OperandPtr> PtTensorMaker::from_bytes(PickleRef data, PickleRef dtype, Pi
 Result<OperandPtr> PtTensorMaker::array(PickleRef state) const {
   const auto& items = graph_[state].items;
   if (graph_[state].kind != Kind::tuple || items.size() != 5) return bad("is a numpy array without a state");
-  return from_bytes(items[4], items[2], items[1], graph_[items[3]].integer != 0);
+  return from_bytes(items[4], items[2], integers(items[1]), graph_[items[3]].integer != 0);
 }
 
 Result<OperandPtr> PtTensorMaker::buffer_array(const PickleValue& arguments) const {
   const auto& items = arguments.items;
   if (items.size() != 4) return bad("is a numpy array from {} arguments", items.size());
-  return from_bytes(items[0], items[1], items[2], graph_[items[3]].text == "F");
+  return from_bytes(items[0], items[1], integers(items[2]), graph_[items[3]].text == "F");
+}
+
+Result<OperandPtr> PtTensorMaker::scalar(const PickleValue& arguments) const {
+  const auto& items = arguments.items;
+  if (items.size() != 2) return bad("is a numpy scalar from {} arguments", items.size());
+  return from_bytes(items[1], items[0], std::vector<int64_t>(), false);
+}
+
+bool PtTensorMaker::is_number(PickleRef scalar) const {
+  const std::vector<PickleRef>& arguments = graph_[graph_[scalar].items[1]].items;
+  const auto descr = arguments.empty() ? std::nullopt : numpy_dtype(arguments[0]);
+  if (!descr) return true;  // making it says what is wrong
+  const size_t code = descr->find_first_not_of("<>|=");
+  return code == std::string::npos ||
+         std::string_view("USaMm").find((*descr)[code]) == std::string_view::npos;
+}
+
+PickleRef data_of_array(const PickleGraph& graph, const PtLink& link) {
+  const std::vector<PickleRef>& arguments = link.arguments->items;
+  switch (link.name.meaning) {
+    case PtMeaning::array: {
+      const PickleValue& state = graph[link.call == 0 ? 0 : graph[link.call].state];
+      return state.kind == Kind::tuple && state.items.size() == 5 ? state.items[4] : 0;
+    }
+    case PtMeaning::buffer_array:
+      return arguments.size() == 4 ? arguments[0] : 0;
+    case PtMeaning::scalar:
+      return arguments.size() == 2 ? arguments[1] : 0;
+    default:
+      return 0;
+  }
 }
 
 }  // namespace assay

@@ -114,7 +114,7 @@ TEST(Pt, NamesTensorsByTheWayThroughContainers) {
   std::vector<std::string> names;
   for (const StoredTensor& tensor : set->tensors) names.push_back(tensor.name);
   EXPECT_THAT(names, ElementsAre("model.fc.weight", "model.fc.bias", "list.0", "list.1.0", "7", "default.a",
-                                 "numpy"));
+                                 "numpy", "numpy_scalar"));
   EXPECT_THAT(numbers_of(set, "7"), ElementsAre(1, 1));  // tied: the same object as model.fc.weight
   EXPECT_THAT(numbers_of(set, "list.1.0"), ElementsAre(2));
   EXPECT_THAT(numbers_of(set, "default.a"), ElementsAre(9));
@@ -149,6 +149,8 @@ TEST(Pt, ExecutesNothing) {
   for (const auto* name : {"evil_beside.pt", "evil_protocol4.pt"}) {
     const auto set = open_data(name);
     EXPECT_THAT(numbers_of(set, "t"), ElementsAre(3));
+    EXPECT_THAT(error_of(set, "evil"),
+                HasSubstr("what posix.system makes, which is not executed; not compared"));
     EXPECT_THAT(set->warnings, ElementsAre(HasSubstr(refused)));
   }
   EXPECT_THAT(error_of(open_pickle("cos\nsystem\n.")), HasSubstr("import os.system"));
@@ -158,6 +160,7 @@ TEST(Pt, ExecutesNothing) {
   // Dropped from the stack, or hidden where nobody looks: still reported.
   const auto hidden = open_pickle("cos\nsystem\n(S'x'\ntR0}S'a'\n" + tensor(zero(), "K\6", "K\1") + "s.");
   EXPECT_THAT(numbers_of(hidden, "a"), ElementsAre(0, 1, 2, 3, 4, 5));
+  EXPECT_THAT(error_of(hidden, "(unreached)"), HasSubstr("holds 1 object that no name leads to"));
   EXPECT_THAT(hidden->warnings, ElementsAre(HasSubstr("import os.system")));
   EXPECT_THAT(error_of(open_pickle("ccollections\nOrderedDict\n)Rcos\nsystem\nb.")),
               HasSubstr("import os.system"));
@@ -419,6 +422,75 @@ TEST(Pt, WhatNoWayLeadsToIsSaid) {
   EXPECT_THAT(error_of(open_pickle("cany\nThing\n)RK\1bK\2b.")), HasSubstr("two states"));
 }
 
+// Pickle code for so many bytes: protocol 3, and as protocol 2 writes them.
+std::string bytes_code(size_t count) {
+  return "C" + std::string(1, static_cast<char>(count)) + std::string(count, '\xe9');
+}
+std::string encoded_code(size_t count) {
+  std::string text;
+  for (size_t i = 0; i < count; ++i) text += "\u00e9";
+  return "c_codecs\nencode\n(X" + std::string(1, static_cast<char>(text.size())) + "\0\0\0"s + text +
+         "S'latin1'\ntR";
+}
+
+TEST(Pt, BytesThatMayBeAnythingAreNotPassedOver) {
+  const std::string t = tensor(zero(), "K\6", "K\1");
+  for (const std::string& bytes :
+       {bytes_code(40), encoded_code(40), "cbuiltins\nbytearray\n(" + encoded_code(40) + "tR",
+        "c__builtin__\nbytearray\n(" + bytes_code(40) + "tR", "U(" + std::string(40, '\xe9')}) {
+    const auto set = open_pickle("}(S't'\n" + t + "S'x'\n" + bytes + "u.");
+    ASSERT_TRUE(set) << set.error().message;
+    EXPECT_THAT(names_of(set), ElementsAre("t", "x"));
+    EXPECT_THAT(error_of(set, "x"), HasSubstr("\"x\" is 40 bytes that may be anything; not compared"));
+  }
+  // A file within the file, in an object; dropped from the stack; under a key that was given twice.
+  EXPECT_THAT(
+      error_of(open_pickle("}(S't'\n" + t + "S'x'\nc_io\nBytesIO\n)\x81(" + bytes_code(40) + "K\0Ntbu."s),
+               "x.state.0"),
+      HasSubstr("40 bytes"));
+  EXPECT_THAT(error_of(open_pickle(bytes_code(40) + "0" + t + "."), "(unreached)"), HasSubstr("1 object"));
+  EXPECT_THAT(error_of(open_pickle("}(S'x'\n" + bytes_code(40) + "S'x'\n" + t + "u."), "(unreached)"),
+              HasSubstr("1 object"));
+  // A digest, a name of Python 2, and what is part of an array are no such thing.
+  const std::string name = "U(" + std::string(40, 'n');
+  const auto plain = open_pickle("}(S't'\n" + t + "S'x'\n" + bytes_code(32) + "S'y'\n" + name + "u.");
+  EXPECT_THAT(names_of(plain), ElementsAre("t"));
+  const std::string array =
+      "cnumpy.core.numeric\n_frombuffer\n(" + bytes_code(40) + "cnumpy\ndtype\n(S'u1'\ntR(K(tS'C'\ntR.";
+  EXPECT_THAT(names_of(open_pickle(array)), ElementsAre(""));
+  EXPECT_THAT(beside(open_pickle(array)), ElementsAre("storage 0, which no tensor shows"));
+}
+
+TEST(Pt, WhatIsMadeByACallIsNotPassedOver) {
+  const std::string t = tensor(zero(), "K\6", "K\1");
+  const auto opened = [&](const std::string& value) {
+    return open_pickle("}(S't'\n" + t + "S'x'\n" + value + "u.");
+  };
+  const std::string why = "\"x\" is what array.array makes, which is not executed; not compared";
+  EXPECT_THAT(error_of(opened("carray\narray\n(S'f'\n(K\1K\2ltR"), "x"), HasSubstr(why));
+  EXPECT_THAT(error_of(opened("(S'f'\niarray\narray\n"), "x"), HasSubstr(why));   // INST
+  EXPECT_THAT(error_of(opened("(carray\narray\nS'f'\no"), "x"), HasSubstr(why));  // OBJ
+  EXPECT_THAT(error_of(opened("carray\narray\n)R"), "x"), HasSubstr(why));        // no arguments
+  const auto with_bytes = opened("carray\narray\n(" + bytes_code(40) + "tR");
+  EXPECT_THAT(names_of(with_bytes), ElementsAre("t", "x"));  // one row for the object and what it is made of
+  EXPECT_THAT(names_of(opened("carray\narray\n(" + t + "tR")), ElementsAre("t", "x.args.0"));
+  EXPECT_THAT(names_of(opened("cmy\nSettings\n)\x81}S'a'\nK\1sb")), ElementsAre("t"));  // an object of values
+  EXPECT_THAT(names_of(opened("cdatetime\ndatetime\n(" + bytes_code(10) + "tR")), ElementsAre("t"));
+}
+
+TEST(Pt, ReadsScalarsOfNumpy) {
+  const auto scalar = [](std::string_view dtype, std::string_view bytes) {
+    return fmt::format("cnumpy.core.multiarray\nscalar\n(cnumpy\ndtype\n(S'{}'\ntR(K\3S'<'\ntbC{}{}tR.",
+                       dtype, static_cast<char>(bytes.size()), bytes);
+  };
+  const auto set = open_pickle(scalar("f4", "\0\0\xc0\x3f"s));
+  EXPECT_THAT(numbers_of(set, ""), ElementsAre(1.5));
+  EXPECT_EQ(set->tensors[0].meta->shape.text(), "[]");
+  EXPECT_THAT(names_of(open_pickle(scalar("U2", "a\0\0\0b\0\0\0"s))), IsEmpty());
+  EXPECT_THAT(error_of(open_pickle(scalar("f8", "1234")), ""), HasSubstr("with 4 bytes"));
+  EXPECT_THAT(numbers_of(open_data("nested.pt"), "numpy_scalar"), ElementsAre(2.5));
+}
+
 TEST(Pt, SaysWhatItsTensorsDoNotShow) {
   EXPECT_THAT(beside(open_data("one_of_sixteen.pt")),
               ElementsAre("a part of storage 0 that no tensor shows"));
@@ -434,6 +506,15 @@ TEST(Pt, SaysWhatItsTensorsDoNotShow) {
               ElementsAre("4 bytes behind the pickle"));
   EXPECT_THAT(beside(open_pickle("(K\1" + tensor(zero(), "K\6", "K\1") + "l.")),
               ElementsAre("a value that is no tensor"));
+  const std::string all = tensor(zero(), "K\6", "K\1"),
+                    detached = "values that are in its pickle and not in its objects";
+  EXPECT_THAT(beside(open_pickle("X\6\0\0\0secret0"s + all + ".")), ElementsAre(detached));
+  EXPECT_THAT(beside(open_pickle("X\6\0\0\0secretq\0000"s + all + ".")), ElementsAre(detached));
+  EXPECT_THAT(beside(open_pickle("}S''\n" + all + "s.")), ElementsAre("a container around its tensor"));
+  EXPECT_THAT(beside(open_pickle("}(S'a'\nS'secret'\nS'a'\n" + all + "u.")),
+              ElementsAre("a value that is no tensor"));
+  for (const auto* name : {"protocol4.pt", "protocol5.pt", "types.pt", "nested.pt"})
+    EXPECT_THAT(beside(open_data(name)), ::testing::Not(::testing::Contains(detached))) << name;
 }
 
 TEST(Pt, SaysWhichBytesBelongToNoEntry) {
