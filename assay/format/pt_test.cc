@@ -13,6 +13,7 @@ namespace {
 
 using namespace testing_tools;
 using namespace std::string_literals;
+using namespace std::string_view_literals;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -531,6 +532,60 @@ TEST(Pt, SaysWhichBytesBelongToNoEntry) {
   std::string comment = whole + "secret";
   comment[whole.size() - 2] = 6;  // the length of the comment, the last field of the end record
   EXPECT_THAT(look(comment), ElementsAre(HasSubstr("no entry of the archive")));
+  // A comment that looks like the end of a zip; a note in a field that only pads; another field.
+  std::string second_end = whole + whole.substr(whole.size() - 22);
+  second_end[whole.size() - 2] = 22;
+  EXPECT_THAT(look(second_end), ElementsAre(HasSubstr("no entry of the archive")));
+  const size_t padding = whole.find("FB") + 4;
+  for (const size_t place : {padding, padding - 4}) {
+    std::string note = whole;
+    note[place] = 'n';
+    EXPECT_THAT(look(note), ElementsAre(HasSubstr("no entry of the archive")));
+  }
+  for (const auto* folder : {"pt", "pt_new"})
+    for (const auto& entry : fs::directory_iterator(data_file(folder))) {
+      const auto set = open_with(pt_format, entry.path(), thorough);
+      if (entry.path().extension() != ".pt" || !set) continue;
+      EXPECT_THAT(beside(set), ::testing::Each(::testing::Not(HasSubstr("entry")))) << entry.path();
+    }
+}
+
+TEST(Pt, AnOldFileHoldsNoValuesAroundItsObjects) {
+  const std::string whole = slurp(data_file("pt_new/bf16_legacy.pt"));
+  const auto look = [&](std::string_view before, std::string_view with) {
+    std::string bytes = whole;
+    const size_t at = whole.find(before);
+    EXPECT_NE(at, std::string::npos);
+    if (at != std::string::npos) bytes.replace(at, before.size(), with);
+    const TempFile file(bytes, "made.pt");
+    return beside(open_with(pt_legacy_format, file.path()));
+  };
+  EXPECT_THAT(look("", ""), IsEmpty());
+  const std::string version = "M\xe9\3.";
+  EXPECT_THAT(look(version, "X\6\0\0\0secret0"s + version), ElementsAre("values before its objects"));
+  EXPECT_THAT(look("little_endian", "little_secret"), ElementsAre("values before its objects"));
+  const std::string keys = "\x80\2]"s;
+  EXPECT_THAT(look(keys, "\x80\2X\6\0\0\0secret0]"s), ElementsAre("values behind its objects"));
+}
+
+TEST(Pt, NotesOfTheArchiveSayWhatTorchSaysThere) {
+  FormatOptions thorough;
+  thorough.every_byte = true;
+  const auto with_note = [&](std::string_view name, std::string_view content) {
+    const TempFile place("", "made.pt");
+    auto out = FileWriter::create(place.path(), IfExists::replace);
+    ZipWriter zip(*out);
+    EXPECT_TRUE(zip.add("made/data.pkl", as_bytes("N."sv)));
+    EXPECT_TRUE(zip.add(fmt::format("made/{}", name), as_bytes(content)));
+    EXPECT_TRUE(zip.finish() && out->publish());
+    return beside(open_with(pt_format, place.path(), thorough));
+  };
+  EXPECT_THAT(with_note("version", "3\n"), IsEmpty());
+  EXPECT_THAT(with_note(".data/serialization_id", "0636457737946401051300000027264370494161"), IsEmpty());
+  EXPECT_THAT(with_note("version", "3\nnotes"), ElementsAre("entry \"made/version\""));
+  EXPECT_THAT(with_note("version", ""), ElementsAre("entry \"made/version\""));
+  EXPECT_THAT(with_note("byteorder", "little  "), ElementsAre("entry \"made/byteorder\""));
+  EXPECT_THAT(with_note(".format_version", "secret"), ElementsAre("entry \"made/.format_version\""));
 }
 
 TEST(Pt, CyclesEndAndSharedObjectsAreBounded) {
