@@ -261,21 +261,6 @@ fs::path statistics_path(const fs::path& source) {
   return source.parent_path() / (source.filename().native() + std::string(kStatsSuffix));
 }
 
-std::optional<std::string> statistics_source(const std::shared_ptr<const File>& file,
-                                             const FormatOptions& options) {
-  const auto format = recognise_content(*file);
-  if (!format || *format != &stats_json_format || !open(file, options)) return std::nullopt;
-  std::optional<std::string> source;
-  const auto read =
-      read_json_members(*file, "", options.memory, [&](const JsonMember& member) -> Result<bool> {
-        if (member.inside || member.key != "source" || member.value.kind(0) != JsonKind::object) return true;
-        const size_t at = member.value.find(0, "name");
-        if (at != 0 && member.value.is_text(at)) source = member.value.text(at);
-        return true;
-      });
-  return read ? source : std::nullopt;
-}
-
 std::string stats_json_text(const FileStatistics& file) {
   rapidjson::StringBuffer buffer;
   Writer json(buffer);

@@ -34,10 +34,6 @@ struct FileStatistics {
   std::vector<TensorStatistics> others = {};  // of parts that are no tensors: TensorSet::others
 };
 
-// The file name that statistics were taken of, as they state it; nothing if these are no statistics of ours.
-std::optional<std::string> statistics_source(const std::shared_ptr<const File>& file,
-                                             const FormatOptions& options);
-
 std::string stats_json_text(const FileStatistics& file);
 
 }  // namespace assay

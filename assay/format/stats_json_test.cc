@@ -98,17 +98,6 @@ TEST(StatsJson, RefusesWhatItIsNot) {
   EXPECT_THAT(message(R"({"other":1})"), HasSubstr("not a tensor file we know"));
 }
 
-TEST(StatsJson, SaysWhoseStatisticsTheseAre) {
-  const testing::TestFolder folder;
-  const auto source = [&](const std::string& text) {
-    return statistics_source(File::open(folder.put("x.stats.json", text)).value(), {});
-  };
-  EXPECT_EQ(source(stats_json_text(sample())), "Add.Add_2.1.2.3");
-  EXPECT_EQ(source("{\"assay_stats\":1,\"tensors\":[]}"), std::nullopt);
-  EXPECT_EQ(source("{\"assay_stats\":1,\"source\":{\"name\":\"x\"}}"), std::nullopt);  // no tensors: cut
-  EXPECT_EQ(source("{\"source\":{\"name\":\"x\"},\"tensors\":[]}"), std::nullopt);
-}
-
 TEST(StatsJson, OtherPartsAreStatedAndAreNoTensors) {
   FileStatistics statistics = sample();
   statistics.others = statistics.tensors;

@@ -96,6 +96,12 @@ bool holds_exactly(const std::shared_ptr<const File>& file, const Replacement& w
   return true;
 }
 
+bool holds_text(const File& file, std::string_view wanted) {
+  if (file.size() != std::ssize(wanted)) return false;
+  std::string text(wanted.size(), '\0');
+  return file.read(0, std::as_writable_bytes(std::span(text))).has_value() && text == wanted;
+}
+
 std::string csv_cell(std::string_view text) {
   if (text.find_first_of(",\"\n\r") == std::string_view::npos) return std::string(text);
   std::string out = "\"";
@@ -139,16 +145,15 @@ std::optional<fs::path> replacement_path(const fs::path& source, CompactForm for
   return source.parent_path() / (name + std::string(kMinMaxNpz));
 }
 
-Occupant find_occupant(const fs::path& replacement, const fs::path& source, const Replacement& measured,
+Occupant find_occupant(const fs::path& replacement, const Replacement& measured,
                        const FormatOptions& options) {
   const auto state = read_state(replacement);
   if (!state) return Occupant::nobody;
   const auto file = S_ISREG(state->mode) ? File::open(replacement) : fail(ErrorKind::io, "not a file");
   if (!file) return Occupant::foreign;
-  if (measured.format != nullptr)
-    return holds_exactly(*file, measured, options) ? Occupant::same : Occupant::foreign;
-  return statistics_source(*file, options) == printable(source.filename().native()) ? Occupant::earlier
-                                                                                    : Occupant::foreign;
+  const bool is_same =
+      measured.format != nullptr ? holds_exactly(*file, measured, options) : holds_text(**file, measured.text);
+  return is_same ? Occupant::same : Occupant::foreign;
 }
 
 Result<Replacement> measure_file(const File& file, const Format& format, const TensorSet& set,
@@ -156,9 +161,8 @@ Result<Replacement> measure_file(const File& file, const Format& format, const T
   return form == CompactForm::stats ? measure_statistics(file, format, set) : measure_min_max(format, set);
 }
 
-Result<int64_t> write_replacement(const Replacement& replacement, const fs::path& path, IfExists if_exists,
-                                  unsigned mode) {
-  ASSAY_TRY(FileWriter out, FileWriter::create(path, if_exists, mode));
+Result<int64_t> write_replacement(const Replacement& replacement, const fs::path& path, unsigned mode) {
+  ASSAY_TRY(FileWriter out, FileWriter::create(path, IfExists::refuse, mode));
   ASSAY_TRY_DO(replacement.format != nullptr ? replacement.format->write(out, replacement.arrays)
                                              : out.append(replacement.text));
   const int64_t size = out.size();
