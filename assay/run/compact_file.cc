@@ -131,6 +131,8 @@ Result<FileFate> publish(const CompactJob& job, const File& file, const Format& 
     return kept(fmt::format(
         "{}: would become what a file whose name ends in .npy becomes; rename it, or pass --as stats",
         file.name()));
+  if (const auto why = refuse_by_name(job.path, *path, options.form))
+    return kept(fmt::format("{}: {}", file.name(), *why));
   // Whose what has that name already is, only the data tell.
   Replacement measured;
   if (!options.dry_run || read_state(*path)) {

@@ -36,6 +36,11 @@ Occupant find_occupant(const fs::path& replacement, const Replacement& measured,
 // Writes, syncs and names it; answers its size.
 Result<int64_t> write_replacement(const Replacement& replacement, const fs::path& path, unsigned mode);
 
+// Why the replacement cannot have its name: too long for the file system, or what mapping.csv would have to
+// say of it cannot be said there. Nothing where it can.
+std::optional<std::string> refuse_by_name(const fs::path& source, const fs::path& replacement,
+                                          CompactForm form);
+
 // Where mapping.csv beside the source says what its digits stand for, it says so of the replacement too.
 Result<void> note_long_name(const fs::path& source, const fs::path& replacement);
 
