@@ -35,9 +35,11 @@ Result<TensorStatistics> measure_tensor(const StoredTensor& tensor) {
   out.name = tensor.name;
   out.meta = data->meta;
   out.stats = exact_statistics(side, data->meta.dtype);
+  ASSAY_TRY_DO(add_exact_extremes(*data, out.stats));
   out.stats.checksum = measured.crc32;
   out.nans = side.nans;
   out.infs = side.infs;
+  out.minus_infs = side.minus_infs;
   out.zeros = side.zeros;
   if (side.nans + side.infs > 0) out.finite = of_finite_part(side, data->meta.dtype);
   out.facts = tensor.facts;
