@@ -306,24 +306,24 @@ class Walk {
     const bool is_made = value.kind == Kind::call && !value.is_object &&
                          meaning_of(graph_, value).meaning == PtMeaning::refused;
     if (!is_made || found_ > level.found_before) return {};
-    set_.tensors.resize(level.rows_before, no_row());  // bytes among the arguments: this row speaks for them
+    // Bytes among the arguments: this row speaks for them.
+    set_.tensors.erase(set_.tensors.begin() + static_cast<std::ptrdiff_t>(level.rows_before),
+                       set_.tensors.end());
     const PickleValue& callable = graph_[value.items[0]];
     return add_opaque(fmt::format(
         "what {} makes, which is not executed",
         callable.kind == Kind::global ? printable(callable.text.substr(0, kLongestName)) : "a call"));
   }
 
-  static StoredTensor no_row() {
-    return {.name = "", .data = OperandPtr(), .meta = {}, .stats = {}, .facts = {}};
-  }
-
   // A row that says that the file holds what was not compared.
   Result<void> add_opaque(const std::string& what) {
     ASSAY_TRY_DO(charge(kTensorCost + std::ssize(path_)));
-    StoredTensor row = no_row();
-    row.name = path_;
-    row.data = fail(ErrorKind::unsupported, "{}: \"{}\" is {}; not compared", file_name_, path_, what);
-    set_.tensors.push_back(std::move(row));
+    set_.tensors.push_back(
+        {.name = path_,
+         .data = fail(ErrorKind::unsupported, "{}: \"{}\" is {}; not compared", file_name_, path_, what),
+         .meta = {},
+         .stats = {},
+         .facts = {}});
     return {};
   }
 

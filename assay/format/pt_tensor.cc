@@ -52,13 +52,19 @@ std::optional<PtStorageId> storage_id(const PickleGraph& graph, const PickleValu
     return std::nullopt;
   const PtStorageClass* const storage_class = find_pt_storage_class(item(1).text);
   if (storage_class == nullptr || item(4).kind != Kind::integer || item(4).integer < 0) return std::nullopt;
+  // Nothing else is in such an id, so that nothing is passed over with it.
+  constexpr size_t kLongestPlace = 64;
+  if (!is_string(item(3)) || item(3).text.size() > kLongestPlace || id.items.size() > 6) return std::nullopt;
   PtStorageId out{.key = item(2).text,
                   .dtype = storage_class->dtype,
                   .element_size = storage_class->element_size,
                   .count = item(4).integer};
-  if (id.items.size() > 5 && item(5).kind == Kind::tuple && item(5).items.size() == 3) {
-    const PickleValue& offset = graph[item(5).items[1]];
-    if (offset.kind != Kind::integer || offset.integer < 0) return std::nullopt;
+  if (id.items.size() > 5 && item(5).kind != Kind::none) {
+    if (item(5).kind != Kind::tuple || item(5).items.size() != 3) return std::nullopt;
+    const PickleValue &key = graph[item(5).items[0]], &offset = graph[item(5).items[1]],
+                      &size = graph[item(5).items[2]];
+    if (!is_string(key) || offset.kind != Kind::integer || offset.integer < 0 || size.kind != Kind::integer)
+      return std::nullopt;
     out.view_offset = offset.integer;
   }
   return out;
@@ -72,7 +78,7 @@ PtName meaning_of(const PickleGraph& graph, const PickleValue& call) {
 std::optional<std::vector<int64_t>> PtTensorMaker::integers(PickleRef tuple) const {
   const PickleValue* value = &graph_[tuple];
   if (value->kind == Kind::call && graph_[value->items[0]].text == "torch.Size" &&
-      !graph_[value->items[1]].items.empty())
+      graph_[value->items[1]].items.size() == 1)
     value = &graph_[graph_[value->items[1]].items[0]];
   if ((value->kind != Kind::tuple && value->kind != Kind::list) || value->items.size() > kMaxDims)
     return std::nullopt;
@@ -235,7 +241,17 @@ std::optional<std::string> PtTensorMaker::numpy_dtype(PickleRef dtype) const {
   const PickleValue& arguments = graph_[call.items[1]];
   if (arguments.items.empty() || !is_string(graph_[arguments.items[0]])) return std::nullopt;
   const std::string& code = graph_[arguments.items[0]].text;
+  // Names, fields and metadata behind that are those of other types than numbers.
   const PickleValue& state = graph_[call.state];
+  const auto holds_more = [&](const std::vector<PickleRef>& items, size_t from) {
+    return std::any_of(items.begin() + static_cast<std::ptrdiff_t>(std::min(from, items.size())), items.end(),
+                       [&](PickleRef ref) {
+                         const Kind kind = graph_[ref].kind;
+                         return kind != Kind::none && kind != Kind::integer && kind != Kind::boolean;
+                       });
+  };
+  const bool is_number = std::string_view("VOMm").find(code.substr(0, 1)) == std::string_view::npos;
+  if (is_number && (holds_more(arguments.items, 1) || holds_more(state.items, 2))) return std::nullopt;
   if (state.kind != Kind::tuple || state.items.size() < 2 || !is_string(graph_[state.items[1]])) return code;
   return graph_[state.items[1]].text + code;
 }

@@ -479,6 +479,29 @@ TEST(Pt, WhatIsMadeByACallIsNotPassedOver) {
   EXPECT_THAT(names_of(opened("cdatetime\ndatetime\n(" + bytes_code(10) + "tR")), ElementsAre("t"));
 }
 
+TEST(Pt, NothingIsPassedOverWithTheDescriptionOfATensor) {
+  const std::string t = tensor(zero(), "K\6", "K\1");
+  const auto rebuilt = [](const std::string& id, const std::string& size) {
+    return "ctorch._utils\n_rebuild_tensor_v2\n((S'storage'\nctorch\nFloatStorage\nS'0'\n" + id + "tQK\0"s +
+           size + "(K\1t\x89NtR.";
+  };
+  EXPECT_EQ(error_of(open_pickle(rebuilt("S'cpu'\nK\6", "(K\6t")), ""), "readable");
+  EXPECT_EQ(error_of(open_pickle(rebuilt("S'cpu'\nK\6N", "(K\6t")), ""), "readable");
+  for (const std::string& id : {"S'cpu'\nK\6}S'x'\n" + t + "s", "S'cpu'\nK\6N" + t, t + "K\6",
+                                "S'" + std::string(99, 's') + "'\nK\6"})
+    EXPECT_THAT(error_of(open_pickle(rebuilt(id, "(K\6t")), ""), HasSubstr("has no storage that we know"));
+  EXPECT_EQ(error_of(open_pickle(rebuilt("S'cpu'\nK\6", "ctorch\nSize\n((K\6ttR")), ""), "readable");
+  EXPECT_THAT(error_of(open_pickle(rebuilt("S'cpu'\nK\6", "ctorch\nSize\n((K\6t" + t + "tR")), ""),
+              HasSubstr("has a shape"));
+  const auto array = [](const std::string& dtype) {
+    return "cnumpy.core.numeric\n_frombuffer\n(C\1acnumpy\ndtype\n(S'u1'\n" + dtype + "(K\1tS'C'\ntR.";
+  };
+  EXPECT_EQ(error_of(open_pickle(array("\x89\x88tR(K\3S'|'\nNNNK\0K\0K\0tb"s)), ""), "readable");
+  EXPECT_THAT(error_of(open_pickle(array("\x89\x88tR(K\3S'|'\nNNNK\0K\0K\0}S'x'\n"s + t + "stb")), ""),
+              HasSubstr("dtype"));
+  EXPECT_THAT(error_of(open_pickle(array(t + "tR")), ""), HasSubstr("dtype"));
+}
+
 TEST(Pt, ReadsScalarsOfNumpy) {
   const auto scalar = [](std::string_view dtype, std::string_view bytes) {
     return fmt::format("cnumpy.core.multiarray\nscalar\n(cnumpy\ndtype\n(S'{}'\ntR(K\3S'<'\ntbC{}{}tR.",
@@ -488,6 +511,9 @@ TEST(Pt, ReadsScalarsOfNumpy) {
   EXPECT_THAT(numbers_of(set, ""), ElementsAre(1.5));
   EXPECT_EQ(set->tensors[0].meta->shape.text(), "[]");
   EXPECT_THAT(names_of(open_pickle(scalar("U2", "a\0\0\0b\0\0\0"s))), IsEmpty());
+  const std::string date =  // with its unit behind the byte order
+      "cnumpy.core.multiarray\nscalar\n(cnumpy\ndtype\n(S'M8'\ntR(K\4S'<'\nNNNK\0K\0K\0(}(S'D'\nK\1K\1K\1tttbC\b12345678tR."s;
+  EXPECT_THAT(names_of(open_pickle(date)), IsEmpty());
   EXPECT_THAT(error_of(open_pickle(scalar("f8", "1234")), ""), HasSubstr("with 4 bytes"));
   EXPECT_THAT(numbers_of(open_data("nested.pt"), "numpy_scalar"), ElementsAre(2.5));
 }
