@@ -91,12 +91,20 @@ TEST_F(FolderTest, SkipsOtherFilesWithOneWarning) {
   put("README.md", "hello");
   put("notes.txt", "hello");
   put("table.csv", "a,b");
-  put(".a.npy.12.0.tmp", npy_bytes());  // half written by us: not even counted
+  put(".a.npy.host-12-0.assay.tmp", npy_bytes());  // half written by us: not even counted
   const auto frame = index();
   ASSERT_TRUE(frame) << frame.error().message;
   EXPECT_THAT(names(*frame), ElementsAre("a.npy"));
   ASSERT_EQ(frame->warnings.size(), 1);
   EXPECT_THAT(frame->warnings[0], HasSubstr("3 files that hold no tensors were skipped"));
+}
+
+TEST_F(FolderTest, TemporaryFilesOfOthersAreFilesAsAnyOther) {
+  put_tensor("a.npy");
+  put(".a.npy.12.0.tmp", npy_bytes());
+  const auto frame = index();
+  ASSERT_TRUE(frame) << frame.error().message;
+  EXPECT_THAT(names(*frame), ElementsAre(".a.npy.12.0.tmp", "a.npy"));
 }
 
 TEST_F(FolderTest, RecognisesTensorsWithoutSuffixByContent) {

@@ -2,6 +2,7 @@
 
 #include "assay/base/text.h"
 #include "assay/format/open_files.h"
+#include "assay/model/scalar_of.h"
 
 namespace assay {
 
@@ -31,11 +32,10 @@ std::vector<TensorDraft> draft_tensors(const fs::path& path, TensorSet set, cons
 namespace {
 
 Scalar keep(Frame& frame, const Value& value) {
-  if (const auto* truth = std::get_if<bool>(&value)) return *truth;
-  if (const auto* whole = std::get_if<int64_t>(&value)) return *whole;
-  if (const auto* real = std::get_if<double>(&value)) return *real;
-  if (const auto* text = std::get_if<std::string>(&value)) return frame.strings.keep(*text);
-  return {};
+  const Scalar borrowed = scalar_of(value);
+  if (const auto text = borrowed.text()) return frame.strings.keep(std::string(*text));
+  if (const auto digits = borrowed.digits()) return Scalar::big(frame.strings.keep(std::string(*digits)));
+  return borrowed;
 }
 
 Stated keep(Frame& frame, const Stats& stats) {

@@ -1,6 +1,7 @@
 #include "assay/dump/walk.h"
 
 #include "assay/base/cancel.h"
+#include "assay/base/temporary_name.h"
 #include "assay/base/text.h"
 
 #include <dirent.h>
@@ -57,8 +58,6 @@ void name_as_dumped(std::vector<FoundFile>& files) {
     }
 }
 
-bool is_half_written(std::string_view name) { return name.starts_with('.') && name.ends_with(".tmp"); }
-
 class Walker {
  public:
   explicit Walker(const fs::path& root) : root_(root) {}
@@ -111,7 +110,7 @@ class Walker {
       const dirent* const entry = ::readdir(open.get());
       if (entry == nullptr) break;
       const std::string_view name = entry->d_name;
-      if (name == "." || name == ".." || is_half_written(name)) continue;
+      if (name == "." || name == ".." || is_temporary_name(name)) continue;
       look_at(folder, ::dirfd(open.get()), entry->d_name);
     }
     if (errno != 0) return fail(ErrorKind::io, "{}: folder cannot be read: {}", display(path), reason(errno));
@@ -180,7 +179,7 @@ std::vector<FoundFile> list_files(const fs::path& folder, std::vector<std::strin
     if (it->is_directory(ignored)) continue;
     FoundFile file;
     file.relative = it->path().filename().native();
-    if (is_half_written(file.relative)) continue;
+    if (is_temporary_name(file.relative)) continue;
     const auto size = it->file_size(ignored);  // of a link to nowhere there is none: reading it says so
     file.size = ignored ? 0 : static_cast<int64_t>(size);
     files.push_back(std::move(file));

@@ -31,7 +31,7 @@ std::vector<FoundFile> list_files(const fs::path& folder, std::vector<std::strin
 
 inline constexpr int kMaxFolderDepth = 256;
 
-// Our own half-written files (".name.123.0.tmp") are left out. Only an unreadable root is an error.
+// What we are writing ourselves (base/temporary_name.h) is left out. Only an unreadable root is an error.
 Result<Walk> walk_folder(const fs::path& root);
 
 }  // namespace assay

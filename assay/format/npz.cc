@@ -2,6 +2,7 @@
 
 #include "assay/base/text.h"
 #include "assay/format/npy_header.h"
+#include "assay/format/zip_rest.h"
 #include "assay/format/zip_tensor.h"
 
 #include <unordered_set>
@@ -62,6 +63,8 @@ Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOpti
         fmt::format("{}: {} entries are not .npy files and are ignored", file->name(), others));
     set.beside.push_back({fmt::format("{} entries that are no arrays", others)});
   }
+  if (const auto rest = options.every_byte ? find_zip_rest(*file, directory) : std::nullopt)
+    set.beside.push_back({fmt::format("bytes at byte {} that are no entry of the archive", *rest)});
   return set;
 }
 

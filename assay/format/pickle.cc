@@ -106,7 +106,7 @@ class Machine {
     ASSAY_TRY(const std::string_view line, input_.take_line());
     auto text = unquote_python(trim(line));
     if (!text) return wrong("has a string that is not quoted as Python does");
-    return push({.kind = Kind::bytes, .text = std::move(*text)});
+    return push({.kind = Kind::bytes, .is_str = true, .text = std::move(*text)});
   }
   Result<void> unicode_line() {
     ASSAY_TRY(const std::string_view line, input_.take_line());
@@ -114,10 +114,10 @@ class Machine {
     if (!text) return wrong("has a text with a broken \\u escape");
     return push({.kind = Kind::text, .text = std::move(*text)});
   }
-  template <Kind kKind, class Length>
+  template <Kind kKind, class Length, bool kStr = false>
   Result<void> counted_text() {
     ASSAY_TRY(std::string text, counted<Length>());
-    return push({.kind = kKind, .text = std::move(text)});
+    return push({.kind = kKind, .is_str = kStr, .text = std::move(text)});
   }
 
   template <Kind kKind>
@@ -166,16 +166,23 @@ class Machine {
     ASSAY_TRY(const PickleRef module, pop());
     if (graph_[name].kind != Kind::text || graph_[module].kind != Kind::text)
       return wrong("imports something that is not named by text");
-    return push({.kind = Kind::global, .text = graph_[module].text + "." + graph_[name].text});
+    return push({.kind = Kind::global,
+                 .text = graph_[module].text + "." + graph_[name].text,
+                 .items = {module, name}});
   }
-  Result<void> call() {  // REDUCE and NEWOBJ: for us, calling and making are the same
+  Result<void> call() {  // REDUCE
     ASSAY_TRY(const PickleRef arguments, pop());
     ASSAY_TRY(const PickleRef callable, pop());
     return push_call(callable, arguments);
   }
-  Result<void> call_with_keywords() {  // NEWOBJ_EX
-    ASSAY_TRY(const PickleRef keywords, pop());
+  Result<void> make_object() {  // NEWOBJ
     ASSAY_TRY_DO(call());
+    graph_.values[stack_.back()].is_object = true;
+    return {};
+  }
+  Result<void> make_object_with_keywords() {  // NEWOBJ_EX
+    ASSAY_TRY(const PickleRef keywords, pop());
+    ASSAY_TRY_DO(make_object());
     graph_.values[stack_.back()].keywords = keywords;
     return {};
   }
@@ -391,7 +398,7 @@ constexpr Opcode kOpcodes[] = {
     {'F', &M::float_line}, {'G', &M::float_big_endian},
     // text and bytes
     {'S', &M::string_line}, {'V', &M::unicode_line},
-    {'T', &M::counted_text<Kind::bytes, uint32_t>}, {'U', &M::counted_text<Kind::bytes, uint8_t>},
+    {'T', &M::counted_text<Kind::bytes, uint32_t, true>}, {'U', &M::counted_text<Kind::bytes, uint8_t, true>},
     {'X', &M::counted_text<Kind::text, uint32_t>}, {0x8c, &M::counted_text<Kind::text, uint8_t>},
     {0x8d, &M::counted_text<Kind::text, uint64_t>},
     {'B', &M::counted_text<Kind::bytes, uint32_t>}, {'C', &M::counted_text<Kind::bytes, uint8_t>},
@@ -404,8 +411,8 @@ constexpr Opcode kOpcodes[] = {
     {'}', &M::empty<Kind::dict>}, {'d', &M::from_mark<Kind::dict>}, {'s', &M::set_item}, {'u', &M::set_items},
     {0x8f, &M::empty<Kind::set>}, {0x90, &M::appends}, {0x91, &M::from_mark<Kind::set>},
     // names, calls, objects: recorded, never followed
-    {'c', &M::global_lines}, {0x93, &M::global_from_stack}, {'R', &M::call}, {0x81, &M::call},
-    {0x92, &M::call_with_keywords}, {'i', &M::call_named}, {'o', &M::call_from_mark}, {'b', &M::build},
+    {'c', &M::global_lines}, {0x93, &M::global_from_stack}, {'R', &M::call}, {0x81, &M::make_object},
+    {0x92, &M::make_object_with_keywords}, {'i', &M::call_named}, {'o', &M::call_from_mark}, {'b', &M::build},
     {'P', &M::persistent_line}, {'Q', &M::persistent},
     {0x82, &M::refuse_extension}, {0x83, &M::refuse_extension}, {0x84, &M::refuse_extension},
     // memo

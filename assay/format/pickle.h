@@ -21,17 +21,19 @@ struct PickleValue {
     integer,
     big_integer,  // does not fit 64 bits: `text` holds the little-endian two's complement
     real,
-    text,   // UTF-8
-    bytes,  // also the str of Python 2
+    text,  // UTF-8
+    bytes,
     tuple,
     list,
     set,
     dict,    // items: key, value, key, value…
-    global,  // text: "collections.OrderedDict"
+    global,  // text: "collections.OrderedDict"; items: the texts that it was put together from, if any
     call,  // items: the callable, its arguments (a tuple), then what was added as list elements or dict pairs
     persistent,  // items[0]: the id; an object kept outside the pickle
   };
   Kind kind = Kind::none;
+  bool is_str = false;     // of bytes: a str of Python 2, which is text more often than not
+  bool is_object = false;  // of a call: an object of the class (NEWOBJ), which its parts fill in; no function
   bool added_pairs = false;  // of a call: what was added are pairs (SETITEMS), not elements (APPENDS)
   PickleRef state = 0;       // of a call: what BUILD handed over; 0 (None) if nothing
   PickleRef keywords = 0;    // of a call: its named arguments (a dict); 0 (None) if there are none

@@ -121,9 +121,21 @@ Result<PickleGraph> read_objects(const std::shared_ptr<const File>& file, const 
   return read_pickle(input, memory);
 }
 
+// Does a note say what torch says there, a small number or a word?
+bool is_torch_note(const std::shared_ptr<const File>& file, const ZipEntry& entry, std::string_view name) {
+  const auto bytes = read_entry(file, entry, kLongestNote);
+  if (!bytes) return false;
+  std::string_view text = as_text(*bytes);
+  if (name == "byteorder") return text == "little" || text == "big";
+  if (text.ends_with('\n')) text.remove_suffix(1);
+  constexpr size_t kMostDigits = 4, kDigitsOfHash = 40;
+  return !text.empty() && text.size() <= (name == ".data/serialization_id" ? kDigitsOfHash : kMostDigits) &&
+         text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 // Entries that are neither the pickle, nor storages, nor what torch writes of the archive itself.
-void add_other_entries(const ZipDirectory& directory, const std::string& folder, int64_t pickle_size,
-                       TensorSet& set) {
+void add_other_entries(const std::shared_ptr<const File>& file, const ZipDirectory& directory,
+                       const std::string& folder, int64_t pickle_size, bool every_byte, TensorSet& set) {
   for (const ZipEntry& entry : directory.entries) {
     const std::string_view name = entry.name;
     const bool is_inside = name.starts_with(folder);
@@ -131,7 +143,8 @@ void add_other_entries(const ZipDirectory& directory, const std::string& folder,
     if (is_inside && inside == kPickle && entry.size > pickle_size)
       set.beside.push_back({fmt::format("{} bytes behind the pickle", entry.size - pickle_size)});
     const bool is_known = is_inside && (inside == kPickle || inside.starts_with("data/") ||
-                                        (is_note(inside) && entry.size <= kLongestNote));
+                                        (is_note(inside) && entry.size <= kLongestNote &&
+                                         (!every_byte || is_torch_note(file, entry, inside))));
     if (!is_known || entry.trouble) set.beside.push_back({fmt::format("entry \"{}\"", printable(name))});
   }
 }
@@ -155,7 +168,7 @@ Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOpti
                                        file->size() - set.extent));
   const ZipStorages storages(file, directory, folder, big_endian, options);
   ASSAY_TRY_DO(add_tensors(graph, storages, file->name(), options.memory, set));
-  add_other_entries(directory, folder, graph.size, set);
+  add_other_entries(file, directory, folder, graph.size, options.every_byte, set);
   if (const auto rest = options.every_byte ? find_zip_rest(*file, directory) : std::nullopt)
     set.beside.push_back({fmt::format("bytes at byte {} that are no entry of the archive", *rest)});
   return set;

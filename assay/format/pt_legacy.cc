@@ -3,6 +3,7 @@
 
 #include "assay/base/checked.h"
 #include "assay/base/text.h"
+#include "assay/format/pt_opaque.h"
 #include "assay/tensor/dense.h"
 
 #include <algorithm>
@@ -68,13 +69,17 @@ class FileStorages final : public PtStorages {
   std::vector<std::pair<std::string_view, int64_t>> sizes_;
 };
 
-// Does it hold more than a few numbers and names?
+// Does it hold more than the numbers that torch writes, and their names?
 bool holds_more_than_settings(const PickleGraph& graph) {
-  constexpr size_t kLongestName = 64, kMostValues = 64;
-  return graph.values.size() > kMostValues ||
-         std::any_of(graph.values.begin(), graph.values.end(), [](const PickleValue& value) {
-           return value.kind == Kind::call || value.kind == Kind::persistent ||
-                  value.text.size() > kLongestName;
+  constexpr std::string_view kNames[] = {
+      "protocol_version", "little_endian", "type_sizes", "short", "int", "long"};
+  constexpr size_t kMostValues = 32;
+  return graph.values.size() > kMostValues || count_detached(graph) > 0 ||
+         std::any_of(graph.values.begin(), graph.values.end(), [&](const PickleValue& value) {
+           const bool is_name =
+               std::find(std::begin(kNames), std::end(kNames), value.text) != std::end(kNames);
+           return value.kind == Kind::call || value.kind == Kind::persistent || value.kind == Kind::global ||
+                  ((value.kind == Kind::text || value.kind == Kind::bytes) && !is_name);
          });
 }
 
@@ -150,6 +155,7 @@ Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOpti
                                        file->size() - set.extent));
   ASSAY_TRY_DO(add_tensors(objects, storages, file->name(), options.memory, set));
   if (has_more) set.beside.push_back({"values before its objects"});
+  if (count_detached(keys) > 0) set.beside.push_back({"values behind its objects"});
   return set;
 }
 

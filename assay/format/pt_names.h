@@ -11,7 +11,7 @@ namespace assay {
 
 enum class PtMeaning : uint8_t {
   refused,
-  plain,         // a value without tensors: torch.Size, a numpy scalar, a dtype
+  plain,         // a value without tensors: torch.Size, a dtype
   elements,      // a container of the elements of its first argument: set
   mapping,       // a container of pairs: OrderedDict
   tensor,        // (storage, offset, size, stride, …)
@@ -20,6 +20,7 @@ enum class PtMeaning : uint8_t {
   from_type,     // (function, class, arguments, state): a call of the function
   array,         // numpy, with everything in the state
   buffer_array,  // numpy, protocol 5: (bytes, dtype, shape, order)
+  scalar,        // numpy: (dtype, bytes)
   unreadable,    // a tensor of a kind that we cannot compute with
 };
 

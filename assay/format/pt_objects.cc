@@ -2,6 +2,7 @@
 
 #include "assay/base/text.h"
 #include "assay/format/pt_dict.h"
+#include "assay/format/pt_opaque.h"
 #include "assay/format/pt_tensor.h"
 
 #include <algorithm>
@@ -45,6 +46,9 @@ struct Level {
   size_t path_size = 0;  // length of the path to the container
   bool is_root = false;  // nothing stands before its names
   bool is_last = false;  // the part of its container that is left last
+  // What was there when it was entered: tensors that were found, and rows.
+  int64_t found_before = 0;
+  size_t rows_before = 0;
 };
 
 class Walk {
@@ -66,8 +70,9 @@ class Walk {
       Level& level = levels_.back();
       path_.resize(level.path_size);
       if (level.next >= level.items.size()) {
-        if (level.is_last) inside_[level.container] = false;
+        const Level left = std::move(level);
         levels_.pop_back();
+        if (left.is_last) ASSAY_TRY_DO(leave(left));
         continue;
       }
       const PickleRef child = step_into_path(level);
@@ -77,9 +82,14 @@ class Walk {
     add_unreached();
     if (values_ == 1) set_.beside.push_back({"a value that is no tensor"});
     if (values_ > 1) set_.beside.push_back({fmt::format("{} values that are no tensors", values_)});
+    if (const int64_t detached = count_detached(graph_); detached > 0)
+      set_.beside.push_back({"values that are in its pickle and not in its objects"});
+    if (is_wrapped_) set_.beside.push_back({"a container around its tensor"});
     for (Beside& rest : coverage_.rest(storages_)) set_.beside.push_back(std::move(rest));
     return {};
   }
+
+  bool has_tensors() const { return found_ > 0; }
 
  private:
   // Takes the next child of a level and adds its key or index to the path.
@@ -97,7 +107,8 @@ class Walk {
       return child;
     }
     if (!is_key) return child;
-    ++level.next;  // a plain key holds nothing: on to its value
+    ++level.next;  // a plain key holds nothing but what the name says: on to its value
+    reached_[child] = true;
     return level.items[index + 1];
   }
 
@@ -113,6 +124,10 @@ class Walk {
   Result<void> visit(PickleRef ref) {
     ASSAY_TRY_DO(charge(kStepCost));
     const PickleValue& value = graph_[ref];
+    if (const auto bytes = raw_bytes(graph_, value); bytes.value_or(0) > kMostPlainBytes) {
+      mark_below(ref);
+      return add_opaque(fmt::format("{} bytes that may be anything", *bytes));
+    }
     switch (value.kind) {
       case Kind::tuple:
       case Kind::list:
@@ -127,6 +142,7 @@ class Walk {
       case Kind::none:
         return {};
       default:
+        reached_[ref] = true;
         ++values_;
         return {};
     }
@@ -134,6 +150,11 @@ class Walk {
 
   Result<void> visit_call(PickleRef ref, const PickleValue& value) {
     const PtMeaning meaning = meaning_of(graph_, value).meaning;
+    if (meaning == PtMeaning::scalar && !maker_.is_number(ref)) {  // text or a date: a value as any other
+      ++values_;
+      mark_below(ref);
+      return {};
+    }
     if (is_tensor(meaning)) return add_tensor(ref);
     const Refs& arguments = graph_[value.items[1]].items;
     size_t used = 0;  // of the arguments
@@ -222,11 +243,12 @@ class Walk {
     return level;
   }
 
-  Level pairs(std::span<const PickleRef> items) const {
+  Level pairs(std::span<const PickleRef> items) {
     Level level;
     level.items = items;
     level.form = Level::Form::pairs;
     if (auto kept = last_of_each_key(graph_, items)) {
+      values_ += static_cast<int64_t>(items.size() - kept->size()) / 2;
       level.own = std::move(*kept);
       level.items = level.own;
     }
@@ -251,7 +273,14 @@ class Walk {
   // A container inside itself is not entered again: it has no tensors that were not seen.
   Result<void> enter(PickleRef ref, std::vector<Level> parts) {
     std::erase_if(parts, [](const Level& part) { return part.items.empty(); });
-    if (inside_[ref] || parts.empty()) return {};
+    if (inside_[ref]) return {};
+    if (parts.empty()) {
+      Level nothing;
+      nothing.container = ref;
+      nothing.found_before = found_;
+      nothing.rows_before = set_.tensors.size();
+      return leave(nothing);
+    }
     inside_[ref] = true;
     const bool is_root = levels_.empty();
     parts.back().is_last = true;
@@ -261,14 +290,47 @@ class Walk {
       part.container = ref;
       part.path_size = path_.size();
       part.is_root = is_root;
+      part.found_before = found_;
+      part.rows_before = set_.tensors.size();
       levels_.push_back(std::move(part));
       parts.pop_back();
     }
     return {};
   }
 
+  // Behind the last part of a container. What a function would make of arguments without tensors, nobody can
+  // tell who does not call it: it was not compared. With tensors among them it is these.
+  Result<void> leave(const Level& level) {
+    inside_[level.container] = false;
+    const PickleValue& value = graph_[level.container];
+    const bool is_made = value.kind == Kind::call && !value.is_object &&
+                         meaning_of(graph_, value).meaning == PtMeaning::refused;
+    if (!is_made || found_ > level.found_before) return {};
+    // Bytes among the arguments: this row speaks for them.
+    set_.tensors.erase(set_.tensors.begin() + static_cast<std::ptrdiff_t>(level.rows_before),
+                       set_.tensors.end());
+    const PickleValue& callable = graph_[value.items[0]];
+    return add_opaque(fmt::format(
+        "what {} makes, which is not executed",
+        callable.kind == Kind::global ? printable(callable.text.substr(0, kLongestName)) : "a call"));
+  }
+
+  // A row that says that the file holds what was not compared.
+  Result<void> add_opaque(const std::string& what) {
+    ASSAY_TRY_DO(charge(kTensorCost + std::ssize(path_)));
+    set_.tensors.push_back(
+        {.name = path_,
+         .data = fail(ErrorKind::unsupported, "{}: \"{}\" is {}; not compared", file_name_, path_, what),
+         .meta = {},
+         .stats = {},
+         .facts = {}});
+    return {};
+  }
+
   Result<void> add(Result<OperandPtr> data) {
     ASSAY_TRY_DO(charge(kTensorCost + std::ssize(path_)));
+    ++found_;
+    is_wrapped_ |= path_.empty() && !levels_.empty();
     StoredTensor stored{.name = path_, .data = std::move(data), .meta = {}, .stats = {}, .facts = {}};
     if (stored.data) {
       stored.meta = (*stored.data)->meta;
@@ -299,8 +361,9 @@ class Walk {
       const bool has_elements =
           link.name.meaning == PtMeaning::tensor || link.name.meaning == PtMeaning::typed_tensor;
       if (has_elements && !arguments.empty()) mark_below(arguments[0]);
+      if (data_of_array(graph_, link) != 0) mark_below(data_of_array(graph_, link));
       for (size_t i = describing_arguments(link.name.meaning); i < arguments.size(); ++i) {
-        if (!is_composite(graph_[arguments[i]])) continue;  // requires_grad, a device, a format
+        if (describes(graph_[arguments[i]])) continue;  // requires_grad, a device, a format
         if (i == 3 && !has_elements)
           add_state(arguments[i], parts);
         else
@@ -309,10 +372,15 @@ class Walk {
       if (link.call == 0) continue;
       const bool is_array = link.name.meaning == PtMeaning::array;
       reached_[link.call] = true;
-      if (is_array) mark_below(graph_[link.call].state);
       add_extras(graph_[link.call], true, is_array ? 0 : graph_[link.call].state, parts);
     }
     return enter(ref, std::move(parts));
+  }
+
+  static bool describes(const PickleValue& value) {
+    if (value.kind == Kind::bytes || value.kind == Kind::text)
+      return std::ssize(value.text) <= kMostPlainBytes;
+    return !is_composite(value);
   }
 
   // How many arguments say how the elements are to be read; more may follow.
@@ -336,7 +404,7 @@ class Walk {
       const PickleRef next = waiting.back();
       waiting.pop_back();
       const PickleValue& value = graph_[next];
-      if (reached_[next] || (!is_composite(value) && value.kind != Kind::global)) continue;
+      if (reached_[next]) continue;
       reached_[next] = true;
       waiting.insert(waiting.end(), value.items.begin(), value.items.end());
       waiting.push_back(value.state);
@@ -344,26 +412,35 @@ class Walk {
     }
   }
 
-  // Tensors that are in the file and that no way through its containers leads to.
+  // Tensors, and what may hold some, that are in the file and that no way through its containers leads to.
   void add_unreached() {
-    int64_t count = 0;
+    int64_t tensors = 0, others = 0;
     // Backwards: what a tensor is made of stands before it and is no tensor of its own.
     for (auto ref = static_cast<PickleRef>(graph_.values.size()); ref-- > 0;) {
       if (reached_[ref]) continue;
       const PickleValue& value = graph_[ref];
-      const bool is_one = value.kind == Kind::call ? is_tensor(meaning_of(graph_, value).meaning)
-                                                   : storage_id(graph_, value).has_value();
-      if (is_one) ++count;
-      if (is_one) mark_below(ref);
+      const PtMeaning meaning =
+          value.kind == Kind::call ? meaning_of(graph_, value).meaning : PtMeaning::plain;
+      if (is_tensor(meaning) || storage_id(graph_, value))
+        ++tensors;
+      else if ((meaning == PtMeaning::refused && !value.is_object) ||
+               raw_bytes(graph_, value).value_or(0) > kMostPlainBytes)
+        ++others;
+      else
+        continue;
+      mark_below(ref);
     }
+    const int64_t count = tensors + others;
     if (count == 0) return;
+    found_ += tensors;
+    const std::string_view what = others > 0 ? "object" : "tensor";
     set_.tensors.push_back(
         {.name = "(unreached)",
          .data =
              fail(ErrorKind::unsupported,
-                  "{}: holds {} {} that no name leads to (a key given twice, an object that was dropped); "
+                  "{}: holds {} {}{} that no name leads to (a key given twice, an object that was dropped); "
                   "not compared",
-                  file_name_, count, count == 1 ? "tensor" : "tensors"),
+                  file_name_, count, what, count == 1 ? "" : "s"),
          .meta = {},
          .stats = {},
          .facts = {}});
@@ -380,38 +457,19 @@ class Walk {
   std::vector<bool> inside_;   // containers on the way to the current value
   std::vector<bool> reached_;  // tensors, storages and objects that were found
   int64_t values_ = 0;         // that are no tensors: numbers, text, objects
+  int64_t found_ = 0;          // tensors, readable or not
+  bool is_wrapped_ = false;    // a tensor without a name that is not the whole file: {'': tensor}
   std::string path_;
 };
-
-// All names that the pickle wants and may not have, also where nothing of what they make is kept.
-std::vector<std::string> refused_names(const PickleGraph& graph) {
-  std::vector<std::string> names;
-  for (const PickleValue& value : graph.values) {
-    if (value.kind != Kind::global || find_pt_name(value.text).meaning != PtMeaning::refused) continue;
-    std::string name = printable(value.text.substr(0, 200));
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
-    if (names.size() > kMaxWarnings) break;
-  }
-  return names;
-}
-
-// The name at the top of the pickle, if the whole file is one object that is refused.
-std::optional<std::string> refused_root(const PickleGraph& graph) {
-  const PickleValue& root = graph[graph.root];
-  if (root.kind != Kind::call) return std::nullopt;
-  const PickleValue& callable = graph[root.items[0]];
-  if (callable.kind != Kind::global || find_pt_name(callable.text).meaning != PtMeaning::refused)
-    return std::nullopt;
-  return printable(callable.text.substr(0, 200));
-}
 
 }  // namespace
 
 Result<void> add_tensors(const PickleGraph& graph, const PtStorages& storages, const std::string& file_name,
                          int64_t memory, TensorSet& set) {
-  ASSAY_TRY_DO(Walk(graph, storages, file_name, memory, set).run());
-  const std::vector<std::string> names = refused_names(graph);
-  if (set.tensors.empty() && !names.empty())
+  Walk walk(graph, storages, file_name, memory, set);
+  ASSAY_TRY_DO(walk.run());
+  const std::vector<std::string> names = refused_names(graph, kMaxWarnings + 1);
+  if (!walk.has_tensors() && !names.empty())
     return fail(ErrorKind::unsupported, "{}: refused: pickle wants to import {}; nothing is executed",
                 file_name, refused_root(graph).value_or(names.front()));
   if (set.tensors.empty()) set.warnings.push_back(fmt::format("{}: holds no tensors", file_name));

@@ -52,13 +52,19 @@ std::optional<PtStorageId> storage_id(const PickleGraph& graph, const PickleValu
     return std::nullopt;
   const PtStorageClass* const storage_class = find_pt_storage_class(item(1).text);
   if (storage_class == nullptr || item(4).kind != Kind::integer || item(4).integer < 0) return std::nullopt;
+  // Nothing else is in such an id, so that nothing is passed over with it.
+  constexpr size_t kLongestPlace = 64;
+  if (!is_string(item(3)) || item(3).text.size() > kLongestPlace || id.items.size() > 6) return std::nullopt;
   PtStorageId out{.key = item(2).text,
                   .dtype = storage_class->dtype,
                   .element_size = storage_class->element_size,
                   .count = item(4).integer};
-  if (id.items.size() > 5 && item(5).kind == Kind::tuple && item(5).items.size() == 3) {
-    const PickleValue& offset = graph[item(5).items[1]];
-    if (offset.kind != Kind::integer || offset.integer < 0) return std::nullopt;
+  if (id.items.size() > 5 && item(5).kind != Kind::none) {
+    if (item(5).kind != Kind::tuple || item(5).items.size() != 3) return std::nullopt;
+    const PickleValue &key = graph[item(5).items[0]], &offset = graph[item(5).items[1]],
+                      &size = graph[item(5).items[2]];
+    if (!is_string(key) || offset.kind != Kind::integer || offset.integer < 0 || size.kind != Kind::integer)
+      return std::nullopt;
     out.view_offset = offset.integer;
   }
   return out;
@@ -72,7 +78,7 @@ PtName meaning_of(const PickleGraph& graph, const PickleValue& call) {
 std::optional<std::vector<int64_t>> PtTensorMaker::integers(PickleRef tuple) const {
   const PickleValue* value = &graph_[tuple];
   if (value->kind == Kind::call && graph_[value->items[0]].text == "torch.Size" &&
-      !graph_[value->items[1]].items.empty())
+      graph_[value->items[1]].items.size() == 1)
     value = &graph_[graph_[value->items[1]].items[0]];
   if ((value->kind != Kind::tuple && value->kind != Kind::list) || value->items.size() > kMaxDims)
     return std::nullopt;
@@ -125,6 +131,8 @@ Result<OperandPtr> PtTensorMaker::make(PickleRef call) const {
       return array(graph_[from].state);
     case PtMeaning::buffer_array:
       return buffer_array(*arguments);
+    case PtMeaning::scalar:
+      return scalar(*arguments);
     case PtMeaning::unreadable:
       return fail(ErrorKind::unsupported, "is {}", name.reason);
     case PtMeaning::refused:
@@ -217,8 +225,11 @@ std::optional<std::string> PtTensorMaker::bytes_of(PickleRef data) const {
   const PickleValue& value = graph_[data];
   if (value.kind == Kind::bytes) return value.text;
   // Protocol 2 writes bytes as _codecs.encode(text, 'latin1').
-  if (value.kind != Kind::call || graph_[value.items[0]].text != "_codecs.encode") return std::nullopt;
+  if (value.kind != Kind::call) return std::nullopt;
+  const std::string_view maker = graph_[value.items[0]].text;
   const PickleValue& arguments = graph_[value.items[1]];
+  if (arguments.items.empty() && (maker == "builtins.bytes" || maker == "__builtin__.bytes")) return "";
+  if (maker != "_codecs.encode") return std::nullopt;
   if (arguments.items.size() != 2 || graph_[arguments.items[0]].kind != Kind::text) return std::nullopt;
   return to_latin1(graph_[arguments.items[0]].text);
 }
@@ -230,15 +241,25 @@ std::optional<std::string> PtTensorMaker::numpy_dtype(PickleRef dtype) const {
   const PickleValue& arguments = graph_[call.items[1]];
   if (arguments.items.empty() || !is_string(graph_[arguments.items[0]])) return std::nullopt;
   const std::string& code = graph_[arguments.items[0]].text;
+  // Names, fields and metadata behind that are those of other types than numbers.
   const PickleValue& state = graph_[call.state];
+  const auto holds_more = [&](const std::vector<PickleRef>& items, size_t from) {
+    return std::any_of(items.begin() + static_cast<std::ptrdiff_t>(std::min(from, items.size())), items.end(),
+                       [&](PickleRef ref) {
+                         const Kind kind = graph_[ref].kind;
+                         return kind != Kind::none && kind != Kind::integer && kind != Kind::boolean;
+                       });
+  };
+  const bool is_number = std::string_view("VOMm").find(code.substr(0, 1)) == std::string_view::npos;
+  if (is_number && (holds_more(arguments.items, 1) || holds_more(state.items, 2))) return std::nullopt;
   if (state.kind != Kind::tuple || state.items.size() < 2 || !is_string(graph_[state.items[1]])) return code;
   return graph_[state.items[1]].text + code;
 }
 
-Result<OperandPtr> PtTensorMaker::from_bytes(PickleRef data, PickleRef dtype, PickleRef shape,
+Result<OperandPtr> PtTensorMaker::from_bytes(PickleRef data, PickleRef dtype,
+                                             std::optional<std::vector<int64_t>> dims,
                                              bool fortran_order) const {
   const auto descr = numpy_dtype(dtype);
-  auto dims = integers(shape);
   if (!descr || !dims) return bad("is a numpy array with a dtype or shape that we do not know");
   ASSAY_TRY(const DType type, dtype_from_numpy(*descr, "numpy array"));
   const auto bytes = bytes_of(data);
@@ -264,13 +285,44 @@ Result<OperandPtr> PtTensorMaker::from_bytes(PickleRef data, PickleRef dtype, Pi
 Result<OperandPtr> PtTensorMaker::array(PickleRef state) const {
   const auto& items = graph_[state].items;
   if (graph_[state].kind != Kind::tuple || items.size() != 5) return bad("is a numpy array without a state");
-  return from_bytes(items[4], items[2], items[1], graph_[items[3]].integer != 0);
+  return from_bytes(items[4], items[2], integers(items[1]), graph_[items[3]].integer != 0);
 }
 
 Result<OperandPtr> PtTensorMaker::buffer_array(const PickleValue& arguments) const {
   const auto& items = arguments.items;
   if (items.size() != 4) return bad("is a numpy array from {} arguments", items.size());
-  return from_bytes(items[0], items[1], items[2], graph_[items[3]].text == "F");
+  return from_bytes(items[0], items[1], integers(items[2]), graph_[items[3]].text == "F");
+}
+
+Result<OperandPtr> PtTensorMaker::scalar(const PickleValue& arguments) const {
+  const auto& items = arguments.items;
+  if (items.size() != 2) return bad("is a numpy scalar from {} arguments", items.size());
+  return from_bytes(items[1], items[0], std::vector<int64_t>(), false);
+}
+
+bool PtTensorMaker::is_number(PickleRef scalar) const {
+  const std::vector<PickleRef>& arguments = graph_[graph_[scalar].items[1]].items;
+  const auto descr = arguments.empty() ? std::nullopt : numpy_dtype(arguments[0]);
+  if (!descr) return true;  // making it says what is wrong
+  const size_t code = descr->find_first_not_of("<>|=");
+  return code == std::string::npos ||
+         std::string_view("USaMm").find((*descr)[code]) == std::string_view::npos;
+}
+
+PickleRef data_of_array(const PickleGraph& graph, const PtLink& link) {
+  const std::vector<PickleRef>& arguments = link.arguments->items;
+  switch (link.name.meaning) {
+    case PtMeaning::array: {
+      const PickleValue& state = graph[link.call == 0 ? 0 : graph[link.call].state];
+      return state.kind == Kind::tuple && state.items.size() == 5 ? state.items[4] : 0;
+    }
+    case PtMeaning::buffer_array:
+      return arguments.size() == 4 ? arguments[0] : 0;
+    case PtMeaning::scalar:
+      return arguments.size() == 2 ? arguments[1] : 0;
+    default:
+      return 0;
+  }
 }
 
 }  // namespace assay

@@ -22,6 +22,9 @@ struct PtChain {
   std::optional<Error> trouble;  // why it ends before the elements
 };
 
+// Where a call that makes an array of numpy has its bytes; 0 for all others.
+PickleRef data_of_array(const PickleGraph& graph, const PtLink& link);
+
 class PtTensorMaker {
  public:
   // Arrays of numpy are copied out of the pickle; their bytes are taken from `budget`. `coverage` is told
@@ -32,7 +35,8 @@ class PtTensorMaker {
   // Precondition: a call whose meaning is one of the tensor kinds. Messages do not name the file or the
   // tensor, unless they come from the storages.
   Result<OperandPtr> make(PickleRef call) const;
-  PtChain chain(PickleRef call) const;  // precondition as above
+  PtChain chain(PickleRef call) const;     // precondition as above
+  bool is_number(PickleRef scalar) const;  // of numpy, and not text or a date; precondition: such a call
   // A storage that was saved as such: its elements in a row, or its bytes where it has no type.
   Result<OperandPtr> whole_storage(const PtStorageId& id) const;
 
@@ -42,7 +46,9 @@ class PtTensorMaker {
                           int64_t offset) const;
   Result<OperandPtr> array(PickleRef state) const;
   Result<OperandPtr> buffer_array(const PickleValue& arguments) const;
-  Result<OperandPtr> from_bytes(PickleRef data, PickleRef dtype, PickleRef shape, bool fortran_order) const;
+  Result<OperandPtr> scalar(const PickleValue& arguments) const;
+  Result<OperandPtr> from_bytes(PickleRef data, PickleRef dtype, std::optional<std::vector<int64_t>> dims,
+                                bool fortran_order) const;
   std::optional<std::string> numpy_dtype(PickleRef dtype) const;
   std::optional<std::string> bytes_of(PickleRef data) const;
   std::optional<std::vector<int64_t>> integers(PickleRef tuple) const;

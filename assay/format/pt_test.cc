@@ -13,6 +13,7 @@ namespace {
 
 using namespace testing_tools;
 using namespace std::string_literals;
+using namespace std::string_view_literals;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -114,7 +115,7 @@ TEST(Pt, NamesTensorsByTheWayThroughContainers) {
   std::vector<std::string> names;
   for (const StoredTensor& tensor : set->tensors) names.push_back(tensor.name);
   EXPECT_THAT(names, ElementsAre("model.fc.weight", "model.fc.bias", "list.0", "list.1.0", "7", "default.a",
-                                 "numpy"));
+                                 "numpy", "numpy_scalar"));
   EXPECT_THAT(numbers_of(set, "7"), ElementsAre(1, 1));  // tied: the same object as model.fc.weight
   EXPECT_THAT(numbers_of(set, "list.1.0"), ElementsAre(2));
   EXPECT_THAT(numbers_of(set, "default.a"), ElementsAre(9));
@@ -149,6 +150,8 @@ TEST(Pt, ExecutesNothing) {
   for (const auto* name : {"evil_beside.pt", "evil_protocol4.pt"}) {
     const auto set = open_data(name);
     EXPECT_THAT(numbers_of(set, "t"), ElementsAre(3));
+    EXPECT_THAT(error_of(set, "evil"),
+                HasSubstr("what posix.system makes, which is not executed; not compared"));
     EXPECT_THAT(set->warnings, ElementsAre(HasSubstr(refused)));
   }
   EXPECT_THAT(error_of(open_pickle("cos\nsystem\n.")), HasSubstr("import os.system"));
@@ -158,6 +161,7 @@ TEST(Pt, ExecutesNothing) {
   // Dropped from the stack, or hidden where nobody looks: still reported.
   const auto hidden = open_pickle("cos\nsystem\n(S'x'\ntR0}S'a'\n" + tensor(zero(), "K\6", "K\1") + "s.");
   EXPECT_THAT(numbers_of(hidden, "a"), ElementsAre(0, 1, 2, 3, 4, 5));
+  EXPECT_THAT(error_of(hidden, "(unreached)"), HasSubstr("holds 1 object that no name leads to"));
   EXPECT_THAT(hidden->warnings, ElementsAre(HasSubstr("import os.system")));
   EXPECT_THAT(error_of(open_pickle("ccollections\nOrderedDict\n)Rcos\nsystem\nb.")),
               HasSubstr("import os.system"));
@@ -419,6 +423,101 @@ TEST(Pt, WhatNoWayLeadsToIsSaid) {
   EXPECT_THAT(error_of(open_pickle("cany\nThing\n)RK\1bK\2b.")), HasSubstr("two states"));
 }
 
+// Pickle code for so many bytes: protocol 3, and as protocol 2 writes them.
+std::string bytes_code(size_t count) {
+  return "C" + std::string(1, static_cast<char>(count)) + std::string(count, '\xe9');
+}
+std::string encoded_code(size_t count) {
+  std::string text;
+  for (size_t i = 0; i < count; ++i) text += "\u00e9";
+  return "c_codecs\nencode\n(X" + std::string(1, static_cast<char>(text.size())) + "\0\0\0"s + text +
+         "S'latin1'\ntR";
+}
+
+TEST(Pt, BytesThatMayBeAnythingAreNotPassedOver) {
+  const std::string t = tensor(zero(), "K\6", "K\1");
+  for (const std::string& bytes :
+       {bytes_code(40), encoded_code(40), "cbuiltins\nbytearray\n(" + encoded_code(40) + "tR",
+        "c__builtin__\nbytearray\n(" + bytes_code(40) + "tR", "U(" + std::string(40, '\xe9')}) {
+    const auto set = open_pickle("}(S't'\n" + t + "S'x'\n" + bytes + "u.");
+    ASSERT_TRUE(set) << set.error().message;
+    EXPECT_THAT(names_of(set), ElementsAre("t", "x"));
+    EXPECT_THAT(error_of(set, "x"), HasSubstr("\"x\" is 40 bytes that may be anything; not compared"));
+  }
+  // A file within the file, in an object; dropped from the stack; under a key that was given twice.
+  EXPECT_THAT(
+      error_of(open_pickle("}(S't'\n" + t + "S'x'\nc_io\nBytesIO\n)\x81(" + bytes_code(40) + "K\0Ntbu."s),
+               "x.state.0"),
+      HasSubstr("40 bytes"));
+  EXPECT_THAT(error_of(open_pickle(bytes_code(40) + "0" + t + "."), "(unreached)"), HasSubstr("1 object"));
+  EXPECT_THAT(error_of(open_pickle("}(S'x'\n" + bytes_code(40) + "S'x'\n" + t + "u."), "(unreached)"),
+              HasSubstr("1 object"));
+  // A digest, a name of Python 2, and what is part of an array are no such thing.
+  const std::string name = "U(" + std::string(40, 'n');
+  const auto plain = open_pickle("}(S't'\n" + t + "S'x'\n" + bytes_code(32) + "S'y'\n" + name + "u.");
+  EXPECT_THAT(names_of(plain), ElementsAre("t"));
+  const std::string array =
+      "cnumpy.core.numeric\n_frombuffer\n(" + bytes_code(40) + "cnumpy\ndtype\n(S'u1'\ntR(K(tS'C'\ntR.";
+  EXPECT_THAT(names_of(open_pickle(array)), ElementsAre(""));
+  EXPECT_THAT(beside(open_pickle(array)), ElementsAre("storage 0, which no tensor shows"));
+}
+
+TEST(Pt, WhatIsMadeByACallIsNotPassedOver) {
+  const std::string t = tensor(zero(), "K\6", "K\1");
+  const auto opened = [&](const std::string& value) {
+    return open_pickle("}(S't'\n" + t + "S'x'\n" + value + "u.");
+  };
+  const std::string why = "\"x\" is what array.array makes, which is not executed; not compared";
+  EXPECT_THAT(error_of(opened("carray\narray\n(S'f'\n(K\1K\2ltR"), "x"), HasSubstr(why));
+  EXPECT_THAT(error_of(opened("(S'f'\niarray\narray\n"), "x"), HasSubstr(why));   // INST
+  EXPECT_THAT(error_of(opened("(carray\narray\nS'f'\no"), "x"), HasSubstr(why));  // OBJ
+  EXPECT_THAT(error_of(opened("carray\narray\n)R"), "x"), HasSubstr(why));        // no arguments
+  const auto with_bytes = opened("carray\narray\n(" + bytes_code(40) + "tR");
+  EXPECT_THAT(names_of(with_bytes), ElementsAre("t", "x"));  // one row for the object and what it is made of
+  EXPECT_THAT(names_of(opened("carray\narray\n(" + t + "tR")), ElementsAre("t", "x.args.0"));
+  EXPECT_THAT(names_of(opened("cmy\nSettings\n)\x81}S'a'\nK\1sb")), ElementsAre("t"));  // an object of values
+  EXPECT_THAT(names_of(opened("cdatetime\ndatetime\n(" + bytes_code(10) + "tR")), ElementsAre("t"));
+}
+
+TEST(Pt, NothingIsPassedOverWithTheDescriptionOfATensor) {
+  const std::string t = tensor(zero(), "K\6", "K\1");
+  const auto rebuilt = [](const std::string& id, const std::string& size) {
+    return "ctorch._utils\n_rebuild_tensor_v2\n((S'storage'\nctorch\nFloatStorage\nS'0'\n" + id + "tQK\0"s +
+           size + "(K\1t\x89NtR.";
+  };
+  EXPECT_EQ(error_of(open_pickle(rebuilt("S'cpu'\nK\6", "(K\6t")), ""), "readable");
+  EXPECT_EQ(error_of(open_pickle(rebuilt("S'cpu'\nK\6N", "(K\6t")), ""), "readable");
+  for (const std::string& id : {"S'cpu'\nK\6}S'x'\n" + t + "s", "S'cpu'\nK\6N" + t, t + "K\6",
+                                "S'" + std::string(99, 's') + "'\nK\6"})
+    EXPECT_THAT(error_of(open_pickle(rebuilt(id, "(K\6t")), ""), HasSubstr("has no storage that we know"));
+  EXPECT_EQ(error_of(open_pickle(rebuilt("S'cpu'\nK\6", "ctorch\nSize\n((K\6ttR")), ""), "readable");
+  EXPECT_THAT(error_of(open_pickle(rebuilt("S'cpu'\nK\6", "ctorch\nSize\n((K\6t" + t + "tR")), ""),
+              HasSubstr("has a shape"));
+  const auto array = [](const std::string& dtype) {
+    return "cnumpy.core.numeric\n_frombuffer\n(C\1acnumpy\ndtype\n(S'u1'\n" + dtype + "(K\1tS'C'\ntR.";
+  };
+  EXPECT_EQ(error_of(open_pickle(array("\x89\x88tR(K\3S'|'\nNNNK\0K\0K\0tb"s)), ""), "readable");
+  EXPECT_THAT(error_of(open_pickle(array("\x89\x88tR(K\3S'|'\nNNNK\0K\0K\0}S'x'\n"s + t + "stb")), ""),
+              HasSubstr("dtype"));
+  EXPECT_THAT(error_of(open_pickle(array(t + "tR")), ""), HasSubstr("dtype"));
+}
+
+TEST(Pt, ReadsScalarsOfNumpy) {
+  const auto scalar = [](std::string_view dtype, std::string_view bytes) {
+    return fmt::format("cnumpy.core.multiarray\nscalar\n(cnumpy\ndtype\n(S'{}'\ntR(K\3S'<'\ntbC{}{}tR.",
+                       dtype, static_cast<char>(bytes.size()), bytes);
+  };
+  const auto set = open_pickle(scalar("f4", "\0\0\xc0\x3f"s));
+  EXPECT_THAT(numbers_of(set, ""), ElementsAre(1.5));
+  EXPECT_EQ(set->tensors[0].meta->shape.text(), "[]");
+  EXPECT_THAT(names_of(open_pickle(scalar("U2", "a\0\0\0b\0\0\0"s))), IsEmpty());
+  const std::string date =  // with its unit behind the byte order
+      "cnumpy.core.multiarray\nscalar\n(cnumpy\ndtype\n(S'M8'\ntR(K\4S'<'\nNNNK\0K\0K\0(}(S'D'\nK\1K\1K\1tttbC\b12345678tR."s;
+  EXPECT_THAT(names_of(open_pickle(date)), IsEmpty());
+  EXPECT_THAT(error_of(open_pickle(scalar("f8", "1234")), ""), HasSubstr("with 4 bytes"));
+  EXPECT_THAT(numbers_of(open_data("nested.pt"), "numpy_scalar"), ElementsAre(2.5));
+}
+
 TEST(Pt, SaysWhatItsTensorsDoNotShow) {
   EXPECT_THAT(beside(open_data("one_of_sixteen.pt")),
               ElementsAre("a part of storage 0 that no tensor shows"));
@@ -434,6 +533,15 @@ TEST(Pt, SaysWhatItsTensorsDoNotShow) {
               ElementsAre("4 bytes behind the pickle"));
   EXPECT_THAT(beside(open_pickle("(K\1" + tensor(zero(), "K\6", "K\1") + "l.")),
               ElementsAre("a value that is no tensor"));
+  const std::string all = tensor(zero(), "K\6", "K\1"),
+                    detached = "values that are in its pickle and not in its objects";
+  EXPECT_THAT(beside(open_pickle("X\6\0\0\0secret0"s + all + ".")), ElementsAre(detached));
+  EXPECT_THAT(beside(open_pickle("X\6\0\0\0secretq\0000"s + all + ".")), ElementsAre(detached));
+  EXPECT_THAT(beside(open_pickle("}S''\n" + all + "s.")), ElementsAre("a container around its tensor"));
+  EXPECT_THAT(beside(open_pickle("}(S'a'\nS'secret'\nS'a'\n" + all + "u.")),
+              ElementsAre("a value that is no tensor"));
+  for (const auto* name : {"protocol4.pt", "protocol5.pt", "types.pt", "nested.pt"})
+    EXPECT_THAT(beside(open_data(name)), ::testing::Not(::testing::Contains(detached))) << name;
 }
 
 TEST(Pt, SaysWhichBytesBelongToNoEntry) {
@@ -450,6 +558,60 @@ TEST(Pt, SaysWhichBytesBelongToNoEntry) {
   std::string comment = whole + "secret";
   comment[whole.size() - 2] = 6;  // the length of the comment, the last field of the end record
   EXPECT_THAT(look(comment), ElementsAre(HasSubstr("no entry of the archive")));
+  // A comment that looks like the end of a zip; a note in a field that only pads; another field.
+  std::string second_end = whole + whole.substr(whole.size() - 22);
+  second_end[whole.size() - 2] = 22;
+  EXPECT_THAT(look(second_end), ElementsAre(HasSubstr("no entry of the archive")));
+  const size_t padding = whole.find("FB") + 4;
+  for (const size_t place : {padding, padding - 4}) {
+    std::string note = whole;
+    note[place] = 'n';
+    EXPECT_THAT(look(note), ElementsAre(HasSubstr("no entry of the archive")));
+  }
+  for (const auto* folder : {"pt", "pt_new"})
+    for (const auto& entry : fs::directory_iterator(data_file(folder))) {
+      const auto set = open_with(pt_format, entry.path(), thorough);
+      if (entry.path().extension() != ".pt" || !set) continue;
+      EXPECT_THAT(beside(set), ::testing::Each(::testing::Not(HasSubstr("entry")))) << entry.path();
+    }
+}
+
+TEST(Pt, AnOldFileHoldsNoValuesAroundItsObjects) {
+  const std::string whole = slurp(data_file("pt_new/bf16_legacy.pt"));
+  const auto look = [&](std::string_view before, std::string_view with) {
+    std::string bytes = whole;
+    const size_t at = whole.find(before);
+    EXPECT_NE(at, std::string::npos);
+    if (at != std::string::npos) bytes.replace(at, before.size(), with);
+    const TempFile file(bytes, "made.pt");
+    return beside(open_with(pt_legacy_format, file.path()));
+  };
+  EXPECT_THAT(look("", ""), IsEmpty());
+  const std::string version = "M\xe9\3.";
+  EXPECT_THAT(look(version, "X\6\0\0\0secret0"s + version), ElementsAre("values before its objects"));
+  EXPECT_THAT(look("little_endian", "little_secret"), ElementsAre("values before its objects"));
+  const std::string keys = "\x80\2]"s;
+  EXPECT_THAT(look(keys, "\x80\2X\6\0\0\0secret0]"s), ElementsAre("values behind its objects"));
+}
+
+TEST(Pt, NotesOfTheArchiveSayWhatTorchSaysThere) {
+  FormatOptions thorough;
+  thorough.every_byte = true;
+  const auto with_note = [&](std::string_view name, std::string_view content) {
+    const TempFile place("", "made.pt");
+    auto out = FileWriter::create(place.path(), IfExists::replace);
+    ZipWriter zip(*out);
+    EXPECT_TRUE(zip.add("made/data.pkl", as_bytes("N."sv)));
+    EXPECT_TRUE(zip.add(fmt::format("made/{}", name), as_bytes(content)));
+    EXPECT_TRUE(zip.finish() && out->publish());
+    return beside(open_with(pt_format, place.path(), thorough));
+  };
+  EXPECT_THAT(with_note("version", "3\n"), IsEmpty());
+  EXPECT_THAT(with_note(".data/serialization_id", "0636457737946401051300000027264370494161"), IsEmpty());
+  EXPECT_THAT(with_note("version", "3\nnotes"), ElementsAre("entry \"made/version\""));
+  EXPECT_THAT(with_note("version", ""), ElementsAre("entry \"made/version\""));
+  EXPECT_THAT(with_note("byteorder", "little  "), ElementsAre("entry \"made/byteorder\""));
+  EXPECT_THAT(with_note(".format_version", "secret"), ElementsAre("entry \"made/.format_version\""));
 }
 
 TEST(Pt, CyclesEndAndSharedObjectsAreBounded) {

@@ -71,7 +71,11 @@ void write_value(Writer& json, const Value& value) {
 void write_statistics(Writer& json, const Stats& stats) {
   for (const Member& member : kMembers) {
     write_key(json, member.key);
-    write_value(json, stats.*member.value);
+    const Value& value = stats.*member.value;
+    if (const auto* digits = std::get_if<std::string>(&value))  // an integer that 64 bits do not hold
+      json.RawValue(digits->data(), digits->size(), rapidjson::kNumberType);
+    else
+      write_value(json, value);
   }
 }
 
@@ -88,6 +92,7 @@ void write_tensor(Writer& json, const TensorStatistics& tensor) {
   write_statistics(json, tensor.stats);
   write_integer(json, "nan", tensor.nans);
   write_integer(json, "inf", tensor.infs);
+  if (tensor.infs > 0) write_integer(json, "minus_inf", tensor.minus_infs);
   write_integer(json, "zero", tensor.zeros);
   write_key(json, "crc32");
   write_text(json, tensor.stats.checksum);
@@ -137,14 +142,18 @@ class TensorReader {
     }
     if (const size_t at = tape_.find(object_, "crc32"); at != 0 && tape_.is_text(at))
       stats.checksum = tape_.text(at);
-    for (const std::string_view key : {"nan", "inf", "zero"})
+    for (const std::string_view key : {"nan", "inf", "minus_inf", "zero"})
       if (const size_t at = tape_.find(object_, key); at != 0) {
         if (tape_.kind(at) != JsonKind::integer || tape_.integer(at) < 0)
           return wrong(fmt::format("has a \"{}\" that is no count", key));
         tensor.facts.push_back({std::string(key), tape_.integer(at)});
         if (key == "nan") stats.nonfinite.nans = tape_.integer(at);
         if (key == "inf") stats.nonfinite.infs = tape_.integer(at);
+        if (key == "minus_inf") stats.nonfinite.minus_infs = tape_.integer(at);
       }
+    if (stats.nonfinite.infs == 0) stats.nonfinite.minus_infs = 0;
+    if (stats.nonfinite.minus_infs > stats.nonfinite.infs)
+      return wrong("has more negative infinities than infinities");
     if (const size_t at = tape_.find(object_, "finite"); at != 0 && tape_.kind(at) == JsonKind::object)
       for (const FiniteMember& member : kFiniteMembers) {
         ASSAY_TRY(const Value value, read_number_in(at, member.key));
@@ -154,6 +163,8 @@ class TensorReader {
         }
         if (const auto* whole = std::get_if<int64_t>(&value))
           stats.nonfinite.*member.value = static_cast<double>(*whole);
+        if (const auto* digits = std::get_if<std::string>(&value))
+          stats.nonfinite.*member.value = *parse_double(*digits);
       }
     tensor.stats = std::move(stats);
     tensor.data = fail(ErrorKind::not_found, "{}: holds statistics only, no data", where_);
@@ -196,13 +207,17 @@ class TensorReader {
         return Value(tape_.integer(at));
       case JsonKind::real:
         return Value(tape_.real(at));
+      case JsonKind::big:
+        if (!std::isfinite(parse_double(tape_.text(at)).value_or(std::nan("")))) break;
+        return Value(std::string(tape_.text(at)));
       case JsonKind::text:
         for (const std::string_view word : {"nan", "inf", "-inf"})
           if (tape_.text(at) == word) return Value(*parse_double(word));
-        [[fallthrough]];
+        break;
       default:
-        return wrong(fmt::format("has a \"{}\" that is no number", key));
+        break;
     }
+    return wrong(fmt::format("has a \"{}\" that is no number", key));
   }
 
   const JsonTape& tape_;
@@ -259,21 +274,6 @@ std::optional<std::string_view> name_before_compaction(std::string_view name) {
 
 fs::path statistics_path(const fs::path& source) {
   return source.parent_path() / (source.filename().native() + std::string(kStatsSuffix));
-}
-
-std::optional<std::string> statistics_source(const std::shared_ptr<const File>& file,
-                                             const FormatOptions& options) {
-  const auto format = recognise_content(*file);
-  if (!format || *format != &stats_json_format || !open(file, options)) return std::nullopt;
-  std::optional<std::string> source;
-  const auto read =
-      read_json_members(*file, "", options.memory, [&](const JsonMember& member) -> Result<bool> {
-        if (member.inside || member.key != "source" || member.value.kind(0) != JsonKind::object) return true;
-        const size_t at = member.value.find(0, "name");
-        if (at != 0 && member.value.is_text(at)) source = member.value.text(at);
-        return true;
-      });
-  return read ? source : std::nullopt;
 }
 
 std::string stats_json_text(const FileStatistics& file) {

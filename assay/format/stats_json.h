@@ -20,8 +20,9 @@ fs::path statistics_path(const fs::path& source);
 struct TensorStatistics {
   std::string name;  // as the source has it
   TensorMeta meta;
-  Stats stats;  // in f64; the checksum is the CRC-32 of the elements
+  Stats stats;  // in f64, max and min of integers exact; the checksum is the CRC-32 of the elements
   int64_t nans = 0, infs = 0, zeros = 0;
+  int64_t minus_infs = 0;       // those of the infs that are negative
   std::optional<Stats> finite;  // of the finite elements alone, where others are among them
   std::vector<Fact> facts;      // of the source
 };
@@ -33,10 +34,6 @@ struct FileStatistics {
   std::vector<TensorStatistics> tensors;
   std::vector<TensorStatistics> others = {};  // of parts that are no tensors: TensorSet::others
 };
-
-// The file name that statistics were taken of, as they state it; nothing if these are no statistics of ours.
-std::optional<std::string> statistics_source(const std::shared_ptr<const File>& file,
-                                             const FormatOptions& options);
 
 std::string stats_json_text(const FileStatistics& file);
 

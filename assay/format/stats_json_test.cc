@@ -54,8 +54,9 @@ TEST(StatsJson, ReadsBackWhatItWrote) {
   EXPECT_EQ(tensor.stats->mean, Value(0.1));
   EXPECT_EQ(tensor.stats->norm, Value(std::numeric_limits<double>::infinity()));
   EXPECT_EQ(tensor.stats->checksum, "0a1b2c3d");
-  EXPECT_EQ(tensor.stats->nonfinite,
-            (Nonfinite{.nans = 1, .infs = 0, .max = 2.5, .min = -1.0, .mean = 0.25, .norm = 3.0}));
+  EXPECT_EQ(
+      tensor.stats->nonfinite,
+      (Nonfinite{.nans = 1, .infs = 0, .minus_infs = 0, .max = 2.5, .min = -1.0, .mean = 0.25, .norm = 3.0}));
   ASSERT_FALSE(tensor.data);
   EXPECT_EQ(tensor.data.error().kind, ErrorKind::not_found);
   ASSERT_FALSE(tensor.facts.empty());
@@ -74,6 +75,43 @@ TEST(StatsJson, KeepsIntegersAndTruthValuesApartFromReals) {
   EXPECT_TRUE(std::isnan(std::get<double>(set->tensors[1].stats->norm)));
   EXPECT_EQ(set->tensors[0].stats->mean, Value());
   EXPECT_EQ(set->tensors[0].stats->nonfinite, Nonfinite{});  // not said
+}
+
+TEST(StatsJson, IntegersOf64BitsAreExact) {
+  const testing::TestFolder folder;
+  FileStatistics statistics = sample();
+  statistics.tensors[0].meta.dtype = DType::u64;
+  statistics.tensors[0].stats.max = "18446744073709551615";
+  statistics.tensors[0].stats.min = int64_t{9007199254740993};
+  const std::string text = stats_json_text(statistics);
+  EXPECT_THAT(text, HasSubstr("\"max\":18446744073709551615,\"min\":9007199254740993,"));
+  const auto set = read(folder, text);
+  ASSERT_TRUE(set) << set.error().message;
+  EXPECT_EQ(set->tensors[0].stats->max, Value("18446744073709551615"));
+  EXPECT_EQ(set->tensors[0].stats->min, Value(int64_t{9007199254740993}));
+  const std::string long_number(400, '9');
+  const auto refused =
+      read(folder, R"({"assay_stats":1,"tensors":[{"dtype":"u64","shape":[1],"max":)" + long_number + "}]}");
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("\"max\" that is no number"));
+}
+
+TEST(StatsJson, CountsNegativeInfinitiesWhereThereAreInfinities) {
+  const testing::TestFolder folder;
+  FileStatistics statistics = sample();
+  statistics.tensors[0].infs = 3;
+  statistics.tensors[0].minus_infs = 2;
+  const std::string text = stats_json_text(statistics);
+  EXPECT_THAT(text, HasSubstr("\"inf\":3,\"minus_inf\":2,\"zero\""));
+  EXPECT_EQ(read(folder, text)->tensors[0].stats->nonfinite.minus_infs, 2);
+  // Files that were written before do not say it.
+  const auto counts = [&](std::string_view members) {
+    return read(folder,
+                fmt::format(R"({{"assay_stats":1,"tensors":[{{"dtype":"f32","shape":[4],{}}}]}})", members));
+  };
+  EXPECT_EQ(counts(R"("nan":0,"inf":3)")->tensors[0].stats->nonfinite.minus_infs, -1);
+  EXPECT_EQ(counts(R"("nan":0,"inf":0)")->tensors[0].stats->nonfinite.minus_infs, 0);
+  EXPECT_FALSE(counts(R"("nan":0,"inf":1,"minus_inf":2)"));
 }
 
 TEST(StatsJson, RefusesWhatItIsNot) {
@@ -96,17 +134,6 @@ TEST(StatsJson, RefusesWhatItIsNot) {
               HasSubstr("\"max\" that is no number"));
   EXPECT_THAT(message(R"({"assay_stats":1,"tensors":[{"dtype":"f32")"), HasSubstr("cut off"));
   EXPECT_THAT(message(R"({"other":1})"), HasSubstr("not a tensor file we know"));
-}
-
-TEST(StatsJson, SaysWhoseStatisticsTheseAre) {
-  const testing::TestFolder folder;
-  const auto source = [&](const std::string& text) {
-    return statistics_source(File::open(folder.put("x.stats.json", text)).value(), {});
-  };
-  EXPECT_EQ(source(stats_json_text(sample())), "Add.Add_2.1.2.3");
-  EXPECT_EQ(source("{\"assay_stats\":1,\"tensors\":[]}"), std::nullopt);
-  EXPECT_EQ(source("{\"assay_stats\":1,\"source\":{\"name\":\"x\"}}"), std::nullopt);  // no tensors: cut
-  EXPECT_EQ(source("{\"source\":{\"name\":\"x\"},\"tensors\":[]}"), std::nullopt);
 }
 
 TEST(StatsJson, OtherPartsAreStatedAndAreNoTensors) {

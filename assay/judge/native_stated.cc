@@ -29,11 +29,13 @@ std::optional<double> as_number(const Scalar& scalar) {
   return number_of(scalar);
 }
 
+bool is_whole(const Scalar& scalar) { return scalar.integer() || scalar.digits(); }
+
 bool stated_equal(const Scalar& mine, const Scalar& golden, double bound) {
   const auto m = as_number(mine), g = as_number(golden);
   if (!m || !g) return mine == golden;
   if (std::isnan(*m) || std::isnan(*g)) return std::isnan(*m) && std::isnan(*g);
-  if (mine.integer() && golden.integer() && bound == 0)
+  if (is_whole(mine) && is_whole(golden) && bound == 0)
     return mine == golden;  // also beyond what a double holds
   if (std::isinf(*m) || std::isinf(*g)) return *m == *g;
   return *m == *g || std::abs(*m - *g) <= bound;
@@ -44,6 +46,7 @@ std::string stated_text(const Scalar& scalar) {
   if (const auto whole = scalar.integer()) return fmt::format("{}", *whole);
   if (const auto truth = scalar.boolean()) return *truth ? "true" : "false";
   if (const auto text = scalar.text()) return std::string(*text);
+  if (const auto digits = scalar.digits()) return std::string(*digits);
   return "nothing";
 }
 

@@ -1,5 +1,7 @@
 #include "assay/metric/numpy_stats.h"
 
+#include "assay/tensor/extremes.h"
+
 #include <cmath>
 #include <limits>
 
@@ -75,6 +77,21 @@ Stats numpy_statistics(const OneSide& side, DType dtype) {
   out.nonfinite.mean = real_or_absent(finite.mean);
   out.nonfinite.norm = real_or_absent(finite.norm);
   return out;
+}
+
+Result<void> add_exact_extremes(const Operand& data, Stats& stats) {
+  const DType dtype = data.meta.dtype;
+  if (dtype != DType::i64 && dtype != DType::u64) return {};
+  ASSAY_TRY(const Extremes extremes, gather_extremes(data));
+  if (extremes.is_empty) return {};
+  const auto exact = [&](Bytes element) -> Value {
+    const auto bits = load_le<uint64_t>(element);
+    if (dtype == DType::u64 && bits > INT64_MAX) return std::to_string(bits);
+    return static_cast<int64_t>(bits);
+  };
+  stats.max = exact(extremes.max);
+  stats.min = exact(extremes.min);
+  return {};
 }
 
 Stats exact_statistics(const OneSide& side, DType dtype) {

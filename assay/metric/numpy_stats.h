@@ -16,4 +16,8 @@ Stats numpy_statistics(const OneSide& side, DType dtype);
 // The same, with mean and norm as exact as f64 has them: the norm of f16 values does not overflow.
 Stats exact_statistics(const OneSide& side, DType dtype);
 
+// Of integers of 64 bits f64 does not hold all: reads the tensor once more and states their max and min as
+// they are. Those of u64 beyond the range of i64 are texts of digits. Other types are left as they are.
+Result<void> add_exact_extremes(const Operand& data, Stats& stats);
+
 }  // namespace assay

@@ -131,19 +131,18 @@ Result<FileFate> publish(const CompactJob& job, const File& file, const Format& 
     return kept(fmt::format(
         "{}: would become what a file whose name ends in .npy becomes; rename it, or pass --as stats",
         file.name()));
-  // What has that name already? A text says whose statistics it holds; numbers have to be compared.
-  const bool is_taken = read_state(*path).has_value();
-  const bool is_told_by_numbers = options.form == CompactForm::min_max;
-  const bool needs_no_data = options.dry_run && !(is_taken && is_told_by_numbers);
+  if (const auto why = refuse_by_name(job.path, *path, options.form))
+    return kept(fmt::format("{}: {}", file.name(), *why));
+  // Whose what has that name already is, only the data tell.
   Replacement measured;
-  if (!needs_no_data) {
+  if (!options.dry_run || read_state(*path)) {
     auto done = measure_file(file, format, set, options.form);
     if (!done) return fate_of(done.error());
     measured = std::move(*done);
   }
-  const Occupant occupant = find_occupant(*path, job.path, measured, options.format);
+  const Occupant occupant = find_occupant(*path, measured, options.format);
   if (occupant == Occupant::foreign)
-    return kept(fmt::format("{}: {} is in the way, which is not known for its statistics; move one of them",
+    return kept(fmt::format("{}: {} is in the way, which is not what would be written now; move one of them",
                             file.name(), display(path->filename())));
   FileFate fate{.fate = Fate::replaced, .replacement = *path};
   fate.was_there = occupant == Occupant::same;
@@ -154,9 +153,7 @@ Result<FileFate> publish(const CompactJob& job, const File& file, const Format& 
     if (auto synced = sync_file(*path); !synced) return FileFate{Fate::trouble, synced.error().message, true};
     return fate;
   }
-  const auto written =
-      write_replacement(measured, *path, occupant == Occupant::earlier ? IfExists::replace : IfExists::refuse,
-                        job.state.mode & 0666);
+  const auto written = write_replacement(measured, *path, job.state.mode & 0666);
   if (!written) return FileFate{Fate::trouble, written.error().message, true};
   fate.bytes = *written;
   return fate;

@@ -35,9 +35,11 @@ Result<TensorStatistics> measure_tensor(const StoredTensor& tensor) {
   out.name = tensor.name;
   out.meta = data->meta;
   out.stats = exact_statistics(side, data->meta.dtype);
+  ASSAY_TRY_DO(add_exact_extremes(*data, out.stats));
   out.stats.checksum = measured.crc32;
   out.nans = side.nans;
   out.infs = side.infs;
+  out.minus_infs = side.minus_infs;
   out.zeros = side.zeros;
   if (side.nans + side.infs > 0) out.finite = of_finite_part(side, data->meta.dtype);
   out.facts = tensor.facts;
@@ -96,6 +98,12 @@ bool holds_exactly(const std::shared_ptr<const File>& file, const Replacement& w
   return true;
 }
 
+bool holds_text(const File& file, std::string_view wanted) {
+  if (file.size() != std::ssize(wanted)) return false;
+  std::string text(wanted.size(), '\0');
+  return file.read(0, std::as_writable_bytes(std::span(text))).has_value() && text == wanted;
+}
+
 std::string csv_cell(std::string_view text) {
   if (text.find_first_of(",\"\n\r") == std::string_view::npos) return std::string(text);
   std::string out = "\"";
@@ -115,6 +123,25 @@ std::optional<std::string> find_long_name(const fs::path& mapping, std::string_v
     if (!more || !*more) return found;
     if (cells.size() >= 2 && cells[0] == name) found = cells[1];
   }
+}
+
+// The row of mapping.csv that a replacement needs.
+struct NewRow {
+  fs::path mapping;
+  std::string long_name = {};    // of the replacement
+  bool is_needed = false;        // it is not there yet
+  bool is_contradicted = false;  // there is another one for that name
+};
+
+NewRow new_row(const fs::path& source, const fs::path& replacement) {
+  NewRow row{.mapping = source.parent_path() / "mapping.csv"};
+  const auto long_name = find_long_name(row.mapping, source.filename().native());
+  if (!long_name) return row;
+  row.long_name = *long_name + std::string(kMinMaxNpz);
+  const auto there = find_long_name(row.mapping, replacement.filename().native());
+  row.is_needed = !there;
+  row.is_contradicted = there && *there != row.long_name;
+  return row;
 }
 
 bool ends_with_line_feed(const fs::path& path) {
@@ -139,16 +166,15 @@ std::optional<fs::path> replacement_path(const fs::path& source, CompactForm for
   return source.parent_path() / (name + std::string(kMinMaxNpz));
 }
 
-Occupant find_occupant(const fs::path& replacement, const fs::path& source, const Replacement& measured,
+Occupant find_occupant(const fs::path& replacement, const Replacement& measured,
                        const FormatOptions& options) {
   const auto state = read_state(replacement);
   if (!state) return Occupant::nobody;
   const auto file = S_ISREG(state->mode) ? File::open(replacement) : fail(ErrorKind::io, "not a file");
   if (!file) return Occupant::foreign;
-  if (measured.format != nullptr)
-    return holds_exactly(*file, measured, options) ? Occupant::same : Occupant::foreign;
-  return statistics_source(*file, options) == printable(source.filename().native()) ? Occupant::earlier
-                                                                                    : Occupant::foreign;
+  const bool is_same = measured.format != nullptr ? holds_exactly(*file, measured, options)
+                                                  : holds_text(**file, measured.text);
+  return is_same ? Occupant::same : Occupant::foreign;
 }
 
 Result<Replacement> measure_file(const File& file, const Format& format, const TensorSet& set,
@@ -156,9 +182,8 @@ Result<Replacement> measure_file(const File& file, const Format& format, const T
   return form == CompactForm::stats ? measure_statistics(file, format, set) : measure_min_max(format, set);
 }
 
-Result<int64_t> write_replacement(const Replacement& replacement, const fs::path& path, IfExists if_exists,
-                                  unsigned mode) {
-  ASSAY_TRY(FileWriter out, FileWriter::create(path, if_exists, mode));
+Result<int64_t> write_replacement(const Replacement& replacement, const fs::path& path, unsigned mode) {
+  ASSAY_TRY(FileWriter out, FileWriter::create(path, IfExists::refuse, mode));
   ASSAY_TRY_DO(replacement.format != nullptr ? replacement.format->write(out, replacement.arrays)
                                              : out.append(replacement.text));
   const int64_t size = out.size();
@@ -166,17 +191,40 @@ Result<int64_t> write_replacement(const Replacement& replacement, const fs::path
   return size;
 }
 
-Result<void> note_long_name(const fs::path& source, const fs::path& replacement) {
-  const fs::path mapping = source.parent_path() / "mapping.csv";
-  const auto long_name = find_long_name(mapping, source.filename().native());
+std::optional<std::string> refuse_by_name(const fs::path& source, const fs::path& replacement,
+                                          CompactForm form) {
   const std::string name = replacement.filename().native();
-  if (!long_name || find_long_name(mapping, name)) return {};
-  const std::string suffix(kMinMaxNpz);
+  const long longest = ::pathconf(source.parent_path().c_str(), _PC_NAME_MAX);
+  if (longest > 0 && std::ssize(name) > longest)
+    return fmt::format("its statistics would need a name of {} bytes, and a name may have {}; shorten it",
+                       name.size(), longest);
+  if (form != CompactForm::min_max) return std::nullopt;
+  const NewRow row = new_row(source, replacement);
+  if (row.is_contradicted)
+    return fmt::format("mapping.csv has another row for {} already; remove one of them", display(name));
+  const auto state = row.is_needed ? read_state(row.mapping) : std::nullopt;
+  if (state && (S_ISLNK(state->mode) || state->links > 1))
+    return "mapping.csv, where the name of its statistics must be noted, is a link, and what it leads to may "
+           "be "
+           "somebody else's; put a copy in its place";
+  return std::nullopt;
+}
+
+Result<void> note_long_name(const fs::path& source, const fs::path& replacement) {
+  const NewRow added = new_row(source, replacement);
+  if (!added.is_needed) return {};
+  const fs::path& mapping = added.mapping;
   // A last row without its line feed gets one: it must not grow by ours.
-  const std::string row = fmt::format("{}{},{}\n", ends_with_line_feed(mapping) ? "" : "\n", csv_cell(name),
-                                      csv_cell(*long_name + suffix));
+  const std::string row = fmt::format("{}{},{}\n", ends_with_line_feed(mapping) ? "" : "\n",
+                                      csv_cell(replacement.filename().native()), csv_cell(added.long_name));
   // In one write at the end, since the dump may be adding rows at the same time.
   const int descriptor = ::open(mapping.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+  struct stat status {};
+  if (descriptor >= 0 && ::fstat(descriptor, &status) == 0 && status.st_nlink > 1) {
+    ::close(descriptor);
+    return fail(ErrorKind::io, "{}: has several names (hard links); put a copy in its place",
+                display(mapping));
+  }
   const bool written =
       descriptor >= 0 && ::write(descriptor, row.data(), row.size()) == static_cast<ssize_t>(row.size());
   const int error = errno;

@@ -27,17 +27,19 @@ Result<Replacement> measure_file(const File& file, const Format& format, const T
 // What already has the name of the replacement; told by its contents.
 enum class Occupant : uint8_t {
   nobody,
-  earlier,  // statistics of ours of a file of this name: to be replaced, the file that is there now counts
-  same,     // exactly what would be written
-  foreign,  // something else, or not to be told from it: it must stay
+  same,     // exactly what would be written: a run that was ended before it removed the source
+  foreign,  // something else, if only by a line that somebody added: it must stay
 };
-// A text says whose statistics it holds. A pair of numbers does not: it must be the one that was `measured`.
-Occupant find_occupant(const fs::path& replacement, const fs::path& source, const Replacement& measured,
+Occupant find_occupant(const fs::path& replacement, const Replacement& measured,
                        const FormatOptions& options);
 
 // Writes, syncs and names it; answers its size.
-Result<int64_t> write_replacement(const Replacement& replacement, const fs::path& path, IfExists if_exists,
-                                  unsigned mode);
+Result<int64_t> write_replacement(const Replacement& replacement, const fs::path& path, unsigned mode);
+
+// Why the replacement cannot have its name: too long for the file system, or what mapping.csv would have to
+// say of it cannot be said there. Nothing where it can.
+std::optional<std::string> refuse_by_name(const fs::path& source, const fs::path& replacement,
+                                          CompactForm form);
 
 // Where mapping.csv beside the source says what its digits stand for, it says so of the replacement too.
 Result<void> note_long_name(const fs::path& source, const fs::path& replacement);

@@ -165,7 +165,6 @@ TEST_F(CompactTest, AFileThatDisappearedIsNoTrouble) {
 TEST_F(CompactTest, GoesOnWhereAKilledRunStopped) {
   put_npy("x.npy", {4});
   ASSERT_TRUE(publish_replacement(job("x.npy"), {}));  // and then it was killed
-  put_npy("x.npy", {5});
   const fs::path half = temporary_beside(path("x.npy.stats.json"));
   folder_.put(half.filename(), "half");
   folder_.put(".x.npy.stats.json.4711.0.tmp", "somebody's own");
@@ -173,7 +172,23 @@ TEST_F(CompactTest, GoesOnWhereAKilledRunStopped) {
   EXPECT_FALSE(exists("x.npy"));
   EXPECT_FALSE(fs::exists(half));
   EXPECT_TRUE(exists(".x.npy.stats.json.4711.0.tmp"));
-  EXPECT_THAT(file_content(path("x.npy.stats.json")), HasSubstr("\"max\":5.0"));
+  EXPECT_THAT(file_content(path("x.npy.stats.json")), HasSubstr("\"max\":4.0"));
+}
+
+TEST_F(CompactTest, StatisticsThatSayAnythingElseStayAndSoDoesTheSource) {
+  put_npy("x.npy", {4});
+  ASSERT_TRUE(publish_replacement(job("x.npy"), {}));
+  const std::string ours = file_content(path("x.npy.stats.json"));
+  put_npy("x.npy", {5});  // what the dump wrote the next time
+  EXPECT_THAT(run(true).kept, ElementsAre(HasSubstr("x.npy.stats.json is in the way")));
+  EXPECT_THAT(run().kept, ElementsAre(HasSubstr("not what would be written now")));
+  put_npy("x.npy", {4});
+  std::string noted = ours;
+  noted.insert(noted.size() - 2, ",\n\"note\":\"mine\"");  // somebody added to it
+  folder_.put("x.npy.stats.json", noted);
+  EXPECT_THAT(run().kept, ElementsAre(HasSubstr("is in the way")));
+  EXPECT_TRUE(exists("x.npy"));
+  EXPECT_EQ(file_content(path("x.npy.stats.json")), noted);
 }
 
 TEST_F(CompactTest, DoesNotReplaceAFileOfSomebodyElse) {

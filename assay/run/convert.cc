@@ -2,7 +2,11 @@
 
 #include "assay/base/cancel.h"
 #include "assay/base/text.h"
+#include "assay/format/npy.h"
+#include "assay/format/npz.h"
+#include "assay/format/safetensors.h"
 #include "assay/run/convert_guard.h"
+#include "assay/run/lossless.h"
 #include "assay/run/safe_names.h"
 #include "assay/support/log.h"
 #include "assay/support/progress.h"
@@ -81,6 +85,7 @@ class Converter {
   // The tensors of a file that are wanted, each as the writer shall see it.
   Result<std::vector<StoredTensor>> open(const fs::path& path, std::string_view item_prefix) {
     guard_.begin(path);
+    casts_.clear();
     FormatOptions options = request_.open.format;
     options.every_byte = true;
     ASSAY_TRY(TensorSet set, open_tensors(path, options));
@@ -105,16 +110,12 @@ class Converter {
 
   // Writes them into one file.
   Result<void> write(const fs::path& out, std::span<StoredTensor> tensors, const std::string& unnamed) {
-    for (StoredTensor& tensor : tensors) {
+    for (const StoredTensor& tensor : tensors)
       if (!tensor.data) return tl::unexpected(tensor.data.error());
-      // A file for many tensors needs a name for each; torch files may hold a bare one.
+    if (request_.force && guard_.is_own(out)) ASSAY_TRY_DO(check_own(out, tensors));
+    // A file for many tensors needs a name for each; torch files may hold a bare one.
+    for (StoredTensor& tensor : tensors)
       if (tensor.name.empty() && !target_.one_tensor && target_.name != "pt") tensor.name = unnamed;
-    }
-    if (request_.force && guard_.is_own(out) && (has_more_in_source_ || tensors.size() < tensors_in_source_))
-      return fail(
-          ErrorKind::bad_argument,
-          "{}: is the file that is converted, and holds more than would take its place; write to another one",
-          display(out));
     if (out.has_parent_path()) ASSAY_TRY_DO(make_folder(out.parent_path()));
     ASSAY_TRY(FileWriter writer,
               FileWriter::create(out, request_.force ? IfExists::replace : IfExists::refuse));
@@ -167,11 +168,38 @@ class Converter {
     const bool widens = request_.widen_bf16 && operand->meta.dtype == DType::bf16;
     const DType wanted = widens ? DType::f32 : request_.dtype.value_or(operand->meta.dtype);
     if (operand->meta.dtype == wanted) return operand;
+    casts_.push_back({operand, wanted});
     auto changed = cast(std::move(operand), wanted);
     if (!changed)
       return fail(changed.error().kind, "{}: {}: {}", display(path), printable(item),
                   changed.error().message);
     return changed;
+  }
+
+  // A source is written over only if what takes its place holds everything that it held.
+  Result<void> check_own(const fs::path& out, std::span<const StoredTensor> tensors) const {
+    const auto refuse = [&](std::string_view why) {
+      return fail(ErrorKind::bad_argument,
+                  "{}: is the file that is converted, and {}; write to another folder", display(out), why);
+    };
+    ASSAY_TRY(const auto file, File::open(out));
+    ASSAY_TRY(const Format* const format, recognise_file(*file));
+    // These are names and elements, and nothing is left of them elsewhere. A .pt has containers, shared
+    // storages, classes and devices; a .bin has lines of its own.
+    const bool is_plain = format == &npy_format || format == &npz_format || format == &safetensors_format;
+    if (!is_plain || format != &target_ || has_more_in_source_ || tensors.size() < tensors_in_source_)
+      return refuse("holds more than would take its place");
+    // What cannot be printed is shown as \x01 in a name, and would be written so; no name becomes one.
+    const auto is_kept = [](const StoredTensor& tensor) {
+      return !tensor.name.empty() && tensor.name.find('\\') == std::string::npos;
+    };
+    if (!target_.one_tensor && !std::all_of(tensors.begin(), tensors.end(), is_kept))
+      return refuse("has names that cannot be written as they are");
+    for (const Cast& cast : casts_) {
+      ASSAY_TRY(const bool is_exact, is_lossless(cast.source, cast.to));
+      if (!is_exact) return refuse(fmt::format("{} cannot hold all of its values", name(cast.to)));
+    }
+    return {};
   }
 
   Error with_hint(Error error) const {
@@ -181,10 +209,16 @@ class Converter {
     return error;
   }
 
+  struct Cast {
+    OperandPtr source;
+    DType to;
+  };
+
   const ConvertRequest& request_;
   const Format& target_;
   Progress& progress_;
   ConvertGuard guard_;
+  std::vector<Cast> casts_;  // of the file at hand
   SafeNames names_;
   size_t tensors_in_source_ = 0;
   bool has_more_in_source_ = false;  // than tensors

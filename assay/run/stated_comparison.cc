@@ -3,6 +3,7 @@
 #include "assay/metric/band.h"
 #include "assay/metric/numpy_stats.h"
 #include "assay/model/blocks.h"
+#include "assay/model/scalar_of.h"
 #include "assay/run/dequantise.h"
 #include "assay/run/stated_parts.h"
 
@@ -13,17 +14,11 @@ namespace {
 
 // Borrows from what it is given.
 Stated as_stated(const Stats& stats) {
-  const auto number = [](const Value& value) -> Scalar {
-    if (const auto* real = std::get_if<double>(&value)) return *real;
-    if (const auto* whole = std::get_if<int64_t>(&value)) return *whole;
-    if (const auto* truth = std::get_if<bool>(&value)) return *truth;
-    return {};
-  };
   Stated stated;
-  stated.max = number(stats.max);
-  stated.min = number(stats.min);
-  stated.mean = number(stats.mean);
-  stated.norm = number(stats.norm);
+  stated.max = scalar_of(stats.max);
+  stated.min = scalar_of(stats.min);
+  stated.mean = scalar_of(stats.mean);
+  stated.norm = scalar_of(stats.norm);
   stated.checksum = stats.checksum;
   stated.nonfinite = &stats.nonfinite;
   return stated;
@@ -38,6 +33,7 @@ void find_statistics(SideFacts& side, const OperandPtr& data, const Stated* othe
   const bool has_checksum = other != nullptr && !other->checksum.empty();
   Stats stats =
       has_checksum ? exact_statistics(*sums, data->meta.dtype) : numpy_statistics(*sums, data->meta.dtype);
+  if (!add_exact_extremes(*data, stats)) return;
   Scratch scratch;
   if (has_checksum)
     if (auto checksum = crc32_of(*data, scratch)) stats.checksum = std::move(*checksum);

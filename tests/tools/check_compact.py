@@ -446,7 +446,7 @@ def random_pt(chance: random.Random) -> Made:
     import torch
     array = random_array(chance)
     tensor = torch.from_numpy(array.copy())
-    kind = chance.randrange(9)
+    kind = chance.randrange(11)
     rest = True
     if kind == 0:
         saved = torch.arange(16.0)[chance.randrange(15):][:1]
@@ -465,6 +465,10 @@ def random_pt(chance: random.Random) -> Made:
         array = saved.numpy()
     elif kind == 6 and array.dtype.kind == "f":
         saved, rest = torch.nn.Parameter(tensor), False
+    elif kind == 7:
+        saved = {"": tensor}
+    elif kind == 8:
+        saved = {"": tensor, "file": io.BytesIO(bytes(100))}
     else:
         saved, rest = tensor, False
     out = io.BytesIO()
@@ -472,7 +476,10 @@ def random_pt(chance: random.Random) -> Made:
     content = out.getvalue()
     if content.startswith(b"PK") and not rest and chance.random() < 0.3:
         with zipfile.ZipFile(out, "a") as archive:
-            archive.writestr("archive/notes.txt", "a note")
+            if chance.random() < 0.5:
+                archive.writestr("archive/notes.txt", "a note")
+            else:
+                archive.comment = b"a note"
         content, rest = out.getvalue(), True
     return Made(content, [array], rest)
 
@@ -497,7 +504,8 @@ def random_folder(chance: random.Random, folder: pathlib.Path) -> dict[str, Made
         files[name] = make(chance)
         if chance.random() < 0.1:
             files[name + ".stats.json"] = Made(chance.choice([
-                b'{"mine": 1}', b'{"assay_stats":1,"source":{"name":"other"},"tensors":[]}']), [], True)
+                b'{"mine": 1}', b'{"assay_stats":1,"source":{"name":"other"},"tensors":[]}',
+                json.dumps({"assay_stats": 1, "source": {"name": name.rpartition("/")[2]}, "tensors": []}).encode()]), [], True)
         if chance.random() < 0.1 and name.endswith(".npy") and files[name].arrays[0].size:
             array = files[name].arrays[0]
             files[name[:-4] + "_min_max.npy"] = Made(npy_bytes(numpy.array([array.min(), array.max()])), [], True)
