@@ -37,14 +37,15 @@ class SectionSummary : public Sink {
 
   Result<void> skip_section(const Head& head, const Error& why) override {
     at_ = head.at;
+    const bool is_error = why.kind != ErrorKind::not_compared;
     add({{},
          {},
          {},
          {},
          {},
          {},
-         int64_t{1},
-         std::string(text(Answer::error)),
+         int64_t{is_error},
+         std::string(text(is_error ? Answer::error : Answer::not_compared)),
          {},
          {},
          {},
