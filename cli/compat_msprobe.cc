@@ -336,7 +336,6 @@ Result<void> check_served(const Parsed& parsed, std::string_view mode) {
                 "--consistent_check pairs the modules of a training framework with those of an inference "
                 "framework by names of its own, which assay does not have; pass the pairs as a file, -dm "
                 "FILE");
-  if (parsed.has("--config")) return fail(ErrorKind::bad_argument, "--config is not served by assay yet");
   return {};
 }
 
@@ -346,6 +345,7 @@ Result<MsprobeJob> new_job(const Parsed& parsed) {
   job.golden = parsed.value("--golden_path").value_or("");
   if (is_torchair_dump(job.mine))
     return fail(ErrorKind::bad_argument, "{}: is a dump of TorchAir; pass -m torchair", display(job.mine));
+  job.config = parsed.value("--config");
   job.csv = !parsed.has("--xlsx");
   job.advisor = false;
   job.row_log = parsed.has("--is_print_compare_log");

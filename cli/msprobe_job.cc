@@ -11,6 +11,7 @@
 #include "assay/support/log.h"
 #include "cli/mapping_flags.h"
 #include "cli/msprobe_admit.h"
+#include "cli/msprobe_config.h"
 #include "cli/msprobe_mixed.h"
 
 #include <fmt/format.h>
@@ -299,6 +300,9 @@ Result<void> compare_tables(const MsprobeJob& job, const Context& context, bool 
   ASSAY_TRY(CompareRequest request, base_request(job, context));
   ASSAY_TRY_DO(choose_metrics(job, has_data, request));
   request.open.data = has_data;  // statistics that name files are compared all the same
+  if (has_data && job.config && !job.config->empty()) {
+    ASSAY_TRY(request.prepare, read_msprobe_config(*job.config, request.open.format));
+  }
   MsprobeStyle style;
   style.generation = job.generation;
   style.coloured = job.highlight;
