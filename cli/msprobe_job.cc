@@ -115,6 +115,10 @@ Result<void> choose_matching(const MsprobeJob& job, CompareRequest& request) {
   flags.cell = job.cell;
   flags.data = job.data;
   if (!job.is_pytorch) flags.layer = job.layer;
+  if (job.generation == Generation::g1) {  // layers or names by hand go before cells, and these before APIs
+    if (flags.layer.on || flags.data) flags.cell = {};
+    if (flags.layer.on || flags.data || flags.cell.on) flags.api = {};
+  }
   ASSAY_TRY(Mappings mappings, read_mappings(flags));
   mappings.cells_by_part = job.generation == Generation::g3;
   if (mappings.by_layer) mappings.data.reset();
@@ -307,10 +311,10 @@ Result<void> compare_tables(const MsprobeJob& job, const Context& context, bool 
   style.generation = job.generation;
   style.coloured = job.highlight;
   style.per_rank = per_rank;
-  const bool maps_otherwise = job.api.on || job.cell.on || (job.layer.on && !job.is_pytorch);
-  style.mapped_only = job.generation == Generation::g1 && job.data.has_value() && !maps_otherwise;
-  style.both_ranks = job.generation == Generation::g1;
-  style.as_python = job.generation == Generation::g1 && (job.is_pytorch || style.mapped_only);
+  const bool is_g1 = job.generation == Generation::g1, by_layer = job.layer.on && !job.is_pytorch;
+  style.mapped_only = is_g1 && job.data.has_value() && !by_layer;
+  style.both_ranks = is_g1;
+  style.as_python = is_g1 && (job.is_pytorch || style.mapped_only || by_layer);
   request.rule_set = &rules_of(job.generation, style.as_python);
   choose_stack(job, per_rank, request, style);
   if (const fs::path& stack = request.open.stack_file; !stack.empty() && !is_file(stack)) {
