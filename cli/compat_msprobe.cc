@@ -30,6 +30,11 @@ using Takes = ForeignFlag::Takes;
 constexpr std::array<std::string_view, 12> kSubcommands = {
     "parse",        "compare", "run_ut",      "multi_run_ut", "api_precision_compare", "run_overflow_check",
     "code_mapping", "graph",   "op_generate", "merge_result", "config_check",          "nan_analyze"};
+// … and those of msprobe 26, which has no -f before them.
+constexpr std::array<std::string_view, 10> kNewSubcommands = {
+    "acc_check",    "multi_acc_check",       "merge_result",    "overflow_check",
+    "config_check", "api_precision_compare", "graph_visualize", "data2db",
+    "offline_dump", "install_deps"};
 constexpr std::array<std::string_view, 5> kModes = {"auto", "offline_data", "torchair", "offline_model",
                                                     "atb"};
 
@@ -81,9 +86,7 @@ const ForeignCommand kOldCommand = {
 
 const ForeignCommand kNewCommand = {
     "msprobe compare",
-    {{{"-m", "--mode"},
-      Takes::one,
-      "<optional> Comparison mode: 'auto' (default) or 'torchair' for torchair accuracy compare"},
+    {{{"-m", "--mode"}, Takes::one, "<optional> Comparison mode.", false, {kModes.begin(), kModes.end()}},
      {{"-tp", "--target_path"}, Takes::one, "<Required> The compare target device path", true},
      {{"-gp", "--golden_path"}, Takes::one, "<Required> The compare golden device path", true},
      kOutput,
@@ -110,6 +113,15 @@ const ForeignCommand kNewCommand = {
       false,
       {"fsdp", "megatron"}},
      {{"--config"}, Takes::one, "<optional> The tensor postprocess config file path."},
+     // Of modes that are not served.
+     {{"-fr", "--fusion_rule_file"}, Takes::one, "<Optional> The fusion rule file path."},
+     {{"-qfr", "--quant_fusion_rule_file"}, Takes::one, "<Optional> The quant fusion rule file path."},
+     {{"-cfr", "--close_fusion_rule_file"}, Takes::one, "<Optional> The close fusion rule file path."},
+     {{"--input_data"}, Takes::one, "The input data path of the model."},
+     {{"--input_shape"}, Takes::one, "Shape of input shape."},
+     {{"--output_size"}, Takes::one, "The size of output."},
+     {{"--dym_shape_range"}, Takes::one, "Dynamic shape range using in dynamic model."},
+     {{"-ofs", "--onnx_fusion_switch"}, Takes::one, "Onnxruntime fusion switch."},
      kProfile,
      kReport,
      kThreads,
@@ -309,23 +321,31 @@ Result<std::vector<int>> number_list(const std::string& text, std::string_view f
   return out;
 }
 
-Result<MsprobeJob> new_job(const Parsed& parsed) {
-  const std::string mode = parsed.value("--mode").value_or("auto");
-  if (std::find(kModes.begin(), kModes.end(), mode) == kModes.end())
-    return fail(
-        ErrorKind::bad_argument,
-        "Invalid mode '{}'. Available modes: ['auto', 'offline_data', 'torchair', 'offline_model', 'atb']",
-        printable(mode));
-  if (mode != "auto")
+// What is not served, why, and what to do instead.
+Result<void> check_served(const Parsed& parsed, std::string_view mode) {
+  if (mode == "offline_data")
     return fail(ErrorKind::bad_argument,
-                "mode '{}' is not served by assay yet; 'auto', 'atb' and 'torchair' are", mode);
-  for (const std::string_view flag : {"--consistent_check", "--config"})
-    if (parsed.has(flag)) return fail(ErrorKind::bad_argument, "{} is not served by assay yet", flag);
+                "mode 'offline_data' joins operators by the rules of a fusion file and is not served by "
+                "assay; 'assay compare TARGET GOLDEN' compares the tensors of two such folders by name");
+  if (mode == "offline_model")
+    return fail(ErrorKind::bad_argument,
+                "mode 'offline_model' runs the models on a device, which assay does not; dump both runs, and "
+                "compare the folders with 'assay compare TARGET GOLDEN'");
+  if (parsed.has("--consistent_check"))
+    return fail(ErrorKind::bad_argument,
+                "--consistent_check pairs the modules of a training framework with those of an inference "
+                "framework by names of its own, which assay does not have; pass the pairs as a file, -dm "
+                "FILE");
+  return {};
+}
+
+Result<MsprobeJob> new_job(const Parsed& parsed) {
   ASSAY_TRY(MsprobeJob job, common_job(parsed, Generation::g3));
   job.mine = parsed.value("--target_path").value_or("");
   job.golden = parsed.value("--golden_path").value_or("");
   if (is_torchair_dump(job.mine))
     return fail(ErrorKind::bad_argument, "{}: is a dump of TorchAir; pass -m torchair", display(job.mine));
+  job.config = parsed.value("--config");
   job.csv = !parsed.has("--xlsx");
   job.advisor = false;
   job.row_log = parsed.has("--is_print_compare_log");
@@ -340,18 +360,27 @@ Result<MsprobeJob> new_job(const Parsed& parsed) {
 }
 
 // Every word that begins with a dash must be a flag of the mode, also one that is meant as a value.
+bool is_of_mode(const ForeignFlag& flag, std::string_view mode) {
+  const auto is_among = [&](std::span<const std::string_view> names) {
+    return std::ranges::find(names, flag.names[0]) != names.end();
+  };
+  constexpr std::array<std::string_view, 4> kOfAll = {"-m", "-tp", "-gp", "-o"};
+  constexpr std::array<std::string_view, 3> kOfData = {"-fr", "-qfr", "-cfr"};
+  constexpr std::array<std::string_view, 5> kOfModel = {"--input_data", "--input_shape", "--output_size",
+                                                        "--dym_shape_range", "-ofs"};
+  if (is_among(kOfAll)) return true;
+  if (is_among(kOfData)) return mode == "offline_data";
+  if (is_among(kOfModel)) return mode == "offline_model";
+  return mode == "auto" || (mode == "offline_model" && flag.names[0] == "--rank");
+}
+
 Result<void> check_new_words(std::span<const std::string> arguments, std::string_view mode) {
-  constexpr std::array<std::string_view, 4> kOfOthers = {"-m", "-tp", "-gp", "-o"};
-  const bool is_auto = mode == "auto";
   for (const std::string& word : arguments) {
     if (!word.starts_with("-") || word == "-h" || word == "--help") continue;
     bool known = false;
-    for (const ForeignFlag& flag : kNewCommand.flags) {
-      if (!is_auto && std::find(kOfOthers.begin(), kOfOthers.end(), flag.names[0]) == kOfOthers.end())
-        continue;
-      known |=
-          std::find(flag.names.begin(), flag.names.end(), word.substr(0, word.find('='))) != flag.names.end();
-    }
+    for (const ForeignFlag& flag : kNewCommand.flags)
+      known |= is_of_mode(flag, mode) &&
+               std::ranges::find(flag.names, word.substr(0, word.find('='))) != flag.names.end();
     if (!known)
       return fail(ErrorKind::bad_argument, "Invalid argument '{}' for mode '{}'", printable(word), mode);
   }
@@ -360,11 +389,10 @@ Result<void> check_new_words(std::span<const std::string> arguments, std::string
 
 int run_new(std::span<const std::string> arguments, const Context& context) {
   const auto parsed = parse_foreign(kNewCommand, arguments);
-  if (!parsed && parsed.error().code == 0) return stop(parsed.error());
-  const std::string given = parsed ? parsed->value("--mode").value_or("auto") : "auto";
-  const std::string mode = given == "atb" || given == "torchair" ? given : "auto";
-  if (const auto words = check_new_words(arguments, mode); !words) return report_error(words.error());
   if (!parsed) return stop(parsed.error());
+  const std::string mode = parsed->value("--mode").value_or("auto");
+  if (const auto words = check_new_words(arguments, mode); !words) return report_error(words.error());
+  if (const auto served = check_served(*parsed, mode); !served) return report_error(served.error());
   if (mode != "auto") {
     const fs::path mine = parsed->value("--target_path").value_or(""),
                    golden = parsed->value("--golden_path").value_or(""),
@@ -401,6 +429,17 @@ int run_msprobe(std::span<const std::string> given, const Context& context) {
     if (!parsed) return stop(parsed.error());
     const auto done = run_msprobe_parse(*parsed);
     return done ? 0 : report_error(done.error());
+  }
+  if (!arguments.empty() && !arguments[0].starts_with("-")) {
+    if (std::ranges::find(kNewSubcommands, arguments[0]) != kNewSubcommands.end()) {
+      log::error("{} is not served by assay; 'compare' and 'parse' are", arguments[0]);
+      return 1;
+    }
+    console::print(console::Stream::err,
+                   "usage: msprobe [-h] {{compare,parse}} ...\nmsprobe: error: "
+                   "invalid choice: '{}'\n",
+                   printable(arguments[0]));
+    return 2;
   }
   if (arguments.size() < 3 || (arguments[0] != "-f" && arguments[0] != "--framework")) {
     static_cast<void>(console::write_text(console::Stream::out, old_help()));

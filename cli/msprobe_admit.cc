@@ -16,19 +16,16 @@ bool has_bf16(const Frame& frame) {
   return false;
 }
 
-void warn_alone(const Matched& matched) {
-  log::warn("{} is only in the {}; it is not compared.", matched.frames.at.text(),
-            matched.frames.mine.empty() ? "bench" : "run under test");
+tl::unexpected<Error> alone(const Matched& matched) {
+  return fail(ErrorKind::not_compared, "has no counterpart in the {}; it is not compared",
+              matched.frames.mine.empty() ? "run under test" : "bench");
 }
 
 }  // namespace
 
 Result<bool> admit(const Matched& matched) {
   const std::vector<Frame>&mine = matched.frames.mine, &golden = matched.frames.golden;
-  if (mine.empty() || golden.empty()) {
-    warn_alone(matched);
-    return false;
-  }
+  if (mine.empty() || golden.empty()) return alone(matched);
   if ((mine[0].content == Content::checksums) != (golden[0].content == Content::checksums))
     return refuse(
         "Please check the dump task is consistent, dump mode of npu and bench should both be statistics or "
@@ -45,10 +42,8 @@ Result<bool> admit(const Matched& matched) {
         "--report "
         "lists them.",
         unread);
-  if (rows == 0) {
-    log::warn("Can`t match any op. No compare result file generated.");
-    return false;
-  }
+  if (rows == 0)
+    return fail(ErrorKind::not_compared, "Can`t match any op. No compare result file generated.");
   if (mine[0].content == Content::checksums && mine[0].framework != golden[0].framework && has_bf16(mine[0]))
     log::warn(
         "CRC-32 of bfloat16 tensors differ between frameworks by nature: PyTorch takes that of the 16 bits, "
@@ -60,10 +55,7 @@ Result<bool> admit(const Matched& matched) {
 
 Result<bool> admit_kernels(const Matched& matched) {
   const std::vector<Frame>&mine = matched.frames.mine, &golden = matched.frames.golden;
-  if (mine.empty() || golden.empty()) {
-    warn_alone(matched);
-    return false;
-  }
+  if (mine.empty() || golden.empty()) return alone(matched);
   if (mine[0].content == golden[0].content) return !matched.pairing.nodes.empty();
   return refuse("one side has data files and the other statistics only");
 }

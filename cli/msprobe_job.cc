@@ -11,6 +11,8 @@
 #include "assay/support/log.h"
 #include "cli/mapping_flags.h"
 #include "cli/msprobe_admit.h"
+#include "cli/msprobe_config.h"
+#include "cli/msprobe_mixed.h"
 
 #include <fmt/format.h>
 
@@ -113,6 +115,10 @@ Result<void> choose_matching(const MsprobeJob& job, CompareRequest& request) {
   flags.cell = job.cell;
   flags.data = job.data;
   if (!job.is_pytorch) flags.layer = job.layer;
+  if (job.generation == Generation::g1) {  // layers or names by hand go before cells, and these before APIs
+    if (flags.layer.on || flags.data) flags.cell = {};
+    if (flags.layer.on || flags.data || flags.cell.on) flags.api = {};
+  }
   ASSAY_TRY(Mappings mappings, read_mappings(flags));
   mappings.cells_by_part = job.generation == Generation::g3;
   if (mappings.by_layer) mappings.data.reset();
@@ -204,13 +210,28 @@ MakeSink table_sinks(const MsprobeJob& job, const Profile& profile, bool per_ran
   };
 }
 
-// Remembers the ranks and steps that could not be compared.
-class SkippedSections final : public Sink {
+// Counts the ranks and steps, and remembers those that were not compared.
+struct Parts {
+  int64_t count = 0;
+  std::vector<std::string> not_compared;
+};
+
+class PartCounter final : public Sink {
  public:
-  explicit SkippedSections(std::vector<std::string>& skipped) : skipped_(skipped) {}
+  explicit PartCounter(Parts& parts) : parts_(parts) {}
   Result<void> begin(const Head&) override { return {}; }
+  Result<void> open_section(const Head& head) override {
+    open_ = head.at.text();
+    return {};
+  }
+  Result<void> close_section(const Summary& of_section) override {
+    ++parts_.count;
+    if (of_section.compared == 0) parts_.not_compared.push_back(open_);
+    return {};
+  }
   Result<void> skip_section(const Head& head, const Error&) override {
-    skipped_.push_back(head.at.text());
+    ++parts_.count;
+    parts_.not_compared.push_back(head.at.text());
     return {};
   }
   std::string render(std::string_view, std::span<const NodeResult>) const override { return {}; }
@@ -218,19 +239,22 @@ class SkippedSections final : public Sink {
   Result<void> end(const Summary&) override { return {}; }
 
  private:
-  std::vector<std::string>& skipped_;
+  Parts& parts_;
+  std::string open_;
 };
 
 // The tables of the other ranks are whole, but a run that left one out did not succeed.
 Result<void> run(CompareRequest& request, ReportSet& reports) {
-  std::vector<std::string> skipped;
-  reports.add(std::make_unique<SkippedSections>(skipped));
-  ASSAY_TRY(const CompareOutcome outcome, compare(request, reports));
-  ASSAY_TRY_DO(require_enough(outcome.summary));
-  if (skipped.empty()) return {};
-  return refuse(fmt::format("{} of the dump could not be compared: {}",
-                            skipped.size() == 1 ? "A part" : fmt::format("{} parts", skipped.size()),
-                            some_names(skipped)));
+  Parts parts;
+  reports.add(std::make_unique<PartCounter>(parts));
+  const Result<CompareOutcome> outcome = compare(request, reports);
+  if (!outcome && outcome.error().kind == ErrorKind::not_compared)
+    return fail(ErrorKind::not_compared, "NOT COMPARED: {}", outcome.error().message);
+  if (!outcome) return tl::unexpected<Error>(outcome.error());
+  ASSAY_TRY_DO(require_enough(outcome->summary));
+  if (parts.not_compared.empty()) return {};
+  return fail(ErrorKind::not_compared, "NOT COMPARED: {} of {} parts of the dump: {}",
+              parts.not_compared.size(), parts.count, some_names(parts.not_compared));
 }
 
 const RuleSet& rules_of(Generation generation, bool as_python) {
@@ -254,12 +278,14 @@ fs::path rank_folder(const MsprobeJob& job, const At& at) {
   return job.mine / (at.step < 0 ? "" : fmt::format("step{}", at.step)) / msprobe_rank_name(at);
 }
 
-// Generation 3 compares one file per rank: debug.json only where there is no dump.json. Generation 1 knows no
-// debug.json.
-bool is_beside_dump(const MsprobeJob& job, const At& at) {
+// Generation 1 knows no debug.json, and the search for the first difference none beside a dump.json.
+bool passes_over(const MsprobeJob& job, const At& at) {
   if (at.part != "debug" || !is_folder(job.mine)) return false;
   std::error_code ignored;
-  return fs::exists(rank_folder(job, at) / "dump.json", ignored);
+  if (!fs::exists(rank_folder(job, at) / "dump.json", ignored)) return false;
+  log::warn("{}: debug.json beside dump.json is not looked at here; give the two files to compare them",
+            at.text());
+  return true;
 }
 
 // How generation 3 prints whole numbers depends on all rows of a table.
@@ -267,7 +293,7 @@ std::function<Result<bool>(const Matched&)> note_real_columns(const MsprobeJob& 
   const auto reals = std::make_shared<RealColumns>();
   style.real_columns = reals;
   return [reals, &job](const Matched& matched) -> Result<bool> {
-    if (is_beside_dump(job, matched.frames.at)) return false;
+    if (job.first_difference && passes_over(job, matched.frames.at)) return false;
     *reals = find_real_columns(matched);
     return admit(matched);
   };
@@ -278,14 +304,17 @@ Result<void> compare_tables(const MsprobeJob& job, const Context& context, bool 
   ASSAY_TRY(CompareRequest request, base_request(job, context));
   ASSAY_TRY_DO(choose_metrics(job, has_data, request));
   request.open.data = has_data;  // statistics that name files are compared all the same
+  if (has_data && job.config && !job.config->empty()) {
+    ASSAY_TRY(request.prepare, read_msprobe_config(*job.config, request.open.format));
+  }
   MsprobeStyle style;
   style.generation = job.generation;
   style.coloured = job.highlight;
   style.per_rank = per_rank;
-  const bool maps_otherwise = job.api.on || job.cell.on || (job.layer.on && !job.is_pytorch);
-  style.mapped_only = job.generation == Generation::g1 && job.data.has_value() && !maps_otherwise;
-  style.both_ranks = job.generation == Generation::g1;
-  style.as_python = job.generation == Generation::g1 && (job.is_pytorch || style.mapped_only);
+  const bool is_g1 = job.generation == Generation::g1, by_layer = job.layer.on && !job.is_pytorch;
+  style.mapped_only = is_g1 && job.data.has_value() && !by_layer;
+  style.both_ranks = is_g1;
+  style.as_python = is_g1 && (job.is_pytorch || style.mapped_only || by_layer);
   request.rule_set = &rules_of(job.generation, style.as_python);
   choose_stack(job, per_rank, request, style);
   if (const fs::path& stack = request.open.stack_file; !stack.empty() && !is_file(stack)) {
@@ -295,7 +324,7 @@ Result<void> compare_tables(const MsprobeJob& job, const Context& context, bool 
   if (job.generation == Generation::g3) request.admit = note_real_columns(job, style);
   if (job.generation == Generation::g1)
     request.admit = [&job](const Matched& matched) -> Result<bool> {
-      if (is_beside_dump(job, matched.frames.at)) return false;
+      if (passes_over(job, matched.frames.at)) return false;
       if (matched.frames.at.part == "debug" && is_folder(job.mine))
         return refuse(fmt::format("dump.json is not found in dump dir {}.",
                                   display(rank_folder(job, matched.frames.at))));
@@ -380,38 +409,6 @@ Result<void> compare_kernels(const MsprobeJob& job, const Context& context) {
   return run(request, reports);
 }
 
-// MindSpore from 2.7 writes {graph,pynative}/step{S}/rank{R}; each step gets a folder of its own.
-Result<bool> compare_mixed(const MsprobeJob& job, const Context& context) {
-  bool any = false;
-  Result<void> all;  // the first step of which nothing was compared, or too little
-  for (const std::string_view part : {"graph", "pynative"}) {
-    if (!is_folder(job.mine / part) || !is_folder(job.golden / part)) continue;
-    if (!std::exchange(any, true)) log::info("Start mix compare.");
-    std::vector<std::string> steps;
-    std::error_code error;
-    for (fs::directory_iterator it(job.mine / part, error), end; !error && it != end; it.increment(error))
-      if (is_folder(job.golden / part / it->path().filename()))
-        steps.push_back(it->path().filename().native());
-      else
-        log::warn("{} is only in the run under test; it is not compared.", display(it->path()));
-    std::sort(steps.begin(), steps.end());
-    for (const std::string& step : steps) {
-      log::info("[mix compare] Start comparing {}/{}", part, step);
-      MsprobeJob of_step = job;
-      of_step.mine = job.mine / part / step;
-      of_step.golden = job.golden / part / step;
-      of_step.output = job.output / part / step;
-      // What one step lacks is no reason to leave out the next.
-      auto done = compare_ranks(of_step, context);
-      if (!done && done.error().kind != ErrorKind::not_compared) return tl::unexpected<Error>(done.error());
-      if (!done) log::error("{}/{}: {}", part, step, done.error().message);
-      if (!done && all) all = std::move(done);
-    }
-  }
-  if (!all) return tl::unexpected<Error>(all.error());
-  return any;
-}
-
 // Generation 3 reads the framework from the dumps.
 Result<void> recognise_framework(MsprobeJob& job) {
   const auto framework = [](const fs::path& path) -> Result<std::string> {
@@ -443,8 +440,8 @@ Result<void> run_job(const MsprobeJob& given, const Context& context) {
     ASSAY_TRY_DO(recognise_framework(job));
   }
   if (!folders) return compare_files(std::move(job), context);
-  ASSAY_TRY(const bool mixed, compare_mixed(job, context));
-  return mixed ? Result<void>() : compare_ranks(job, context);
+  const auto compare_step = [&](const MsprobeJob& of_step) { return compare_ranks(of_step, context); };
+  return is_mixed(job) ? compare_mixed(job, compare_step) : compare_ranks(job, context);
 }
 
 }  // namespace assay::cli

@@ -17,7 +17,7 @@ struct MsprobeJob {
   bool stack_flag = false, advisor = true, fuzzy = false, highlight = false, row_log = true, csv = false;
   bool first_difference = false;
   MappingFlag api, cell, layer;
-  std::optional<std::string> data;
+  std::optional<std::string> data, config;
   bool kernels = false;  // rank_id was given
   std::vector<int> ranks, steps;
   // Ours.

@@ -147,14 +147,14 @@ bool has_rank_folders(const Dump& dump) {
                      [](const FrameInfo& frame) { return process_of(frame.at) < 0; });
 }
 
-// Beside ranks, processes without one are not compared, as msprobe does it.
+bool is_beside_ranks(const FrameInfo& frame, bool has_ranks) {
+  return has_ranks && process_of(frame.at) >= 0;
+}
+
 Ranks ranks_of(const Dump& dump, bool has_ranks) {
   std::map<int, FrameList> by_number;
   for (const FrameInfo& frame : dump.frames)
-    if (has_ranks && process_of(frame.at) >= 0)
-      log::warn("{}: {} stands beside ranks and is not compared", display(dump.root), frame.at.text());
-    else
-      by_number[frame.at.rank].push_back(&frame);
+    if (!is_beside_ranks(frame, has_ranks)) by_number[frame.at.rank].push_back(&frame);
   Ranks ranks;
   for (auto& [number, frames] : by_number) ranks.push_back({number, std::move(frames)});
   return ranks;
@@ -184,6 +184,14 @@ bool are_of_different_kinds(const FrameList& mine, const FrameList& golden) {
   return (all(mine, true) && all(golden, false)) || (all(mine, false) && all(golden, true));
 }
 
+// Beside ranks msprobe passes over processes; as sections with an empty side they are counted.
+void leave_out_processes(const Dump& mine, const Dump& golden, Sections& sections) {
+  for (const FrameInfo& frame : mine.frames)
+    if (is_beside_ranks(frame, true)) sections.push_back({frame.at, {frame}, {}});
+  for (const FrameInfo& frame : golden.frames)
+    if (is_beside_ranks(frame, true)) sections.push_back({frame.at, {}, {frame}});
+}
+
 bool is_one_file(const Dump& dump) {
   return dump.frames.size() == 1 && !dump.frames[0].paths.empty() && dump.frames[0].paths[0] == dump.root;
 }
@@ -208,14 +216,14 @@ Result<Sections> pair_ranks_in_order(const Dump& mine, const Dump& golden, bool 
   const bool are_files = is_one_file(mine) && is_one_file(golden);
   for (size_t i = 0; i < ours.size(); ++i) {
     const FrameList &own = ours[i].frames, &other = theirs[i].frames;
-    if (!are_files && are_of_different_kinds(own, other)) {
-      log::warn("{}: mine has {} only, golden {} only; they are not compared", own[0]->at.text(),
-                is_debug(*own[0]) ? "debug.json" : "dump.json",
-                is_debug(*other[0]) ? "debug.json" : "dump.json");
+    if (are_files || !are_of_different_kinds(own, other)) {
+      pair_frames(own, other, false, sections);
       continue;
     }
-    pair_frames(own, other, false, sections);
+    for (const FrameInfo* frame : own) sections.push_back({frame->at, {*frame}, {}});
+    for (const FrameInfo* frame : other) sections.push_back({frame->at, {}, {*frame}});
   }
+  if (has_ranks) leave_out_processes(mine, golden, sections);
   return sections;
 }
 

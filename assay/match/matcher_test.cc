@@ -320,13 +320,14 @@ TEST(Sections, ARunOfOneRankIsPairedWithAnyOther) {
               ElementsAre("rank 0 with rank 0", "rank 1 with rank 1", "process 7 with process 9"));
 }
 
+// They are counted: a section with an empty side each.
 TEST(Sections, MsprobeComparesNoProcessesBesideRanks) {
   MatchOptions options;
   options.frames_in_order = true;
   EXPECT_THAT(paired_places(dump_of({process(7)}), dump_of({process(9)}), options),
               ElementsAre("process 7 with process 9"));
   EXPECT_THAT(paired_places(dump_of({rank(0), process(7)}), dump_of({rank(4), process(9)}), options),
-              ElementsAre("rank 0 with rank 4"));
+              ElementsAre("rank 0 with rank 4", "process 7 with -", "- with process 9"));
 }
 
 // As the folders of the fixture "multi_rank" are paired by msprobe 1.1.
@@ -340,12 +341,13 @@ TEST(Sections, RanksAsTextsWhereAsked) {
               ElementsAre("rank 10 with rank 10", "rank 2 with rank 2"));
 }
 
-TEST(Sections, ARankWithDumpOnOneSideAndDebugOnTheOtherIsLeftOut) {
+TEST(Sections, ARankWithDumpOnOneSideAndDebugOnTheOtherIsNotPaired) {
   MatchOptions options;
   options.frames_in_order = true;
   EXPECT_THAT(paired_places(dump_of({rank(0), rank(1)}), dump_of({part(0, "debug"), rank(1)}), options),
-              ElementsAre("rank 1 with rank 1"));
-  EXPECT_THAT(paired_places(dump_of({part(0, "debug")}), dump_of({rank(0)}), options), ElementsAre());
+              ElementsAre("rank 0 with -", "- with rank 0 debug", "rank 1 with rank 1"));
+  EXPECT_THAT(paired_places(dump_of({part(0, "debug")}), dump_of({rank(0)}), options),
+              ElementsAre("rank 0 debug with -", "- with rank 0"));
   // Files that the user names are compared, whatever they are called.
   Dump mine = dump_of({part(-1, "debug")}), golden = dump_of({rank(-1)});
   mine.root = "a/debug.json";

@@ -42,9 +42,10 @@ class SectionSummary : public Sink {
 
   Result<void> skip_section(const Head& head, const Error& why) override {
     at_ = head.at;
+    const bool is_error = why.kind != ErrorKind::not_compared;
     std::vector<Value> cells(kCellsBefore + kEvidenceColumns.size() + kCellsBehind);
-    cells[kCellsBefore - 2] = int64_t{1};  // errors
-    cells[kCellsBefore - 1] = std::string(text(Answer::error));
+    cells[kCellsBefore - 2] = int64_t{is_error};  // errors
+    cells[kCellsBefore - 1] = std::string(text(is_error ? Answer::error : Answer::not_compared));
     cells.back() = why.message;
     add(cells);
     return {};

@@ -213,8 +213,8 @@ Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports
       stopped = request.fail_fast && of_section.any_trouble();
       return !stopped;
     };
-    ASSAY_TRY_DO(
-        measure(*matched, metrics, open, flow, request.fail_fast, progress, request.side_statistics));
+    ASSAY_TRY_DO(measure(*matched, metrics, open, flow, request.fail_fast, progress, request.side_statistics,
+                         request.prepare));
     findings.add(of_section);
     ASSAY_TRY_DO(reports.close_section(of_section.conclude()));
     if (stopped) break;

@@ -27,6 +27,7 @@ struct CompareRequest {
   RuleOptions rules;
   Admit admit = admit_unless_empty;
   SideStatistics side_statistics = SideStatistics::none;
+  Prepare prepare = {};                    // of every tensor that is read
   double least_compared = kLeastCompared;  // share of the larger side below which there is no pass
   bool fail_fast = false;
   int threads = 0;  // 0: all cores

@@ -49,14 +49,15 @@ using BatchPtr = std::shared_ptr<Batch>;
 class Measurer {
  public:
   Measurer(const Matched& matched, const MetricPlan& metrics, const OpenOptions& options, Progress& progress,
-           SideStatistics side_statistics)
+           SideStatistics side_statistics, const Prepare& prepare)
       : matched_(matched),
         metrics_(metrics),
         loader_(matched.frames, options.format, options.open_files),
         recipes_(matched, loader_),
         stated_(matched, metrics, loader_),
         progress_(progress),
-        side_statistics_(side_statistics) {
+        side_statistics_(side_statistics),
+        prepare_(prepare) {
     for (const Side side : {Side::mine, Side::golden})
       for (const Frame& frame : matched.frames.frames(side)) has_trees_ &= !frame.tree.ops.empty();
   }
@@ -152,6 +153,13 @@ class Measurer {
                                                       display(facts.file), loaded->tensors));
       for (const std::string& warning : loaded->warnings) log::warn("{}", warning);
     }
+    bool is_made = false;
+    if (prepare_) {
+      auto prepared = prepare_(side, facts.file, loaded->data);
+      if (!prepared) return refuse(Status::unreadable, prepared.error().message);
+      is_made = *prepared != loaded->data;
+      loaded->data = std::move(*prepared);
+    }
     const Recipe* const recipe = row.pair.recipe;
     if (recipe != nullptr) {
       auto prepared = recipes_.prepare(side, *recipe, std::move(loaded->data));
@@ -159,7 +167,7 @@ class Measurer {
       loaded->data = std::move(*prepared);
     }
     const TensorMeta& found = loaded->data->meta;
-    const bool is_made = recipe != nullptr && (recipe->rope || recipe->range_of == side);
+    is_made |= recipe != nullptr && (recipe->rope || recipe->range_of == side);
     if (!is_made && item.meta != nullptr && item.meta->shape != found.shape)
       row.note = fmt::format("{} holds shape {} where the dump says {}", display(facts.file),
                              found.shape.text(), item.meta->shape.text());
@@ -269,6 +277,7 @@ class Measurer {
   const StatedComparison stated_;
   Progress& progress_;
   const SideStatistics side_statistics_;
+  const Prepare& prepare_;
   // Dumps of operators on both sides: two systems may lay out the same tensor with other dimensions.
   bool has_trees_ = true;
 };
@@ -276,9 +285,9 @@ class Measurer {
 }  // namespace
 
 Result<void> measure(const Matched& matched, const MetricPlan& metrics, const OpenOptions& options,
-                     const RowFlow& flow, bool one_by_one, Progress& progress,
-                     SideStatistics side_statistics) {
-  Measurer measurer(matched, metrics, options, progress, side_statistics);
+                     const RowFlow& flow, bool one_by_one, Progress& progress, SideStatistics side_statistics,
+                     const Prepare& prepare) {
+  Measurer measurer(matched, metrics, options, progress, side_statistics, prepare);
   const std::vector<PairedNode>& nodes = matched.pairing.nodes;
   tbb::enumerable_thread_specific<PairScratch> scratches;
   const size_t most = one_by_one ? 1 : kBatchNodes;

@@ -5,10 +5,9 @@
 #include "assay/metric/metric.h"
 #include "assay/model/outcome.h"
 #include "assay/run/load.h"
+#include "assay/run/prepare.h"
 #include "assay/run/side_statistics.h"
 #include "assay/support/progress.h"
-
-#include <functional>
 
 namespace assay {
 
@@ -27,7 +26,7 @@ struct RowFlow {
 // side_statistics: of every side that has data, with a partner or without.
 Result<void> measure(const Matched& matched, const MetricPlan& metrics, const OpenOptions& options,
                      const RowFlow& flow, bool one_by_one, Progress& progress,
-                     SideStatistics side_statistics = SideStatistics::none);
+                     SideStatistics side_statistics = SideStatistics::none, const Prepare& prepare = {});
 
 // Bytes that measuring the section will read, for the progress bar.
 int64_t bytes_to_read(const Matched& matched);
