@@ -1,5 +1,7 @@
 #include "assay/base/console.h"
 
+#include "assay/base/system_message.h"
+
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -8,7 +10,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <system_error>
 
 namespace assay::console {
 namespace {
@@ -18,8 +19,7 @@ std::atomic<int> first_trouble{0};  // errno of standard output
 Result<void> answer(int error) {
   if (error == 0) return {};
   if (error == EPIPE) return fail(ErrorKind::cancelled, "standard output: nobody reads it any more");
-  return fail(ErrorKind::io, "standard output: cannot be written: {}",
-              std::generic_category().message(error));
+  return fail(ErrorKind::io, "standard output: cannot be written: {}", system_message(error));
 }
 
 Result<void> trouble(int error) {

@@ -1,6 +1,7 @@
 #include "assay/base/file.h"
 
 #include "assay/base/mapping.h"
+#include "assay/base/system_message.h"
 #include "assay/base/temporary_name.h"
 #include "assay/base/text.h"
 
@@ -19,8 +20,6 @@ namespace {
 constexpr size_t kPendingLimit = size_t{1} << 20;
 constexpr int kMaxNumber = 10000;
 constexpr int kMaxAttempts = 100;
-
-std::string reason(int error) { return std::generic_category().message(error); }
 
 ErrorKind kind_of(int error) {
   return error == ENOENT || error == ENOTDIR ? ErrorKind::not_found : ErrorKind::io;
@@ -56,7 +55,7 @@ Result<int64_t> read_fully(int descriptor, const fs::path& path, int64_t offset,
     if (got < 0) {
       if (errno == EINTR) continue;
       return fail(ErrorKind::io, "{}: read error at byte {}: {}", display(path), offset + done,
-                  reason(errno));
+                  system_message(errno));
     }
     if (got == 0) break;
     done += got;
@@ -72,7 +71,7 @@ Result<fs::path> give_name(const fs::path& path, IfExists if_exists, Link link) 
     const int error = link(name);
     if (error == 0) return name;
     if (error != EEXIST)
-      return fail(kind_of(error), "{}: cannot be written: {}", display(name), reason(error));
+      return fail(kind_of(error), "{}: cannot be written: {}", display(name), system_message(error));
     if (if_exists == IfExists::refuse)
       return fail(ErrorKind::io, "{}: exists already and is left as it is; pass --force to replace it",
                   display(name));
@@ -89,13 +88,13 @@ Result<std::shared_ptr<const File>> File::open(const fs::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) {
     if (errno == ENXIO) return fail(ErrorKind::bad_format, "{}: is a socket, not a file", display(path));
-    return fail(kind_of(errno), "{}: cannot be read: {}", display(path), reason(errno));
+    return fail(kind_of(errno), "{}: cannot be read: {}", display(path), system_message(errno));
   }
   struct stat status {};
   if (::fstat(descriptor, &status) != 0) {
     const int error = errno;
     ::close(descriptor);
-    return fail(ErrorKind::io, "{}: cannot be read: {}", display(path), reason(error));
+    return fail(ErrorKind::io, "{}: cannot be read: {}", display(path), system_message(error));
   }
   if (!S_ISREG(status.st_mode)) {
     ::close(descriptor);
@@ -158,7 +157,7 @@ Result<FileWriter> FileWriter::create(const fs::path& path, IfExists if_exists, 
       if (named >= 0) ::close(named);
     }
   }
-  return fail(kind_of(errno), "{}: cannot be written: {}", display(path), reason(errno));
+  return fail(kind_of(errno), "{}: cannot be written: {}", display(path), system_message(errno));
 }
 
 FileWriter::FileWriter(fs::path path, IfExists if_exists, int descriptor, fs::path temporary)
@@ -204,7 +203,8 @@ Result<void> FileWriter::write_at(int64_t offset, Bytes bytes) {
         ::pwrite(descriptor_, bytes.data() + done, bytes.size() - static_cast<size_t>(done), offset + done);
     if (put < 0 && errno == EINTR) continue;
     if (put <= 0)
-      return fail(ErrorKind::io, "{}: cannot be written: {}", name(), reason(put < 0 ? errno : ENOSPC));
+      return fail(ErrorKind::io, "{}: cannot be written: {}", name(),
+                  system_message(put < 0 ? errno : ENOSPC));
     done += put;
   }
   size_ = std::max(size_, offset + done);
@@ -219,7 +219,7 @@ Result<int64_t> FileWriter::read_some(int64_t offset, std::span<std::byte> out) 
 Result<void> FileWriter::resize(int64_t size) {
   ASSAY_TRY_DO(flush());
   if (::ftruncate(descriptor_, size) != 0)
-    return fail(ErrorKind::io, "{}: cannot be written: {}", name(), reason(errno));
+    return fail(ErrorKind::io, "{}: cannot be written: {}", name(), system_message(errno));
   size_ = size;
   return {};
 }
@@ -227,7 +227,7 @@ Result<void> FileWriter::resize(int64_t size) {
 Result<void> FileWriter::sync() {
   ASSAY_TRY_DO(flush());
   if (::fdatasync(descriptor_) != 0)
-    return fail(ErrorKind::io, "{}: cannot be written: {}", name(), reason(errno));
+    return fail(ErrorKind::io, "{}: cannot be written: {}", name(), system_message(errno));
   return {};
 }
 
@@ -255,10 +255,10 @@ Result<fs::path> FileWriter::replace() {
       error = link_file(self, temporary);
       if (error == 0) temporary_ = temporary;
     }
-    if (error != 0) return fail(kind_of(error), "{}: cannot be written: {}", name(), reason(error));
+    if (error != 0) return fail(kind_of(error), "{}: cannot be written: {}", name(), system_message(error));
   }
   if (::rename(temporary_.c_str(), path_.c_str()) != 0)
-    return fail(kind_of(errno), "{}: cannot be written: {}", name(), reason(errno));
+    return fail(kind_of(errno), "{}: cannot be written: {}", name(), system_message(errno));
   temporary_.clear();
   return path_;
 }
@@ -269,7 +269,7 @@ Result<void> make_folder(const fs::path& folder, unsigned mode) {
   if (fs::is_directory(folder, ignored)) return {};
   ASSAY_TRY_DO(make_folder(folder.parent_path(), mode));
   if (::mkdir(folder.c_str(), mode) != 0 && errno != EEXIST)
-    return fail(kind_of(errno), "{}: folder cannot be made: {}", display(folder), reason(errno));
+    return fail(kind_of(errno), "{}: folder cannot be made: {}", display(folder), system_message(errno));
   if (!fs::is_directory(folder, ignored))
     return fail(ErrorKind::io, "{}: is in the way: not a folder", display(folder));
   return {};

@@ -1,5 +1,7 @@
 #include "assay/base/folder_watch.h"
 
+#include "assay/base/system_message.h"
+
 #include <poll.h>
 #include <sys/inotify.h>
 #include <unistd.h>
@@ -7,15 +9,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <system_error>
 #include <utility>
 
 namespace assay {
 
 Result<FolderWatch> FolderWatch::open() {
   const int descriptor = ::inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-  if (descriptor < 0)
-    return fail(ErrorKind::io, "folders cannot be watched: {}", std::generic_category().message(errno));
+  if (descriptor < 0) return fail(ErrorKind::io, "folders cannot be watched: {}", system_message(errno));
   return FolderWatch(descriptor);
 }
 

@@ -1,10 +1,11 @@
 #include "assay/base/sync.h"
 
+#include "assay/base/system_message.h"
+
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <system_error>
 
 namespace assay {
 
@@ -13,15 +14,12 @@ namespace {
 Result<void> sync(const fs::path& path, int flags) {
   const int descriptor = ::open(path.empty() ? "." : path.c_str(), O_RDONLY | O_CLOEXEC | flags);
   if (descriptor < 0)
-    return fail(ErrorKind::io, "{}: cannot be read: {}", display(path),
-                std::generic_category().message(errno));
+    return fail(ErrorKind::io, "{}: cannot be read: {}", display(path), system_message(errno));
   // Some file systems cannot sync folders and say so; there is nothing more to do on them.
   const bool synced = ::fsync(descriptor) == 0 || errno == EINVAL || errno == EROFS;
   const int error = errno;
   ::close(descriptor);
-  if (!synced)
-    return fail(ErrorKind::io, "{}: cannot be written: {}", display(path),
-                std::generic_category().message(error));
+  if (!synced) return fail(ErrorKind::io, "{}: cannot be written: {}", display(path), system_message(error));
   return {};
 }
 

@@ -1,6 +1,7 @@
 #include "assay/base/unnamed_file.h"
 
 #include "assay/base/file.h"
+#include "assay/base/system_message.h"
 #include "assay/base/text.h"
 
 #include <fcntl.h>
@@ -9,12 +10,9 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <system_error>
 
 namespace assay {
 namespace {
-
-std::string reason(int error) { return std::generic_category().message(error); }
 
 tl::unexpected<Error> cannot(const fs::path& folder, std::string_view what) {
   return fail(ErrorKind::io, "a temporary file in {} {}; set TMPDIR to a folder with more room",
@@ -37,7 +35,7 @@ Result<UnnamedFile> UnnamedFile::create(int64_t room) {
   int descriptor = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (descriptor < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL))
     descriptor = open_named(folder);
-  if (descriptor < 0) return cannot(folder, fmt::format("cannot be made: {}", reason(errno)));
+  if (descriptor < 0) return cannot(folder, fmt::format("cannot be made: {}", system_message(errno)));
   UnnamedFile file(folder, descriptor);
   struct statvfs system {};
   if (::fstatvfs(descriptor, &system) == 0) {
@@ -64,7 +62,7 @@ Result<void> UnnamedFile::write_at(int64_t offset, Bytes bytes) {
     const ssize_t put = ::pwrite(descriptor_, bytes.data(), bytes.size(), offset);
     if (put < 0 && errno == EINTR) continue;
     if (put <= 0)
-      return cannot(folder_, fmt::format("cannot be written: {}", reason(put < 0 ? errno : ENOSPC)));
+      return cannot(folder_, fmt::format("cannot be written: {}", system_message(put < 0 ? errno : ENOSPC)));
     offset += put;
     bytes = bytes.subspan(static_cast<size_t>(put));
   }
@@ -80,7 +78,7 @@ Result<void> UnnamedFile::read(int64_t offset, std::span<std::byte> out) const {
     const ssize_t got = ::pread(descriptor_, out.data(), out.size(), offset);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0)
-      return cannot(folder_, fmt::format("cannot be read back: {}", reason(got < 0 ? errno : EIO)));
+      return cannot(folder_, fmt::format("cannot be read back: {}", system_message(got < 0 ? errno : EIO)));
     offset += got;
     out = out.subspan(static_cast<size_t>(got));
   }

@@ -1,6 +1,7 @@
 #include "assay/dump/walk.h"
 
 #include "assay/base/cancel.h"
+#include "assay/base/system_message.h"
 #include "assay/base/temporary_name.h"
 #include "assay/base/text.h"
 
@@ -30,8 +31,6 @@ struct Folder {
   int depth = 0;
   bool operator<(const Folder& other) const { return natural_less(relative, other.relative); }
 };
-
-std::string reason(int error) { return std::generic_category().message(error); }
 
 FoundFile unreadable(std::string relative, std::string why) {
   FoundFile file;
@@ -96,7 +95,7 @@ class Walker {
     const OpenFolder open(::opendir(path.c_str()));
     if (!open) {
       const auto kind = errno == ENOENT || errno == ENOTDIR ? ErrorKind::not_found : ErrorKind::io;
-      return fail(kind, "{}: folder cannot be read: {}", display(path), reason(errno));
+      return fail(kind, "{}: folder cannot be read: {}", display(path), system_message(errno));
     }
     struct stat status {};
     if (::fstat(::dirfd(open.get()), &status) == 0 &&
@@ -113,7 +112,8 @@ class Walker {
       if (name == "." || name == ".." || is_temporary_name(name)) continue;
       look_at(folder, ::dirfd(open.get()), entry->d_name);
     }
-    if (errno != 0) return fail(ErrorKind::io, "{}: folder cannot be read: {}", display(path), reason(errno));
+    if (errno != 0)
+      return fail(ErrorKind::io, "{}: folder cannot be read: {}", display(path), system_message(errno));
     return {};
   }
 
@@ -129,7 +129,7 @@ class Walker {
       walk_.files.push_back(unreadable(
           std::move(relative), is_link && error == ENOENT
                                    ? fmt::format("{}: is a symbolic link to a file that does not exist", path)
-                                   : fmt::format("{}: cannot be read: {}", path, reason(error))));
+                                   : fmt::format("{}: cannot be read: {}", path, system_message(error))));
       return;
     }
     if (S_ISDIR(status.st_mode)) {

@@ -1,6 +1,7 @@
 #include "assay/run/compact_file.h"
 
 #include "assay/base/sync.h"
+#include "assay/base/system_message.h"
 #include "assay/base/text.h"
 #include "assay/format/atb_bin.h"
 #include "assay/format/ge_dump.h"
@@ -18,12 +19,9 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <system_error>
 
 namespace assay {
 namespace {
-
-std::string reason(int error) { return std::generic_category().message(error); }
 
 int64_t nanoseconds(const timespec& time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; }
 
@@ -213,7 +211,7 @@ FileFate remove_source(const CompactJob& job, const FileFate& published, const C
   if (::unlink(job.path.c_str()) != 0 && errno != ENOENT)
     return {Fate::trouble,
             fmt::format("{}: cannot be removed, though its statistics are written: {}", display(job.path),
-                        reason(errno)),
+                        system_message(errno)),
             true};
   return published;
 }

@@ -1,5 +1,6 @@
 #include "assay/run/compact_replacement.h"
 
+#include "assay/base/system_message.h"
 #include "assay/base/text.h"
 #include "assay/format/ge_dump.h"
 #include "assay/format/min_max.h"
@@ -14,7 +15,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <system_error>
 
 namespace assay {
 namespace {
@@ -230,8 +230,7 @@ Result<void> note_long_name(const fs::path& source, const fs::path& replacement)
   const int error = errno;
   if (descriptor >= 0) ::close(descriptor);
   if (written) return {};
-  return fail(ErrorKind::io, "{}: cannot be written: {}", display(mapping),
-              std::generic_category().message(error));
+  return fail(ErrorKind::io, "{}: cannot be written: {}", display(mapping), system_message(error));
 }
 
 }  // namespace assay

@@ -1,6 +1,7 @@
 #include "assay/run/compact_scan.h"
 
 #include "assay/base/cancel.h"
+#include "assay/base/system_message.h"
 #include "assay/base/temporary_name.h"
 #include "assay/base/text.h"
 #include "assay/dump/walk.h"
@@ -13,7 +14,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <memory>
-#include <system_error>
 
 namespace assay {
 namespace {
@@ -67,8 +67,8 @@ Result<CompactScan> scan_for_compaction(const fs::path& root, const fs::path& fo
     if (!open) {
       const int error = errno;
       if (next.depth > 0 && (error == ENOENT || error == ENOTDIR || error == ELOOP)) continue;
-      const std::string why = fmt::format("{}: folder cannot be read: {}", display(next.path),
-                                          std::generic_category().message(error));
+      const std::string why =
+          fmt::format("{}: folder cannot be read: {}", display(next.path), system_message(error));
       if (next.path == root)
         return fail(error == ENOENT || error == ENOTDIR ? ErrorKind::not_found : ErrorKind::io, "{}", why);
       scan.troubles.push_back(why);
