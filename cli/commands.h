@@ -20,6 +20,9 @@ class App;
 
 namespace assay::cli {
 
+// Where the rules of another tool pair little by nature, this share of the larger side is enough for success.
+inline constexpr double kLeastPaired = 0.1;
+
 extern const char* const kVersion;
 extern const char* const kCommit;  // empty in a build from a tarball
 

@@ -59,6 +59,10 @@ Result<void> choose_rules(const CompareFlags& flags, CompareRequest& request) {
     request.rules.rules.push_back(std::move(rule));
   }
   request.rules.allow_nonfinite = flags.allow_nonfinite;
+  if (flags.allow_nonfinite && request.rules.rules.empty())
+    return fail(ErrorKind::bad_argument,
+                "--allow-nonfinite is for rules of your own: add --rule or --rules; the default rules never "
+                "let NaN and infinities differ");
   if (!(flags.min_compared >= 0 && flags.min_compared <= 1))
     return fail(ErrorKind::bad_argument, "--min-compared: {} is no share; 0 to 1", flags.min_compared);
   request.least_compared = flags.min_compared;
@@ -232,7 +236,7 @@ void add_compare(CLI::App& app, const Context& context, Action& action) {
   command->add_flag("--trusted", flags->trusted, kTrustedHelp)->group("Resources");
   use_grouped_help(*command);
   command->footer(
-      "Exit code: 0 within the rules, 1 different, 2 trouble.\n"
+      "Exit code: 0 within the rules, 1 different, 2 trouble or too little compared.\n"
       "Examples:\n"
       "  assay compare mine.pt golden.npy\n"
       "  assay compare npu/ gpu/ --rule 'rel_l2 <= 1e-3' --report csv --output out");

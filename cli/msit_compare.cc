@@ -137,7 +137,7 @@ Result<void> compare_dumps(const MsitCompareFlags& flags, Tool tool, const Conte
   if (flags.mapping) {
     request.matching.op_mapping = op_mapping_of(*flags.mapping, request.open.format.memory);
   }
-  request.least_compared = 0;  // two systems dump much that the other has no like of
+  request.least_compared = kLeastPaired;  // two systems dump much that the other has no like of
   TokensSeen tokens;
   request.matching.any_tokens = names_a_token(flags.mine) && names_a_token(flags.golden);
   request.admit = [&](const Matched& matched) -> Result<bool> {

@@ -104,7 +104,7 @@ Result<void> compare_torchair(const TorchairJob& job, const Context& context) {
   request.matching.matcher = is_fx ? "ge_fx" : "ge_fusion";
   request.matching.numbers_by_rank = std::make_shared<std::map<int, int64_t>>();
   request.admit = say_what_is_compared;
-  request.least_compared = 0;  // compilers leave much of a graph without a counterpart
+  request.least_compared = kLeastPaired;  // compilers leave much of a graph without a counterpart
   request.now = context.now;
   request.version = kVersion;
   request.command_line = context.command_line;

@@ -90,10 +90,12 @@ class Findings {
  public:
   // moment: step and token of the section; what happened in an earlier one comes first.
   // least_compared: the share of the larger side below which there is no pass.
+  // judged_by: the other tool whose rules the verdicts come from.
   explicit Findings(std::string section = {}, std::pair<int, int> moment = {-1, -1},
-                    double least_compared = kLeastCompared)
+                    double least_compared = kLeastCompared, std::string_view judged_by = {})
       : section_(std::move(section)), moment_(moment) {
     summary_.least_compared = least_compared;
+    summary_.judged_by = judged_by;
   }
   void open(std::string section) { section_ = std::move(section); }
   void broken(const Error& error);    // a section that could not be indexed

@@ -100,6 +100,33 @@ std::optional<std::string> other_nonfinite(const Comparison& row, const RowConte
   return fmt::format("{} {} > 0: NaN or infinite on one side only, or another one", kMismatchColumn, places);
 }
 
+// Steps of the coarser type end at its largest number: whatever lies beyond is one step away from it.
+bool is_beyond(DType coarser, double value) {
+  std::array<std::byte, sizeof(double)> bytes;
+  double rounded = 0;
+  from_f64(coarser, &value, 1, bytes.data());
+  to_f64(coarser, bytes.data(), 1, &rounded);
+  return !std::isfinite(rounded) || (std::abs(rounded) >= 1 && std::abs(rounded) < std::abs(value) / 2);
+}
+
+// Of two types, where the finer side holds a number that the coarser one cannot: it was cut off.
+std::optional<std::string> cut_off(const Comparison& row, const RowContext& context) {
+  struct End {
+    std::string_view side, column;
+    DType dtype;
+  };
+  const DType coarser = context.dtype;
+  for (const End& end : {End{"mine", "worst_mine", row.mine.meta->dtype},
+                         End{"golden", "worst_golden", row.golden.meta->dtype}}) {
+    const double value = look(&context, end.column).value_or(0);
+    if (component(end.dtype) == coarser || !is_real(coarser) || !is_beyond(coarser, value)) continue;
+    if (look(&context, "max_abs").value_or(0) > std::abs(value) / 2)
+      return fmt::format("{:g} of {} is beyond the range of {}: it was cut off", value, end.side,
+                         name(coarser));
+  }
+  return std::nullopt;
+}
+
 Verdict judge_compared(const Comparison& row, const NodeResult& node, const Lineage& lineage,
                        const Lineage::Inputs& inputs, const Head& head, const RuleOptions& options) {
   const Expression* user = find_user_rule(row, node.name, options.rules);
@@ -128,6 +155,8 @@ Verdict judge_compared(const Comparison& row, const NodeResult& node, const Line
       user ? *user
            : default_rule(row.mine.meta->dtype, row.golden.meta->dtype, node.place, heritage.amplified > 0);
   if (!rule.holds(&context, look)) return {Level::fail, rule.why_not(&context, look)};
+  if (user == nullptr)
+    if (auto cut = cut_off(row, context)) return {Level::fail, std::move(*cut)};
   if (row.nothing_finite) return {Level::ignored, std::string(kNothingFiniteOnBoth)};
   return {};
 }

@@ -98,16 +98,59 @@ void join_parameters(PairingBuilder& builder) {
   }
 }
 
+// Of such a file the smallest and the largest element are left.
+constexpr std::string_view kExtremes = "_min_max.npy";
+
+// Among what is left, the extremes of a tensor that the other side has once, in whatever file.
+void join_extremes(PairingBuilder& builder) {
+  for (const Side side : {Side::mine, Side::golden}) {
+    const Side other = side == Side::mine ? Side::golden : Side::mine;
+    std::vector<size_t> waiting;
+    for (size_t i = 0; i < builder.size(side); ++i)
+      if (!builder.is_joined(side, i) && builder.name(side, i).ends_with(kExtremes)) waiting.push_back(i);
+    if (waiting.empty()) continue;
+    std::unordered_map<std::string, std::vector<size_t>> whole;
+    for (size_t i = 0; i < builder.size(other); ++i)
+      if (!builder.is_joined(other, i)) whole[stem_of(builder.name(other, i))].push_back(i);
+    for (const size_t i : waiting) {
+      const std::string_view name = builder.name(side, i);
+      const auto found = whole.find(std::string(name.substr(0, name.size() - kExtremes.size())));
+      if (found == whole.end() || found->second.size() != 1) continue;
+      const size_t partner = found->second[0];
+      builder.join(side == Side::mine ? i : partner, side == Side::mine ? partner : i, Why::its_extremes);
+    }
+  }
+}
+
+const Item& item_at(const std::vector<Frame>& frames, const ItemId& id) {
+  const Frame& frame = frames[static_cast<size_t>(id.frame)];
+  return frame.nodes[static_cast<size_t>(id.node)].items[static_cast<size_t>(id.item)];
+}
+
+void attach_recipes(const Indexed& frames, Pairing& pairing) {
+  for (PairedNode& node : pairing.nodes)
+    for (Pair& pair : node.pairs) {
+      if (pair.why != Why::its_extremes) continue;
+      Recipe& recipe = pairing.recipes.emplace_back();
+      const bool is_mine = item_at(frames.mine, *pair.mine).name.ends_with(kExtremes);
+      recipe.range_of = is_mine ? Side::golden : Side::mine;
+      pair.recipe = &recipe;
+    }
+}
+
 Result<Pairing> match_by_name(const Indexed& frames, const MatchOptions&) {
   PairingBuilder builder(frames);
   join_same_names(builder);
   join_same_stems(builder);
   join_parameters(builder);
+  join_extremes(builder);
   const auto is_file = [](const std::vector<Frame>& side) { return side.size() == 1 && side[0].is_file; };
   if (is_file(frames.mine) && is_file(frames.golden) && builder.joined() == 0 &&
       builder.items(Side::mine).size() == 1 && builder.items(Side::golden).size() == 1)
     builder.join(0, 0, Why::only_one_each);
-  return builder.finish();
+  Pairing pairing = builder.finish();
+  attach_recipes(frames, pairing);
+  return pairing;
 }
 
 }  // namespace

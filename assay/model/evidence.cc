@@ -14,6 +14,8 @@ std::string_view text(Evidence evidence) {
       return "elements";
     case Evidence::some_elements:
       return "some elements";
+    case Evidence::one_rank:
+      return "one rank";
     case Evidence::finite_elements:
       return "finite elements";
     case Evidence::checksum:

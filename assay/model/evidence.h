@@ -13,14 +13,15 @@ enum class Evidence : uint8_t {
   nothing,          // not compared, or no finite number on either side
   elements,         // all of them
   some_elements,    // those of the last position of logits
-  finite_elements,  // those that are finite on both sides, where the user allows that others are not
+  one_rank,         // of several that hold the tensor whole, where the other side has another number of them
+  finite_elements,  // those that are finite on both sides; others are in neither, or the user allows it
   checksum,         // of equal types and shapes
   statistics,
   extremes,  // the smallest and the largest element are all that one side keeps
   value,     // of an argument that is no tensor
   empty,     // neither side has an element
 };
-inline constexpr size_t kEvidenceCount = 9;
+inline constexpr size_t kEvidenceCount = 10;
 std::string_view text(Evidence evidence);  // "elements", "statistics"; empty for nothing
 
 // The four statistics, as bits of a set.

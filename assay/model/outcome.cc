@@ -13,6 +13,8 @@ std::string_view text(Why why) {
       return "same name but for the suffix";
     case Why::only_one_each:
       return "one tensor on each side";
+    case Why::its_extremes:
+      return "the smallest and the largest element of it";
     case Why::same_position:
       return "same position";
     case Why::api_table:

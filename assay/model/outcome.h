@@ -139,6 +139,7 @@ struct Summary {
   int64_t of_mine = 0, of_golden = 0;  // rows with a tensor of that side that has elements
   int64_t arguments = 0;               // rows without a tensor on either side
   double least_compared = kLeastCompared;
+  std::string_view judged_by;             // the rules of another tool; empty: our own
   std::optional<Place> first_divergence;  // the failed row that comes first in execution order
   std::optional<Place> first_origin;      // … whose node was given inputs that pass: it made the difference
   std::optional<Place> first_other_token;  // the first logits whose arg-max differs

@@ -30,6 +30,7 @@ enum class Why : uint8_t {
   same_name,
   same_stem,
   only_one_each,
+  its_extremes,  // one side keeps the smallest and the largest element of the other
   same_position,
   api_table,
   api_mapping,

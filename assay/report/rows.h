@@ -18,6 +18,7 @@ struct EvidenceColumn {
 inline constexpr std::array<EvidenceColumn, kEvidenceCount - 1> kEvidenceColumns = {{
     {"by_elements", Evidence::elements},
     {"by_some_elements", Evidence::some_elements},
+    {"by_one_rank", Evidence::one_rank},
     {"by_finite_elements", Evidence::finite_elements},
     {"by_checksum", Evidence::checksum},
     {"by_statistics", Evidence::statistics},

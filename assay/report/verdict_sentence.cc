@@ -54,7 +54,8 @@ std::vector<std::string> weaker(const Summary& summary) {
       fmt::format("statistics only ({}; elements were not compared)", names_of(summary.statistics)));
   add(Evidence::extremes, "the smallest and the largest element only");
   add(Evidence::some_elements, "the last position only");
-  add(Evidence::finite_elements, "the elements that are finite on both sides only");
+  add(Evidence::one_rank, "one rank only (the others hold it whole, too)");
+  add(Evidence::finite_elements, "finite elements only (others are NaN or infinite)");
   return clauses;
 }
 
@@ -83,8 +84,10 @@ std::optional<OneWay> one_way(const Summary& summary) {
        fmt::format("max, min of {}; other elements were not compared", tensors(compared))},
       {Evidence::some_elements, "by the last position only",
        fmt::format("of {}; other positions were not compared", tensors(compared))},
+      {Evidence::one_rank, "by one rank only",
+       fmt::format("of {}, which the others hold whole, too", tensors(compared))},
       {Evidence::finite_elements, "by finite elements only",
-       fmt::format("of {}; others are NaN or infinite on one side", tensors(compared))}};
+       fmt::format("of {}; others are NaN or infinite", tensors(compared))}};
   for (const OneWay& way : ways)
     if (compared > 0 && summary.rows_by(way.evidence) == compared) return way;
   return std::nullopt;
@@ -151,6 +154,8 @@ VerdictSentence verdict_sentence(const Summary& summary) {
     else if (const std::vector<std::string> ways = weaker(summary); !ways.empty() && answer == Answer::fail)
       out.rest += fmt::format(" Of {} compared, {}.", summary.compared, joined(ways));
   }
+  if (!summary.judged_by.empty() && answer != Answer::not_compared)
+    out.rest += fmt::format(" Judged by the rules of {}, not by assay's own.", summary.judged_by);
   if (summary.stopped_early) out.rest += " Stopped at the first failure; the rest was not compared.";
   return out;
 }

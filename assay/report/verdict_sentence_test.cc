@@ -36,11 +36,18 @@ TEST(VerdictSentence, APassSaysWhatWasCompared) {
   EXPECT_EQ(said(passing({{Evidence::some_elements, 2}})),
             "PASS by the last position only (of 2 tensors; other positions were not compared).");
   EXPECT_EQ(said(passing({{Evidence::finite_elements, 2}})),
-            "PASS by finite elements only (of 2 tensors; others are NaN or infinite on one side).");
+            "PASS by finite elements only (of 2 tensors; others are NaN or infinite).");
   EXPECT_EQ(
       said(passing({{Evidence::elements, 40}, {Evidence::statistics, 30}, {Evidence::nothing, 2}})),
       "PASS: all 70 compared tensors agree; 30 by statistics only (max, min, mean, norm; elements were not "
       "compared); 2 not compared.");
+}
+
+TEST(VerdictSentence, SaysWhoseRulesDecided) {
+  Summary summary = passing({{Evidence::elements, 3}});
+  summary.judged_by = "msprobe_g3";
+  EXPECT_EQ(said(summary),
+            "PASS: all 3 tensors agree. Judged by the rules of msprobe_g3, not by assay's own.");
 }
 
 TEST(VerdictSentence, TooLittleIsNoPass) {

@@ -130,7 +130,12 @@ Result<std::optional<Aligned>> take_last_rows(const OperandPtr& mine, const Oper
 
 Result<std::optional<Aligned>> align(const Spread& mine, const Spread& golden, const AlignRules& rules) {
   const Shape &a = mine.own->meta.shape, &b = golden.own->meta.shape;
-  if (a == b) return std::optional(Aligned{mine.own, golden.own, {}});
+  if (a == b && mine.ranks == golden.ranks) return std::optional(Aligned{mine.own, golden.own, {}});
+  if (a == b) {
+    Aligned first{mine.own, golden.own, "the first rank of each side"};
+    first.is_one_rank = true;
+    return std::optional(std::move(first));
+  }
   if (same_but_for_ones(a, b))
     return std::optional(
         Aligned{mine.own, golden.own,

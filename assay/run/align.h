@@ -26,8 +26,9 @@ struct AlignRules {
 
 struct Aligned {
   OperandPtr mine, golden;
-  std::string note;      // what was done; empty: nothing
-  bool is_part = false;  // not all elements of the larger side
+  std::string note;          // what was done; empty: nothing
+  bool is_part = false;      // not all elements of the larger side
+  bool is_one_rank = false;  // of several with a tensor of this shape
 };
 
 // Nothing where the shapes do not fit. An error where a shard cannot be read.

@@ -42,6 +42,17 @@ std::string note_of(const Spread& mine, const Spread& golden, const AlignRules& 
   return done && *done ? (*done)->note : "no";
 }
 
+// Other ranks hold the tensor whole as well: only the first is compared, which is not all of it.
+TEST(Align, OneOfSeveralRanksIsSaid) {
+  const Spread two{counting({2, 3}), 2, {}};
+  const auto first = align(two, alone(counting({2, 3})), {});
+  ASSERT_TRUE(first && *first);
+  EXPECT_TRUE((*first)->is_one_rank);
+  const auto each = align(two, two, {});
+  ASSERT_TRUE(each && *each);
+  EXPECT_FALSE((*each)->is_one_rank);
+}
+
 TEST(Align, LeavesEqualShapesAlone) {
   EXPECT_EQ(note_of(alone(counting({2, 3})), alone(counting({2, 3}))), "");
 }

@@ -157,7 +157,9 @@ Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports
   MetricPlan metrics = request.metrics;
   Head head = head_of(request, mine, golden, *matcher, metrics);
   const bool has_tokens = mine.layout->has_tokens && golden.layout->has_tokens;
-  Findings findings({}, {-1, -1}, request.least_compared);
+  const std::string_view judged_by =
+      request.rule_set == &native_rules ? std::string_view() : request.rule_set->name;
+  Findings findings({}, {-1, -1}, request.least_compared, judged_by);
   bool begun = false, stopped = false;
   std::set<std::string> said;
   for (const Section& section : sections) {
@@ -196,7 +198,8 @@ Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports
       continue;
     }
     log_matching(*matched, *matcher, said);
-    Findings of_section(section.at.text(), {section.at.step, section.at.token}, request.least_compared);
+    Findings of_section(section.at.text(), {section.at.step, section.at.token}, request.least_compared,
+                        judged_by);
     ASSAY_TRY_DO(reports.open_section(head));
     Progress progress("comparing", bytes_to_read(*matched), request.progress);
     RowFlow flow;

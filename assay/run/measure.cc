@@ -230,7 +230,10 @@ class Measurer {
     if (!(*aligned)->note.empty()) add_note(row, (*aligned)->note);
     const bool is_whole = (*aligned)->mine == mine && (*aligned)->golden == golden;
     gather(*(*aligned)->mine, *(*aligned)->golden, is_whole, scratch, row);
-    if (row.evidence == Evidence::elements && (*aligned)->is_part) row.evidence = Evidence::some_elements;
+    const bool is_by_elements =
+        row.evidence == Evidence::elements || row.evidence == Evidence::finite_elements;
+    if (is_by_elements && (*aligned)->is_part) row.evidence = Evidence::some_elements;
+    if (is_by_elements && (*aligned)->is_one_rank) row.evidence = Evidence::one_rank;
   }
 
   // is_whole: these are the two tensors of the row, and nothing made of them.
@@ -267,7 +270,9 @@ class Measurer {
     if (pair.count == 0)
       row.evidence = Evidence::empty;
     else if (pair.finite > 0 || pair.nonfinite_mismatch > 0)
-      row.evidence = is_range(row) ? Evidence::extremes : Evidence::elements;
+      row.evidence = is_range(row)                                        ? Evidence::extremes
+                     : pair.finite + pair.nonfinite_mismatch < pair.count ? Evidence::finite_elements
+                                                                          : Evidence::elements;
   }
 
   const Matched& matched_;

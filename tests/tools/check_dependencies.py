@@ -6,7 +6,7 @@ import sys
 
 root = pathlib.Path(__file__).resolve().parents[2]
 links = {folder: set(names.split()) for folder, names in
-         re.findall(r"^assay_folder\((\w+)(?: LINK ((?:[a-z]+ ?)+?))?(?: LIBS [^)]*)?\)",
+         re.findall(r"^assay_folder\((\w+)(?: PLAIN)?(?: LINK ((?:[a-z]+ ?)+?))?(?: LIBS [^)]*)?\)",
                     (root / "CMakeLists.txt").read_text(), re.MULTILINE)}
 
 
