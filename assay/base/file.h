@@ -69,6 +69,7 @@ class FileWriter {
   int64_t size() const { return size_ + static_cast<int64_t>(pending_.size()); }
   const fs::path& path() const { return path_; }
   std::string name() const { return display(path_); }
+  int descriptor() const { return descriptor_; }  // open also after publish(): whose it is, which file it is
   void rename(const fs::path& file_name) { path_.replace_filename(file_name); }  // before publish()
 
   // Everything is on the disk afterwards: whatever could still fail for want of room has failed.

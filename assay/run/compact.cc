@@ -135,7 +135,7 @@ void Compactor::settle(const CompactJob& job, const FileFate& fate) {
   if (fate.fate == Fate::replaced) {
     ++totals_.replaced;
     totals_.bytes_before += job.state.size;
-    totals_.bytes_after += fate.bytes;
+    totals_.bytes_after += fate.published.size;
     seen_.erase(job.path.native());
     log::debug("{}: replaced by {}", display(job.path), display(fate.replacement.filename()));
     if (request_.on_replaced) request_.on_replaced(job, fate);

@@ -131,30 +131,41 @@ Result<FileFate> publish(const CompactJob& job, const File& file, const Format& 
         file.name()));
   if (const auto why = refuse_by_name(job.path, *path, options.form))
     return kept(fmt::format("{}: {}", file.name(), *why));
-  // Whose what has that name already is, only the data tell.
+  // Whose what has that name already is, only the data tell; what is put there later is not what was looked
+  // into.
+  const auto before = read_state(*path);
   Replacement measured;
-  if (!options.dry_run || read_state(*path)) {
+  if (!options.dry_run || before) {
     auto done = measure_file(file, format, set, options.form);
     if (!done) return fate_of(done.error());
     measured = std::move(*done);
   }
   const Occupant occupant = find_occupant(*path, measured, options.format);
-  if (occupant == Occupant::foreign)
+  if (occupant == Occupant::foreign || (occupant == Occupant::same && !before))
     return kept(fmt::format("{}: {} is in the way, which is not what would be written now; move one of them",
                             file.name(), display(path->filename())));
   FileFate fate{.fate = Fate::replaced, .replacement = *path};
   fate.was_there = occupant == Occupant::same;
   if (options.dry_run) return fate;
   if (fate.was_there) {
-    const auto there = read_state(*path);
-    fate.bytes = there ? there->size : 0;
+    fate.published = *before;
     if (auto synced = sync_file(*path); !synced) return FileFate{Fate::trouble, synced.error().message, true};
     return fate;
   }
   const auto written = write_replacement(measured, *path, job.state.mode & 0666);
   if (!written) return FileFate{Fate::trouble, written.error().message, true};
-  fate.bytes = *written;
+  fate.published = *written;
   return fate;
+}
+
+bool is_in_place(const FileFate& published) {
+  const auto now = read_state(published.replacement);
+  return now && is_unchanged(published.published, *now) && !has_writer(published.replacement);
+}
+
+// Only what this run wrote and nobody changed.
+void take_back(const FileFate& published) {
+  if (!published.was_there && is_in_place(published)) ::unlink(published.replacement.c_str());
 }
 
 }  // namespace
@@ -163,6 +174,16 @@ std::optional<FileState> read_state(const fs::path& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) return std::nullopt;
   return state_of(status);
+}
+
+FileState read_state(int descriptor) {
+  struct stat status {};
+  return ::fstat(descriptor, &status) == 0 ? state_of(status) : FileState{};
+}
+
+bool is_unchanged(const FileState& before, const FileState& now) {
+  return now.device == before.device && now.inode == before.inode && now.size == before.size &&
+         now.modified_ns == before.modified_ns;
 }
 
 bool may_be_compacted(std::string_view file_name, CompactForm form) {
@@ -202,9 +223,12 @@ FileFate remove_source(const CompactJob& job, const FileFate& published, const C
   const auto now = read_state(job.path);
   if (!now) return {Fate::gone};  // the replacement is all that is left of it, whoever wrote it
   if (*now != job.state || has_writer(job.path)) {
-    if (!published.was_there) ::unlink(published.replacement.c_str());  // it says what is no longer true
+    take_back(published);  // it says what is no longer true
     return {Fate::kept, fmt::format("{}: was changed while it was measured", display(job.path)), true};
   }
+  if (!is_in_place(published))
+    return {Fate::kept,
+            fmt::format("{}: its statistics were changed or removed meanwhile", display(job.path)), true};
   if (options.form == CompactForm::min_max)
     if (auto noted = note_long_name(job.path, published.replacement); !noted)
       return {Fate::trouble, noted.error().message, true};

@@ -22,6 +22,10 @@ struct FileState {
 
 // Of the name itself: links are not followed. Nothing where there is no such file any more.
 std::optional<FileState> read_state(const fs::path& path);
+FileState read_state(int descriptor);
+
+// The same file with the same contents, whatever names and permissions it got meanwhile.
+bool is_unchanged(const FileState& before, const FileState& now);
 
 struct CompactJob {
   fs::path path;
@@ -44,7 +48,7 @@ struct FileFate {
   std::string why = {};       // of kept and trouble; names the file
   bool may_pass = false;      // worth another try, though the file did not change
   fs::path replacement = {};  // of replaced
-  int64_t bytes = 0;          // of the replacement
+  FileState published = {};   // the replacement, as it was written or found
   bool was_there = false;     // the replacement lay there already, whoever wrote it
 };
 
@@ -58,7 +62,8 @@ struct CompactOptions {
 // that it could be). An error is only ErrorKind::cancelled.
 Result<FileFate> publish_replacement(const CompactJob& job, const CompactOptions& options);
 
-// Removes the source if it is still what was measured; removes the replacement if the source was changed.
+// Removes the source if it is still what was measured and the replacement still what was published; removes
+// the replacement if the source was changed and nobody put something else there.
 // Where somebody else removed the source, the replacement stays: it may be the only trace of it.
 FileFate remove_source(const CompactJob& job, const FileFate& published, const CompactOptions& options);
 

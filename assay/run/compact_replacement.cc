@@ -182,13 +182,12 @@ Result<Replacement> measure_file(const File& file, const Format& format, const T
   return form == CompactForm::stats ? measure_statistics(file, format, set) : measure_min_max(format, set);
 }
 
-Result<int64_t> write_replacement(const Replacement& replacement, const fs::path& path, unsigned mode) {
+Result<FileState> write_replacement(const Replacement& replacement, const fs::path& path, unsigned mode) {
   ASSAY_TRY(FileWriter out, FileWriter::create(path, IfExists::refuse, mode));
   ASSAY_TRY_DO(replacement.format != nullptr ? replacement.format->write(out, replacement.arrays)
                                              : out.append(replacement.text));
-  const int64_t size = out.size();
   ASSAY_TRY(const fs::path published, out.publish());
-  return size;
+  return read_state(out.descriptor());
 }
 
 std::optional<std::string> refuse_by_name(const fs::path& source, const fs::path& replacement,

@@ -33,8 +33,8 @@ enum class Occupant : uint8_t {
 Occupant find_occupant(const fs::path& replacement, const Replacement& measured,
                        const FormatOptions& options);
 
-// Writes, syncs and names it; answers its size.
-Result<int64_t> write_replacement(const Replacement& replacement, const fs::path& path, unsigned mode);
+// Writes, syncs and names it; answers which file it became.
+Result<FileState> write_replacement(const Replacement& replacement, const fs::path& path, unsigned mode);
 
 // Why the replacement cannot have its name: too long for the file system, or what mapping.csv would have to
 // say of it cannot be said there. Nothing where it can.

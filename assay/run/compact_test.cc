@@ -155,6 +155,64 @@ TEST_F(CompactTest, AFileThatChangedWhileItWasMeasuredStays) {
   EXPECT_FALSE(exists("x.npy.stats.json"));
 }
 
+TEST_F(CompactTest, ASourceStaysWhenItsStatisticsAreGone) {
+  put_npy("x.npy", {1});
+  const CompactJob measured = job("x.npy");
+  const auto published = publish_replacement(measured, {});
+  ASSERT_TRUE(published);
+  ASSERT_EQ(published->fate, Fate::replaced);
+  fs::remove(path("x.npy.stats.json"));
+  const FileFate fate = remove_source(measured, *published, {});
+  EXPECT_EQ(fate.fate, Fate::kept);
+  EXPECT_THAT(fate.why, HasSubstr("its statistics were changed or removed meanwhile"));
+  EXPECT_TRUE(exists("x.npy"));
+  EXPECT_EQ(run().replaced, 1);
+}
+
+TEST_F(CompactTest, ASourceStaysWhenItsStatisticsAreAnotherFile) {
+  for (const bool was_there : {false, true}) {
+    put_npy("x.npy", {1});
+    if (was_there) {
+      ASSERT_TRUE(publish_replacement(job("x.npy"), {}));
+    }
+    const CompactJob measured = job("x.npy");
+    const auto published = publish_replacement(measured, {});
+    ASSERT_TRUE(published);
+    ASSERT_EQ(published->fate, Fate::replaced);
+    ASSERT_EQ(published->was_there, was_there);
+    fs::rename(folder_.put("mine", "my own"), path("x.npy.stats.json"));
+    EXPECT_EQ(remove_source(measured, *published, {}).fate, Fate::kept);
+    EXPECT_TRUE(exists("x.npy"));
+    EXPECT_EQ(file_content(path("x.npy.stats.json")), "my own");
+    fs::remove(path("x.npy.stats.json"));
+  }
+}
+
+TEST_F(CompactTest, ASourceStaysWhenItsStatisticsWereWrittenOver) {
+  put_npy("x.npy", {1});
+  const CompactJob measured = job("x.npy");
+  const auto published = publish_replacement(measured, {});
+  ASSERT_TRUE(published);
+  std::ofstream writer(path("x.npy.stats.json"), std::ios::app);
+  EXPECT_EQ(remove_source(measured, *published, {}).fate, Fate::kept);
+  writer << "a note";
+  writer.close();
+  EXPECT_EQ(remove_source(measured, *published, {}).fate, Fate::kept);
+  EXPECT_TRUE(exists("x.npy"));
+}
+
+TEST_F(CompactTest, AFileOfTheUserInPlaceOfTheStatisticsOutlivesAChangeOfTheSource) {
+  put_npy("x.npy", {1});
+  const CompactJob measured = job("x.npy");
+  const auto published = publish_replacement(measured, {});
+  ASSERT_TRUE(published);
+  fs::rename(folder_.put("mine", "my own"), path("x.npy.stats.json"));
+  std::ofstream(path("x.npy"), std::ios::app) << "more";
+  EXPECT_EQ(remove_source(measured, *published, {}).fate, Fate::kept);
+  EXPECT_TRUE(exists("x.npy"));
+  EXPECT_EQ(file_content(path("x.npy.stats.json")), "my own");
+}
+
 TEST_F(CompactTest, AFileThatDisappearedIsNoTrouble) {
   put_npy("x.npy", {1});
   const CompactJob gone = job("x.npy");
