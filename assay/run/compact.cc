@@ -17,7 +17,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
 #include <set>
+#include <span>
 
 namespace assay {
 namespace {
@@ -33,7 +35,9 @@ int64_t clock_ns(clockid_t clock) {
   return now.tv_sec * 1'000'000'000 + now.tv_nsec;
 }
 
-// Two of them would remove each other's files under construction.
+// Two of them would remove each other's files under construction, and the statistics that the other one
+// relies on. A run holds its root throughout, and every folder below it while files there are replaced, so
+// that runs on a folder and on one below it keep out of each other's way too.
 class FolderLock {
  public:
   static Result<FolderLock> take(const fs::path& root) {
@@ -55,6 +59,21 @@ class FolderLock {
   explicit FolderLock(int descriptor) : descriptor_(descriptor) {}
   int descriptor_;
 };
+
+// The root is locked already. A folder that is gone or cannot be locked is no hindrance: its files say what
+// is wrong.
+std::map<fs::path, Result<FolderLock>> lock_folders(const CompactRequest& request,
+                                                    std::span<const CompactJob> jobs) {
+  std::map<fs::path, Result<FolderLock>> locks;
+  if (request.options.dry_run) return locks;
+  for (const CompactJob& job : jobs) {
+    const fs::path folder = job.path.parent_path();
+    std::error_code ignored;
+    if (locks.contains(folder) || fs::equivalent(folder, request.root, ignored)) continue;
+    locks.emplace(folder, FolderLock::take(folder));
+  }
+  return locks;
+}
 
 // A time of change in the future is no age: such a file is watched for a while.
 bool is_at_rest(const FileState& state, int64_t now_ns) { return state.modified_ns <= now_ns - kSettleNs; }
@@ -100,9 +119,19 @@ Result<void> Compactor::replace(const std::vector<CompactJob>& jobs, Progress& p
   for (size_t first = 0; first < jobs.size() && !stopped_; first += kBatchFiles) {
     const size_t count = std::min(kBatchFiles, jobs.size() - first);
     std::vector<Result<FileFate>> fates(count, FileFate{});
+    const std::map<fs::path, Result<FolderLock>> locks = lock_folders(request_, {&jobs[first], count});
     tbb::parallel_for(size_t{0}, count, [&](size_t i) {
       const CompactJob& job = jobs[first + i];
-      fates[i] = check_cancelled().and_then([&] { return publish_replacement(job, request_.options); });
+      const auto lock = locks.find(job.path.parent_path());
+      if (lock != locks.end() && !lock->second)
+        fates[i] = FileFate{
+            Fate::kept,
+            fmt::format(
+                "{}: another 'assay compact' is at work in its folder; run this again when it is done",
+                display(job.path)),
+            true};
+      else
+        fates[i] = check_cancelled().and_then([&] { return publish_replacement(job, request_.options); });
       progress.done(job.state.size);
     });
     std::set<fs::path> folders;

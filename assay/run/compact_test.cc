@@ -5,7 +5,9 @@
 #include "assay/format/npy.h"
 #include "assay/tensor/dense.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -316,6 +318,20 @@ TEST_F(CompactTest, OnlyOneAtATime) {
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, HasSubstr("another 'assay compact'"));
   EXPECT_FALSE(exists("x.npy"));
+}
+
+TEST_F(CompactTest, RunsOnAFolderAndOnOneBelowItKeepOutOfEachOthersWay) {
+  put_npy("x.npy", {4});
+  put_npy("below/y.npy", {4});
+  put_npy("beside/z.npy", {4});
+  const int held = ::open(path("below").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);  // as a run there would
+  ASSERT_EQ(::flock(held, LOCK_EX | LOCK_NB), 0);
+  const CompactOutcome outcome = run();
+  EXPECT_EQ(outcome.replaced, 2);
+  EXPECT_THAT(outcome.kept, ElementsAre(HasSubstr("below/y.npy: another 'assay compact' is at work in its")));
+  EXPECT_TRUE(exists("below/y.npy"));
+  ::close(held);
+  EXPECT_EQ(run().replaced, 1);
 }
 
 TEST_F(CompactTest, ChoosesByName) {
