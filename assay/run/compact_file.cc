@@ -54,19 +54,6 @@ bool is_replaceable(const Format& format, CompactForm form) {
          (&format == &atb_bin_format || &format == &pt_format || &format == &pt_legacy_format);
 }
 
-// Whether anybody has the file open for writing: a lease is refused then. Where the file system knows no
-// leases, nothing is said, and the time for which the file was at rest has to do.
-bool has_writer(const fs::path& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-  if (descriptor < 0) return false;
-  // A writer that comes while the lease is held has us signalled; SIGURG is one that nobody minds.
-  ::fcntl(descriptor, F_SETSIG, SIGURG);
-  const bool refused = ::fcntl(descriptor, F_SETLEASE, F_RDLCK) != 0 && (errno == EAGAIN || errno == EBUSY);
-  if (!refused) ::fcntl(descriptor, F_SETLEASE, F_UNLCK);
-  ::close(descriptor);
-  return refused;
-}
-
 FileFate kept(std::string why) { return {Fate::kept, std::move(why)}; }
 
 // What the file system says against replacing it.
@@ -75,7 +62,8 @@ std::optional<FileFate> refuse_by_state(const CompactJob& job) {
   const auto now = read_state(job.path);
   if (!now) return FileFate{Fate::gone};
   if (!S_ISREG(now->mode)) return FileFate{Fate::left_out};
-  if (*now != job.state || has_writer(job.path))
+  const Writer writer = find_writer(job.path);
+  if (*now != job.state || writer == Writer::somebody)
     return FileFate{Fate::kept, fmt::format("{}: is still being written", name), true};
   if (now->size == 0) return kept(fmt::format("{}: is empty", name));
   if (now->links > 1)
@@ -83,6 +71,9 @@ std::optional<FileFate> refuse_by_state(const CompactJob& job) {
                             now->links));
   if (const uid_t self = ::geteuid(); self != 0 && now->owner != self)
     return kept(fmt::format("{}: belongs to another user", name));
+  if (writer == Writer::hidden)
+    return kept(fmt::format(
+        "{}: whether anybody is writing it is told to its owner only; run this as its owner", name));
   return std::nullopt;
 }
 
@@ -160,7 +151,8 @@ Result<FileFate> publish(const CompactJob& job, const File& file, const Format& 
 
 bool is_in_place(const FileFate& published) {
   const auto now = read_state(published.replacement);
-  return now && is_unchanged(published.published, *now) && !has_writer(published.replacement);
+  return now && is_unchanged(published.published, *now) &&
+         find_writer(published.replacement) != Writer::somebody;
 }
 
 // Only what this run wrote and nobody changed.
@@ -174,6 +166,18 @@ std::optional<FileState> read_state(const fs::path& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) return std::nullopt;
   return state_of(status);
+}
+
+Writer find_writer(const fs::path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+  if (descriptor < 0) return errno == EMFILE || errno == ENFILE ? Writer::somebody : Writer::nobody;
+  // A writer that comes while the lease is held has us signalled; SIGURG is one that nobody minds.
+  ::fcntl(descriptor, F_SETSIG, SIGURG);
+  const int error = ::fcntl(descriptor, F_SETLEASE, F_RDLCK) == 0 ? 0 : errno;
+  if (error == 0) ::fcntl(descriptor, F_SETLEASE, F_UNLCK);
+  ::close(descriptor);
+  if (error == EAGAIN || error == EBUSY) return Writer::somebody;
+  return error == EACCES || error == EPERM ? Writer::hidden : Writer::nobody;
 }
 
 FileState read_state(int descriptor) {
@@ -222,7 +226,7 @@ Result<FileFate> publish_replacement(const CompactJob& job, const CompactOptions
 FileFate remove_source(const CompactJob& job, const FileFate& published, const CompactOptions& options) {
   const auto now = read_state(job.path);
   if (!now) return {Fate::gone};  // the replacement is all that is left of it, whoever wrote it
-  if (*now != job.state || has_writer(job.path)) {
+  if (*now != job.state || find_writer(job.path) != Writer::nobody) {
     take_back(published);  // it says what is no longer true
     return {Fate::kept, fmt::format("{}: was changed while it was measured", display(job.path)), true};
   }

@@ -27,6 +27,16 @@ FileState read_state(int descriptor);
 // The same file with the same contents, whatever names and permissions it got meanwhile.
 bool is_unchanged(const FileState& before, const FileState& now);
 
+enum class Writer : uint8_t {
+  nobody,    // also where the file system cannot tell, or the file cannot be opened
+  somebody,  // or there are too many open files to look
+  hidden,    // the kernel tells it to the owner of the file, or to one with CAP_LEASE
+};
+
+// Who has the file open for writing: a lease is refused then. Where the file system knows no leases, the time
+// for which the file was at rest has to do.
+Writer find_writer(const fs::path& path);
+
 struct CompactJob {
   fs::path path;
   FileState state;  // as it was when it was found to be at rest

@@ -10,6 +10,7 @@ statistics do not cover.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import io
 import json
 import os
@@ -180,6 +181,29 @@ def check_mapping_rows(checks: Checks, folder: pathlib.Path) -> None:
     checks.run(folder, "--as", "min_max")
     rows = (folder / "mapping.csv").read_text().splitlines()
     assert rows == ["123456789,Add.A_long_name.1.2.3", "123456789_min_max.npz,Add.A_long_name.1.2.3_min_max.npz"], rows
+
+
+def without_leases() -> None:
+    """In a child before exec: root may ask for leases of its own files only."""
+    if ctypes.CDLL(None).prctl(24, 28, 0, 0, 0) != 0:  # PR_CAPBSET_DROP, CAP_LEASE
+        raise OSError("CAP_LEASE cannot be dropped")
+
+
+def check_hidden_writer(checks: Checks, folder: pathlib.Path) -> str:
+    """Where the kernel does not tell whether anybody writes a file, it stays."""
+    if os.geteuid() != 0:
+        return "skipped"
+    numpy.save(folder / "x.npy", numpy.ones(4))
+    settle(folder)
+    os.chown(folder / "x.npy", 1234, 1234)
+    with open(folder / "x.npy", "ab"):
+        done = checks.run(folder, code=1, preexec_fn=without_leases)
+    assert "told to its owner only; run this as its owner" in done.stderr, done.stderr
+    done = checks.run(folder, code=1, preexec_fn=without_leases)
+    assert (folder / "x.npy").exists() and not (folder / "x.npy.stats.json").exists(), done.stderr
+    os.chown(folder / "x.npy", 0, 0)
+    checks.run(folder, preexec_fn=without_leases)
+    return ""
 
 
 def check_half_written(checks: Checks, folder: pathlib.Path) -> None:
@@ -587,6 +611,7 @@ def main() -> int:
     checks = Checks(args.bin.resolve(), args.seed, args.folders)
     for name, body in (("min_max of every type", check_min_max_types), ("min_max as the script wrote it", check_min_max_fixture),
                        ("folders of all kinds", check_random_folders), ("long names", check_mapping_rows), ("half-written files", check_half_written),
+                       ("a writer that is hidden", check_hidden_writer),
                        ("a writer beside it", check_writer_beside), ("a quiet watch", check_quiet_watch),
                        ("a watch that is stopped", check_stopped_watch), ("a full disk", check_full_disk),
                        ("a full disk while watching", check_full_disk_watch)):
