@@ -26,9 +26,15 @@ namespace {
 int64_t nanoseconds(const timespec& time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; }
 
 FileState state_of(const struct stat& status) {
-  return {
-      status.st_dev,  status.st_ino, status.st_size, nanoseconds(status.st_mtim), nanoseconds(status.st_ctim),
-      status.st_mode, status.st_uid, status.st_nlink};
+  return {status.st_dev,
+          status.st_ino,
+          status.st_size,
+          nanoseconds(status.st_mtim),
+          nanoseconds(status.st_ctim),
+          status.st_mode,
+          status.st_uid,
+          status.st_gid,
+          status.st_nlink};
 }
 
 bool is_number(std::string_view text) {
@@ -143,7 +149,9 @@ Result<FileFate> publish(const CompactJob& job, const File& file, const Format& 
     if (auto synced = sync_file(*path); !synced) return FileFate{Fate::trouble, synced.error().message, true};
     return fate;
   }
-  const auto written = write_replacement(measured, *path, job.state.mode & 0666);
+  const auto written = write_replacement(measured, *path, job.state);
+  if (!written && written.error().kind == ErrorKind::mismatch)
+    return FileFate{Fate::kept, fmt::format("{}: {}", file.name(), written.error().message), true};
   if (!written) return FileFate{Fate::trouble, written.error().message, true};
   fate.published = *written;
   return fate;

@@ -15,7 +15,7 @@ enum class CompactForm : uint8_t { stats, min_max };  // X.stats.json, or the fi
 struct FileState {
   uint64_t device = 0, inode = 0;
   int64_t size = 0, modified_ns = 0, changed_ns = 0;
-  uint32_t mode = 0, owner = 0;
+  uint32_t mode = 0, owner = 0, group = 0;
   uint64_t links = 0;
   friend bool operator==(const FileState&, const FileState&) = default;
 };

@@ -182,8 +182,14 @@ Result<Replacement> measure_file(const File& file, const Format& format, const T
   return form == CompactForm::stats ? measure_statistics(file, format, set) : measure_min_max(format, set);
 }
 
-Result<FileState> write_replacement(const Replacement& replacement, const fs::path& path, unsigned mode) {
-  ASSAY_TRY(FileWriter out, FileWriter::create(path, IfExists::refuse, mode));
+Result<FileState> write_replacement(const Replacement& replacement, const fs::path& path,
+                                    const FileState& source) {
+  ASSAY_TRY(FileWriter out, FileWriter::create(path, IfExists::refuse, source.mode & 0666));
+  const bool is_given_away = ::geteuid() == 0 && (source.owner != 0 || source.group != ::getegid());
+  if (is_given_away && ::fchown(out.descriptor(), source.owner, source.group) != 0)
+    return fail(ErrorKind::mismatch,
+                "its statistics cannot be given to its owner ({}); run this as its owner",
+                system_message(errno));
   ASSAY_TRY_DO(replacement.format != nullptr ? replacement.format->write(out, replacement.arrays)
                                              : out.append(replacement.text));
   ASSAY_TRY(const fs::path published, out.publish());

@@ -84,6 +84,20 @@ TEST_F(CompactTest, StatisticsOfASourceThatSomebodyElseRemovedStay) {
   EXPECT_TRUE(exists("x.npy.stats.json"));
 }
 
+TEST_F(CompactTest, StatisticsBelongToTheOwnerOfTheSource) {
+  put_npy("x.npy", {1, 2});
+  fs::permissions(path("x.npy"), fs::perms::owner_read | fs::perms::owner_write);
+  if (::geteuid() != 0 || ::chown(path("x.npy").c_str(), 1234, 2345) != 0)
+    GTEST_SKIP() << "only root can give a file away";
+  if (find_writer(path("x.npy")) == Writer::hidden) GTEST_SKIP() << "without CAP_LEASE the file is kept";
+  EXPECT_EQ(run().replaced, 1);
+  const auto state = read_state(path("x.npy.stats.json"));
+  ASSERT_TRUE(state);
+  EXPECT_EQ(state->owner, 1234);
+  EXPECT_EQ(state->group, 2345);
+  EXPECT_EQ(state->mode & 0777, 0600);
+}
+
 TEST_F(CompactTest, ADryRunChangesNothing) {
   put_npy("x.npy", {1});
   const CompactOutcome outcome = run(true);

@@ -206,6 +206,29 @@ def check_hidden_writer(checks: Checks, folder: pathlib.Path) -> str:
     return ""
 
 
+def without_chown() -> None:
+    if ctypes.CDLL(None).prctl(24, 0, 0, 0, 0) != 0:  # PR_CAPBSET_DROP, CAP_CHOWN
+        raise OSError("CAP_CHOWN cannot be dropped")
+
+
+def check_owner(checks: Checks, folder: pathlib.Path) -> str:
+    """Statistics that cannot be given to the owner of the data would lock the owner out: the data stay."""
+    if os.geteuid() != 0:
+        return "skipped"
+    numpy.save(folder / "x.npy", numpy.ones(4))
+    settle(folder)
+    os.chown(folder / "x.npy", 1234, 2345)
+    done = checks.run(folder, code=1, preexec_fn=without_chown)
+    if "told to its owner only" in done.stderr:
+        return "skipped"
+    assert "x.npy: its statistics cannot be given to its owner" in done.stderr, done.stderr
+    assert [p.name for p in folder.iterdir()] == ["x.npy"], sorted(folder.iterdir())
+    checks.run(folder)
+    status = (folder / "x.npy.stats.json").stat()
+    assert (status.st_uid, status.st_gid) == (1234, 2345), status
+    return ""
+
+
 def check_half_written(checks: Checks, folder: pathlib.Path) -> None:
     """Every length of a file that is not its whole length is kept as it is."""
     whole = ge_dump([numpy.arange(6, dtype=numpy.float32)], [numpy.arange(2, dtype=numpy.int32)])
@@ -611,7 +634,7 @@ def main() -> int:
     checks = Checks(args.bin.resolve(), args.seed, args.folders)
     for name, body in (("min_max of every type", check_min_max_types), ("min_max as the script wrote it", check_min_max_fixture),
                        ("folders of all kinds", check_random_folders), ("long names", check_mapping_rows), ("half-written files", check_half_written),
-                       ("a writer that is hidden", check_hidden_writer),
+                       ("a writer that is hidden", check_hidden_writer), ("the owner of statistics", check_owner),
                        ("a writer beside it", check_writer_beside), ("a quiet watch", check_quiet_watch),
                        ("a watch that is stopped", check_stopped_watch), ("a full disk", check_full_disk),
                        ("a full disk while watching", check_full_disk_watch)):
