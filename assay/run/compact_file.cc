@@ -126,8 +126,8 @@ Result<FileFate> publish(const CompactJob& job, const File& file, const Format& 
     return kept(fmt::format(
         "{}: would become what a file whose name ends in .npy becomes; rename it, or pass --as stats",
         file.name()));
-  if (const auto why = refuse_by_name(job.path, *path, options.form))
-    return kept(fmt::format("{}: {}", file.name(), *why));
+  if (const auto refused = refuse_by_name(job.path, *path, options.form))
+    return FileFate{Fate::kept, fmt::format("{}: {}", file.name(), refused->why), refused->may_pass};
   // Whose what has that name already is, only the data tell; what is put there later is not what was looked
   // into.
   const auto before = read_state(*path);
@@ -242,8 +242,12 @@ FileFate remove_source(const CompactJob& job, const FileFate& published, const C
     return {Fate::kept,
             fmt::format("{}: its statistics were changed or removed meanwhile", display(job.path)), true};
   if (options.form == CompactForm::min_max)
-    if (auto noted = note_long_name(job.path, published.replacement); !noted)
+    if (auto noted = note_long_name(job.path, published.replacement); !noted) {
+      take_back(published);
+      if (noted.error().kind == ErrorKind::mismatch)
+        return {Fate::kept, fmt::format("{}: {}", display(job.path), noted.error().message), true};
       return {Fate::trouble, noted.error().message, true};
+    }
   if (::unlink(job.path.c_str()) != 0 && errno != ENOENT)
     return {Fate::trouble,
             fmt::format("{}: cannot be removed, though its statistics are written: {}", display(job.path),

@@ -16,6 +16,7 @@ import json
 import os
 import pathlib
 import random
+import resource
 import shutil
 import signal
 import struct
@@ -181,6 +182,37 @@ def check_mapping_rows(checks: Checks, folder: pathlib.Path) -> None:
     checks.run(folder, "--as", "min_max")
     rows = (folder / "mapping.csv").read_text().splitlines()
     assert rows == ["123456789,Add.A_long_name.1.2.3", "123456789_min_max.npz,Add.A_long_name.1.2.3_min_max.npz"], rows
+
+
+def small_files_only() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+
+def check_mapping_trouble(checks: Checks, folder: pathlib.Path) -> None:
+    """A row that cannot be added whole is not added, and what it would be about stays."""
+    source, mapping = folder / "123456789", folder / "mapping.csv"
+    source.write_bytes(ge_dump([numpy.ones(3, numpy.float32)], []))
+    row = b"123456789,Add.A_long_name.1.2.3\n"
+
+    def stays(content: bytes, code: int, said: str, **kwargs) -> None:
+        settle(folder)
+        done = checks.run(folder, "--as", "min_max", code=code, **kwargs)
+        assert said in done.stderr, done.stderr
+        assert mapping.read_bytes() == content, mapping.read_bytes()[-200:]
+        assert sorted(p.name for p in folder.iterdir()) == ["123456789", "mapping.csv"], sorted(folder.iterdir())
+
+    full = row + b"1,%s\n" % (b"x" * (4090 - len(row) - 3))
+    mapping.write_bytes(full)
+    stays(full, 2, "mapping.csv: cannot be written: File too large", preexec_fn=small_files_only)
+    unclosed = b'1,"' + b"x" * (2 << 20) + b"\n" + row
+    mapping.write_bytes(unclosed)
+    stays(unclosed, 1, "cannot be read to its end")
+    mapping.write_bytes(row)
+    with open(mapping, "ab"):
+        stays(row, 1, "is being written; run this again when it is closed")
+    checks.run(folder, "--as", "min_max")
+    assert not source.exists() and len(mapping.read_text().splitlines()) == 2, mapping.read_text()
 
 
 def without_leases() -> None:
@@ -633,7 +665,8 @@ def main() -> int:
     args = parser.parse_args()
     checks = Checks(args.bin.resolve(), args.seed, args.folders)
     for name, body in (("min_max of every type", check_min_max_types), ("min_max as the script wrote it", check_min_max_fixture),
-                       ("folders of all kinds", check_random_folders), ("long names", check_mapping_rows), ("half-written files", check_half_written),
+                       ("folders of all kinds", check_random_folders), ("long names", check_mapping_rows),
+                       ("long names that cannot be noted", check_mapping_trouble), ("half-written files", check_half_written),
                        ("a writer that is hidden", check_hidden_writer), ("the owner of statistics", check_owner),
                        ("a writer beside it", check_writer_beside), ("a quiet watch", check_quiet_watch),
                        ("a watch that is stopped", check_stopped_watch), ("a full disk", check_full_disk),
