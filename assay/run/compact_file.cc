@@ -227,7 +227,8 @@ Result<FileFate> publish_replacement(const CompactJob& job, const CompactOptions
   if (!uncovered) return fate_of(uncovered.error());
   if (*uncovered)
     return kept(
-        fmt::format("{}: holds {}, of which its statistics would say nothing", (*file)->name(), **uncovered));
+        fmt::format("{}: holds {}, of which its statistics would say nothing; leave it out with --skip",
+                    (*file)->name(), **uncovered));
   return publish(job, **file, **format, *set, options);
 }
 

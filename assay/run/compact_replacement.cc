@@ -224,7 +224,15 @@ Result<Replacement> measure_file(const File& file, const Format& format, const T
 
 Result<FileState> write_replacement(const Replacement& replacement, const fs::path& path,
                                     const FileState& source) {
-  ASSAY_TRY(FileWriter out, FileWriter::create(path, IfExists::refuse, source.mode & 0666));
+  // It was not there when it was looked for.
+  const auto refused = [&](const Error& error) -> tl::unexpected<Error> {
+    if (!read_state(path)) return tl::unexpected<Error>(error);
+    return fail(ErrorKind::mismatch, "{} was put there while it was measured; move one of them",
+                display(path.filename()));
+  };
+  auto created = FileWriter::create(path, IfExists::refuse, source.mode & 0666);
+  if (!created) return refused(created.error());
+  FileWriter& out = *created;
   const bool is_given_away = ::geteuid() == 0 && (source.owner != 0 || source.group != ::getegid());
   if (is_given_away && ::fchown(out.descriptor(), source.owner, source.group) != 0)
     return fail(ErrorKind::mismatch,
@@ -232,7 +240,7 @@ Result<FileState> write_replacement(const Replacement& replacement, const fs::pa
                 system_message(errno));
   ASSAY_TRY_DO(replacement.format != nullptr ? replacement.format->write(out, replacement.arrays)
                                              : out.append(replacement.text));
-  ASSAY_TRY(const fs::path published, out.publish());
+  if (const auto published = out.publish(); !published) return refused(published.error());
   return read_state(out.descriptor());
 }
 

@@ -3,6 +3,7 @@
 #include "assay/base/temporary_name.h"
 #include "assay/format/format_test_tools.h"
 #include "assay/format/npy.h"
+#include "assay/run/compact_replacement.h"
 #include "assay/tensor/dense.h"
 
 #include <fcntl.h>
@@ -263,6 +264,18 @@ TEST_F(CompactTest, StatisticsThatSayAnythingElseStayAndSoDoesTheSource) {
   EXPECT_THAT(run().kept, ElementsAre(HasSubstr("is in the way")));
   EXPECT_TRUE(exists("x.npy"));
   EXPECT_EQ(file_content(path("x.npy.stats.json")), noted);
+}
+
+TEST_F(CompactTest, AFileThatComesWhileTheSourceIsMeasuredStays) {
+  folder_.put("x.npy.stats.json", "mine");
+  Replacement measured;
+  measured.text = "statistics";
+  const auto written = write_replacement(measured, path("x.npy.stats.json"), FileState{.mode = 0644});
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().kind, ErrorKind::mismatch);
+  EXPECT_EQ(written.error().message,
+            "x.npy.stats.json was put there while it was measured; move one of them");
+  EXPECT_EQ(file_content(path("x.npy.stats.json")), "mine");
 }
 
 TEST_F(CompactTest, DoesNotReplaceAFileOfSomebodyElse) {
