@@ -147,6 +147,11 @@ Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOpti
   if (header.metadata > 0)
     set.beside.push_back({fmt::format(
         "{} of metadata", header.metadata == 1 ? "an entry" : fmt::format("{} entries", header.metadata))});
+  if (header.unknown_fields > 0)
+    set.beside.push_back(
+        {fmt::format("{} of its tensors that {} not known",
+                     header.unknown_fields == 1 ? "a field" : fmt::format("{} fields", header.unknown_fields),
+                     header.unknown_fields == 1 ? "is" : "are")});
   set.tensors.reserve(entries.size());
   for (size_t i = 0; i < entries.size(); ++i) {
     StoredTensor tensor{

@@ -7,6 +7,7 @@
 #include <rapidjson/memorystream.h>
 #include <rapidjson/reader.h>
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <utility>
@@ -96,7 +97,7 @@ class Events : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Events<Der
 class HeaderHandler : public Events<HeaderHandler> {
  public:
   std::vector<SafetensorsEntry> entries;
-  int64_t metadata = 0;
+  int64_t metadata = 0, unknown_fields = 0;
 
   void key(std::string_view name) {
     if (depth_ == 1) {
@@ -106,6 +107,8 @@ class HeaderHandler : public Events<HeaderHandler> {
     } else if (depth_ == 2) {
       metadata += in_entry_ ? 0 : 1;
       field_ = name;
+      if (in_entry_ && std::find(std::begin(kFields), std::end(kFields), name) == std::end(kFields))
+        ++unknown_fields;
       // JSON leaves open which of two counts.
       for (size_t i = 0; i < std::size(kFields); ++i)
         if (in_entry_ && name == kFields[i] && std::exchange(seen_[i], true))
@@ -114,7 +117,7 @@ class HeaderHandler : public Events<HeaderHandler> {
   }
   bool start(bool object) {
     if (depth_ == 0) return object;
-    if (!in_entry_) return true;
+    if (!in_entry_) return depth_ != 1 || object || bare_metadata();
     if (depth_ == 1 && !object) return wrong("is not an object");
     if (depth_ == 2 && !object && field_ == "shape") entries.back().shape.emplace();
     if (depth_ == 2 && !object && field_ == "data_offsets") entries.back().offsets.emplace();
@@ -123,7 +126,7 @@ class HeaderHandler : public Events<HeaderHandler> {
   }
   bool number(int64_t value) {
     if (depth_ == 0) return false;
-    if (!in_entry_) return true;
+    if (!in_entry_) return depth_ != 1 || bare_metadata();
     if (depth_ == 1) return wrong("is not an object");
     if (depth_ != 3) return true;
     SafetensorsEntry& entry = entries.back();
@@ -146,7 +149,7 @@ class HeaderHandler : public Events<HeaderHandler> {
   }
   bool other() {
     if (depth_ == 0) return false;
-    if (!in_entry_) return true;
+    if (!in_entry_) return depth_ != 1 || bare_metadata();
     if (depth_ == 1) return wrong("is not an object");
     if (depth_ == 3 && is_list()) return wrong("has something else where a number should be");
     return true;
@@ -154,6 +157,11 @@ class HeaderHandler : public Events<HeaderHandler> {
 
  private:
   bool is_list() const { return field_ == "shape" || field_ == "data_offsets"; }
+  // "__metadata__" is no object: what it is instead counts as one.
+  bool bare_metadata() {
+    ++metadata;
+    return true;
+  }
   bool wrong(std::string_view what) {
     if (entries.back().trouble.empty()) entries.back().trouble = what;
     return true;
@@ -223,7 +231,7 @@ Result<SafetensorsHeader> parse_safetensors_header(std::string_view json, std::s
   HeaderHandler handler;
   handler.max_entries = static_cast<size_t>(memory / kBytesPerEntry);
   ASSAY_TRY_DO(parse(json, file, "header", handler));
-  return SafetensorsHeader{std::move(handler.entries), handler.metadata};
+  return SafetensorsHeader{std::move(handler.entries), handler.metadata, handler.unknown_fields};
 }
 
 Result<std::vector<ShardEntry>> parse_safetensors_index(std::string_view json, std::string_view file,

@@ -23,7 +23,8 @@ struct SafetensorsEntry {
 
 struct SafetensorsHeader {
   std::vector<SafetensorsEntry> entries;
-  int64_t metadata = 0;  // members of "__metadata__"
+  int64_t metadata = 0;        // members of "__metadata__"
+  int64_t unknown_fields = 0;  // of entries, other than dtype, shape and data_offsets
 };
 
 // `file` is for messages, `memory` limits the number of entries. Nesting costs no stack.

@@ -51,6 +51,28 @@ TEST(Safetensors, ReadsTheFilesOfTheReference) {
   EXPECT_THAT(values_in(find(f8, "e5m2")), ElementsAre(1, 57344));
 }
 
+TEST(Safetensors, SaysWhatItsTensorsDoNotShow) {
+  const TestFolder folder;
+  const auto beside = [&](std::string_view metadata, std::string_view field) {
+    const std::string json =
+        fmt::format(R"({{{}"a":{{"dtype":"U8","shape":[1]{},"data_offsets":[0,1]}}}})", metadata, field);
+    std::vector<std::string> out;
+    const auto set =
+        open_as(safetensors_format, folder.put("x.safetensors", with_header(json, "\5"))).value();
+    EXPECT_TRUE(set.tensors.at(0).data);
+    for (const Beside& part : set.beside) out.push_back(part.what);
+    return out;
+  };
+  EXPECT_THAT(beside("", ""), IsEmpty());
+  EXPECT_THAT(beside(R"("__metadata__":{},)", ""), IsEmpty());
+  EXPECT_THAT(beside("", R"(,"scale":0.5)"), ElementsAre("a field of its tensors that is not known"));
+  EXPECT_THAT(beside("", R"(,"by":{"dtype":"me"},"at":[7])"),
+              ElementsAre("2 fields of its tensors that are not known"));
+  for (const std::string_view bare : {R"("seven")", "7", "0.5", "null", "[7]"})
+    EXPECT_THAT(beside(fmt::format(R"("__metadata__":{},)", bare), ""), ElementsAre("an entry of metadata"))
+        << bare;
+}
+
 TEST(Safetensors, IsRecognisedByItsFirstBytes) {
   const std::string head = file_content(kData / "mixed.safetensors");
   EXPECT_TRUE(safetensors_format.sniff(as_bytes(head), std::ssize(head)));
