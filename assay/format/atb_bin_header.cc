@@ -4,6 +4,7 @@
 #include "assay/base/text.h"
 
 #include <algorithm>
+#include <set>
 
 namespace assay {
 namespace {
@@ -101,13 +102,21 @@ class HeaderParser {
                   file_.name(), at_, printable(line.substr(0, 60)));
     const std::string_view key = line.substr(0, equals);
     const std::string_view value = line.substr(equals + 1);
-    if (key == "$End") return true;
-    if (key == "$Object.Count") {
+    header_.has_more |= !keys_.emplace(key).second;  // the last one counts
+    if (key == "$End") {
+      header_.has_more |= trim(value) != "1";
+      return true;
+    }
+    if (key == "$Version") {
+      header_.has_more |= trim(value) != "1.0";
+    } else if (key == "$Object.Count") {
       ASSAY_TRY(header_.count, number(key, value));
     } else if (key == "$Object.Length") {
       ASSAY_TRY(header_.length, number(key, value));
     } else if (key == "$Object.data") {
       ASSAY_TRY(header_.data_offset, number(key, value.substr(0, value.find(','))));
+      const size_t comma = value.find(',');
+      header_.has_more |= comma != std::string_view::npos && !parse_int(trim(value.substr(comma + 1)));
       if (header_.data_offset < 0)
         return fail(ErrorKind::bad_format, "{}: $Object.data={} lies before the data", file_.name(),
                     printable(value));
@@ -156,7 +165,7 @@ class HeaderParser {
         (*header_.stats).*field = stated(value);
         return;
       }
-    header_.has_more |= key != "$Version";
+    header_.has_more = true;
   }
 
   // The tools use statistics of a file that lost its end; anything else is broken.
@@ -175,6 +184,7 @@ class HeaderParser {
 
   const File& file_;
   AtbHeader header_;
+  std::set<std::string, std::less<>> keys_;
   size_t at_ = 0;
   bool has_dims_ = false, has_dtype_ = false;
 };

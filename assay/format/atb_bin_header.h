@@ -20,9 +20,9 @@ struct AtbHeader {
   Shape shape;                         // dims; the product of them with the element size is known to fit
   std::string alias;                   // data: the file that holds the data instead
   std::optional<Stats> stats;          // max, min, mean, l2norm
-  bool has_more = false;               // lines that are not known
-  int64_t size = 0;                    // bytes up to the data
-  std::vector<std::string> warnings;   // each names the file
+  bool has_more = false;  // lines that are not known, or stand there twice, or say what is not known
+  int64_t size = 0;       // bytes up to the data
+  std::vector<std::string> warnings;  // each names the file
 };
 
 Result<AtbHeader> read_atb_header(const File& file);
