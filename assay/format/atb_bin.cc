@@ -5,6 +5,7 @@
 #include "assay/format/append_data.h"
 #include "assay/format/atb_bin_alias.h"
 #include "assay/format/atb_bin_header.h"
+#include "assay/format/stats_json.h"
 #include "assay/tensor/dense.h"
 #include "assay/tensor/gather.h"
 
@@ -115,10 +116,9 @@ Result<OperandPtr> take_statistics(const File& start, const TensorMeta& meta, co
 }
 
 // Follows aliases from `header` until a file has data of its own, and sees it as `meta`. Where only the
-// statistics of that file are left, these go to `stats`.
+// statistics of that file are left, these go to `stats`. The files on the way go to `set`.
 Result<OperandPtr> open_alias(const std::shared_ptr<const File>& start, const AtbHeader& start_header,
-                              const TensorMeta& meta, std::vector<std::string>& warnings,
-                              std::optional<Stats>& stats) {
+                              const TensorMeta& meta, TensorSet& set, std::optional<Stats>& stats) {
   std::set<fs::path> visited{fs::absolute(start->path()).lexically_normal()};
   std::shared_ptr<const File> file = start;
   AtbHeader header = start_header;
@@ -129,9 +129,12 @@ Result<OperandPtr> open_alias(const std::shared_ptr<const File>& start, const At
     ASSAY_TRY(const fs::path target, find_alias_target(*file, header.alias));
     if (!visited.insert(target).second)
       return fail(ErrorKind::bad_format, "{}: its data= lines lead in a circle", start->name());
+    set.files.push_back(target);
     auto opened = File::open(target);
-    if (!opened && opened.error().kind == ErrorKind::not_found)
+    if (!opened && opened.error().kind == ErrorKind::not_found) {
+      set.files.push_back(statistics_path(target));
       return take_statistics(*start, meta, target, stats);
+    }
     ASSAY_TRY(file, std::move(opened));
     ASSAY_TRY(header, read_atb_header(*file));
   }
@@ -139,8 +142,8 @@ Result<OperandPtr> open_alias(const std::shared_ptr<const File>& start, const At
   ASSAY_TRY_DO(check_same_tensor(*start, meta, file->path(), {dtype, header.shape}));
   Record record = open_record(file, header, {dtype, header.shape});
   ASSAY_TRY(OperandPtr data, std::move(record.data));
-  warn_about_rest(*file, record.extent, warnings);
-  std::move(record.warnings.begin(), record.warnings.end(), std::back_inserter(warnings));
+  warn_about_rest(*file, record.extent, set.warnings);
+  std::move(record.warnings.begin(), record.warnings.end(), std::back_inserter(set.warnings));
   return header.shape == meta.shape ? data : reshaped(std::move(data), meta.shape);
 }
 
@@ -159,7 +162,7 @@ Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOpti
     tensor.meta = TensorMeta{*dtype, header.shape};
     if (!header.alias.empty()) {
       tensor.facts.push_back({"data", printable(header.alias)});
-      tensor.data = open_alias(file, header, *tensor.meta, set.warnings, tensor.stats);
+      tensor.data = open_alias(file, header, *tensor.meta, set, tensor.stats);
     } else {
       Record record = open_record(file, header, *tensor.meta);
       tensor.data = std::move(record.data);

@@ -43,6 +43,8 @@ struct TensorSet {
   // Parts that are no tensors and are never compared, as bytes: buffers and logs of a device.
   std::vector<StoredTensor> others = {};
   std::vector<Beside> beside = {};  // what a removal of the file would lose, statistics or not
+  // Other files that it leads to and that were looked at for it. Whoever reads the tensors writes over none.
+  std::vector<fs::path> files = {};
 };
 
 // What a user may say about a file that does not describe itself.

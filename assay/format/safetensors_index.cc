@@ -48,6 +48,7 @@ Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOpti
     if (found == shards.end()) {
       found = shards.emplace(entry.shard, Shard{open_shard(*file, entry.shard, options), {}}).first;
       Shard& shard = found->second;
+      if (is_plain_name(entry.shard)) set.files.push_back(file->path().parent_path() / entry.shard);
       if (shard.set) {
         for (size_t i = 0; i < shard.set->tensors.size(); ++i)
           shard.places.emplace(shard.set->tensors[i].name, i);

@@ -82,6 +82,12 @@ class Converter {
   // A file that open() will be asked for: no output takes its name before.
   void will_open(const fs::path& path) { guard_.add_source(path); }
 
+  // … nor that of a file that it leads to.
+  void will_follow(const fs::path& path) {
+    if (const auto set = open_tensors(path, request_.open.format))
+      for (const fs::path& other : set->files) guard_.add_source(other);
+  }
+
   // The tensors of a file that are wanted, each as the writer shall see it.
   Result<std::vector<StoredTensor>> open(const fs::path& path, std::string_view item_prefix) {
     guard_.begin(path);
@@ -89,6 +95,7 @@ class Converter {
     FormatOptions options = request_.open.format;
     options.every_byte = true;
     ASSAY_TRY(TensorSet set, open_tensors(path, options));
+    for (const fs::path& other : set.files) guard_.add_source(other);
     tensors_in_source_ = set.tensors.size();
     std::error_code ignored;
     const auto size = static_cast<int64_t>(fs::file_size(path, ignored));
@@ -112,6 +119,10 @@ class Converter {
   Result<void> write(const fs::path& out, std::span<StoredTensor> tensors, const std::string& unnamed) {
     for (const StoredTensor& tensor : tensors)
       if (!tensor.data) return tl::unexpected(tensor.data.error());
+    if (request_.force && guard_.is_taken(out))
+      return fail(ErrorKind::bad_argument,
+                  "{}: is one of the files that are converted, or that these lead to; write to another file",
+                  display(out));
     if (request_.force && guard_.is_own(out)) ASSAY_TRY_DO(check_own(out, tensors));
     // A file for many tensors needs a name for each; torch files may hold a bare one.
     for (StoredTensor& tensor : tensors)
@@ -291,15 +302,19 @@ Result<ConvertOutcome> folder_to_folder(const ConvertRequest& request) {
   ASSAY_TRY_DO(require_some(request, frame.nodes.size()));
   int64_t bytes = 0;
   for (const FileEntry& file : frame.files) bytes += file.size;
+  std::error_code ignored;
+  const bool out_was_there = fs::exists(request.out, ignored);
   ASSAY_TRY_DO(make_folder(request.out));
   Progress progress("converting", bytes, request.progress);
   Converter converter(request, *target, progress);
   for (const FileEntry& file : frame.files) converter.will_open(file.path);
   // What --only and --skip leave out is the user's as well.
-  std::error_code ignored;
   for (fs::recursive_directory_iterator it(request.in, ignored), end; !ignored && it != end;
        it.increment(ignored))
     converter.will_open(it->path());
+  // Where nothing is replaced, nothing can be lost.
+  if (request.force && out_was_there)
+    for (const FileEntry& file : frame.files) converter.will_follow(file.path);
   for (const FileEntry& file : frame.files)
     ASSAY_TRY_DO(converter.note(convert_member(converter, request, file.path)));
   return std::move(converter.outcome);
