@@ -76,6 +76,7 @@ class Walker {
       }
       if (auto entered = enter(next); !entered) {
         if (entered.error().kind == ErrorKind::cancelled) return tl::unexpected(std::move(entered.error()));
+        walk_.unentered.push_back(entered.error().message);
         walk_.files.push_back(unreadable(std::move(next.relative), std::move(entered.error().message)));
       }
     }
@@ -126,6 +127,8 @@ class Walker {
       const bool is_link =
           ::fstatat(descriptor, name, &link, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(link.st_mode);
       const std::string path = display(full(relative));
+      if (!is_link)
+        walk_.unentered.push_back(fmt::format("{}: cannot be read: {}", path, system_message(error)));
       walk_.files.push_back(unreadable(
           std::move(relative), is_link && error == ENOENT
                                    ? fmt::format("{}: is a symbolic link to a file that does not exist", path)
@@ -136,6 +139,8 @@ class Walker {
       if (folder.depth + 1 > kMaxFolderDepth) {
         walk_.warnings.push_back(fmt::format("{}: lies more than {} folders deep; skipped",
                                              display(full(relative)), kMaxFolderDepth));
+        walk_.unentered.push_back(
+            fmt::format("{}: lies more than {} folders deep", display(full(relative)), kMaxFolderDepth));
         return;
       }
       struct stat link {};

@@ -23,6 +23,8 @@ fs::path path_of(const fs::path& root, const FoundFile& file);
 struct Walk {
   std::vector<FoundFile> files;  // in natural order of `relative`
   std::vector<std::string> warnings;
+  std::vector<std::string> unentered =
+      {};  // what may hold further files, with the reason why it was not read
 };
 
 // The files of one folder alone, links followed, in natural order and named as the dump had them. What can

@@ -2,6 +2,7 @@
 
 #include "assay/base/cancel.h"
 #include "assay/base/text.h"
+#include "assay/dump/walk.h"
 #include "assay/format/npy.h"
 #include "assay/format/npz.h"
 #include "assay/format/safetensors.h"
@@ -13,6 +14,7 @@
 #include "assay/tensor/cast.h"
 
 #include <algorithm>
+#include <set>
 
 namespace assay {
 namespace {
@@ -304,14 +306,25 @@ Result<ConvertOutcome> folder_to_folder(const ConvertRequest& request) {
   for (const FileEntry& file : frame.files) bytes += file.size;
   std::error_code ignored;
   const bool out_was_there = fs::exists(request.out, ignored);
-  ASSAY_TRY_DO(make_folder(request.out));
   Progress progress("converting", bytes, request.progress);
   Converter converter(request, *target, progress);
   for (const FileEntry& file : frame.files) converter.will_open(file.path);
   // What --only and --skip leave out is the user's as well.
-  for (fs::recursive_directory_iterator it(request.in, ignored), end; !ignored && it != end;
-       it.increment(ignored))
-    converter.will_open(it->path());
+  ASSAY_TRY(const Walk walk, walk_folder(request.in));
+  if (request.force && out_was_there && !walk.unentered.empty())
+    return fail(ErrorKind::io,
+                "{}; so it is not known which files in {} --force must not replace: write to a new folder",
+                walk.unentered[0], display(request.out));
+  std::set<fs::path> folders;  // no output takes the name of one
+  for (const FoundFile& file : walk.files) {
+    const fs::path path = path_of(request.in, file);
+    converter.will_open(path);
+    for (fs::path folder = path.parent_path();
+         folder != request.in && folder.has_relative_path() && folders.insert(folder).second;
+         folder = folder.parent_path())
+      converter.will_open(folder);
+  }
+  ASSAY_TRY_DO(make_folder(request.out));
   // Where nothing is replaced, nothing can be lost.
   if (request.force && out_was_there)
     for (const FileEntry& file : frame.files) converter.will_follow(file.path);
