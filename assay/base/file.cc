@@ -224,6 +224,22 @@ Result<void> FileWriter::resize(int64_t size) {
   return {};
 }
 
+Result<void> FileWriter::take_rights_of(const fs::path& path) {
+  struct stat old {};
+  struct stat own {};
+  if (::stat(path.c_str(), &old) != 0 || ::fstat(descriptor_, &own) != 0) return {};
+  mode_t mode = old.st_mode & 0777;
+  const bool is_given = (own.st_uid == old.st_uid && own.st_gid == old.st_gid) ||
+                        ::fchown(descriptor_, old.st_uid, old.st_gid) == 0 ||
+                        ::fchown(descriptor_, static_cast<uid_t>(-1), old.st_gid) == 0;
+  // Another group gets no more than everybody has.
+  if (!is_given && own.st_gid != old.st_gid) mode &= 0707 | ((mode & 07) << 3);
+  if (::fchmod(descriptor_, mode) != 0)
+    return fail(ErrorKind::io, "{}: cannot get the mode of the file that it replaces: {}", name(),
+                system_message(errno));
+  return {};
+}
+
 Result<void> FileWriter::sync() {
   ASSAY_TRY_DO(flush());
   if (::fdatasync(descriptor_) != 0)

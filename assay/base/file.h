@@ -70,6 +70,9 @@ class FileWriter {
   const fs::path& path() const { return path_; }
   std::string name() const { return display(path_); }
   int descriptor() const { return descriptor_; }  // open also after publish(): whose it is, which file it is
+  // The mode and, where we may give it away, the owner of the file that will be replaced; nothing without
+  // one.
+  Result<void> take_rights_of(const fs::path& path);
   void rename(const fs::path& file_name) { path_.replace_filename(file_name); }  // before publish()
 
   // Everything is on the disk afterwards: whatever could still fail for want of room has failed.

@@ -6,6 +6,7 @@
 #include "assay/format/npy.h"
 #include "assay/format/npz.h"
 #include "assay/format/safetensors.h"
+#include "assay/run/compact_file.h"
 #include "assay/run/convert_guard.h"
 #include "assay/run/lossless.h"
 #include "assay/run/safe_names.h"
@@ -93,6 +94,8 @@ class Converter {
   // The tensors of a file that are wanted, each as the writer shall see it.
   Result<std::vector<StoredTensor>> open(const fs::path& path, std::string_view item_prefix) {
     guard_.begin(path);
+    source_ = path;
+    state_ = states_of(path);
     casts_.clear();
     FormatOptions options = request_.open.format;
     options.every_byte = true;
@@ -125,16 +128,22 @@ class Converter {
       return fail(ErrorKind::bad_argument,
                   "{}: is one of the files that are converted, or that these lead to; write to another file",
                   display(out));
-    if (request_.force && guard_.is_own(out)) ASSAY_TRY_DO(check_own(out, tensors));
+    const bool is_own = request_.force && guard_.is_own(out);
+    if (is_own) ASSAY_TRY_DO(check_own(out, tensors));
     // A file for many tensors needs a name for each; torch files may hold a bare one.
     for (StoredTensor& tensor : tensors)
       if (tensor.name.empty() && !target_.one_tensor && target_.name != "pt") tensor.name = unnamed;
     if (out.has_parent_path()) ASSAY_TRY_DO(make_folder(out.parent_path()));
     ASSAY_TRY(FileWriter writer,
               FileWriter::create(out, request_.force ? IfExists::replace : IfExists::refuse));
+    if (request_.force) ASSAY_TRY_DO(writer.take_rights_of(out));
     if (auto written = target_.write(writer, tensors); !written)
       return tl::unexpected(with_hint(std::move(written.error())));
     ASSAY_TRY_DO(check_cancelled());
+    ASSAY_TRY_DO(writer.sync());
+    if (is_own && states_of(source_) != state_)
+      return fail(ErrorKind::io, "{}: was changed while it was converted and is kept; run it again",
+                  display(out));
     ASSAY_TRY(const fs::path published, writer.publish());
     guard_.add_output(published);
     ++outcome.files;
@@ -227,12 +236,20 @@ class Converter {
     DType to;
   };
 
+  // Of the name itself and of what it leads to.
+  static std::pair<std::optional<FileState>, std::optional<FileState>> states_of(const fs::path& path) {
+    std::error_code ignored;
+    return {read_state(path), read_state(fs::canonical(path, ignored))};
+  }
+
   const ConvertRequest& request_;
   const Format& target_;
   Progress& progress_;
   ConvertGuard guard_;
   std::vector<Cast> casts_;  // of the file at hand
   SafeNames names_;
+  fs::path source_;  // the file at hand, and how it was before it was opened
+  std::pair<std::optional<FileState>, std::optional<FileState>> state_;
   size_t tensors_in_source_ = 0;
   bool has_more_in_source_ = false;  // than tensors
 };
