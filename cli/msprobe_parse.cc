@@ -43,6 +43,8 @@ Result<void> run_msprobe_parse(const Parsed& parsed) {
   request.progress = true;
   log::info("Using ATB dump parser to parse .bin {}", is_folder ? "files in directory" : "file");
   ASSAY_TRY(const ConvertOutcome outcome, convert(request));
+  for (const fs::path& file : outcome.replaced)
+    log::warn("{}: existed already and was replaced", display(file));
   for (const std::string& failure : outcome.failures)  // without the hint of `assay convert`
     log::error("Failed to parse .bin file {}", failure.substr(0, failure.rfind("; pass --skip")));
   log::info("Saved {} tensors to {}", outcome.tensors, display(request.out));

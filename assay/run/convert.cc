@@ -145,7 +145,10 @@ class Converter {
     if (is_own && states_of(source_) != state_)
       return fail(ErrorKind::io, "{}: was changed while it was converted and is kept; run it again",
                   display(out));
+    std::error_code ignored;
+    const bool was_there = fs::exists(fs::symlink_status(out, ignored));
     ASSAY_TRY(const fs::path published, writer.publish());
+    if (was_there) outcome.replaced.push_back(published);
     guard_.add_output(published);
     ++outcome.files;
     outcome.tensors += std::ssize(tensors);

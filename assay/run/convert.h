@@ -19,6 +19,7 @@ struct ConvertRequest {
 
 struct ConvertOutcome {
   int64_t files = 0, tensors = 0;     // written
+  std::vector<fs::path> replaced;     // of those written: there was such a file before
   std::vector<std::string> failures;  // what could not be converted, a line each; everything else was
 };
 
