@@ -87,10 +87,10 @@ TEST(Align, JoinsRanksAlongTheDimensionThatDiffers) {
   EXPECT_EQ((*done)->note, "mine joined from 2 ranks along dimension 1");
 }
 
-// Where all ranks hold the same, one of them is enough.
+// Where all ranks hold a tensor whole, one of them is compared, and the note says so.
 TEST(Align, DoesNotJoinCopies) {
   const Spread mine = spread({counting({2, 4}), counting({2, 4})});
-  EXPECT_EQ(note_of(mine, alone(counting({2, 4}))), "");
+  EXPECT_EQ(note_of(mine, alone(counting({2, 4}))), "the first rank of each side");
 }
 
 TEST(Align, JoinsBothSidesWhereBothAreParts) {
