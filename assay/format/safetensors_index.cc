@@ -31,6 +31,23 @@ Result<TensorSet> open_shard(const File& index, const std::string& name, const F
   return safetensors_format.open(file, options);
 }
 
+// Tensors of the shards that the index does not list belong to what was given to us all the same.
+void add_unlisted(const std::string& index, const std::map<std::string, Shard>& shards,
+                  const std::map<std::string_view, size_t>& listed, TensorSet& set) {
+  int64_t unlisted = 0;
+  for (const auto& [name, shard] : shards) {
+    if (!shard.set) continue;
+    for (const StoredTensor& tensor : shard.set->tensors) {
+      if (listed.contains(tensor.name)) continue;
+      set.tensors.push_back(tensor);
+      ++unlisted;
+    }
+  }
+  if (unlisted > 0)
+    set.warnings.push_back(fmt::format(
+        "{}: {} tensors of its shards are not in weight_map; they are read too", index, unlisted));
+}
+
 Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOptions& options) {
   if (file->size() > options.memory)
     return fail(ErrorKind::limit, "{}: the index of {} bytes is longer than {} bytes", file->name(),
@@ -73,6 +90,7 @@ Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOpti
     }
     set.tensors.push_back(std::move(tensor));
   }
+  add_unlisted(file->name(), shards, names, set);
   return set;
 }
 
