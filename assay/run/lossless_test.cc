@@ -4,16 +4,16 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <limits>
+#include <span>
 
 namespace assay {
 namespace {
 
 template <class T>
 OperandPtr tensor(DType dtype, const std::vector<T>& values) {
-  std::vector<std::byte> bytes(values.size() * sizeof(T));
-  std::memcpy(bytes.data(), values.data(), bytes.size());
+  const auto source = std::as_bytes(std::span(values));
+  std::vector<std::byte> bytes(source.begin(), source.end());
   return dense_in_memory(std::move(bytes), {dtype, Shape{{std::ssize(values)}}});
 }
 
