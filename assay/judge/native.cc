@@ -14,6 +14,7 @@
 namespace assay {
 namespace {
 
+constexpr double kElementApart = 4;  // of the bound of the whole, measured in its own golden value
 constexpr std::string_view kErrorColumn = "rel_l2";  // what `inherited` adds up
 constexpr std::string_view kMismatchColumn = "nonfinite_mismatch";
 constexpr std::string_view kNoElements = "neither side has an element";
@@ -109,8 +110,10 @@ bool is_beyond(DType coarser, double value) {
   return !std::isfinite(rounded) || (std::abs(rounded) >= 1 && std::abs(rounded) < std::abs(value) / 2);
 }
 
-// Of two types, where the finer side holds a number that the coarser one cannot: it was cut off.
-std::optional<std::string> cut_off(const Comparison& row, const RowContext& context) {
+// Of two types, where the finer side holds a number that the coarser one cannot, and is further off than
+// single elements may be: it was cut off.
+std::optional<std::string> cut_off(const Comparison& row, const RowContext& context,
+                                   const ModelPlace& place) {
   struct End {
     std::string_view side, column;
     DType dtype;
@@ -120,7 +123,8 @@ std::optional<std::string> cut_off(const Comparison& row, const RowContext& cont
                          End{"golden", "worst_golden", row.golden.meta->dtype}}) {
     const double value = look(&context, end.column).value_or(0);
     if (component(end.dtype) == coarser || !is_real(coarser) || !is_beyond(coarser, value)) continue;
-    if (look(&context, "max_abs").value_or(0) > std::abs(value) / 2)
+    const double bound = relative_bound(row.mine.meta->dtype, row.golden.meta->dtype, place);
+    if (look(&context, "max_abs").value_or(0) > std::min(kElementApart * bound, 0.5) * std::abs(value))
       return fmt::format("{:g} of {} is beyond the range of {}: it was cut off", value, end.side,
                          name(coarser));
   }
@@ -156,7 +160,7 @@ Verdict judge_compared(const Comparison& row, const NodeResult& node, const Line
            : default_rule(row.mine.meta->dtype, row.golden.meta->dtype, node.place, heritage.amplified > 0);
   if (!rule.holds(&context, look)) return {Level::fail, rule.why_not(&context, look)};
   if (user == nullptr)
-    if (auto cut = cut_off(row, context)) return {Level::fail, std::move(*cut)};
+    if (auto cut = cut_off(row, context, node.place)) return {Level::fail, std::move(*cut)};
   if (row.nothing_finite) return {Level::ignored, std::string(kNothingFiniteOnBoth)};
   return {};
 }
