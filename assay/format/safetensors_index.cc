@@ -45,7 +45,7 @@ void add_unlisted(const std::string& index, const std::map<std::string, Shard>& 
   }
   if (unlisted > 0)
     set.warnings.push_back(fmt::format(
-        "{}: {} tensors of its shards are not in weight_map; they are read too", index, unlisted));
+        "{}: weight_map does not list {} of the tensors of its shards; they are read too", index, unlisted));
 }
 
 Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOptions& options) {

@@ -1,5 +1,6 @@
 #include "assay/tensor/matrix_product.h"
 
+#include "assay/base/cancel.h"
 #include "assay/base/checked.h"
 #include "assay/tensor/dense.h"
 #include "assay/tensor/gather.h"
@@ -11,6 +12,8 @@ namespace {
 
 Result<std::vector<double>> values_of(const Operand& operand, int64_t limit) {
   const int64_t count = operand.meta.shape.count();
+  if (count > limit / static_cast<int64_t>(sizeof(double)))
+    return fail(ErrorKind::limit, "{} elements as f64 take more than the {} bytes of --memory", count, limit);
   ASSAY_TRY(const std::vector<std::byte> bytes, read_whole(operand, limit));
   std::vector<double> values(static_cast<size_t>(count));
   to_f64(operand.meta.dtype, bytes.data(), count, values.data());
@@ -91,10 +94,12 @@ Result<OperandPtr> matrix_product(const OperandPtr& left, const OperandPtr& righ
     const double* const from_x = x.data() + matrix_at(m, *stack, a) * rows * inner;
     const double* const from_y = y.data() + matrix_at(m, *stack, b) * inner * columns;
     double* const to = out.data() + m * rows * columns;
-    for (int64_t i = 0; i < rows; ++i)
+    for (int64_t i = 0; i < rows; ++i) {
+      ASSAY_TRY_DO(check_cancelled());
       for (int64_t k = 0; k < inner; ++k)
         for (int64_t j = 0; j < columns; ++j)
           to[i * columns + j] += from_x[i * inner + k] * from_y[k * columns + j];
+    }
   }
   std::vector<std::byte> bytes(static_cast<size_t>(*count * size_of(dtype)));
   from_f64(dtype, out.data(), *count, bytes.data());

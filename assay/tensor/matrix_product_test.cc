@@ -68,6 +68,10 @@ TEST(MatrixProduct, RefusesWhatDoesNotFit) {
   EXPECT_FALSE(product(kSquare, holding(DType::f32, {}, {1})));
   EXPECT_FALSE(product(holding(DType::f32, {2, 1, 1}, {1, 2}), holding(DType::f32, {3, 1, 1}, {1, 2, 3})));
   EXPECT_FALSE(matrix_product(kSquare, kSquare, 31));  // four times eight bytes
+  // A row of 8 bytes times a column: one number comes of it, but each side is held as f64.
+  const OperandPtr bytes = holding(DType::u8, {8}, {1, 1, 1, 1, 1, 1, 1, 1});
+  EXPECT_FALSE(matrix_product(bytes, bytes, 63));
+  EXPECT_TRUE(matrix_product(bytes, bytes, 64));
 }
 
 }  // namespace
