@@ -215,10 +215,15 @@ def check_mapping_trouble(checks: Checks, folder: pathlib.Path) -> None:
     assert not source.exists() and len(mapping.read_text().splitlines()) == 2, mapping.read_text()
 
 
-def without_leases() -> None:
-    """In a child before exec: root may ask for leases of its own files only."""
-    if ctypes.CDLL(None).prctl(24, 28, 0, 0, 0) != 0:  # PR_CAPBSET_DROP, CAP_LEASE
-        raise OSError("CAP_LEASE cannot be dropped")
+PR_CAPBSET_DROP, CAP_CHOWN, CAP_LEASE = 24, 0, 28
+
+
+def without(capability: int):
+    """For a child before exec: root may not give files away, or ask for leases of its own files only."""
+    def drop() -> None:
+        if ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
+            raise OSError(f"capability {capability} cannot be dropped")
+    return drop
 
 
 def check_hidden_writer(checks: Checks, folder: pathlib.Path) -> str:
@@ -229,18 +234,13 @@ def check_hidden_writer(checks: Checks, folder: pathlib.Path) -> str:
     settle(folder)
     os.chown(folder / "x.npy", 1234, 1234)
     with open(folder / "x.npy", "ab"):
-        done = checks.run(folder, code=1, preexec_fn=without_leases)
+        done = checks.run(folder, code=1, preexec_fn=without(CAP_LEASE))
     assert "told to its owner only; run this as its owner" in done.stderr, done.stderr
-    done = checks.run(folder, code=1, preexec_fn=without_leases)
+    done = checks.run(folder, code=1, preexec_fn=without(CAP_LEASE))
     assert (folder / "x.npy").exists() and not (folder / "x.npy.stats.json").exists(), done.stderr
     os.chown(folder / "x.npy", 0, 0)
-    checks.run(folder, preexec_fn=without_leases)
+    checks.run(folder, preexec_fn=without(CAP_LEASE))
     return ""
-
-
-def without_chown() -> None:
-    if ctypes.CDLL(None).prctl(24, 0, 0, 0, 0) != 0:  # PR_CAPBSET_DROP, CAP_CHOWN
-        raise OSError("CAP_CHOWN cannot be dropped")
 
 
 def check_owner(checks: Checks, folder: pathlib.Path) -> str:
@@ -250,7 +250,7 @@ def check_owner(checks: Checks, folder: pathlib.Path) -> str:
     numpy.save(folder / "x.npy", numpy.ones(4))
     settle(folder)
     os.chown(folder / "x.npy", 1234, 2345)
-    done = checks.run(folder, code=1, preexec_fn=without_chown)
+    done = checks.run(folder, code=1, preexec_fn=without(CAP_CHOWN))
     if "told to its owner only" in done.stderr:
         return "skipped"
     assert "x.npy: its statistics cannot be given to its owner" in done.stderr, done.stderr
