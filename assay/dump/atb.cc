@@ -6,7 +6,6 @@
 #include "assay/dump/atb_statistics.h"
 #include "assay/dump/walk.h"
 #include "assay/graph/atb_topology.h"
-#include "assay/support/log.h"
 
 #include <tbb/parallel_for.h>
 
@@ -27,8 +26,9 @@ FrameInfo frame_of(const fs::path& round, const At& at, std::span<const AtbModel
 
 // One model: round k is token k. Two of them, for prefill and decode: round 0 warms up, round 1 holds tokens
 // 0 and 1.
-void add_tokens(std::vector<FrameInfo>& frames, const fs::path& round, At at,
-                std::span<const AtbModel> models, bool is_only_one, bool warm_up) {
+void add_tokens(Survey& survey, const fs::path& round, At at, std::span<const AtbModel> models,
+                bool is_only_one, bool warm_up) {
+  std::vector<FrameInfo>& frames = survey.frames;
   const std::string name = round.filename().native();
   const auto number = whole_number(name);
   if (!number) {
@@ -47,7 +47,8 @@ void add_tokens(std::vector<FrameInfo>& frames, const fs::path& round, At at,
     return;
   }
   if (*number == 0) {
-    log::info("{}: is the warm-up and is not compared", display(round));
+    survey.warnings.push_back(
+        left_out(fmt::format("{}: is the warm-up and is not compared", display(round))));
     return;
   }
   for (const int token : {0, 1}) {
@@ -60,7 +61,7 @@ void add_tokens(std::vector<FrameInfo>& frames, const fs::path& round, At at,
   }
 }
 
-Result<std::vector<FrameInfo>> survey_atb(const fs::path& root, const OpenOptions& options) {
+Result<Survey> survey_atb(const fs::path& root, const OpenOptions& options) {
   const AtbPlace place = locate_atb(root);
   if (place.ranks.empty())
     return fail(ErrorKind::not_found, "{}",
@@ -69,30 +70,31 @@ Result<std::vector<FrameInfo>> survey_atb(const fs::path& root, const OpenOption
                                   display(root))
                     : place.trouble);
   const std::vector<int> numbers = rank_numbers(place.ranks);
-  std::vector<FrameInfo> frames;
-  std::vector<std::string> warnings;
+  Survey survey;
+  std::vector<FrameInfo>& frames = survey.frames;
+  Remarks unread;
   for (size_t i = 0; i < place.ranks.size(); ++i) {
     if (!options.ranks.empty() &&
         std::find(options.ranks.begin(), options.ranks.end(), numbers[i]) == options.ranks.end())
       continue;
     At at;
     if (place.ranks.size() > 1) at.rank = numbers[i];
-    const std::vector<AtbModel> models = models_of(place.ranks[i], options.format.memory, warnings);
+    const std::vector<AtbModel> models = models_of(place.ranks[i], options.format.memory, unread);
     const std::ptrdiff_t first = std::ssize(frames);
     for (const fs::path& round : folders_in(place.ranks[i])) {
       if (!place.round.empty() && round.filename() != place.round) continue;
-      if (is_atb_round(round)) add_tokens(frames, round, at, models, !place.round.empty(), options.warm_up);
+      if (is_atb_round(round)) add_tokens(survey, round, at, models, !place.round.empty(), options.warm_up);
     }
     // Behind the tokens, where msit has it.
     std::stable_partition(frames.begin() + first, frames.end(),
                           [](const FrameInfo& frame) { return frame.at.part != kWarmUp; });
   }
-  for (const std::string& warning : warnings)
-    log::warn("{}; operators are told apart by their folders alone", warning);
+  for (const Remark& remark : unread)
+    survey.warnings.push_back(remark.text + "; operators are told apart by their folders alone");
   if (frames.empty())
     return fail(ErrorKind::not_found, "{}: holds the warm-up round only; there is nothing to compare",
                 display(root));
-  return frames;
+  return survey;
 }
 
 void add_model(Frame& frame, const AtbTopology& topology, int64_t first_order) {
@@ -151,8 +153,9 @@ int64_t top_order(const std::string& op) { return whole_number(op.substr(0, op.f
 
 struct Read {
   std::optional<Parsed> parsed;
+  bool is_of_other_token = false;
   TensorDraft draft;
-  std::vector<std::string> warnings;
+  Remarks warnings;
 };
 
 Read read_file(const fs::path& root, const FoundFile& found, const FrameInfo& info,
@@ -162,7 +165,8 @@ Read read_file(const fs::path& root, const FoundFile& found, const FrameInfo& in
   if (!read.parsed) return read;
   const int64_t order = top_order(read.parsed->op);
   if (order < info.first_order || order > info.last_order) {
-    read.parsed.reset();  // another token's
+    read.parsed.reset();
+    read.is_of_other_token = true;
     return read;
   }
   if (!found.trouble.empty()) {
@@ -191,7 +195,7 @@ std::string_view above_op(std::string_view path) {
 // Only the models of which something was dumped: from the second token on nothing of the first one was.
 void add_models(Frame& frame, const FrameInfo& info, const std::set<std::string, std::less<>>& top_folders,
                 const OpenOptions& options) {
-  std::vector<std::string> ignored;  // the survey has warned
+  Remarks ignored;  // the survey has warned
   const std::vector<AtbModel> models = models_of(info.paths[0].parent_path(), options.format.memory, ignored);
   for (const AtbModel& model : models) {
     if (std::find(info.paths.begin() + 1, info.paths.end(), model.topology) == info.paths.end()) continue;
@@ -221,7 +225,9 @@ std::vector<OpFiles> read_files(Frame& frame, const fs::path& round, const Walk&
     if (!cancelled()) reads[i] = read_file(round, walk.files[i], info, options);
   });
   std::vector<OpFiles> files;
+  std::vector<std::string> misfits;
   for (size_t i = 0; i < reads.size(); ++i) {
+    if (!reads[i].parsed && !reads[i].is_of_other_token) misfits.push_back(walk.files[i].relative);
     if (!reads[i].parsed) continue;
     std::move(reads[i].warnings.begin(), reads[i].warnings.end(), std::back_inserter(frame.warnings));
     const FoundFile& found = walk.files[i];
@@ -229,6 +235,7 @@ std::vector<OpFiles> read_files(Frame& frame, const fs::path& round, const Walk&
     if (found.is_statistics) file.described_in = path_of({}, found).native();
     files.push_back({std::move(reads[i].parsed->op), std::move(file)});
   }
+  note_misfits(round, std::move(misfits), frame.warnings);
   return files;
 }
 

@@ -100,7 +100,7 @@ AtbPlace locate_atb(const fs::path& root) {
   return {};
 }
 
-std::vector<AtbModel> models_of(const fs::path& rank, int64_t memory, std::vector<std::string>& warnings) {
+std::vector<AtbModel> models_of(const fs::path& rank, int64_t memory, Remarks& warnings) {
   int64_t shift = 0;  // a transdata operation that runs first takes the first number
   for (const fs::path& layers : topology_folders(rank, "layer"))
     if (is_file(layers / "TransdataOperation_0.json")) shift = 1;

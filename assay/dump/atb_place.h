@@ -21,6 +21,6 @@ std::vector<fs::path> sibling_ranks(const fs::path& rank);  // all ranks beside 
 bool is_atb_round(const fs::path& folder);
 
 // In the order in which they run; unreadable ones are left out with a warning.
-std::vector<AtbModel> models_of(const fs::path& rank, int64_t memory, std::vector<std::string>& warnings);
+std::vector<AtbModel> models_of(const fs::path& rank, int64_t memory, Remarks& warnings);
 
 }  // namespace assay

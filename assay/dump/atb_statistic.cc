@@ -43,13 +43,13 @@ Result<bool> has_titles(CsvReader& rows) {
 // Never by itself: for whoever did not ask for this one, a round is a part of an ATB dump.
 int recognise(const fs::path&) { return 0; }
 
-Result<std::vector<FrameInfo>> survey(const fs::path& root, const OpenOptions&) {
+Result<Survey> survey(const fs::path& root, const OpenOptions&) {
   if (!is_file(root / kAtbStatistics))
     return fail(ErrorKind::not_found,
                 "{}: holds no {}; point at a round of a dump of msprobe, such as "
                 "atb_dump_data/data/{{device}}_{{pid}}/0",
                 display(root), kAtbStatistics);
-  return std::vector<FrameInfo>{FrameInfo{At(), {root}}};
+  return Survey{{FrameInfo{At{}, {root}}}};
 }
 
 // The dump may have been moved: what counts is where a file lies below the round.
@@ -91,8 +91,9 @@ class TableIndex {
     }
     if (skipped_ > 0)
       frame_.warnings.push_back(
-          fmt::format("{}: {} rows do not describe a tensor, the first at line {}; they are skipped", name,
-                      skipped_, first_skipped_));
+          left_out(fmt::format("{}: {} rows do not describe a tensor, the first at line {}; they are skipped",
+                               name, skipped_, first_skipped_),
+                   skipped_));
     return {};
   }
 

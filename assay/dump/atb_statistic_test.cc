@@ -28,7 +28,7 @@ class AtbStatistic : public ::testing::Test {
     std::ofstream(root_ / "statistic.csv") << table;
     const auto frames = atb_statistic_layout.survey(root_, {});
     if (!frames) return tl::unexpected<Error>(frames.error());
-    return atb_statistic_layout.index(frames->at(0), {});
+    return atb_statistic_layout.index(frames->frames.at(0), {});
   }
   Result<Frame> index_rows(std::string_view rows) { return index(std::string(kTitles) + std::string(rows)); }
 

@@ -82,8 +82,7 @@ bool is_atb_statistics(const fs::path& file) {
   return (*opened)->read(0, std::as_writable_bytes(std::span(start))) && start == kFirstTitles;
 }
 
-Result<std::vector<StatedTensor>> read_atb_statistics(const fs::path& file,
-                                                      std::vector<std::string>& warnings) {
+Result<std::vector<StatedTensor>> read_atb_statistics(const fs::path& file, Remarks& warnings) {
   ASSAY_TRY(auto opened, File::open(file));
   CsvReader rows(std::move(opened));
   std::vector<std::string> titles, cells;
@@ -96,7 +95,7 @@ Result<std::vector<StatedTensor>> read_atb_statistics(const fs::path& file,
   for (;;) {
     const auto more = rows.next(cells);
     if (!more) {  // what was read so far is still true
-      warnings.push_back(more.error().message);
+      warnings.push_back(unreadable(more.error().message));
       break;
     }
     if (!*more) break;
@@ -112,8 +111,9 @@ Result<std::vector<StatedTensor>> read_atb_statistics(const fs::path& file,
       tensors[place->second] = std::move(*tensor);
   }
   if (strange > 0)
-    warnings.push_back(fmt::format("{}:{}: {} rows name no tensor of an operator and are left out",
-                                   display(file), first_strange, strange));
+    warnings.push_back(left_out(fmt::format("{}:{}: {} rows name no tensor of an operator and are left out",
+                                            display(file), first_strange, strange),
+                                strange));
   return tensors;
 }
 

@@ -17,8 +17,7 @@ struct StatedTensor {
 
 // In the order of the rows; of two rows for one tensor the last counts. Rows that make no sense are left out
 // with a warning.
-Result<std::vector<StatedTensor>> read_atb_statistics(const fs::path& file,
-                                                      std::vector<std::string>& warnings);
+Result<std::vector<StatedTensor>> read_atb_statistics(const fs::path& file, Remarks& warnings);
 
 // Cells of a row. "Layer/Linear" and "1_0": "1_Layer/0_Linear"; nothing where they do not fit together.
 std::optional<std::string> atb_op_path(std::string_view names, std::string_view ids);

@@ -282,7 +282,7 @@ TEST_F(AtbDump, LeavesOutRowsThatMakeNoSense) {
           "0_77,0,A,A,1,output,x,float,nd,2,1,1,1,1,N/A\n" +                         // no index
           "0_77,0,A,A,2,output,0,float,nd,9999999999x9999999999x99,1,1,1,1,N/A\n" +  // no tensor is so large
           good + good);
-  std::vector<std::string> warnings;
+  Remarks warnings;
   const auto tensors = read_atb_statistics(root_ / "statistic.csv", warnings);
   ASSERT_TRUE(tensors);
   ASSERT_THAT(*tensors, SizeIs(2));
@@ -294,7 +294,7 @@ TEST_F(AtbDump, LeavesOutRowsThatMakeNoSense) {
 
 TEST_F(AtbDump, RefusesATableWithoutItsColumns) {
   put("statistic.csv", "Device and PID,Execution Count,Op Name\n");
-  std::vector<std::string> warnings;
+  Remarks warnings;
   const auto tensors = read_atb_statistics(root_ / "statistic.csv", warnings);
   ASSERT_FALSE(tensors);
   EXPECT_THAT(tensors.error().message, HasSubstr("has no column 'Op Id'"));

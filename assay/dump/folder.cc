@@ -19,7 +19,7 @@ namespace {
 struct Read {
   bool counts = false;  // it is a tensor file, or may be one that we cannot read
   std::vector<TensorDraft> tensors;
-  std::vector<std::string> warnings;
+  Remarks warnings;
 };
 
 // Files that people keep beside tensors. One of these that cannot be read is no loss; any other one may have
@@ -33,6 +33,12 @@ bool is_plainly_text(const std::string& relative) {
                      [&](std::string_view s) { return name.ends_with(s); });
 }
 
+// Where other layouts have the statistics of a run, or the names of its tensors.
+bool is_dump_table(const std::string& relative) {
+  const std::string name = fs::path(relative).filename().native();
+  return name == "dump.json" || name == "debug.json" || name == "statistic.csv";
+}
+
 // A checkpoint in shards: the shards are here themselves, and the index would name every tensor a second
 // time.
 bool is_shard_index(const std::string& relative) { return relative.ends_with(".index.json"); }
@@ -44,7 +50,7 @@ bool needs_no_look(const std::string& relative) {
   return format != nullptr && format->one_tensor && !to_lower(relative).ends_with(".bin");
 }
 
-Read unreadable(std::string why) {
+Read broken(std::string why) {
   Read read;
   read.counts = true;
   read.tensors.emplace_back().trouble = std::move(why);
@@ -61,20 +67,20 @@ Read one_unnamed() {
 // Whether a file that is no format's by content or suffix counts: only as raw bytes that the user described.
 Read read_file(const fs::path& path, const FoundFile& found, const OpenOptions& options) {
   const bool raw = options.format.raw_dtype.has_value();
-  if (!found.trouble.empty()) return is_plainly_text(found.relative) ? Read{} : unreadable(found.trouble);
+  if (!found.trouble.empty()) return is_plainly_text(found.relative) ? Read{} : broken(found.trouble);
   if (raw && !found.is_statistics) return is_plainly_text(found.relative) ? Read{} : one_unnamed();
   if (!found.is_statistics && needs_no_look(found.relative)) {
-    if (found.size == 0) return unreadable(fmt::format("{}: is empty", display(path)));
+    if (found.size == 0) return broken(fmt::format("{}: is empty", display(path)));
     return one_unnamed();
   }
   const auto file = File::open(path);
-  if (!file) return is_plainly_text(found.relative) ? Read{} : unreadable(file.error().message);
+  if (!file) return is_plainly_text(found.relative) ? Read{} : broken(file.error().message);
   const auto format = recognise_file(**file);
-  if (!format) return unreadable(format.error().message);
+  if (!format) return broken(format.error().message);
   if (*format == nullptr) return {};  // also a .stats.json of some other tool
-  if ((*file)->size() == 0) return unreadable(fmt::format("{}: is empty", display(path)));
+  if ((*file)->size() == 0) return broken(fmt::format("{}: is empty", display(path)));
   auto set = (*format)->open(*file, options.format);
-  if (!set) return unreadable(set.error().message);
+  if (!set) return broken(set.error().message);
   Read read;
   read.counts = true;
   read.warnings = std::move(set->warnings);
@@ -86,7 +92,7 @@ Read read_file(const fs::path& path, const FoundFile& found, const OpenOptions& 
 // Numbers of the files in execution order: those of the manifest as it lists them, then the rest as they
 // stand.
 std::vector<size_t> execution_order(const std::vector<FoundFile>& files, const std::vector<Read>& reads,
-                                    const Manifest& manifest, std::vector<std::string>& warnings) {
+                                    const Manifest& manifest, Remarks& warnings) {
   std::unordered_map<std::string_view, size_t> by_path;
   for (size_t i = 0; i < files.size(); ++i)
     if (reads[i].counts) by_path.emplace(files[i].relative, i);
@@ -139,11 +145,11 @@ int recognise_folder(const fs::path& root) {
   return fs::is_directory(root, ignored) ? 50 : 0;
 }
 
-Result<std::vector<FrameInfo>> survey_folder(const fs::path& root, const OpenOptions&) {
+Result<Survey> survey_folder(const fs::path& root, const OpenOptions&) {
   std::error_code ignored;
   if (!fs::is_directory(root, ignored))
     return fail(ErrorKind::bad_argument, "{}: is not a folder", display(root));
-  return std::vector<FrameInfo>{FrameInfo{At{}, {root}}};
+  return Survey{{FrameInfo{At{}, {root}}}};
 }
 
 Result<Frame> index_folder(const FrameInfo& info, const OpenOptions& options) {
@@ -168,14 +174,22 @@ Result<Frame> index_folder(const FrameInfo& info, const OpenOptions& options) {
   });
   ASSAY_TRY_DO(check_cancelled());
 
-  std::vector<std::string> skipped;
+  std::vector<std::string> skipped, tables;
   for (size_t i = 0; i < reads.size(); ++i) {
-    if (!reads[i].counts) skipped.push_back(walk.files[i].relative);
+    if (!reads[i].counts)
+      (is_dump_table(walk.files[i].relative) ? tables : skipped).push_back(walk.files[i].relative);
     std::move(reads[i].warnings.begin(), reads[i].warnings.end(), std::back_inserter(frame.warnings));
   }
-  if (skipped.size() == reads.size())
+  if (skipped.size() + tables.size() == reads.size())
     return fail(ErrorKind::not_found, "{}: no tensor files in this folder (other files skipped: {})",
-                display(root), skipped.size());
+                display(root), reads.size());
+  if (!tables.empty())
+    frame.warnings.push_back(
+        left_out(fmt::format("{}: what {} not read; point at the folder it is in: {}", display(root),
+                             tables.size() == 1 ? "1 table of a dump says is"
+                                                : fmt::format("{} tables of dumps say is", tables.size()),
+                             some_names(tables)),
+                 std::ssize(tables)));
   if (!skipped.empty())
     frame.warnings.push_back(
         fmt::format("{}: {} skipped: {}", display(root),
@@ -190,7 +204,7 @@ Result<Frame> index_folder(const FrameInfo& info, const OpenOptions& options) {
     frame.content = Content::statistics;
   if (frame.nodes.empty())
     frame.warnings.push_back(fmt::format("{}: --only and --skip leave none of the tensors of {} files",
-                                         display(root), reads.size() - skipped.size()));
+                                         display(root), reads.size() - skipped.size() - tables.size()));
   return frame;
 }
 

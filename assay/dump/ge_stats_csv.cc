@@ -170,8 +170,7 @@ bool is_ge_stats_csv(const fs::path& file) {
   return (*opened)->read(0, std::as_writable_bytes(std::span(start))) && start == kFirstTitles;
 }
 
-Result<std::vector<GeStatedTensor>> read_ge_stats_csv(const fs::path& file,
-                                                      std::vector<std::string>& warnings) {
+Result<std::vector<GeStatedTensor>> read_ge_stats_csv(const fs::path& file, Remarks& warnings) {
   ASSAY_TRY(auto opened, File::open(file));
   CsvReader rows(std::move(opened));
   Cells cells;
@@ -186,7 +185,7 @@ Result<std::vector<GeStatedTensor>> read_ge_stats_csv(const fs::path& file,
   for (;;) {
     const auto more = rows.next(cells);
     if (!more) {  // what was read so far is still true
-      warnings.push_back(more.error().message);
+      warnings.push_back(unreadable(more.error().message));
       break;
     }
     if (!*more) break;
@@ -206,8 +205,9 @@ Result<std::vector<GeStatedTensor>> read_ge_stats_csv(const fs::path& file,
       tensors[place->second] = std::move(*tensor);
   }
   if (strange > 0)
-    warnings.push_back(fmt::format("{}:{}: {} rows describe no input or output and are left out",
-                                   display(file), first_strange, strange));
+    warnings.push_back(left_out(fmt::format("{}:{}: {} rows describe no input or output and are left out",
+                                            display(file), first_strange, strange),
+                                strange));
   return tensors;
 }
 

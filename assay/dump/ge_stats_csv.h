@@ -15,7 +15,6 @@ bool is_ge_stats_csv(const fs::path& file);  // by its titles
 
 // In the order of the rows; of two rows for one tensor the last counts. Rows that make no sense are left out
 // with a warning.
-Result<std::vector<GeStatedTensor>> read_ge_stats_csv(const fs::path& file,
-                                                      std::vector<std::string>& warnings);
+Result<std::vector<GeStatedTensor>> read_ge_stats_csv(const fs::path& file, Remarks& warnings);
 
 }  // namespace assay

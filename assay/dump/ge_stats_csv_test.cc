@@ -46,7 +46,7 @@ class GeStatsCsv : public ::testing::Test {
   }
 
   fs::path folder_, path_;
-  std::vector<std::string> warnings_;
+  Remarks warnings_;
 };
 
 TEST_F(GeStatsCsv, ReadsEveryColumn) {

@@ -70,4 +70,16 @@ std::string some_names(const std::vector<std::string>& names, size_t shown) {
   return out;
 }
 
+void note_misfits(const fs::path& folder, std::vector<std::string> names, Remarks& warnings) {
+  std::erase_if(names, [](const std::string& name) { return find_format_by_suffix(name) == nullptr; });
+  if (names.empty()) return;
+  warnings.push_back(left_out(
+      fmt::format("{}: {} skipped: {}", display(folder),
+                  names.size() == 1
+                      ? "1 tensor file is not named as those of this dump are;"
+                      : fmt::format("{} tensor files are not named as those of this dump are;", names.size()),
+                  some_names(names)),
+      std::ssize(names)));
+}
+
 }  // namespace assay

@@ -24,4 +24,8 @@ Item make_item(Frame& frame, std::string name, int32_t file, int32_t slot, Tenso
 // Names for a message, at most `shown` of them: "a, b, c, …".
 std::string some_names(const std::vector<std::string>& names, size_t shown = 3);
 
+// Of `names`, files below a folder that have no place in its layout: those with the suffix of a tensor file
+// are left out, and are said to be.
+void note_misfits(const fs::path& folder, std::vector<std::string> names, Remarks& warnings);
+
 }  // namespace assay

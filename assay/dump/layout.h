@@ -25,7 +25,7 @@ struct OpenOptions {
 struct Layout {
   std::string_view name;
   int (*recognise)(const fs::path& root);  // 0 no … 100 certain; the surest wins
-  Result<std::vector<FrameInfo>> (*survey)(const fs::path& root, const OpenOptions& options);
+  Result<Survey> (*survey)(const fs::path& root, const OpenOptions& options);
   Result<Frame> (*index)(const FrameInfo& info, const OpenOptions& options);
   bool states_statistics = false;  // its items may have statistics instead of data
   bool has_tokens = false;         // its frames are tokens of a model that chooses the next one

@@ -109,11 +109,11 @@ void add_node(Frame& frame, LogitsFile& file) {
   frame.nodes.push_back(std::move(node));
 }
 
-Result<std::vector<FrameInfo>> survey(const fs::path& root, const OpenOptions&) {
+Result<Survey> survey(const fs::path& root, const OpenOptions&) {
   std::error_code ignored;
   if (!fs::is_directory(root, ignored))
     return fail(ErrorKind::bad_argument, "{}: is not a folder", display(root));
-  return std::vector<FrameInfo>{FrameInfo{At{}, {root}}};
+  return Survey{{FrameInfo{At{}, {root}}}};
 }
 
 Result<Frame> index(const FrameInfo& info, const OpenOptions& options) {

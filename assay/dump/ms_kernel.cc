@@ -5,7 +5,6 @@
 #include "assay/dump/items.h"
 #include "assay/dump/ms_kernel_parts.h"
 #include "assay/dump/walk.h"
-#include "assay/support/log.h"
 
 #include <algorithm>
 #include <map>
@@ -93,12 +92,11 @@ bool wanted(int number, const std::vector<int>& numbers) {
 }
 
 // Folders that hold files of a kernel dump, or files that may be some.
-Result<std::vector<fs::path>> find_folders(const fs::path& root) {
+Result<std::vector<fs::path>> find_folders(const fs::path& root, Remarks& warnings) {
   ASSAY_TRY(Walk walk, walk_folder(root));
-  for (const std::string& warning : walk.warnings) log::warn("{}", warning);
+  warnings = troubles_of(walk);
   std::set<std::string> folders;
   for (const FoundFile& file : walk.files) {
-    if (!file.trouble.empty() && file.relative.ends_with('/')) log::warn("{}", file.trouble);
     const size_t slash = file.relative.rfind('/') + 1;  // npos + 1 is 0: in the root itself
     const std::string_view name = std::string_view(file.relative).substr(slash);
     if (name.ends_with(".npy") || name == kKernelStatistics) folders.insert(file.relative.substr(0, slash));
@@ -111,8 +109,9 @@ Result<std::vector<fs::path>> find_folders(const fs::path& root) {
   return paths;
 }
 
-Result<std::vector<FrameInfo>> survey_ms_kernel(const fs::path& root, const OpenOptions& options) {
-  ASSAY_TRY(const std::vector<fs::path> folders, find_folders(root));
+Result<Survey> survey_ms_kernel(const fs::path& root, const OpenOptions& options) {
+  Survey survey;
+  ASSAY_TRY(const std::vector<fs::path> folders, find_folders(root, survey.warnings));
   if (folders.empty())
     return fail(ErrorKind::not_found, "{}: holds no .npy files and no {}, however deep", display(root),
                 kKernelStatistics);
@@ -136,15 +135,16 @@ Result<std::vector<FrameInfo>> survey_ms_kernel(const fs::path& root, const Open
                 "they lie in {}",
                 display(root), some_names(elsewhere));
   if (!elsewhere.empty())
-    log::warn("{}: {} folders with tensors do not lie at rank_N/net/graph/step; skipped: {}", display(root),
-              elsewhere.size(), some_names(elsewhere));
+    survey.warnings.push_back(
+        left_out(fmt::format("{}: {} folders with tensors do not lie at rank_N/net/graph/step; skipped: {}",
+                             display(root), elsewhere.size(), some_names(elsewhere)),
+                 std::ssize(elsewhere)));
   if (frames.empty())
     return fail(ErrorKind::not_found,
                 "{}: none of its {} folders with kernels is of a rank and step asked for", display(root),
                 folders.size() - elsewhere.size());
-  std::vector<FrameInfo> out;
-  for (auto& [place, frame] : frames) out.push_back(std::move(frame));
-  return out;
+  for (auto& [place, frame] : frames) survey.frames.push_back(std::move(frame));
+  return survey;
 }
 
 // ----- items
@@ -311,7 +311,8 @@ Result<Frame> index_ms_kernel(const FrameInfo& info, const OpenOptions& options)
   }
   if (entries.empty())
     return fail(ErrorKind::bad_format, "{}: no tensors of kernels here{}{}", display(info.paths.at(0)),
-                frame.warnings.empty() ? "" : ": ", frame.warnings.empty() ? "" : frame.warnings.front());
+                frame.warnings.empty() ? "" : ": ",
+                frame.warnings.empty() ? "" : frame.warnings.front().text);
   const bool any_file =
       std::any_of(entries.begin(), entries.end(), [](const Numbered& e) { return !e.entry.file.empty(); });
   frame.content = any_file ? Content::data : Content::statistics;

@@ -32,18 +32,18 @@ std::string_view without_npy(std::string_view name) {
   return name;
 }
 
-LongNames read_long_names(const fs::path& path, std::vector<std::string>& warnings) {
+LongNames read_long_names(const fs::path& path, Remarks& warnings) {
   LongNames names;
   auto file = File::open(path);
   if (!file) {
-    warnings.push_back(file.error().message);
+    warnings.push_back(unreadable(file.error().message));
     return names;
   }
   CsvReader reader(std::move(*file));
   std::vector<std::string> cells;
   for (bool is_title = true;; is_title = false) {
     const auto more = reader.next(cells);
-    if (!more) warnings.push_back(more.error().message + "; what stands behind it is not read");
+    if (!more) warnings.push_back(unreadable(more.error().message + "; what stands behind it is not read"));
     if (!more || !*more) return names;
     if (is_title) continue;
     if (cells.size() < 2) {
@@ -95,20 +95,23 @@ class StatisticsReader {
   void read() {
     std::vector<std::string> cells;
     const auto titles = reader_.next(cells);
-    if (!titles) return warn(titles.error().message);
+    if (!titles) return warn(unreadable(titles.error().message));
     if (!*titles) return warn(fmt::format("{}: is empty", path_));
     if (!has_titles(cells))
-      return warn(fmt::format("{}: the first row does not have the titles 'Op Name' and 'Task ID'", path_));
+      return warn(unreadable(
+          fmt::format("{}: the first row does not have the titles 'Op Name' and 'Task ID'", path_)));
     find_places(cells);
     for (;;) {
       const auto more = reader_.next(cells);
-      if (!more) warn(more.error().message + "; what stands behind it is not read");
+      if (!more) warn(unreadable(more.error().message + "; what stands behind it is not read"));
       if (!more || !*more) break;
       add_row(cells);
     }
     if (short_rows_ > 0)
-      warn(fmt::format("{}: {} rows do not say which tensor they describe, the first at line {}; skipped",
-                       path_, short_rows_, first_short_));
+      warn(left_out(
+          fmt::format("{}: {} rows do not say which tensor they describe, the first at line {}; skipped",
+                      path_, short_rows_, first_short_),
+          short_rows_));
     if (odd_times_ > 0)
       warn(
           fmt::format("{}: {} rows have a time stamp that is no number, the first at line {}; "
@@ -117,7 +120,7 @@ class StatisticsReader {
   }
 
  private:
-  void warn(std::string text) { out_.warnings.push_back(std::move(text)); }
+  void warn(Remark remark) { out_.warnings.push_back(std::move(remark)); }
 
   void find_places(const std::vector<std::string>& titles) {
     expected_ = titles.size();
@@ -191,7 +194,7 @@ struct Listed {
   bool has_mapping = false, has_statistics = false;
 };
 
-Listed list_folder(const fs::path& folder, std::vector<std::string>& warnings) {
+Listed list_folder(const fs::path& folder, Remarks& warnings) {
   Listed listed;
   for (FoundFile& file : list_files(folder, warnings)) {
     const std::string& name = file.relative;
@@ -208,7 +211,7 @@ void add_statistics(const fs::path& csv, KernelFolder& out) {
   for (const KernelEntry& entry : out.entries) in_files.insert(entry.name.key());
   auto file = File::open(csv);
   if (!file) {
-    out.warnings.push_back(file.error().message);
+    out.warnings.push_back(unreadable(file.error().message));
     return;
   }
   KernelFolder rows;
@@ -279,8 +282,9 @@ KernelFolder read_kernel_folder(const fs::path& folder) {
     entry.size = file.size;
   }
   if (!skipped.empty())
-    out.warnings.push_back(fmt::format("{}: {} .npy files are not named as kernels are; skipped: {}",
-                                       display(folder), skipped.size(), some_names(skipped)));
+    out.warnings.push_back(left_out(fmt::format("{}: {} .npy files are not named as kernels are; skipped: {}",
+                                                display(folder), skipped.size(), some_names(skipped)),
+                                    std::ssize(skipped)));
   if (listed.has_statistics) add_statistics(folder / kKernelStatistics, out);
   return out;
 }

@@ -30,7 +30,7 @@ struct KernelEntry {
 struct KernelFolder {
   std::vector<KernelEntry> entries;  // files in natural order of their names; rows as they stand
   fs::path statistics;               // the statistic.csv that was read; empty: none
-  std::vector<std::string> warnings;
+  Remarks warnings;
 };
 KernelFolder read_kernel_folder(const fs::path& folder);
 

@@ -37,7 +37,7 @@ class MsKernel : public ::testing::Test {
   }
 
   Result<std::vector<FrameInfo>> survey(const OpenOptions& options = {}) const {
-    return ms_kernel_layout.survey(root_, options);
+    return ms_kernel_layout.survey(root_, options).map(&Survey::frames);
   }
   Result<Frame> index(const OpenOptions& options = {}) const {
     ASSAY_TRY(const Dump dump, open_dump(root_, options));

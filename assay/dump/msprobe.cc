@@ -4,7 +4,6 @@
 #include "assay/base/text.h"
 #include "assay/dump/msprobe_parts.h"
 #include "assay/model/process.h"
-#include "assay/support/log.h"
 
 #include <algorithm>
 
@@ -40,7 +39,7 @@ struct Numbered {
 };
 
 std::vector<Numbered> numbered_folders(const fs::path& root, std::string_view word,
-                                       std::vector<fs::path>& left_out) {
+                                       std::vector<fs::path>& elsewhere) {
   std::vector<Numbered> found;
   std::error_code error;
   for (fs::directory_iterator it(root, error), end; !error && it != end; it.increment(error)) {
@@ -50,7 +49,7 @@ std::vector<Numbered> numbered_folders(const fs::path& root, std::string_view wo
     if (const auto number = numbered(name, word))
       found.push_back({*number, it->path()});
     else if (to_lower(name).starts_with(word) && holds_dump(it->path()))
-      left_out.push_back(it->path());
+      elsewhere.push_back(it->path());
   }
   std::sort(found.begin(), found.end(),
             [](const Numbered& a, const Numbered& b) { return a.number < b.number; });
@@ -75,33 +74,33 @@ void add_folder(std::vector<FrameInfo>& frames, const fs::path& folder, const At
 
 // rank{R}, or rank in a run that is not distributed, which msprobe 26 calls proc{PID}.
 void add_ranks(std::vector<FrameInfo>& frames, const fs::path& step, const At& at,
-               std::vector<fs::path>& left_out) {
+               std::vector<fs::path>& elsewhere) {
   At here = at;
-  for (const Numbered& rank : numbered_folders(step, "rank", left_out)) {
+  for (const Numbered& rank : numbered_folders(step, "rank", elsewhere)) {
     here.rank = rank.number;
     add_folder(frames, rank.path, here);
   }
   here.rank = at.rank;
-  for (const Numbered& process : numbered_folders(step, "proc", left_out)) {
+  for (const Numbered& process : numbered_folders(step, "proc", elsewhere)) {
     here.part = process_part(process.number, at.part);
     if (process.number >= 0)
       add_folder(frames, process.path, here);
     else if (holds_dump(process.path))
-      left_out.push_back(process.path);
+      elsewhere.push_back(process.path);
   }
 }
 
 void add_steps(std::vector<FrameInfo>& frames, const fs::path& root, const At& at,
-               std::vector<fs::path>& left_out) {
-  for (const Numbered& step : numbered_folders(root, "step", left_out)) {
+               std::vector<fs::path>& elsewhere) {
+  for (const Numbered& step : numbered_folders(root, "step", elsewhere)) {
     At here = at;
     here.step = step.number;
-    add_ranks(frames, step.path, here, left_out);
+    add_ranks(frames, step.path, here, elsewhere);
   }
 }
 
 // The first level that has something is the dump; what lies on the others is left out, and said.
-std::vector<FrameInfo> find_frames(const fs::path& root, std::vector<fs::path>& left_out) {
+std::vector<FrameInfo> find_frames(const fs::path& root, std::vector<fs::path>& elsewhere) {
   std::vector<FrameInfo> frames;
   if (is_file(root)) {
     At at;
@@ -115,16 +114,16 @@ std::vector<FrameInfo> find_frames(const fs::path& root, std::vector<fs::path>& 
     if (frames.empty())
       frames = std::move(found);
     else
-      for (const FrameInfo& frame : found) left_out.push_back(frame.paths[0]);
+      for (const FrameInfo& frame : found) elsewhere.push_back(frame.paths[0]);
   };
   add_level([&](auto& found) { add_files(found, root, {}); });
-  add_level([&](auto& found) { add_ranks(found, root, {}, left_out); });
-  add_level([&](auto& found) { add_steps(found, root, {}, left_out); });
+  add_level([&](auto& found) { add_ranks(found, root, {}, elsewhere); });
+  add_level([&](auto& found) { add_steps(found, root, {}, elsewhere); });
   add_level([&](auto& found) {
     for (const std::string_view part : {"graph", "pynative"}) {
       At at;
       at.part = part;
-      add_steps(found, root / part, at, left_out);
+      add_steps(found, root / part, at, elsewhere);
     }
   });
   return frames;
@@ -138,25 +137,25 @@ int recognise_msprobe(const fs::path& root) {
     const auto head = read_msprobe_head(root);
     return head && head->has_data && !head->task.empty() ? 90 : 0;
   }
-  std::vector<fs::path> left_out;
-  const auto frames = find_frames(root, left_out);
+  std::vector<fs::path> elsewhere;
+  const auto frames = find_frames(root, elsewhere);
   const bool any = std::any_of(frames.begin(), frames.end(),
                                [](const FrameInfo& frame) { return is_file(frame.paths[0]); });
   return any ? 90 : 0;
 }
 
-Result<std::vector<FrameInfo>> survey_msprobe(const fs::path& root, const OpenOptions&) {
-  std::vector<fs::path> left_out;
-  std::vector<FrameInfo> frames = find_frames(root, left_out);
-  for (const fs::path& path : left_out)
-    log::warn(
+Result<Survey> survey_msprobe(const fs::path& root, const OpenOptions&) {
+  std::vector<fs::path> elsewhere;
+  Survey survey{find_frames(root, elsewhere)};
+  for (const fs::path& path : elsewhere)
+    survey.warnings.push_back(left_out(fmt::format(
         "{}: is not part of what is compared; point at its folder, or give the folder a name such as rank0",
-        display(path));
-  if (frames.empty())
+        display(path))));
+  if (survey.frames.empty())
     return fail(ErrorKind::not_found,
                 "{}: has no dump.json, and no rank, process or step folders with one; point at one of these",
                 display(root));
-  return frames;
+  return survey;
 }
 
 // Old dumps do not name their framework; the types of their tensors tell.
@@ -231,7 +230,8 @@ Result<Frame> index_msprobe(const FrameInfo& info, const OpenOptions& options) {
   entries->finish();
   number_in_execution_order(frame);
   if (is_repeated)
-    frame.warnings.push_back(fmt::format("{}: has 'data' twice; the later one counts", file->name()));
+    frame.warnings.push_back(
+        left_out(fmt::format("{}: has 'data' twice; the later one counts", file->name())));
   if (!head.has_data)
     return fail(ErrorKind::bad_format, "{}: has no 'data'; is it a dump.json?", file->name());
   if (!head.data_is_object)

@@ -175,9 +175,10 @@ void MsprobeEntries::add(std::string_view name, const JsonTape& entry) {
 void MsprobeEntries::finish() {
   const std::vector<std::string> repeated = merge_repeated();
   if (repeated.empty()) return;
-  frame_.warnings.push_back(fmt::format("{}: {} entries stand there twice; the later one counts: {}",
-                                        display(data_folder_.parent_path()), repeated.size(),
-                                        some_names(repeated)));
+  frame_.warnings.push_back(
+      left_out(fmt::format("{}: {} entries stand there twice; the later one counts: {}",
+                           display(data_folder_.parent_path()), repeated.size(), some_names(repeated)),
+               std::ssize(repeated)));
 }
 
 // As in Python: the place of the first, the content of the last. All at once, since sorting hashes takes a

@@ -248,7 +248,7 @@ TEST_F(Msprobe, ReadsBothLayoutsOfStacksAndTheParents) {
 std::vector<std::string> surveyed(const fs::path& root) {
   std::vector<std::string> out;
   const auto frames = msprobe_layout.survey(root, {});
-  for (const FrameInfo& frame : *frames) out.push_back(frame.at.text());
+  for (const FrameInfo& frame : frames->frames) out.push_back(frame.at.text());
   return out;
 }
 
@@ -281,7 +281,7 @@ TEST_F(Msprobe, FindsProcesses) {
     std::vector<std::string> out;
     const auto frames = msprobe_layout.survey(root_ / folder, {});
     EXPECT_TRUE(frames) << (frames ? "" : frames.error().message);
-    for (const FrameInfo& frame : *frames) out.push_back(frame.at.text());
+    for (const FrameInfo& frame : frames->frames) out.push_back(frame.at.text());
     return out;
   };
   EXPECT_THAT(places("run"), ElementsAre("rank 3 step 0", "step 0 process 99 debug", "step 0 process 4711",

@@ -17,8 +17,8 @@ int recognise_single(const fs::path& root) {
   return format && *format != nullptr ? 60 : 50;
 }
 
-Result<std::vector<FrameInfo>> survey_single(const fs::path& root, const OpenOptions&) {
-  return std::vector<FrameInfo>{FrameInfo{At{}, {root}}};
+Result<Survey> survey_single(const fs::path& root, const OpenOptions&) {
+  return Survey{{FrameInfo{At{}, {root}}}};
 }
 
 Result<Frame> index_single(const FrameInfo& info, const OpenOptions& options) {

@@ -90,8 +90,8 @@ std::span<const Layout* const> layouts() {
 Result<Dump> open_dump(const fs::path& root, const OpenOptions& options) {
   ASSAY_TRY_DO(check_exists(root));
   ASSAY_TRY(const Layout* const layout, choose_layout(root, options.layout));
-  ASSAY_TRY(std::vector<FrameInfo> frames, layout->survey(root, options));
-  return Dump{layout, root, std::move(frames)};
+  ASSAY_TRY(Survey survey, layout->survey(root, options));
+  return Dump{layout, root, std::move(survey.frames), std::move(survey.warnings)};
 }
 
 bool selected(std::string_view name, const OpenOptions& options) {

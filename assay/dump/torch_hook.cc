@@ -49,7 +49,7 @@ Place locate(const fs::path& root) {
 
 int recognise_torch_hook(const fs::path& root) { return locate(root).ranks.empty() ? 0 : 92; }
 
-Result<std::vector<FrameInfo>> survey_torch_hook(const fs::path& root, const OpenOptions& options) {
+Result<Survey> survey_torch_hook(const fs::path& root, const OpenOptions& options) {
   const Place place = locate(root);
   if (place.ranks.empty())
     return fail(ErrorKind::not_found,
@@ -80,7 +80,7 @@ Result<std::vector<FrameInfo>> survey_torch_hook(const fs::path& root, const Ope
   }
   if (frames.empty())
     return fail(ErrorKind::not_found, "{}: holds no folder of a token", display(place.ranks[0]));
-  return frames;
+  return Survey{std::move(frames)};
 }
 
 Result<std::string> read_text(const fs::path& path, int64_t memory) {
@@ -153,7 +153,8 @@ std::optional<TensorMeta> meta_of(std::string_view type, std::string_view tuple)
 }
 
 // What statistics.csv of a module says, by direction and index.
-Result<std::vector<OpFile>> read_statistics(const fs::path& path, const std::string& module) {
+Result<std::vector<OpFile>> read_statistics(const fs::path& path, const std::string& module,
+                                            Remarks& warnings) {
   ASSAY_TRY(auto file, File::open(path));
   CsvReader rows(std::move(file));
   std::vector<std::string> head, cells;
@@ -171,10 +172,14 @@ Result<std::vector<OpFile>> read_statistics(const fs::path& path, const std::str
       return fail(ErrorKind::bad_format,
                   "{}: lacks a column; InputOutput, Index, Max, Min, Mean and L2Norm are needed",
                   display(path));
+  int64_t short_rows = 0;
   for (;;) {
     ASSAY_TRY(const bool more, rows.next(cells));
-    if (!more) return files;
-    if (cells.size() < head.size()) continue;
+    if (!more) break;
+    if (cells.size() < head.size()) {
+      ++short_rows;
+      continue;
+    }
     OpFile found;
     const bool is_input = cells[side] == "Input";
     found.port.direction = is_input ? Direction::input : Direction::output;
@@ -189,6 +194,10 @@ Result<std::vector<OpFile>> read_statistics(const fs::path& path, const std::str
     if (shape < cells.size() && type < cells.size()) found.draft.meta = meta_of(cells[type], cells[shape]);
     files.push_back(std::move(found));
   }
+  if (short_rows > 0)
+    warnings.push_back(left_out(
+        fmt::format("{}: {} rows do not have all cells; skipped", display(path), short_rows), short_rows));
+  return files;
 }
 
 // What is left of a file after compaction.
@@ -208,9 +217,13 @@ void read_compacted(OpFile& file, const std::string& module, const fs::path& pat
 void add_module(OpFrame& out, Frame& frame, const fs::path& token, const fs::path& folder, int64_t memory) {
   const std::string module = folder.lexically_relative(token).native();
   std::vector<OpFile> files;
+  std::vector<std::string> misfits;
   for (const FoundFile& found : list_files(folder, frame.warnings)) {
     const auto port = port_of(found.relative);
-    if (!port) continue;
+    if (!port) {
+      misfits.push_back(found.relative);
+      continue;
+    }
     OpFile file;
     file.relative = module + "/" + found.relative;
     file.port = *port;
@@ -221,12 +234,13 @@ void add_module(OpFrame& out, Frame& frame, const fs::path& token, const fs::pat
       file.draft.has_data = true;
     files.push_back(std::move(file));
   }
+  note_misfits(folder, std::move(misfits), frame.warnings);
   if (files.empty() && is_file(folder / "statistics.csv")) {
-    auto stated = read_statistics(folder / "statistics.csv", module);
+    auto stated = read_statistics(folder / "statistics.csv", module, frame.warnings);
     if (stated)
       files = std::move(*stated);
     else
-      frame.warnings.push_back(stated.error().message);
+      frame.warnings.push_back(unreadable(stated.error().message));
   }
   if (!files.empty()) out.add(module, std::move(files));
 }
@@ -252,7 +266,8 @@ void add_weights(OpFrame& out, Frame& frame, const fs::path& folder) {
     out.add(dot == std::string::npos ? parameter : parameter.substr(0, dot), std::move(one));
   }
   if (error)
-    frame.warnings.push_back(fmt::format("{}: cannot be read: {}", display(folder), error.message()));
+    frame.warnings.push_back(
+        unreadable(fmt::format("{}: cannot be read: {}", display(folder), error.message())));
 }
 
 std::string_view above_module(std::string_view name) {

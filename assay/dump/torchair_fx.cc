@@ -6,7 +6,6 @@
 #include "assay/dump/torchair.h"
 #include "assay/dump/torchair_names.h"
 #include "assay/dump/walk.h"
-#include "assay/support/log.h"
 
 #include <tbb/parallel_for.h>
 
@@ -108,9 +107,8 @@ void tell_graphs_apart(const fs::path& root, std::vector<FrameInfo>& frames) {
   }
 }
 
-Result<std::vector<FrameInfo>> survey_fx(const fs::path& root, const OpenOptions& options) {
+Result<Survey> survey_fx(const fs::path& root, const OpenOptions& options) {
   ASSAY_TRY(const Walk walk, walk_folder(root));
-  for (const std::string& warning : walk.warnings) log::warn("{}", warning);
   struct Found {
     std::set<std::string> keys;
   };
@@ -118,7 +116,6 @@ Result<std::vector<FrameInfo>> survey_fx(const fs::path& root, const OpenOptions
   std::unordered_map<std::string, bool> says_rank;       // the folder itself
   std::set<int> ranks;
   for (const FoundFile& file : walk.files) {
-    if (!file.trouble.empty() && file.relative.ends_with('/')) log::warn("{}", file.trouble);
     const size_t slash = file.relative.rfind('/') + 1;  // npos + 1 is 0: in the root itself
     const auto parsed = parse_fx_file(std::string_view(file.relative).substr(slash));
     if (!parsed) continue;
@@ -153,7 +150,7 @@ Result<std::vector<FrameInfo>> survey_fx(const fs::path& root, const OpenOptions
     return natural_less(a.at.part, b.at.part);
   });
   name_graphs_of_tokens_alike(frames);
-  return frames;
+  return Survey{std::move(frames), troubles_of(walk)};
 }
 
 // ----- the tensors of a token
@@ -167,22 +164,25 @@ struct FxFile {
   int run = 0;  // of its node, where that ran several times
   std::optional<TensorDraft> tensor = {};
   bool is_number = true;  // None, texts and lists of them are dumped too
-  std::vector<std::string> warnings = {};
+  Remarks warnings = {};
 };
 
-std::vector<FxFile> files_of(const fs::path& folder, int rank, std::vector<std::string>& warnings) {
+std::vector<FxFile> files_of(const fs::path& folder, int rank, Remarks& warnings) {
   // A folder that says its rank holds that of no other.
   const bool has_several_ranks = rank >= 0 && place_of(folder).rank < 0;
   std::vector<FxFile> files;
+  std::vector<std::string> misfits;
   for (const fs::path& path : files_that_count(folder, warnings)) {
     const std::string name = path.filename().native();
     const auto parsed = parse_fx_file(name);
+    if (!parsed) misfits.push_back(name);
     if (!parsed || (has_several_ranks && parsed->rank >= 0 && parsed->rank != rank)) continue;
     std::error_code ignored;
     const auto size = fs::file_size(path, ignored);
     files.push_back({path, ignored ? 0 : static_cast<int64_t>(size), std::string(parsed->key),
                      std::string(parsed->timestamp), parsed->port, parsed->part, 0});
   }
+  note_misfits(folder, std::move(misfits), warnings);
   return files;
 }
 

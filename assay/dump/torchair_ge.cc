@@ -10,7 +10,6 @@
 #include "assay/dump/walk.h"
 #include "assay/model/blocks.h"
 #include "assay/model/ge_origins.h"
-#include "assay/support/log.h"
 
 #include <tbb/parallel_for.h>
 
@@ -130,14 +129,11 @@ std::map<ModelKey, CompiledModel> models_of(const std::vector<TokenFolder>& fold
   return models;
 }
 
-Result<std::vector<FrameInfo>> survey_ge(const fs::path& root, const OpenOptions& options) {
+Result<Survey> survey_ge(const fs::path& root, const OpenOptions& options) {
   ASSAY_TRY(const Walk walk, walk_folder(root));
-  for (const std::string& warning : walk.warnings) log::warn("{}", warning);
   std::vector<std::string> texts;
-  for (const FoundFile& file : walk.files) {
-    if (!file.trouble.empty() && file.relative.ends_with('/')) log::warn("{}", file.trouble);
+  for (const FoundFile& file : walk.files)
     if (file.relative.ends_with(".txt")) texts.push_back(file.relative);
-  }
   const std::vector<TokenFolder> folders = token_folders(root, walk);
   if (folders.empty())
     return fail(
@@ -173,9 +169,9 @@ Result<std::vector<FrameInfo>> survey_ge(const fs::path& root, const OpenOptions
   }
   if (frames.empty())
     return fail(ErrorKind::not_found, "{}: has no data of the rank that is asked for", display(root));
-  std::vector<FrameInfo> out;
-  for (auto& [key, frame] : frames) out.push_back(std::move(frame));
-  return out;
+  Survey survey{{}, troubles_of(walk)};
+  for (auto& [key, frame] : frames) survey.frames.push_back(std::move(frame));
+  return survey;
 }
 
 // ----- the tensors of a token
@@ -185,7 +181,7 @@ struct GeFile {
   int64_t size = 0;
   std::string type, name, time;
   std::vector<TensorDraft> tensors;
-  std::vector<std::string> warnings;
+  Remarks warnings;
   std::string trouble;
 };
 
@@ -197,14 +193,18 @@ std::string long_name_of(const std::string& name, const std::unordered_map<std::
   return listed == known.end() ? name : listed->second + name.substr(source.size());
 }
 
-std::vector<GeFile> files_of(const std::vector<fs::path>& folders, std::vector<std::string>& warnings) {
+std::vector<GeFile> files_of(const std::vector<fs::path>& folders, Remarks& warnings) {
   std::vector<GeFile> files;
   for (const fs::path& folder : folders) {
     const auto long_names = read_long_names(folder, warnings);
+    std::vector<std::string> misfits;
     for (const fs::path& path : files_that_count(folder, warnings)) {
       const std::string own = path.filename().native(), name = long_name_of(own, long_names);
       const auto parsed = parse_ge_file(name);
-      if (!parsed && !is_long_name(own)) continue;
+      if (!parsed && !is_long_name(own)) {
+        misfits.push_back(own);
+        continue;
+      }
       std::error_code ignored;
       const auto size = fs::file_size(path, ignored);
       GeFile& file = files.emplace_back();
@@ -215,6 +215,7 @@ std::vector<GeFile> files_of(const std::vector<fs::path>& folders, std::vector<s
       file.name = parsed->op_name;
       file.time = parsed->timestamp;
     }
+    note_misfits(folder, std::move(misfits), warnings);
   }
   std::sort(files.begin(), files.end(),
             [](const GeFile& a, const GeFile& b) { return a.path.native() < b.path.native(); });
@@ -276,7 +277,7 @@ std::string name_in_header(const GeFile& file) {
 
 // Names of digits that mapping.csv does not list: such a file says itself which operator it is of. The type
 // and the time, which stand in names of files only, stay unknown.
-void name_by_headers(std::vector<GeFile>& files, std::vector<std::string>& warnings) {
+void name_by_headers(std::vector<GeFile>& files, Remarks& warnings) {
   size_t unlisted = 0, unknown = 0;
   const GeFile* first = nullptr;
   for (GeFile& file : files) {
@@ -297,7 +298,7 @@ void name_by_headers(std::vector<GeFile>& files, std::vector<std::string>& warni
 }
 
 // Runs of one operator in one token: the largest file first, since it is the one that counts.
-void mark_repeats(std::vector<GeFile>& files, std::vector<std::string>& warnings) {
+void mark_repeats(std::vector<GeFile>& files, Remarks& warnings) {
   std::map<std::string, std::vector<GeFile*>> by_name;
   for (GeFile& file : files) by_name[file.name].push_back(&file);
   for (auto& [name, runs] : by_name) {

@@ -130,7 +130,7 @@ SourceFile source_of(std::string_view name) {
   return source;
 }
 
-std::vector<fs::path> files_that_count(const fs::path& folder, std::vector<std::string>& warnings) {
+std::vector<fs::path> files_that_count(const fs::path& folder, Remarks& warnings) {
   struct Found {
     fs::path path;
     SourceFile::Kind kind;
@@ -147,29 +147,29 @@ std::vector<fs::path> files_that_count(const fs::path& folder, std::vector<std::
     const auto [known, is_new] = files.try_emplace(std::move(key), Found{it->path(), source.kind});
     if (!is_new && source.kind < known->second.kind) known->second = {it->path(), source.kind};
   }
-  if (error) warnings.push_back(fmt::format("{}: cannot be read: {}", display(folder), error.message()));
+  if (error)
+    warnings.push_back(unreadable(fmt::format("{}: cannot be read: {}", display(folder), error.message())));
   std::vector<fs::path> paths;
   for (auto& [name, file] : files) paths.push_back(std::move(file.path));
   return paths;
 }
 
-std::unordered_map<std::string, std::string> read_long_names(const fs::path& folder,
-                                                             std::vector<std::string>& warnings) {
+std::unordered_map<std::string, std::string> read_long_names(const fs::path& folder, Remarks& warnings) {
   std::unordered_map<std::string, std::string> names;
   auto file = File::open(folder / "mapping.csv");
   if (!file) {
-    if (file.error().kind != ErrorKind::not_found) warnings.push_back(file.error().message);
+    if (file.error().kind != ErrorKind::not_found) warnings.push_back(unreadable(file.error().message));
     return names;
   }
   if ((*file)->size() > kLargestMapping) {
-    warnings.push_back(fmt::format("{}: is not read: it has more than 100 MB", (*file)->name()));
+    warnings.push_back(unreadable(fmt::format("{}: is not read: it has more than 100 MB", (*file)->name())));
     return names;
   }
   CsvReader rows(std::move(*file));
   std::vector<std::string> cells;
   for (;;) {
     const auto more = rows.next(cells);
-    if (!more) warnings.push_back(more.error().message + "; what stands behind it is not read");
+    if (!more) warnings.push_back(unreadable(more.error().message + "; what stands behind it is not read"));
     if (!more || !*more) return names;
     if (cells.size() == 2) names.insert_or_assign(cells[0], cells[1]);
   }

@@ -48,11 +48,10 @@ SourceFile source_of(std::string_view name);
 
 // Those of a folder by name. Where what stands for a file lies beside it, the file counts; statistics count
 // before ranges.
-std::vector<fs::path> files_that_count(const fs::path& folder, std::vector<std::string>& warnings);
+std::vector<fs::path> files_that_count(const fs::path& folder, Remarks& warnings);
 
 // mapping.csv: digits that stand for a name which is too long for a file system. Rows that say something else
 // are passed over.
-std::unordered_map<std::string, std::string> read_long_names(const fs::path& folder,
-                                                             std::vector<std::string>& warnings);
+std::unordered_map<std::string, std::string> read_long_names(const fs::path& folder, Remarks& warnings);
 
 }  // namespace assay

@@ -88,7 +88,7 @@ TEST(TorchairNames, LongNames) {
   std::ofstream(folder / "mapping.csv") << "1234567890,Add.a_very_long_name.1.2.1706596912161941\n"
                                            "a row of one cell\n"
                                            "1,2,3\n";
-  std::vector<std::string> warnings;
+  Remarks warnings;
   const auto names = read_long_names(folder, warnings);
   fs::remove_all(folder);
   ASSERT_EQ(names.size(), 1U);
@@ -100,7 +100,7 @@ TEST(TorchairNames, LongNames) {
 TEST(TorchairNames, LongNamesThatCannotBeReadAreWarnedOf) {
   const fs::path folder = fs::path(testing::TempDir()) / "torchair_unreadable_names";
   fs::create_directories(folder / "mapping.csv");
-  std::vector<std::string> warnings;
+  Remarks warnings;
   EXPECT_TRUE(read_long_names(folder, warnings).empty());
   EXPECT_THAT(warnings, ElementsAre(HasSubstr("mapping.csv")));
   fs::remove_all(folder);

@@ -74,14 +74,14 @@ class Torchair : public ::testing::Test {
     const auto found = layout.survey(path, options);
     if (!found) return {found.error().message};
     std::vector<std::string> out;
-    for (const FrameInfo& frame : *found) out.push_back(place(frame.at));
+    for (const FrameInfo& frame : found->frames) out.push_back(place(frame.at));
     return out;
   }
   static Frame index(const Layout& layout, const fs::path& path, const OpenOptions& options = {}) {
     auto found = layout.survey(path, options);
     EXPECT_TRUE(found) << found.error().message;
     if (!found) return {};
-    auto frame = layout.index(found->at(0), options);
+    auto frame = layout.index(found->frames.at(0), options);
     EXPECT_TRUE(frame) << frame.error().message;
     return frame ? std::move(*frame) : Frame{};
   }
@@ -393,7 +393,7 @@ TEST_F(Torchair, FusedOperatorsAreThoseOfTheirGraph) {
   const auto tells = [&] {
     std::string of;
     const auto found = torchair_ge_layout.survey(root_, {});
-    for (const FrameInfo& frame : *found)
+    for (const FrameInfo& frame : found->frames)
       if (frame.graph->find_fused("Conv") != nullptr) of += std::to_string(frame.at.graph);
     return of;
   };

@@ -32,7 +32,7 @@ struct Folder {
   bool operator<(const Folder& other) const { return natural_less(relative, other.relative); }
 };
 
-FoundFile unreadable(std::string relative, std::string why) {
+FoundFile broken(std::string relative, std::string why) {
   FoundFile file;
   file.relative = std::move(relative);
   file.trouble = std::move(why);
@@ -77,13 +77,13 @@ class Walker {
       if (auto entered = enter(next); !entered) {
         if (entered.error().kind == ErrorKind::cancelled) return tl::unexpected(std::move(entered.error()));
         walk_.unentered.push_back(entered.error().message);
-        walk_.files.push_back(unreadable(std::move(next.relative), std::move(entered.error().message)));
+        walk_.files.push_back(broken(std::move(next.relative), std::move(entered.error().message)));
       }
     }
     name_as_dumped(walk_.files);
     std::sort(walk_.files.begin(), walk_.files.end(),
               [](const FoundFile& a, const FoundFile& b) { return natural_less(a.relative, b.relative); });
-    std::sort(walk_.warnings.begin(), walk_.warnings.end());
+    std::ranges::sort(walk_.warnings, {}, &Remark::text);
     return std::move(walk_);
   }
 
@@ -129,7 +129,7 @@ class Walker {
       const std::string path = display(full(relative));
       if (!is_link)
         walk_.unentered.push_back(fmt::format("{}: cannot be read: {}", path, system_message(error)));
-      walk_.files.push_back(unreadable(
+      walk_.files.push_back(broken(
           std::move(relative), is_link && error == ENOENT
                                    ? fmt::format("{}: is a symbolic link to a file that does not exist", path)
                                    : fmt::format("{}: cannot be read: {}", path, system_message(error))));
@@ -137,8 +137,8 @@ class Walker {
     }
     if (S_ISDIR(status.st_mode)) {
       if (folder.depth + 1 > kMaxFolderDepth) {
-        walk_.warnings.push_back(fmt::format("{}: lies more than {} folders deep; skipped",
-                                             display(full(relative)), kMaxFolderDepth));
+        walk_.warnings.push_back(unreadable(fmt::format("{}: lies more than {} folders deep; skipped",
+                                                        display(full(relative)), kMaxFolderDepth)));
         walk_.unentered.push_back(
             fmt::format("{}: lies more than {} folders deep", display(full(relative)), kMaxFolderDepth));
         return;
@@ -176,7 +176,7 @@ fs::path path_of(const fs::path& root, const FoundFile& file) {
   return file.is_statistics ? statistics_path(root / file.relative) : root / file.relative;
 }
 
-std::vector<FoundFile> list_files(const fs::path& folder, std::vector<std::string>& warnings) {
+std::vector<FoundFile> list_files(const fs::path& folder, Remarks& warnings) {
   std::vector<FoundFile> files;
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
@@ -190,11 +190,19 @@ std::vector<FoundFile> list_files(const fs::path& folder, std::vector<std::strin
     files.push_back(std::move(file));
   }
   if (error)
-    warnings.push_back(fmt::format("{}: folder cannot be read: {}", display(folder), error.message()));
+    warnings.push_back(
+        unreadable(fmt::format("{}: folder cannot be read: {}", display(folder), error.message())));
   name_as_dumped(files);
   std::sort(files.begin(), files.end(),
             [](const FoundFile& a, const FoundFile& b) { return natural_less(a.relative, b.relative); });
   return files;
+}
+
+Remarks troubles_of(const Walk& walk) {
+  Remarks remarks = walk.warnings;
+  for (const FoundFile& file : walk.files)
+    if (!file.trouble.empty() && file.relative.ends_with('/')) remarks.push_back(unreadable(file.trouble));
+  return remarks;
 }
 
 Result<Walk> walk_folder(const fs::path& root) { return Walker(root).run(); }

@@ -2,6 +2,7 @@
 // ends.
 #pragma once
 
+#include "assay/base/remark.h"
 #include "assay/format/stats_json.h"
 
 #include <string>
@@ -22,14 +23,17 @@ fs::path path_of(const fs::path& root, const FoundFile& file);
 
 struct Walk {
   std::vector<FoundFile> files;  // in natural order of `relative`
-  std::vector<std::string> warnings;
+  Remarks warnings;
   std::vector<std::string> unentered =
       {};  // what may hold further files, with the reason why it was not read
 };
 
 // The files of one folder alone, links followed, in natural order and named as the dump had them. What can
 // not be listed goes to `warnings`.
-std::vector<FoundFile> list_files(const fs::path& folder, std::vector<std::string>& warnings);
+std::vector<FoundFile> list_files(const fs::path& folder, Remarks& warnings);
+
+// The warnings, and folders that could not be read: for a layout that has no row for these.
+Remarks troubles_of(const Walk& walk);
 
 inline constexpr int kMaxFolderDepth = 256;
 

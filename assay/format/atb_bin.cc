@@ -34,7 +34,7 @@ Result<DType> dtype_of(const File& file, const AtbHeader& header) {
 struct Record {
   Result<OperandPtr> data;
   int64_t extent = 0;
-  std::vector<std::string> warnings;
+  Remarks warnings;
   std::vector<Beside> beside = {};
 };
 
@@ -76,24 +76,25 @@ Record open_record(const std::shared_ptr<const File>& file, const AtbHeader& hea
   Record record{
       packed_in_file(file, header.size + header.data_offset, meta), 0, {}, beside_elements(header, needed)};
   if (header.length && *header.length > needed)
-    record.warnings.push_back(fmt::format("{}: $Object.Length={}, of which dims {} of {} use {} bytes",
-                                          file->name(), *header.length, meta.shape.text(), name(meta.dtype),
-                                          needed));
+    record.warnings.push_back(
+        left_out(fmt::format("{}: $Object.Length={}, of which dims {} of {} use {} bytes", file->name(),
+                             *header.length, meta.shape.text(), name(meta.dtype), needed)));
   const int64_t stated =
       header.length ? checked_add(header.data_offset, *header.length).value_or(available) : *end;
   record.extent = header.size + std::min(std::max(*end, stated), available);
   return record;
 }
 
-void warn_about_rest(const File& file, int64_t extent, std::vector<std::string>& warnings) {
+void warn_about_rest(const File& file, int64_t extent, Remarks& warnings) {
   if (extent >= file.size()) return;
   static constexpr std::string_view kStart = "$Version=";
   std::byte next[kStart.size()];
   const auto got = file.read_some(extent, next);
   const bool record = got && as_text(Bytes(next, static_cast<size_t>(*got))) == kStart;
-  warnings.push_back(record ? fmt::format("{}: was written twice; the first record is used", file.name())
-                            : fmt::format("{}: {} bytes follow the data and are ignored", file.name(),
-                                          file.size() - extent));
+  warnings.push_back(left_out(
+      record
+          ? fmt::format("{}: was written twice; the first record is used", file.name())
+          : fmt::format("{}: {} bytes follow the data and are ignored", file.name(), file.size() - extent)));
 }
 
 Result<void> check_same_tensor(const File& start, const TensorMeta& meta, const fs::path& target,

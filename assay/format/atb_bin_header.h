@@ -2,6 +2,7 @@
 #pragma once
 
 #include "assay/base/file.h"
+#include "assay/base/remark.h"
 #include "assay/model/value.h"
 #include "assay/tensor/operand.h"
 
@@ -22,7 +23,7 @@ struct AtbHeader {
   std::optional<Stats> stats;          // max, min, mean, l2norm
   bool has_more = false;  // lines that are not known, or stand there twice, or say what is not known
   int64_t size = 0;       // bytes up to the data
-  std::vector<std::string> warnings;  // each names the file
+  Remarks warnings;       // each names the file
 };
 
 Result<AtbHeader> read_atb_header(const File& file);

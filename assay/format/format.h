@@ -2,6 +2,7 @@
 #pragma once
 
 #include "assay/base/file.h"
+#include "assay/base/remark.h"
 #include "assay/model/value.h"
 #include "assay/tensor/operand.h"
 
@@ -38,8 +39,8 @@ struct Beside {
 
 struct TensorSet {
   std::vector<StoredTensor> tensors;
-  int64_t extent = 0;                 // where the format says the file ends
-  std::vector<std::string> warnings;  // trailing bytes, a second record…; each names the file
+  int64_t extent = 0;  // where the format says the file ends
+  Remarks warnings;    // trailing bytes, a second record…; each names the file
   // Parts that are no tensors and are never compared, as bytes: buffers and logs of a device.
   std::vector<StoredTensor> others = {};
   std::vector<Beside> beside = {};  // what a removal of the file would lose, statistics or not

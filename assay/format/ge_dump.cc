@@ -193,8 +193,7 @@ Result<OperandPtr> stored_elements(const Entry& entry, const TensorMeta& meta) {
 }
 
 // Turns the storage format into the original shape.
-Result<OperandPtr> plain_tensor(const Entry& entry, const TensorMeta& meta,
-                                std::vector<std::string>& warnings) {
+Result<OperandPtr> plain_tensor(const Entry& entry, const TensorMeta& meta, Remarks& warnings) {
   ASSAY_TRY(OperandPtr stored, stored_elements(entry, meta));
   const auto format = static_cast<StorageFormat>(entry.tensor.format);
   const auto& stated = entry.tensor.original_shape;
@@ -305,8 +304,8 @@ Result<TensorSet> open_header(const std::shared_ptr<const File>& file, GeHeader 
   }
   set.extent = offset;
   if (set.extent < file->size())
-    set.warnings.push_back(fmt::format("{}: {} bytes follow the tensors and are ignored", file->name(),
-                                       file->size() - set.extent));
+    set.warnings.push_back(left_out(fmt::format("{}: {} bytes follow the tensors and are ignored",
+                                                file->name(), file->size() - set.extent)));
   if (set.extent > file->size())
     set.warnings.push_back(fmt::format("{}: ends at byte {}; its header describes {} bytes", file->name(),
                                        file->size(), set.extent));

@@ -37,7 +37,7 @@ std::vector<std::string> names_after(std::vector<StoredTensor> tensors) {
 
 TEST(MinMaxRows, ATensorForEveryRow) {
   TensorSet set;
-  set.warnings = {"kept"};
+  set.warnings = {std::string("kept")};
   set.tensors = {table("outputs", DType::f64, {1, 2}, {NAN, NAN}),
                  table("inputs", DType::f16, {2, 2}, {-1, 2, 3, 4})};
   const auto split = split_min_max(std::move(set));
@@ -50,7 +50,7 @@ TEST(MinMaxRows, ATensorForEveryRow) {
   EXPECT_EQ(split->tensors[1].meta, (TensorMeta{DType::f16, Shape{{2}}}));
   EXPECT_EQ(split->tensors[2].name, "output.0");
   EXPECT_TRUE(std::isnan(values_in(split->tensors[2])[0]));
-  EXPECT_THAT(split->warnings, ElementsAre("kept"));
+  EXPECT_THAT(split->warnings, ElementsAre(::testing::HasSubstr("kept")));
 }
 
 TEST(MinMaxRows, OperatorsWithoutTensors) {

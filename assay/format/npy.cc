@@ -15,8 +15,8 @@ Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOpti
   TensorSet set;
   set.extent = header.size + header.meta.byte_size();
   if (set.extent < file->size())
-    set.warnings.push_back(fmt::format("{}: {} bytes follow the array and are ignored", file->name(),
-                                       file->size() - set.extent));
+    set.warnings.push_back(left_out(fmt::format("{}: {} bytes follow the array and are ignored", file->name(),
+                                                file->size() - set.extent)));
   auto tensor = tensor_from_npy(dense_in_file(file, header.size, header.meta), header);
   set.tensors.push_back(
       {.name = "", .data = std::move(tensor), .meta = header.meta, .stats = {}, .facts = {}});

@@ -49,8 +49,8 @@ Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOpti
   TensorSet set;
   set.extent = directory.extent;
   if (set.extent < file->size())
-    set.warnings.push_back(fmt::format("{}: {} bytes follow the archive and are ignored", file->name(),
-                                       file->size() - set.extent));
+    set.warnings.push_back(left_out(fmt::format("{}: {} bytes follow the archive and are ignored",
+                                                file->name(), file->size() - set.extent)));
   int64_t others = 0;
   for (const ZipEntry& entry : directory.entries) {
     if (entry.name.ends_with(kSuffix))
@@ -59,8 +59,8 @@ Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOpti
       ++others;
   }
   if (others > 0) {
-    set.warnings.push_back(
-        fmt::format("{}: {} entries are not .npy files and are ignored", file->name(), others));
+    set.warnings.push_back(left_out(
+        fmt::format("{}: {} entries are not .npy files and are ignored", file->name(), others), others));
     set.beside.push_back({fmt::format("{} entries that are no arrays", others)});
   }
   if (const auto rest = options.every_byte ? find_zip_rest(*file, directory) : std::nullopt)

@@ -164,8 +164,8 @@ Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOpti
   TensorSet set;
   set.extent = directory.extent;
   if (set.extent < file->size())
-    set.warnings.push_back(fmt::format("{}: {} bytes follow the archive and are ignored", file->name(),
-                                       file->size() - set.extent));
+    set.warnings.push_back(left_out(fmt::format("{}: {} bytes follow the archive and are ignored",
+                                                file->name(), file->size() - set.extent)));
   const ZipStorages storages(file, directory, folder, big_endian, options);
   ASSAY_TRY_DO(add_tensors(graph, storages, file->name(), options.memory, set));
   add_other_entries(file, directory, folder, graph.size, options.every_byte, set);

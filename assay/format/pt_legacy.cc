@@ -151,8 +151,8 @@ Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOpti
   TensorSet set;
   ASSAY_TRY(set.extent, place_storages(*file, objects, keys, input.position(), storages));
   if (set.extent < file->size())
-    set.warnings.push_back(fmt::format("{}: {} bytes follow the last storage and are ignored", file->name(),
-                                       file->size() - set.extent));
+    set.warnings.push_back(left_out(fmt::format("{}: {} bytes follow the last storage and are ignored",
+                                                file->name(), file->size() - set.extent)));
   ASSAY_TRY_DO(add_tensors(objects, storages, file->name(), options.memory, set));
   if (has_more) set.beside.push_back({"values before its objects"});
   if (count_detached(keys) > 0) set.beside.push_back({"values behind its objects"});

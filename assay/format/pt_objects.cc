@@ -475,7 +475,8 @@ Result<void> add_tensors(const PickleGraph& graph, const PtStorages& storages, c
   if (set.tensors.empty()) set.warnings.push_back(fmt::format("{}: holds no tensors", file_name));
   for (size_t i = 0; i < std::min(names.size(), kMaxWarnings); ++i)
     set.warnings.push_back(
-        fmt::format("{}: refused: pickle wants to import {}; nothing is executed", file_name, names[i]));
+        {Remark::Kind::refused,
+         fmt::format("{}: refused: pickle wants to import {}; nothing is executed", file_name, names[i])});
   return {};
 }
 

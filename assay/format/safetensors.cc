@@ -141,7 +141,7 @@ Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOpti
   TensorSet set;
   set.extent = file->size();
   if (const int64_t extra = unclaimed_bytes(extents, data_size); extra > 0) {
-    set.warnings.push_back(fmt::format("{}: {} bytes belong to no tensor", file->name(), extra));
+    set.warnings.push_back(left_out(fmt::format("{}: {} bytes belong to no tensor", file->name(), extra)));
     set.beside.push_back({fmt::format("{} bytes that belong to no tensor", extra)});
   }
   if (header.metadata > 0)

@@ -56,9 +56,15 @@ void Findings::broken(const Error& error) {
     summary_.first_error = section_.empty() ? error.message : fmt::format("{}: {}", section_, error.message);
 }
 
+void Findings::note(const Remark& remark) {
+  if (remark.kind == Remark::Kind::left_out) summary_.left_out += remark.count;
+  if (remark.kind == Remark::Kind::unreadable) broken({ErrorKind::io, remark.text});
+}
+
 void Findings::add(const NodeResult& node) {
   for (const Comparison& row : node.rows) {
     ++summary_.rows;
+    summary_.left_out += row.left_out;
     const bool is_empty = row.evidence == Evidence::empty;
     const bool of_mine = row.pair.mine && !is_argument(row.mine);
     const bool of_golden = row.pair.golden && !is_argument(row.golden);
@@ -97,7 +103,8 @@ void Findings::add(const Findings& section) {
   for (int64_t Summary::*const count :
        {&Summary::rows, &Summary::compared, &Summary::passed, &Summary::failed, &Summary::unmatched,
         &Summary::ignored, &Summary::errors, &Summary::differ, &Summary::misshapen, &Summary::without_data,
-        &Summary::alone, &Summary::broken, &Summary::of_mine, &Summary::of_golden, &Summary::arguments})
+        &Summary::alone, &Summary::broken, &Summary::of_mine, &Summary::of_golden, &Summary::arguments,
+        &Summary::left_out})
     summary_.*count += s.*count;
   for (size_t i = 0; i < summary_.by.size(); ++i) summary_.by[i] += s.by[i];
   summary_.statistics |= s.statistics;

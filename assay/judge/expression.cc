@@ -238,6 +238,10 @@ bool Expression::holds(const void* context, Look look) const {
   return evaluate(*program_, context, look).back().truth == Truth::yes;
 }
 
+bool Expression::fails(const void* context, Look look) const {
+  return evaluate(*program_, context, look).back().truth == Truth::no;
+}
+
 std::string Expression::why_not(const void* context, Look look) const {
   return Explainer(*program_, evaluate(*program_, context, look)).run();
 }

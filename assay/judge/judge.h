@@ -2,6 +2,7 @@
 // conclude.h.
 #pragma once
 
+#include "assay/base/remark.h"
 #include "assay/base/result.h"
 #include "assay/model/logits_row.h"
 #include "assay/model/outcome.h"
@@ -29,6 +30,7 @@ class Expression {
   // true: "not (max_abs > 1)" does not pass a row that has no max_abs.
   using Look = std::optional<double> (*)(const void* context, std::string_view name);
   bool holds(const void* context, Look look) const;
+  bool fails(const void* context, Look look) const;  // certainly
   // The comparisons (four at most) because of which it does not hold, with their numbers: "max_abs 0.5 >
   // 0.001". Empty where it holds.
   std::string why_not(const void* context, Look look) const;
@@ -99,6 +101,7 @@ class Findings {
   }
   void open(std::string section) { section_ = std::move(section); }
   void broken(const Error& error);    // a section that could not be indexed
+  void note(const Remark& remark);    // on a dump or a part of it
   void add(const NodeResult& node);   // in report order
   void add(const Findings& section);  // all that was found in one
   bool any_trouble() const { return summary_.failed > 0 || summary_.errors > 0; }

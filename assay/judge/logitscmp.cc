@@ -35,11 +35,14 @@ class LogitsRules {
  public:
   LogitsRules(const Head& head, const LogitsLimits& limits) : columns_(head), limits_(limits) {}
 
-  Verdict judge(const Comparison& row) const {
+  Verdict judge(Comparison& row) const {
     if (!row.pair.mine) return {Level::fail, "only_in_golden_path"};
     if (!row.pair.golden) return {Level::fail, "only_in_my_path"};
     if (row.status == Status::unreadable || row.status == Status::no_data) return {Level::error, row.note};
-    if (std::string why = why_not_compared(row); !why.empty()) return {Level::fail, std::move(why)};
+    if (std::string why = why_not_compared(row); !why.empty()) {
+      row.evidence = Evidence::nothing;
+      return {Level::fail, std::move(why)};
+    }
     return measured(row);
   }
 

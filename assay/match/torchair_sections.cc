@@ -129,13 +129,10 @@ std::vector<Section> join_tokens(const std::vector<Section>& sections) {
     same->mine.insert(same->mine.end(), section.mine.begin(), section.mine.end());
     same->golden.insert(same->golden.end(), section.golden.begin(), section.golden.end());
   }
-  std::erase_if(joined, [](const Section& section) {
-    const bool is_lacking = section.mine.empty() || section.golden.empty();
-    if (is_lacking)
-      log::warn("{}: only {} has this graph; it is not compared", section.at.text(),
-                section.mine.empty() ? "golden" : "mine");
-    return is_lacking;
-  });
+  for (Section& section : joined)
+    if (section.mine.empty() || section.golden.empty())
+      section.left_out = fmt::format("{}: only {} has this graph; it is not compared", section.at.text(),
+                                     section.mine.empty() ? "golden" : "mine");
   return joined;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "assay/base/file.h"
+#include "assay/base/remark.h"
 #include "assay/model/op_tree.h"
 #include "assay/model/value.h"
 #include "assay/tensor/operand.h"
@@ -129,7 +130,7 @@ struct Frame {
   std::deque<std::vector<TensorRef>> shards;
   OpTree tree;                           // empty where the dump does not say
   std::shared_ptr<const GeGraph> graph;  // of a compiled model, where the dump has it
-  std::vector<std::string> warnings;
+  Remarks warnings;
 };
 
 // Enough to index the frame later.
@@ -144,12 +145,19 @@ struct FrameInfo {
   std::vector<std::string> op_names = {};
 };
 
+// What a look at the names in a dump tells.
+struct Survey {
+  std::vector<FrameInfo> frames;
+  Remarks warnings = {};
+};
+
 struct Layout;  // assay/dump/layout.h
 
 struct Dump {
   const Layout* layout = nullptr;
   fs::path root;
   std::vector<FrameInfo> frames;
+  Remarks warnings = {};  // of the survey
 };
 
 }  // namespace assay

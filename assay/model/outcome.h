@@ -93,6 +93,7 @@ struct Comparison {
   std::vector<Value> metrics;  // one per column of the plan (Head::metric_columns); empty without a basis
   Verdict verdict;
   std::shared_ptr<const ArgMax> arg_max = {};  // of a pair of logits
+  int64_t left_out = 0;                        // things in its files that no row stands for
   std::string
       note;  // reason of a failure to compare, or a remark such as "shapes differ in dimensions of size 1"
 };
@@ -138,6 +139,7 @@ struct Summary {
   int64_t differ = 0, misshapen = 0, without_data = 0, alone = 0, broken = 0;
   int64_t of_mine = 0, of_golden = 0;  // rows with a tensor of that side that has elements
   int64_t arguments = 0;               // rows without a tensor on either side
+  int64_t left_out = 0;                // things in the dumps that no row stands for; warnings name them
   double least_compared = kLeastCompared;
   std::string_view judged_by;             // the rules of another tool; empty: our own
   std::optional<Place> first_divergence;  // the failed row that comes first in execution order

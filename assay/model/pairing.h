@@ -12,6 +12,7 @@ enum class Side : uint8_t { mine, golden };
 struct Section {
   At at;
   std::vector<FrameInfo> mine, golden;
+  std::string left_out = {};  // why it is not compared; empty: it is
 };
 
 struct Indexed {

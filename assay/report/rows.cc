@@ -40,6 +40,7 @@ std::vector<Fact> summary_facts(const Summary& summary) {
       {"rows", summary.rows},
       {"compared", summary.compared},
       {"not_compared", summary.rows - summary.compared},
+      {"left_out", summary.left_out},
   };
   for (const EvidenceColumn& column : kEvidenceColumns)
     facts.push_back({std::string(column.title), summary.rows_by(column.evidence)});

@@ -156,6 +156,9 @@ VerdictSentence verdict_sentence(const Summary& summary) {
   }
   if (!summary.judged_by.empty() && answer != Answer::not_compared)
     out.rest += fmt::format(" Judged by the rules of {}, not by assay's own.", summary.judged_by);
+  if (summary.left_out > 0)
+    out.rest += fmt::format(" {} left out; the warnings say what.",
+                            counted(summary.left_out, "thing in the dumps was", "things in the dumps were"));
   if (summary.stopped_early) out.rest += " Stopped at the first failure; the rest was not compared.";
   return out;
 }

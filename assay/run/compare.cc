@@ -97,15 +97,25 @@ Result<std::vector<Frame>> index_all(const Dump& dump, const std::vector<FrameIn
   std::vector<Frame> frames;
   for (const FrameInfo& info : infos) {
     ASSAY_TRY(Frame frame, dump.layout->index(info, options));
-    for (const std::string& warning : frame.warnings) log::warn("{}", warning);
     frames.push_back(std::move(frame));
   }
   return frames;
 }
 
+// What was said of an earlier section need not be said, or counted, of each.
+using Said = std::set<std::string>;
+
+void note(const Remarks& remarks, Said& said, Findings& findings) {
+  for (const Remark& remark : remarks) {
+    if (!said.insert(remark.text).second) continue;
+    log::warn("{}", remark.text);
+    findings.note(remark);
+  }
+}
+
 Result<Matched> index_and_match(const Section& section, const Dump& mine, const Dump& golden,
                                 const Matcher& matcher, const CompareRequest& request,
-                                const OpenOptions& open) {
+                                const OpenOptions& open, Said& said, Findings& findings) {
   Result<std::vector<Frame>> mine_frames, golden_frames;
   tbb::parallel_invoke([&] { mine_frames = index_all(mine, section.mine, open); },
                        [&] { golden_frames = index_all(golden, section.golden, open); });
@@ -113,14 +123,15 @@ Result<Matched> index_and_match(const Section& section, const Dump& mine, const 
   if (!golden_frames) return tl::unexpected<Error>(golden_frames.error());
   Matched matched;
   matched.frames = {section.at, std::move(*mine_frames), std::move(*golden_frames)};
+  for (const Side side : {Side::mine, Side::golden})
+    for (const Frame& frame : matched.frames.frames(side)) note(frame.warnings, said, findings);
   ASSAY_TRY(matched.pairing, matcher.match(matched.frames, request.matching));
   matched.pairing.flattens |= request.matching.flattens;
   note_model_places(matched);
   return matched;
 }
 
-// said: what was said of an earlier section need not be said of each.
-void log_matching(const Matched& matched, const Matcher& matcher, std::set<std::string>& said) {
+void log_matching(const Matched& matched, const Matcher& matcher, Said& said) {
   int64_t joined = 0, mine_alone = 0, golden_alone = 0;
   for (const PairedNode& node : matched.pairing.nodes)
     for (const Pair& pair : node.pairs)
@@ -161,12 +172,17 @@ Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports
       request.rule_set == &native_rules ? std::string_view() : request.rule_set->name;
   Findings findings({}, {-1, -1}, request.least_compared, judged_by);
   bool begun = false, stopped = false;
-  std::set<std::string> said;
+  Said said;
+  for (const Dump* const dump : {&mine, &golden}) note(dump->warnings, said, findings);
   for (const Section& section : sections) {
+    if (!section.left_out.empty()) {
+      note({left_out(section.left_out)}, said, findings);
+      continue;
+    }
     OpenFiles open_files;
     OpenOptions open = request.open;
     open.open_files = &open_files;
-    const auto matched = index_and_match(section, mine, golden, *matcher, request, open);
+    const auto matched = index_and_match(section, mine, golden, *matcher, request, open, said, findings);
     ASSAY_TRY_DO(check_cancelled());
     const Result<bool> admitted =
         matched ? request.admit(*matched) : Result<bool>(tl::unexpected<Error>(matched.error()));
@@ -197,9 +213,9 @@ Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports
       log::warn("{}{}{}", section.at.text(), section.at.text().empty() ? "" : ": ", admitted.error().message);
       continue;
     }
-    log_matching(*matched, *matcher, said);
     Findings of_section(section.at.text(), {section.at.step, section.at.token}, request.least_compared,
                         judged_by);
+    log_matching(*matched, *matcher, said);
     ASSAY_TRY_DO(reports.open_section(head));
     Progress progress("comparing", bytes_to_read(*matched), request.progress);
     RowFlow flow;

@@ -105,7 +105,7 @@ class Converter {
     std::error_code ignored;
     const auto size = static_cast<int64_t>(fs::file_size(path, ignored));
     has_more_in_source_ = !set.beside.empty() || !set.others.empty() || (!ignored && set.extent < size);
-    for (const std::string& warning : set.warnings) log::warn("{}", warning);
+    for (const Remark& remark : set.warnings) log::warn("{}", remark.text);
     std::vector<StoredTensor> wanted;
     for (StoredTensor& tensor : set.tensors) {
       const std::string file_name(item_prefix.empty() ? path.filename().string() : item_prefix);
@@ -334,7 +334,7 @@ Result<ConvertOutcome> folder_to_folder(const ConvertRequest& request) {
   options.layout = "folder";
   ASSAY_TRY(const Dump dump, open_dump(request.in, options));
   ASSAY_TRY(const Frame frame, dump.layout->index(dump.frames.at(0), options));
-  for (const std::string& warning : frame.warnings) log::warn("{}", warning);
+  for (const Remark& remark : frame.warnings) log::warn("{}", remark.text);
   ASSAY_TRY_DO(require_some(request, frame.nodes.size()));
   int64_t bytes = 0;
   for (const FileEntry& file : frame.files) bytes += file.size;

@@ -204,12 +204,13 @@ Result<void> inspect_path(const fs::path& path, const InspectRequest& request, I
   };
   const auto dump = open_dump(path, request.open);
   if (!dump) return give_up(dump.error());
+  for (const Remark& remark : dump->warnings) log::warn("{}", remark.text);
   found.kind = kind_of(*dump, request.open);
   std::vector<Frame> frames;
   for (const FrameInfo& info : dump->frames) {
     auto frame = dump->layout->index(info, request.open);
     if (!frame) return give_up(frame.error());
-    for (const std::string& warning : frame->warnings) log::warn("{}", warning);
+    for (const Remark& remark : frame->warnings) log::warn("{}", remark.text);
     found.files += std::ssize(frame->files);
     for (const FileEntry& file : frame->files) found.bytes += file.size;
     for (const Node& node : frame->nodes) {

@@ -89,7 +89,7 @@ Result<Loaded> Loader::load(Side side, const ItemId& id) {
                 display(path), set->tensors.size(), slot + 1);
   const StoredTensor& tensor = set->tensors[slot];
   if (!tensor.data) return tl::unexpected<Error>(tensor.data.error());
-  return Loaded{*tensor.data, shared ? std::vector<std::string>{} : set->warnings, set->tensors.size()};
+  return Loaded{*tensor.data, shared ? Remarks{} : set->warnings, set->tensors.size()};
 }
 
 std::optional<StoredTensor> Loader::find_statistics(Side side, const ItemId& id) const {

@@ -13,7 +13,7 @@ namespace assay {
 
 struct Loaded {
   OperandPtr data;
-  std::vector<std::string> warnings;
+  Remarks warnings;
   size_t tensors = 1;  // of the file
 };
 

@@ -141,18 +141,25 @@ class Measurer {
       }
     if (!loaded) return refuse(Status::unreadable, loaded.error().message);
     // A dump that describes its tensors names a file for each: what else is in it is not what was dumped.
-    if (item.stated != nullptr && !item.stated->data_name.empty()) {
+    const bool is_named_by_dump = item.stated != nullptr && !item.stated->data_name.empty();
+    // … while indexing, and has warned.
+    const bool was_opened_before = !is_named_by_dump && item.meta != nullptr;
+    if (is_named_by_dump) {
       if (loaded->tensors != 1)
         return refuse(Status::unreadable, fmt::format("{}: holds {} tensors where the dump has one",
                                                       display(facts.file), loaded->tensors));
-      for (const std::string& warning : loaded->warnings)
-        if (warning.find("refused") != std::string::npos) return refuse(Status::unreadable, warning);
-    } else if (item.meta == nullptr) {  // else the file was opened, and has warned, while indexing
+      for (const Remark& remark : loaded->warnings)
+        if (remark.kind == Remark::Kind::refused) return refuse(Status::unreadable, remark.text);
+    } else if (!was_opened_before) {
       if (loaded->tensors != 1)
         return refuse(Status::unreadable, fmt::format("{}: holds {} tensors where its name promises one",
                                                       display(facts.file), loaded->tensors));
-      for (const std::string& warning : loaded->warnings) log::warn("{}", warning);
     }
+    if (!was_opened_before)
+      for (const Remark& remark : loaded->warnings) {
+        log::warn("{}", remark.text);
+        row.left_out += remark.count;
+      }
     bool is_made = false;
     if (prepare_) {
       auto prepared = prepare_(side, facts.file, loaded->data);

@@ -9,7 +9,7 @@
 namespace assay {
 namespace {
 
-void check_lines(const std::vector<std::string>& warnings) {
+void check_lines(const Remarks& warnings) {
   for (const std::string& warning : warnings) ASSAY_CHECK(warning.find('\n') == std::string::npos);
 }
 
@@ -26,7 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const TemporaryFile table("statistic.csv");
   table.fill(data, size);
   static_cast<void>(is_atb_statistics(table.path()));
-  std::vector<std::string> warnings;
+  Remarks warnings;
   const auto stated = read_atb_statistics(table.path(), warnings);
   check_error(stated);
   check_lines(warnings);

@@ -7,7 +7,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace assay;
   static const TemporaryFile file("Add.Add.1.2.3.csv");
   file.fill(data, size);
-  std::vector<std::string> warnings;
+  Remarks warnings;
   const auto tensors = read_ge_stats_csv(file.path(), warnings);
   check_error(tensors);
   for (const std::string& warning : warnings) ASSAY_CHECK(warning.find('\n') == std::string::npos);

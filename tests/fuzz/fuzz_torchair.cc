@@ -82,7 +82,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace assay;
   static const TemporaryFile file("mapping.csv");
   file.fill(data, size);
-  std::vector<std::string> warnings;
+  Remarks warnings;
   for (const auto& [digits, name] : read_long_names(file.path().parent_path(), warnings)) check_name(name);
   const std::vector<std::string_view> lines =
       split(std::string_view(reinterpret_cast<const char*>(data), size), '\n');
