@@ -33,7 +33,7 @@ void complain(std::string_view what, const std::vector<std::string>& reasons) {
 
 void summarise(const CompactOutcome& outcome, bool dry_run) {
   if (outcome.replaced == 0)
-    console::print("nothing to replace");
+    console::print("{}", outcome.troubles.empty() ? "nothing to replace" : "nothing was replaced");
   else if (dry_run)
     console::print("would replace {}, {}", files(outcome.replaced), format_size(outcome.bytes_before));
   else

@@ -279,6 +279,17 @@ Result<fs::path> FileWriter::replace() {
   return path_;
 }
 
+Result<void> check_replaceable(const fs::path& out) {
+  std::error_code ignored;
+  if (!fs::exists(fs::symlink_status(out, ignored)) || fs::is_regular_file(out, ignored)) return {};
+  const bool is_folder = fs::is_directory(out, ignored);
+  const bool is_there = fs::exists(out, ignored);
+  return fail(ErrorKind::io, "{}: is {}, and --force replaces files only; choose another name", display(out),
+              is_folder  ? "a folder"
+              : is_there ? "a pipe, a socket or a device"
+                         : "a link to a file that does not exist");
+}
+
 Result<void> make_folder(const fs::path& folder, unsigned mode) {
   if (folder.empty()) return {};
   std::error_code ignored;

@@ -95,4 +95,7 @@ class FileWriter {
 // Makes the folder and those above it; an error that names what is in the way otherwise.
 Result<void> make_folder(const fs::path& folder, unsigned mode = 0755);
 
+// With --force a file is replaced, or a link to one; never a folder, a pipe, a device or a link to nothing.
+Result<void> check_replaceable(const fs::path& out);
+
 }  // namespace assay

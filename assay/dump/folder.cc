@@ -5,11 +5,13 @@
 #include "assay/dump/items.h"
 #include "assay/dump/manifest.h"
 #include "assay/dump/walk.h"
+#include "assay/format/safetensors_header.h"
 
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <unordered_map>
 
 namespace assay {
@@ -33,15 +35,67 @@ bool is_plainly_text(const std::string& relative) {
                      [&](std::string_view s) { return name.ends_with(s); });
 }
 
-// Where other layouts have the statistics of a run, or the names of its tensors.
+// Where msprobe has the statistics of a run, and the names of its tensors.
 bool is_dump_table(const std::string& relative) {
   const std::string name = fs::path(relative).filename().native();
-  return name == "dump.json" || name == "debug.json" || name == "statistic.csv";
+  return name == "dump.json" || name == "debug.json";
 }
 
 // A checkpoint in shards: the shards are here themselves, and the index would name every tensor a second
 // time.
 bool is_shard_index(const std::string& relative) { return relative.ends_with(".index.json"); }
+
+// … but it tells which shards there should be.
+void note_missing_shards(const fs::path& root, const Walk& walk, int64_t memory, Remarks& warnings) {
+  std::set<std::string, std::less<>> present;
+  for (const FoundFile& file : walk.files) present.insert(file.relative);
+  for (const FoundFile& file : walk.files) {
+    if (!is_shard_index(file.relative) || file.size > memory) continue;
+    const auto opened = File::open(root / file.relative);
+    std::string json(static_cast<size_t>(file.size), '\0');
+    if (!opened || !(*opened)->read(0, std::as_writable_bytes(std::span(json)))) continue;
+    const auto entries = parse_safetensors_index(json, (*opened)->name(), memory);
+    if (!entries) continue;  // an index of something else
+    const std::string folder = file.relative.substr(0, file.relative.rfind('/') + 1);
+    std::set<std::string> missing;
+    for (const ShardEntry& entry : *entries)
+      if (!present.contains(folder + entry.shard)) missing.insert(printable(entry.shard));
+    for (const std::string& shard : missing)
+      warnings.push_back(
+          unreadable(fmt::format("{}: names {}, which is not there", (*opened)->name(), shard)));
+  }
+}
+
+// Files that no row stands for.
+class Skipped {
+ public:
+  void add(const std::string& relative) {
+    (is_dump_table(relative) ? tables_ : is_plainly_text(relative) ? texts_ : unknown_).push_back(relative);
+  }
+  size_t count() const { return tables_.size() + texts_.size() + unknown_.size(); }
+
+  void note(const fs::path& root, Remarks& warnings) const {
+    const auto say = [&](const std::vector<std::string>& names, std::string_view one, std::string_view many) {
+      return fmt::format("{}: {}: {}", display(root),
+                         names.size() == 1 ? std::string(one) : fmt::format(fmt::runtime(many), names.size()),
+                         some_names(names));
+    };
+    if (!tables_.empty())
+      warnings.push_back(left_out(say(tables_, "what 1 table of a dump says is not read; point at its folder",
+                                      "what {} tables of dumps say is not read; point at their folders"),
+                                  std::ssize(tables_)));
+    if (!unknown_.empty())
+      warnings.push_back(left_out(say(unknown_, "1 file of no format that is known was skipped",
+                                      "{} files of no format that is known were skipped"),
+                                  std::ssize(unknown_)));
+    if (!texts_.empty())
+      warnings.push_back(say(texts_, "1 file that holds no tensors was skipped",
+                             "{} files that hold no tensors were skipped"));
+  }
+
+ private:
+  std::vector<std::string> tables_, texts_, unknown_;
+};
 
 // Known by its name to hold exactly one unnamed tensor: not worth opening before it is measured.
 // ".bin" is excluded because checkpoints of many tensors have that suffix too.
@@ -164,6 +218,7 @@ Result<Frame> index_folder(const FrameInfo& info, const OpenOptions& options) {
     frame.warnings.push_back(manifest.error().message + "; the order of names is used instead");
     manifest = std::nullopt;
   }
+  note_missing_shards(root, walk, options.format.memory, frame.warnings);
   std::erase_if(walk.files, [&](const FoundFile& file) {
     return is_shard_index(file.relative) || (*manifest && is_manifest(file.relative));
   });
@@ -174,28 +229,15 @@ Result<Frame> index_folder(const FrameInfo& info, const OpenOptions& options) {
   });
   ASSAY_TRY_DO(check_cancelled());
 
-  std::vector<std::string> skipped, tables;
+  Skipped skipped;
   for (size_t i = 0; i < reads.size(); ++i) {
-    if (!reads[i].counts)
-      (is_dump_table(walk.files[i].relative) ? tables : skipped).push_back(walk.files[i].relative);
+    if (!reads[i].counts) skipped.add(walk.files[i].relative);
     std::move(reads[i].warnings.begin(), reads[i].warnings.end(), std::back_inserter(frame.warnings));
   }
-  if (skipped.size() + tables.size() == reads.size())
+  if (skipped.count() == reads.size())
     return fail(ErrorKind::not_found, "{}: no tensor files in this folder (other files skipped: {})",
                 display(root), reads.size());
-  if (!tables.empty())
-    frame.warnings.push_back(
-        left_out(fmt::format("{}: what {} not read; point at the folder it is in: {}", display(root),
-                             tables.size() == 1 ? "1 table of a dump says is"
-                                                : fmt::format("{} tables of dumps say is", tables.size()),
-                             some_names(tables)),
-                 std::ssize(tables)));
-  if (!skipped.empty())
-    frame.warnings.push_back(
-        fmt::format("{}: {} skipped: {}", display(root),
-                    skipped.size() == 1 ? "1 file that holds no tensors was"
-                                        : fmt::format("{} files that hold no tensors were", skipped.size()),
-                    some_names(skipped)));
+  skipped.note(root, frame.warnings);
 
   const std::vector<size_t> order =
       execution_order(walk.files, reads, manifest->value_or(Manifest{}), frame.warnings);
@@ -204,7 +246,7 @@ Result<Frame> index_folder(const FrameInfo& info, const OpenOptions& options) {
     frame.content = Content::statistics;
   if (frame.nodes.empty())
     frame.warnings.push_back(fmt::format("{}: --only and --skip leave none of the tensors of {} files",
-                                         display(root), reads.size() - skipped.size() - tables.size()));
+                                         display(root), reads.size() - skipped.count()));
   return frame;
 }
 

@@ -238,6 +238,9 @@ Result<Frame> index_msprobe(const FrameInfo& info, const OpenOptions& options) {
     return fail(ErrorKind::bad_format, "{}: its 'data' is not an object", file->name());
   if (frame.nodes.empty()) frame.warnings.push_back(fmt::format("{}: has no entries", file->name()));
   ASSAY_TRY(frame.content, content_of(head, entries->saw_checksum(), *file));
+  // A folder may have the data of both.
+  const bool has_other = is_file(folder / "dump.json") && is_file(folder / "debug.json");
+  if (options.data && frame.content == Content::data && !has_other) entries->note_unnamed_files();
   if (!options.data && frame.content == Content::data) frame.content = Content::statistics;
   frame.framework = head.framework;
   if (frame.framework.empty()) guess_framework(frame);

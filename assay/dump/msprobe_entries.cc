@@ -2,6 +2,7 @@
 #include "assay/base/text.h"
 #include "assay/dump/items.h"
 #include "assay/dump/msprobe_parts.h"
+#include "assay/format/stats_json.h"
 
 #include <fmt/format.h>
 #include <zlib.h>
@@ -147,9 +148,13 @@ void MsprobeEntries::add(std::string_view name, const JsonTape& entry) {
     add_trouble("the entry is not a JSON object");
   } else {
     std::array<size_t, kSections.size()> places = {};
-    for (size_t at = entry.first(0); !entry.is_end(at); at = entry.next(at + 1))
-      for (size_t i = 0; i < kSections.size(); ++i)
-        if (entry.text(at) == kSections[i].key) places[i] = at + 1;
+    for (size_t at = entry.first(0); !entry.is_end(at); at = entry.next(at + 1)) {
+      const auto section = std::ranges::find(kSections, entry.text(at), &Section::key);
+      if (section != kSections.end())
+        places[static_cast<size_t>(section - kSections.begin())] = at + 1;
+      else if (entry.kind(at + 1) == JsonKind::array || entry.kind(at + 1) == JsonKind::object)
+        note_unknown(entry.text(at), entry_name);
+    }
     for (size_t i = 0; i < kSections.size(); ++i) {
       const Section& section = kSections[i];
       const size_t place = places[i];
@@ -172,7 +177,33 @@ void MsprobeEntries::add(std::string_view name, const JsonTape& entry) {
   frame_.nodes.push_back(std::move(node));
 }
 
+void MsprobeEntries::note_unknown(std::string_view section, std::string_view entry) {
+  if (unknown_++ == 0) first_unknown_ = fmt::format("'{}' of {}", printable(section), entry);
+}
+
+// Files that were written and that nobody names: dump.json of a run that was killed may be behind its data.
+void MsprobeEntries::note_unnamed_files() {
+  std::vector<std::string> unnamed;
+  std::error_code error;
+  for (fs::directory_iterator it(data_folder_, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().native();
+    const std::string before(name_before_compaction(name).value_or(name));
+    if (!named_files_.contains(printable(before)) && find_format_by_suffix(before) != nullptr)
+      unnamed.push_back(name);
+  }
+  if (unnamed.empty()) return;
+  std::ranges::sort(unnamed);
+  frame_.warnings.push_back(left_out(fmt::format("{}: {} files are not named by the dump; skipped: {}",
+                                                 display(data_folder_), unnamed.size(), some_names(unnamed)),
+                                     std::ssize(unnamed)));
+}
+
 void MsprobeEntries::finish() {
+  if (unknown_ > 0)
+    frame_.warnings.push_back(
+        left_out(fmt::format("{}: {} parts of entries are not known and are not read, the first {}",
+                             display(data_folder_.parent_path()), unknown_, first_unknown_),
+                 unknown_));
   const std::vector<std::string> repeated = merge_repeated();
   if (repeated.empty()) return;
   frame_.warnings.push_back(
@@ -319,7 +350,7 @@ void MsprobeEntries::add_leaf(const JsonTape& tape, size_t place) {
     else if (word == "md5" && tape.kind(at) != JsonKind::null)  // a 0-d tensor may stand for itself, a number
       stated.checksum = tape.is_text(at) ? frame_.strings.keep(tape.text(at)) : interned(tape, at);
     else if (word == "data_name" && tape.is_text(at))
-      stated.data_name = kept(tape.text(at));
+      named_files_.insert(stated.data_name = kept(tape.text(at)));
     else if (word == "value")
       value = at;
   }

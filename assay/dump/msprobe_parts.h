@@ -5,6 +5,7 @@
 #include "assay/support/json_tape.h"
 
 #include <unordered_map>
+#include <unordered_set>
 
 namespace assay {
 
@@ -15,6 +16,7 @@ class MsprobeEntries {
   MsprobeEntries(Frame& frame, const OpenOptions& options, fs::path data_folder);
   void add(std::string_view name, const JsonTape& entry);
   void finish();  // behind the last entry
+  void note_unnamed_files();
   // msprobe 1.1 names rows after their data files only in dumps of tensors.
   void name_by_path() { names_by_data_ = false; }
   bool saw_checksum() const { return saw_checksum_; }
@@ -25,6 +27,7 @@ class MsprobeEntries {
   void add_leaf(const JsonTape& tape, size_t place);
   void add_peer_operation(const JsonTape& tape, size_t place);
   void add_none();
+  void note_unknown(std::string_view section, std::string_view entry);
   void add_trouble(std::string_view why);
   static bool is_described(const JsonTape& tape, size_t place);
   void describe_without_dtype(const JsonTape& tape, size_t place, std::string_view type, Stated& stated);
@@ -50,6 +53,9 @@ class MsprobeEntries {
   Direction state_ = Direction::none;
   bool keeps_index_ = true;  // false under parameters_grad, whose lists do not number their elements
   bool saw_checksum_ = false;
+  std::unordered_set<std::string_view> named_files_;
+  int64_t unknown_ = 0;  // parts of entries
+  std::string first_unknown_;
   bool names_by_data_ = true;
   std::string scratch_;
   std::vector<Item> found_;  // of the entry

@@ -1,5 +1,6 @@
 #include "assay/format/pickle.h"
 
+#include "assay/base/cancel.h"
 #include "assay/base/text.h"
 #include "assay/format/pickle_text.h"
 
@@ -428,9 +429,13 @@ constexpr std::array<Runner, 256> by_code() {
   return runners;
 }
 
+// Ctrl-C is asked for now and then: a small file can unfold into hundreds of millions of steps.
+constexpr int64_t kOpsBetweenChecks = 1 << 16;
+
 Result<PickleGraph> Machine::run() {
   static constexpr std::array<Runner, 256> kRunners = by_code();
-  while (!stopped_) {
+  for (int64_t count = 0; !stopped_; ++count) {
+    if (count % kOpsBetweenChecks == 0) ASSAY_TRY_DO(check_cancelled());
     ASSAY_TRY(const Bytes code, input_.take(1));
     const auto opcode = static_cast<size_t>(code[0]);
     if (kRunners[opcode] == nullptr) return wrong("has the unknown opcode 0x{:02x}", opcode);

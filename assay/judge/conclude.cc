@@ -61,6 +61,11 @@ void Findings::note(const Remark& remark) {
   if (remark.kind == Remark::Kind::unreadable) broken({ErrorKind::io, remark.text});
 }
 
+void Findings::pass_over(int64_t tensors) {
+  summary_.of_mine += tensors;
+  summary_.of_golden += tensors;
+}
+
 void Findings::add(const NodeResult& node) {
   for (const Comparison& row : node.rows) {
     ++summary_.rows;
@@ -73,7 +78,10 @@ void Findings::add(const NodeResult& node) {
     summary_.arguments += !of_mine && !of_golden;
     ++summary_.by[static_cast<size_t>(row.evidence)];
     summary_.compared += row.evidence != Evidence::nothing && !is_empty;
-    if (row.evidence == Evidence::statistics) summary_.statistics |= row.statistics;
+    if (row.evidence == Evidence::statistics) {
+      summary_.statistics |= row.statistics;
+      summary_.shared_statistics &= row.statistics;
+    }
     if (row.arg_max != nullptr && row.arg_max->mine != row.arg_max->golden) note_other_token(node, row);
     if (row.status == Status::only_mine || row.status == Status::only_golden) ++summary_.unmatched;
     switch (row.verdict.level) {
@@ -108,6 +116,7 @@ void Findings::add(const Findings& section) {
     summary_.*count += s.*count;
   for (size_t i = 0; i < summary_.by.size(); ++i) summary_.by[i] += s.by[i];
   summary_.statistics |= s.statistics;
+  summary_.shared_statistics &= s.shared_statistics;
   if (!summary_.first_error) summary_.first_error = s.first_error;
   const auto take_earlier = [](std::optional<Place>& mine, When& when, const std::optional<Place>& other,
                                const When& other_when) {

@@ -102,6 +102,7 @@ class Findings {
   void open(std::string section) { section_ = std::move(section); }
   void broken(const Error& error);    // a section that could not be indexed
   void note(const Remark& remark);    // on a dump or a part of it
+  void pass_over(int64_t tensors);    // that have no row: they are not compared
   void add(const NodeResult& node);   // in report order
   void add(const Findings& section);  // all that was found in one
   bool any_trouble() const { return summary_.failed > 0 || summary_.errors > 0; }

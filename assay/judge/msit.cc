@@ -43,6 +43,7 @@ Judge prepare_msit(const Head&, const RuleOptions&) {
       }
       row.verdict.reason = reason_of(row);
       if (row.verdict.reason.empty()) continue;
+      row.evidence = Evidence::nothing;  // msit leaves out all numbers of such a row
       row.verdict.level = row.status == Status::unreadable ? Level::error : Level::fail;
     }
   };

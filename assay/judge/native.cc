@@ -83,13 +83,22 @@ std::optional<std::string> other_fact(const Comparison& row, const Head& head) {
   return std::nullopt;
 }
 
-// A rule that reads one of these columns says itself what NaN and infinities mean.
-bool decides_on_nonfinite(const Expression& rule) {
-  constexpr std::array<std::string_view, 6> kColumns = {
-      "mine_nan", "mine_inf", "golden_nan", "golden_inf", kMismatchColumn, "nonfinite_kind_mismatch"};
-  return std::ranges::any_of(rule.names(), [&](const std::string& name) {
-    return std::ranges::find(kColumns, name) != kColumns.end();
-  });
+constexpr std::array<std::string_view, 4> kNonfiniteCounts = {"mine_nan", "golden_nan", "mine_inf",
+                                                              "golden_inf"};
+
+// A rule that reads one of the columns says itself what NaN, or infinities, mean.
+struct Decides {
+  bool on_nan = false, on_inf = false;
+};
+
+Decides decides_on(const Expression& rule) {
+  Decides decides;
+  for (const std::string& name : rule.names()) {
+    const bool is_both = name == kMismatchColumn || name == "nonfinite_kind_mismatch";
+    decides.on_nan |= is_both || name == "mine_nan" || name == "golden_nan";
+    decides.on_inf |= is_both || name == "mine_inf" || name == "golden_inf";
+  }
+  return decides;
 }
 
 // Metrics are taken over the elements that are finite on both sides: whatever a rule says of these, it says
@@ -99,6 +108,15 @@ std::optional<std::string> other_nonfinite(const Comparison& row, const RowConte
   const double places = look(&context, kMismatchColumn).value_or(0);
   if (places == 0) return std::nullopt;
   return fmt::format("{} {} > 0: NaN or infinite on one side only, or another one", kMismatchColumn, places);
+}
+
+// What a rule on NaN does not speak of.
+std::optional<std::string> other_counts(const RowContext& context, std::string_view what,
+                                        std::string_view mine_column, std::string_view golden_column) {
+  const auto mine = look(&context, mine_column), golden = look(&context, golden_column);
+  if (!mine || !golden || *mine == *golden) return std::nullopt;
+  return fmt::format("{} {} of mine, {} of golden, and the rule does not speak of these", what, *mine,
+                     *golden);
 }
 
 // Steps of the coarser type end at its largest number: whatever lies beyond is one step away from it.
@@ -131,11 +149,30 @@ std::optional<std::string> cut_off(const Comparison& row, const RowContext& cont
   return std::nullopt;
 }
 
-// Numbers that count or name something are not rounded, whatever type they are kept in: a token id that is one
-// off is another token.
-std::optional<std::string> other_integer(const Comparison& row, const RowContext& context) {
+// The fill of a mask or one massive activation makes the norm: what all other elements do beside it does not
+// show in errors that are measured in that norm. Here they need only be the same tensor.
+constexpr double kRestApart = 64, kRestMost = 0.5;
+constexpr std::string_view kRestColumn = "rel_l2_rest";
+
+std::optional<std::string> drowned(const Comparison& row, const RowContext& context,
+                                   const ModelPlace& place) {
+  const double rest = look(&context, kRestColumn).value_or(0);
+  const DType mine = row.mine.meta->dtype, golden = row.golden.meta->dtype;
+  if (look(&context, "ulp_max").value_or(1e9) <= ulps_allowed(mine, golden, place)) return std::nullopt;
+  const double bound = relative_bound(mine, golden, place);
+  const double most = std::max(std::min(kRestApart * bound, kRestMost), bound);
+  if (rest <= most) return std::nullopt;
+  return fmt::format("{} {:g} > {:g}: the elements below 1000 differ, beside larger ones", kRestColumn, rest,
+                     most);
+}
+
+// Numbers that count or name something are not rounded, whatever type they are kept in: a token id that is
+// one off is another token.
+std::optional<std::string> other_integer(const Comparison& row, const RowContext& context,
+                                         const ModelPlace& place) {
   const DType mine = component(row.mine.meta->dtype), golden = component(row.golden.meta->dtype);
-  if (is_real(mine) == is_real(golden)) return std::nullopt;
+  // Of a quantised layer they are steps, and were made real.
+  if (is_real(mine) == is_real(golden) || place.is_quantised) return std::nullopt;
   const double apart = look(&context, "max_abs").value_or(0);
   if (apart < 0.5 || look(&context, "ulp_max").value_or(1) == 0) return std::nullopt;
   return fmt::format("max_abs {:g}: {} holds integers, which are not rounded", apart,
@@ -161,9 +198,17 @@ Verdict judge_compared(const Comparison& row, const NodeResult& node, const Line
                                 ? Heritage{std::numeric_limits<double>::infinity()}
                                 : lineage.of_row(node, inputs, row);
   const RowContext context{row, head, dtype, node.place.layers_before, heritage};
-  const bool user_decides = user != nullptr && (options.allow_nonfinite || decides_on_nonfinite(*user));
-  if (user != nullptr && !user_decides)
-    if (auto other = other_nonfinite(row, context)) return {Level::fail, std::move(*other)};
+  const Decides decides = user == nullptr           ? Decides{}
+                          : options.allow_nonfinite ? Decides{true, true}
+                                                    : decides_on(*user);
+  const bool user_decides = decides.on_nan || decides.on_inf;
+  if (user != nullptr) {
+    auto other = !user_decides     ? other_nonfinite(row, context)
+                 : !decides.on_inf ? other_counts(context, "infinities", "mine_inf", "golden_inf")
+                 : !decides.on_nan ? other_counts(context, "NaN", "mine_nan", "golden_nan")
+                                   : std::nullopt;
+    if (other) return {Level::fail, std::move(*other)};
+  }
   if (row.evidence == Evidence::nothing && !user_decides)
     return {Level::ignored, std::string(row.basis == Basis::data ? kNothingFinite : kNothingStated)};
   const Expression& rule =
@@ -180,8 +225,10 @@ Verdict judge_compared(const Comparison& row, const NodeResult& node, const Line
     return {Level::fail, rule.why_not(&context, look)};
   }
   if (user == nullptr) {
-    if (auto other = other_integer(row, context)) return {Level::fail, std::move(*other)};
+    if (auto other = other_integer(row, context, node.place)) return {Level::fail, std::move(*other)};
     if (auto cut = cut_off(row, context, node.place)) return {Level::fail, std::move(*cut)};
+    if (heritage.amplified == 0 && row.evidence != Evidence::extremes)
+      if (auto rest = drowned(row, context, node.place)) return {Level::fail, std::move(*rest)};
   }
   if (row.nothing_finite) return {Level::ignored, std::string(kNothingFiniteOnBoth)};
   return {};
@@ -279,12 +326,18 @@ bool is_rule_variable(std::string_view name) {
 std::vector<std::string> columns_needed(const RuleOptions& options) {
   std::vector<std::string> columns;
   for (const Rule& rule : options.rules) add_names(rule.expression, columns);
-  if (!options.rules.empty() && std::find(columns.begin(), columns.end(), kMismatchColumn) == columns.end())
-    columns.emplace_back(kMismatchColumn);
+  const auto add = [&](std::string_view column) {
+    if (std::ranges::find(columns, column) == columns.end()) columns.emplace_back(column);
+  };
+  if (!options.rules.empty()) add(kMismatchColumn);
+  for (const Rule& rule : options.rules)
+    if (const Decides decides = decides_on(rule.expression); decides.on_nan != decides.on_inf)
+      std::ranges::for_each(kNonfiniteCounts, add);
   const auto takes_all = [](const Rule& rule) { return rule.pattern == "*"; };
-  if (std::none_of(options.rules.begin(), options.rules.end(), takes_all))
-    for (int i = 0; i < kDTypeCount; ++i)
-      add_names(default_rule(static_cast<DType>(i), static_cast<DType>(i), {}), columns);
+  if (std::any_of(options.rules.begin(), options.rules.end(), takes_all)) return columns;
+  add(kRestColumn);
+  for (int i = 0; i < kDTypeCount; ++i)
+    add_names(default_rule(static_cast<DType>(i), static_cast<DType>(i), {}), columns);
   return columns;
 }
 

@@ -45,7 +45,8 @@ constexpr std::array<Threshold, 14> kThresholds = {{
     // Below 2 fraction bits eps says nothing any more (0.5 and 1); a quarter still tells apart noise and
     // another tensor.
     {DType::f4e2m1, 0.25, 1},
-    {DType::f8e8m0, 0.25, 1},
+    // Its step is a factor of two: a scale that is one step off doubles a whole block.
+    {DType::f8e8m0, 0.25, 0},
 }};
 
 // Indices, token ids and masks: there is no rounding, so any difference is one.
@@ -136,6 +137,11 @@ DType deciding_dtype(DType a, DType b) {
 DType deciding_dtype_at(DType mine, DType golden, const ModelPlace& place) {
   const DType own = deciding_dtype(mine, golden);
   return is_integral(own) ? own : deciding_dtype(own, place.coarsest);
+}
+
+int ulps_allowed(DType mine, DType golden, const ModelPlace& place) {
+  const Threshold* const threshold = find_threshold(deciding_dtype_at(mine, golden, place));
+  return threshold == nullptr ? 0 : threshold->ulps;
 }
 
 double relative_bound(DType mine, DType golden, const ModelPlace& place) {

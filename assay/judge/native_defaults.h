@@ -16,6 +16,9 @@ DType deciding_dtype_at(DType mine, DType golden, const ModelPlace& place);
 // Honest operators hand on 0.5 to 2.2 times the error they are given (measured, see docs/rules.md).
 inline constexpr double kHandedOn = 2.5;
 
+// Steps of the deciding type within which every element is as good as equal.
+int ulps_allowed(DType mine, DType golden, const ModelPlace& place);
+
 // Bound of the relative error of a whole tensor of these types at this place; 0 for integers, which are
 // exact.
 double relative_bound(DType mine, DType golden, const ModelPlace& place);

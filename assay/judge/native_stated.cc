@@ -16,6 +16,9 @@ namespace {
 // the whole.
 constexpr double kElementsApart = 16;
 
+// … or this many times, measured in their own golden value.
+constexpr double kElementApart = 4;
+
 // … but not by more than this share of the largest: types of few bits would let anything pass.
 constexpr double kMostApart = 0.5;
 
@@ -132,8 +135,19 @@ Bounds bounds_of(const Comparison& row, const Head& head, const ModelPlace& plac
   const double count = row.golden.meta ? static_cast<double>(row.golden.meta->shape.count()) : 1;
   // A norm may overflow where no element does.
   const double typical = norm > 0 ? norm / std::sqrt(std::max(count, 1.0)) : largest;
-  const double apart = std::min(kElementsApart * t, kMostApart);
-  return {sums * norm, apart * largest, kElementsApart * sums * std::max(typical, mean)};
+  const double apart = std::max(kElementsApart * t * typical, kElementApart * t * largest);
+  return {sums * norm, std::min(apart, kMostApart * largest),
+          kElementsApart * sums * std::max(typical, mean)};
+}
+
+// The fill of a mask makes the other extreme look small: it is measured by itself then.
+constexpr double kLarge = 1000;
+
+double bound_of_extreme(const Stated& g, size_t which, double bound, double t) {
+  const double largest = finite_sizes(g).largest;
+  const double own = size_of_number(finite_statistic(g, kStatistics[which]));
+  if (largest < kLarge || own * kLarge > largest) return bound;
+  return std::min(bound, std::max(kMostApart * own, kElementsApart * t));
 }
 
 // How far apart digits may be that an engine prints.
@@ -247,6 +261,9 @@ Verdict judge_stated(const Comparison& row, const Head& head, const ModelPlace& 
   const Bounds bounds = bounds_of(row, head, place);
   for (const size_t which : {kNormAt, kMaxAt, kMinAt, kMeanAt}) {
     double bound = bounds.of(which);
+    if (is_tensor && (which == kMaxAt || which == kMinAt))
+      bound = bound_of_extreme(g, which, bound,
+                               relative_bound(row.mine.meta->dtype, row.golden.meta->dtype, place));
     if (place.is_compiled && (which == kMaxAt || which == kMinAt))
       bound = std::max(bound, printed_digits(m, g, which, head));
     if (auto other = differ_in(which, row, place, bound)) return {Level::fail, std::move(*other)};

@@ -348,7 +348,7 @@ class RoleMatch {
           used += pair_types(with_type(atb_.tree(), atb[layer], mine.type), mine.index,
                              with_type(torch_.tree(), torch[layer], theirs.type), theirs.index);
       }
-    if (used == 0) warnings_.push_back("the operator mapping fits nothing in any layer");
+    if (used == 0) warnings_.push_back(std::string("the operator mapping fits nothing in any layer"));
   }
 
   static std::vector<int32_t> with_type(const OpTree& tree, int32_t layer, const std::string& type) {
@@ -378,7 +378,7 @@ class RoleMatch {
   std::vector<KnownValue> known_;         // by value
   std::map<size_t, Partners> made_from_;  // by item of ATB
   std::set<std::pair<size_t, size_t>> joined_;
-  std::vector<std::string> warnings_;
+  Remarks warnings_;
 };
 
 Result<Pairing> match_atb_torch(const Indexed& frames, const MatchOptions& options) {

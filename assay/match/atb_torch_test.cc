@@ -8,6 +8,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
@@ -236,7 +237,8 @@ TEST(AtbTorch, SaysThatLayersAreMissing) {
                                           {.path = "root.layers.1"},
                                           {.path = "root.layers.1.mlp", .files = {"output.pth"}}});
   const Matched matched = match_frames(atb_torch_matcher, atb_model(), std::move(torch), {});
-  EXPECT_THAT(matched.pairing.warnings, ElementsAre("ATB has 1 layers, torch 2; the first 1 are paired"));
+  EXPECT_THAT(matched.pairing.warnings,
+              ElementsAre(HasSubstr("ATB has 1 layers, torch 2; the first 1 are paired")));
 }
 
 TEST(AtbTorch, PairsByAnOperatorMapping) {

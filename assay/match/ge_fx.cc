@@ -232,7 +232,7 @@ Result<Pairing> match_ge_fx(const Indexed& frames, const MatchOptions& options) 
   std::vector<std::unique_ptr<GeFx>> tokens;
   std::vector<OpPairs> ops;
   std::vector<Visited> visited;
-  std::vector<std::string> warnings;
+  Remarks warnings;
   for (size_t m = 0; m < frames.mine.size(); ++m) {
     const auto golden = partner_of(frames, frames.mine[m], options.numbers_by_rank != nullptr);
     if (!golden && options.numbers_by_rank)

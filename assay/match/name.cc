@@ -122,22 +122,6 @@ void join_extremes(PairingBuilder& builder) {
   }
 }
 
-const Item& item_at(const std::vector<Frame>& frames, const ItemId& id) {
-  const Frame& frame = frames[static_cast<size_t>(id.frame)];
-  return frame.nodes[static_cast<size_t>(id.node)].items[static_cast<size_t>(id.item)];
-}
-
-void attach_recipes(const Indexed& frames, Pairing& pairing) {
-  for (PairedNode& node : pairing.nodes)
-    for (Pair& pair : node.pairs) {
-      if (pair.why != Why::its_extremes) continue;
-      Recipe& recipe = pairing.recipes.emplace_back();
-      const bool is_mine = item_at(frames.mine, *pair.mine).name.ends_with(kExtremes);
-      recipe.range_of = is_mine ? Side::golden : Side::mine;
-      pair.recipe = &recipe;
-    }
-}
-
 Result<Pairing> match_by_name(const Indexed& frames, const MatchOptions&) {
   PairingBuilder builder(frames);
   join_same_names(builder);
@@ -148,9 +132,7 @@ Result<Pairing> match_by_name(const Indexed& frames, const MatchOptions&) {
   if (is_file(frames.mine) && is_file(frames.golden) && builder.joined() == 0 &&
       builder.items(Side::mine).size() == 1 && builder.items(Side::golden).size() == 1)
     builder.join(0, 0, Why::only_one_each);
-  Pairing pairing = builder.finish();
-  attach_recipes(frames, pairing);
-  return pairing;
+  return builder.finish();
 }
 
 }  // namespace

@@ -48,7 +48,8 @@ Result<Pairing> match_tokens(const Indexed& frames, const MatchOptions& options)
   if (options.numbering)
     for (PairedNode& node : pairing.nodes)
       for (Pair& pair : node.pairs) pair.number = static_cast<int32_t>((*options.numbering)++);
-  if (!found[0] || !found[1]) pairing.warnings.push_back("this token has no logits on one of the sides");
+  if (!found[0] || !found[1])
+    pairing.warnings.push_back(std::string("this token has no logits on one of the sides"));
   return pairing;
 }
 

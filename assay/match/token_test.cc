@@ -7,6 +7,7 @@ namespace assay {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 const Texts kOut = {"after/outtensor0.bin"};
 
@@ -26,7 +27,8 @@ TEST(Token, SaysThatASideHasNoLogits) {
   Frame golden = make_op_frame("pytorch", {{.path = "root.lm_head", .files = {"output.pth"}}});
   const Matched matched = match_frames(token_matcher, std::move(mine), std::move(golden), {});
   EXPECT_THAT(pairs_of(matched), ElementsAre("-|root.lm_head/output.pth"));
-  EXPECT_THAT(matched.pairing.warnings, ElementsAre("this token has no logits on one of the sides"));
+  EXPECT_THAT(matched.pairing.warnings,
+              ElementsAre(HasSubstr("this token has no logits on one of the sides")));
 }
 
 TEST(Token, TakesWhateverModuleWasDumpedAlone) {

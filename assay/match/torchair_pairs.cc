@@ -47,9 +47,8 @@ std::string key_of_msit(const PairingBuilder& builder, size_t mine) {
 // Of such a tensor the smallest and the largest element are left.
 bool is_range(const PairingBuilder& builder, Side side, size_t position) {
   const Frame& frame = builder.frames(side)[static_cast<size_t>(builder.items(side)[position].frame)];
-  const fs::path* const file = file_of(frame, builder.item(side, position));
-  return file != nullptr &&
-         (file->native().ends_with("_min_max.npz") || file->native().ends_with("_min_max.npy"));
+  const Item& item = builder.item(side, position);
+  return item.data && frame.files[static_cast<size_t>(item.data->file)].keeps_extremes();
 }
 
 // Null for two tensors that are compared as they are.

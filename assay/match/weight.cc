@@ -83,7 +83,8 @@ Result<Pairing> match_weights(const Indexed& frames, const MatchOptions&) {
   for (const Side side : {Side::mine, Side::golden})
     for (size_t i = 0; i < builder.size(side); ++i)
       if (!builder.item(side, i).trouble.empty())
-        pairing.warnings.emplace_back(builder.item(side, i).trouble);
+        pairing.warnings.push_back(unreadable(std::string(builder.item(side, i).trouble)));
+  pairing.passed_over = left;
   if (left > 0)
     pairing.warnings.push_back(fmt::format(
         "{} weights of golden have no int8 weight with weight_scale and weight_offset in mine; they are "

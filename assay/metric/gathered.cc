@@ -35,6 +35,8 @@ void merge_pair(PairSums& into, const PairSums& later) {
   into.kind_mismatch += later.kind_mismatch;
   into.dot += later.dot;
   into.diff_squares += later.diff_squares;
+  into.rest_diff_squares += later.rest_diff_squares;
+  into.rest_golden_squares += later.rest_golden_squares;
   into.diff += later.diff;
   into.abs_diff += later.abs_diff;
   into.max_abs = std::max(into.max_abs, later.max_abs);
@@ -134,6 +136,8 @@ void Gathered::take_sums(const Gathered& scaled) {
   pair.scale = from.scale;
   pair.dot = from.dot;
   pair.diff_squares = from.diff_squares;
+  pair.rest_diff_squares = from.rest_diff_squares;
+  pair.rest_golden_squares = from.rest_golden_squares;
   pair.diff = from.diff;
   pair.abs_diff = from.abs_diff;
   pair.mine.sum = from.mine.sum;

@@ -148,6 +148,7 @@ void PairGatherer::add_f32(const std::byte* mine, const std::byte* golden, int64
   }
   find_worst(a, b, nullptr, n, m.core.max_abs);
   add_core(m.core, left);
+  add_rest(a, b, nullptr, n, m.core);
 
   if (needs_ & gather::relative) {
     const bool overflows = (m.relative_done && !std::isfinite(m.relative.max)) ||
@@ -226,6 +227,7 @@ void PairGatherer::add_f64(const std::byte* mine, const std::byte* golden, int64
   }
   find_worst(a, b, d, n, core.max_abs);
   add_core(core, left);
+  add_rest(a, b, d, n, core);
   if (needs_ & gather::relative) {
     tile::Relative r = tile::relative(a, b, d, n);
     r.under_1e3 -= n - left;
@@ -286,6 +288,25 @@ void PairGatherer::add_core(const tile::Core& core, int64_t finite) {
   p.mine.max = std::max(p.mine.max, core.max_a);
   p.golden.min = std::min(p.golden.min, core.min_b);
   p.golden.max = std::max(p.golden.max, core.max_b);
+}
+
+// Only tiles with a large element are looked at once more.
+template <class T>
+void PairGatherer::add_rest(const T* a, const T* b, const double* d, int64_t n, const tile::Core& core) {
+  PairSums& p = out_.pair;
+  const double large = std::ldexp(kLarge, scale_);
+  if (std::max(core.max_b, -core.min_b) < large) {
+    p.rest_diff_squares += core.dd;
+    p.rest_golden_squares += core.bb;
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    const auto golden = static_cast<double>(b[i]);
+    if (!(std::abs(golden) < large)) continue;
+    const double apart = d != nullptr ? d[i] : static_cast<double>(a[i]) - golden;
+    p.rest_diff_squares += apart * apart;
+    p.rest_golden_squares += golden * golden;
+  }
 }
 
 // Call before add_core: compares with the maximum of the tiles before this one.

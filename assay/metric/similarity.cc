@@ -35,6 +35,20 @@ const Metric rel_l2_metric{"rel_l2",
                                                        g.pair.finite > 0 && (bb > 0 || dd == 0));
                            }};
 
+// The same without the elements of golden that others drown beside. Absent where there are none of these; 0
+// where there are no others.
+const Metric rel_l2_rest_metric{"rel_l2_rest",
+                                {"rel_l2_rest"},
+                                gather::sums,
+                                false,
+                                "‖m-g‖ / ‖g‖ of the elements with |g| < 1000",
+                                [](const Gathered& g, std::span<Value> out) {
+                                  const double dd = g.pair.rest_diff_squares, bb = g.pair.rest_golden_squares;
+                                  const double large = std::ldexp(kLarge, g.pair.scale);
+                                  const bool any = std::max(g.pair.golden.max, -g.pair.golden.min) >= large;
+                                  out[0] = number_or_absent(dd == 0 || bb == 0 ? 0 : std::sqrt(dd / bb), any);
+                                }};
+
 // The definition of ait before June 2024: without the root.
 const Metric rel_l2_squared_metric{"rel_l2_squared",
                                    {"rel_l2_squared"},

@@ -31,6 +31,7 @@ std::span<const Metric* const> metrics() {
   static constexpr const Metric* kTable[] = {
       &max_abs_metric,
       &rel_l2_metric,
+      &rel_l2_rest_metric,
       &cosine_metric,
       &ulp_max_metric,
       &mean_abs_metric,

@@ -110,6 +110,8 @@ inline constexpr std::string_view kWarmUp = "warmup";
 struct FileEntry {
   fs::path path;
   int64_t size = 0;
+  // Of its tensors the smallest and the largest element are all that is left.
+  bool keeps_extremes() const;
 };
 
 struct Frame {

@@ -37,6 +37,7 @@ inline constexpr std::array<StatisticName, 4> kStatistics = {{
     {"mean", &Stated::mean, &Nonfinite::mean},
     {"norm", &Stated::norm, &Nonfinite::norm},
 }};
+inline constexpr StatisticSet kAllStatistics = 0b1111;
 inline constexpr size_t kMaxAt = 0, kMinAt = 1, kMeanAt = 2, kNormAt = 3;
 std::string names_of(StatisticSet set);  // "max, min, mean, norm"
 

@@ -134,7 +134,8 @@ struct Summary {
   int64_t rows = 0, compared = 0, passed = 0, failed = 0, unmatched = 0, ignored = 0, errors = 0;
   std::array<int64_t, kEvidenceCount> by = {};  // rows, by the evidence they have
   int64_t rows_by(Evidence evidence) const { return by[static_cast<size_t>(evidence)]; }
-  StatisticSet statistics = 0;  // that any row was compared by
+  StatisticSet statistics = 0;                      // that any row was compared by
+  StatisticSet shared_statistics = kAllStatistics;  // … and all of them
   // Rows that do not pass, by what was found; the rest of `errors` are sections that could not be read.
   int64_t differ = 0, misshapen = 0, without_data = 0, alone = 0, broken = 0;
   int64_t of_mine = 0, of_golden = 0;  // rows with a tensor of that side that has elements

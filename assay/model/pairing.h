@@ -139,11 +139,12 @@ struct Pairing {
   // Of each node, where a graph says it; empty otherwise.
   std::vector<std::vector<InputSource>> sources;
   std::deque<Recipe> recipes;
-  std::vector<std::string> warnings;  // what a matcher could not make sense of
-  bool graphs_differ = false;         // operators of one side only are to be expected
-  bool dequantises = false;           // int8 against a real type is made real by its scale and offset
-  bool flattens = false;              // as many elements are enough, whatever the shapes
-  bool repeats_batch = false;         // a side whose first dimension is a part of the other's is repeated
+  Remarks warnings;            // what a matcher could not make sense of
+  int64_t passed_over = 0;     // tensors that the method has no pair for, and no row
+  bool graphs_differ = false;  // operators of one side only are to be expected
+  bool dequantises = false;    // int8 against a real type is made real by its scale and offset
+  bool flattens = false;       // as many elements are enough, whatever the shapes
+  bool repeats_batch = false;  // a side whose first dimension is a part of the other's is repeated
 };
 
 struct Matched {

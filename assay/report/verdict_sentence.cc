@@ -20,6 +20,14 @@ std::string joined(const std::vector<std::string>& clauses) {
   return out;
 }
 
+// "max, min of 4 tensors"; "max of 4 tensors; min of some" where not all rows have the same.
+std::string statistics_of(const Summary& summary, std::string_view tensors) {
+  const auto others = static_cast<StatisticSet>(summary.statistics & ~summary.shared_statistics);
+  if (others == 0) return fmt::format("{}{}", names_of(summary.shared_statistics), tensors);
+  if (summary.shared_statistics == 0) return fmt::format("{} of some{}", names_of(others), tensors);
+  return fmt::format("{}{}; {} of some", names_of(summary.shared_statistics), tensors, names_of(others));
+}
+
 // What the rows that do not pass have against them: "3 of 120 tensors differ beyond tolerance; 1 unmatched".
 std::vector<std::string> faults(const Summary& summary) {
   std::vector<std::string> clauses;
@@ -51,7 +59,7 @@ std::vector<std::string> weaker(const Summary& summary) {
   };
   add(Evidence::checksum, "checksum");
   add(Evidence::statistics,
-      fmt::format("statistics only ({}; elements were not compared)", names_of(summary.statistics)));
+      fmt::format("statistics only ({}; elements were not compared)", statistics_of(summary, "")));
   add(Evidence::extremes, "the smallest and the largest element only");
   add(Evidence::some_elements, "the last position only");
   add(Evidence::one_rank, "one rank only (the others hold it whole, too)");
@@ -78,7 +86,7 @@ std::optional<OneWay> one_way(const Summary& summary) {
   const int64_t compared = summary.compared - summary.rows_by(Evidence::value);
   const OneWay ways[] = {
       {Evidence::statistics, "by statistics only",
-       fmt::format("{} of {}; elements were not compared", names_of(summary.statistics), tensors(compared))},
+       fmt::format("{}; elements were not compared", statistics_of(summary, " of " + tensors(compared)))},
       {Evidence::checksum, "by checksum", fmt::format("of {}; elements were not read", tensors(compared))},
       {Evidence::extremes, "by extremes only",
        fmt::format("max, min of {}; other elements were not compared", tensors(compared))},
@@ -157,7 +165,7 @@ VerdictSentence verdict_sentence(const Summary& summary) {
   if (!summary.judged_by.empty() && answer != Answer::not_compared)
     out.rest += fmt::format(" Judged by the rules of {}, not by assay's own.", summary.judged_by);
   if (summary.left_out > 0)
-    out.rest += fmt::format(" {} left out; the warnings say what.",
+    out.rest += fmt::format(" {} left out; warnings and notes say what.",
                             counted(summary.left_out, "thing in the dumps was", "things in the dumps were"));
   if (summary.stopped_early) out.rest += " Stopped at the first failure; the rest was not compared.";
   return out;

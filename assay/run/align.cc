@@ -128,18 +128,45 @@ Result<std::optional<Aligned>> take_last_rows(const OperandPtr& mine, const Oper
 
 }  // namespace
 
+namespace {
+
+// What one rank of each side holds.
+Result<std::optional<Aligned>> align_one_rank(const OperandPtr& mine, const OperandPtr& golden,
+                                              const AlignRules& rules) {
+  const Shape &a = mine->meta.shape, &b = golden->meta.shape;
+  if (a.count() == b.count() && rules.flatten)
+    return std::optional(
+        Aligned{mine, golden, fmt::format("shape {} against {}, as many elements", a.text(), b.text())});
+  if (rules.merge && a.count() == b.count() &&
+      is_merged(without_leading_ones(a.dims), without_leading_ones(b.dims)))
+    return std::optional(Aligned{
+        mine, golden, fmt::format("shapes {} and {} differ in merged dimensions only", a.text(), b.text())});
+  if (rules.last_row) {
+    ASSAY_TRY(auto done, take_last_rows(mine, golden));
+    if (done) return done;
+  }
+  if (rules.repeat && a.count() != b.count() && a.count() > 0 && b.count() > 0) return repeat(mine, golden);
+  return std::optional<Aligned>();
+}
+
+// Where the other ranks hold it whole too, and nobody looks at these.
+Aligned of_one_rank(const Spread& mine, const Spread& golden, Aligned aligned) {
+  aligned.is_one_rank = mine.ranks != golden.ranks;
+  if (aligned.is_one_rank)
+    aligned.note += fmt::format("{}the first rank of each side", aligned.note.empty() ? "" : "; ");
+  return aligned;
+}
+
+}  // namespace
+
 Result<std::optional<Aligned>> align(const Spread& mine, const Spread& golden, const AlignRules& rules) {
   const Shape &a = mine.own->meta.shape, &b = golden.own->meta.shape;
-  if (a == b && mine.ranks == golden.ranks) return std::optional(Aligned{mine.own, golden.own, {}});
-  if (a == b) {
-    Aligned first{mine.own, golden.own, "the first rank of each side"};
-    first.is_one_rank = true;
-    return std::optional(std::move(first));
-  }
+  if (a == b) return std::optional(of_one_rank(mine, golden, {mine.own, golden.own, {}}));
   if (same_but_for_ones(a, b))
-    return std::optional(
-        Aligned{mine.own, golden.own,
-                fmt::format("shapes {} and {} differ in dimensions of size 1 only", a.text(), b.text())});
+    return std::optional(of_one_rank(
+        mine, golden,
+        {mine.own, golden.own,
+         fmt::format("shapes {} and {} differ in dimensions of size 1 only", a.text(), b.text())}));
   if (mine.ranks > 1 || golden.ranks > 1) {
     ASSAY_TRY(auto done,
               join_ranks(mine, golden, without_leading_ones(a.dims), without_leading_ones(b.dims)));
@@ -148,21 +175,9 @@ Result<std::optional<Aligned>> align(const Spread& mine, const Spread& golden, c
     }
     if (done) return done;
   }
-  if (a.count() == b.count() && rules.flatten)
-    return std::optional(Aligned{mine.own, golden.own,
-                                 fmt::format("shape {} against {}, as many elements", a.text(), b.text())});
-  if (rules.merge && a.count() == b.count() &&
-      is_merged(without_leading_ones(a.dims), without_leading_ones(b.dims)))
-    return std::optional(
-        Aligned{mine.own, golden.own,
-                fmt::format("shapes {} and {} differ in merged dimensions only", a.text(), b.text())});
-  if (rules.last_row) {
-    ASSAY_TRY(auto done, take_last_rows(mine.own, golden.own));
-    if (done) return done;
-  }
-  if (rules.repeat && a.count() != b.count() && a.count() > 0 && b.count() > 0)
-    return repeat(mine.own, golden.own);
-  return std::optional<Aligned>();
+  ASSAY_TRY(auto first, align_one_rank(mine.own, golden.own, rules));
+  if (first) first = of_one_rank(mine, golden, std::move(*first));
+  return first;
 }
 
 Result<OperandPtr> join_shards(const Spread& side, size_t axis, const Shape& shape_of_part) {

@@ -48,6 +48,11 @@ TEST(Align, OneOfSeveralRanksIsSaid) {
   const auto first = align(two, alone(counting({2, 3})), {});
   ASSERT_TRUE(first && *first);
   EXPECT_TRUE((*first)->is_one_rank);
+  for (const std::vector<int64_t>& seen : {std::vector<int64_t>{1, 2, 3}, {6}}) {  // in other dimensions too
+    const auto other = align(two, alone(counting(seen)), {.merge = true});
+    ASSERT_TRUE(other && *other);
+    EXPECT_TRUE((*other)->is_one_rank);
+  }
   const auto each = align(two, two, {});
   ASSERT_TRUE(each && *each);
   EXPECT_FALSE((*each)->is_one_rank);

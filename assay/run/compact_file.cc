@@ -8,6 +8,7 @@
 #include "assay/format/npy.h"
 #include "assay/format/pt.h"
 #include "assay/format/stats_json.h"
+#include "assay/run/compact_removal.h"
 #include "assay/run/compact_replacement.h"
 #include "assay/run/compact_rest.h"
 
@@ -126,6 +127,9 @@ Result<FileFate> publish(const CompactJob& job, const File& file, const Format& 
     return kept(fmt::format(
         "{}: would become what a file whose name ends in .npy becomes; rename it, or pass --as stats",
         file.name()));
+  if (options.form == CompactForm::min_max && job.path.parent_path().filename() == "dump_tensor_data")
+    return kept(
+        fmt::format("{}: dump.json names it, and would not find its extremes; pass --as stats", file.name()));
   if (const auto refused = refuse_by_name(job.path, *path, options.form))
     return FileFate{Fate::kept, fmt::format("{}: {}", file.name(), refused->why), refused->may_pass};
   // Whose what has that name already is, only the data tell; what is put there later is not what was looked
@@ -249,12 +253,19 @@ FileFate remove_source(const CompactJob& job, const FileFate& published, const C
         return {Fate::kept, fmt::format("{}: {}", display(job.path), noted.error().message), true};
       return {Fate::trouble, noted.error().message, true};
     }
-  if (::unlink(job.path.c_str()) != 0 && errno != ENOENT)
-    return {Fate::trouble,
-            fmt::format("{}: cannot be removed, though its statistics are written: {}", display(job.path),
-                        system_message(errno)),
-            true};
-  return published;
+  switch (remove_unless_written(job.path, job.state)) {
+    case Removal::done:
+      return published;
+    case Removal::was_written:
+      take_back(published);
+      return {Fate::kept, fmt::format("{}: was changed while it was measured", display(job.path)), true};
+    case Removal::failed:
+      break;
+  }
+  return {Fate::trouble,
+          fmt::format("{}: cannot be removed, though its statistics are written: {}", display(job.path),
+                      system_message(errno)),
+          true};
 }
 
 }  // namespace assay

@@ -1,6 +1,7 @@
 #include "assay/run/compare.h"
 
 #include "assay/base/cancel.h"
+#include "assay/match/extremes.h"
 #include "assay/match/model_places.h"
 #include "assay/run/measure.h"
 #include "assay/run/resources.h"
@@ -127,6 +128,7 @@ Result<Matched> index_and_match(const Section& section, const Dump& mine, const 
     for (const Frame& frame : matched.frames.frames(side)) note(frame.warnings, said, findings);
   ASSAY_TRY(matched.pairing, matcher.match(matched.frames, request.matching));
   matched.pairing.flattens |= request.matching.flattens;
+  attach_extremes(matched.frames, matched.pairing);
   note_model_places(matched);
   return matched;
 }
@@ -139,7 +141,6 @@ void log_matching(const Matched& matched, const Matcher& matcher, Said& said) {
   const auto warn_once = [&](std::string warning) {
     if (const auto [text, is_new] = said.insert(std::move(warning)); is_new) log::warn("{}", *text);
   };
-  for (const std::string& warning : matched.pairing.warnings) warn_once(warning);
   log::info("paired {} tensors by {}; {} only in mine, {} only in golden", joined, matcher.name, mine_alone,
             golden_alone);
   if (joined == 0 && mine_alone > 0 && golden_alone > 0)
@@ -215,6 +216,8 @@ Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports
     }
     Findings of_section(section.at.text(), {section.at.step, section.at.token}, request.least_compared,
                         judged_by);
+    of_section.pass_over(matched->pairing.passed_over);
+    note(matched->pairing.warnings, said, findings);
     log_matching(*matched, *matcher, said);
     ASSAY_TRY_DO(reports.open_section(head));
     Progress progress("comparing", bytes_to_read(*matched), request.progress);

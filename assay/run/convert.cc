@@ -124,7 +124,7 @@ class Converter {
   Result<void> write(const fs::path& out, std::span<StoredTensor> tensors, const std::string& unnamed) {
     for (const StoredTensor& tensor : tensors)
       if (!tensor.data) return tl::unexpected(tensor.data.error());
-    if (request_.force) ASSAY_TRY_DO(check_plain(out));
+    if (request_.force) ASSAY_TRY_DO(check_replaceable(out));
     if (request_.force && guard_.is_taken(out))
       return fail(ErrorKind::bad_argument,
                   "{}: is one of the files that are converted, or that these lead to; write to another file",
@@ -200,19 +200,6 @@ class Converter {
       return fail(changed.error().kind, "{}: {}: {}", display(path), printable(item),
                   changed.error().message);
     return changed;
-  }
-
-  // Only a file is replaced, or a link to one.
-  static Result<void> check_plain(const fs::path& out) {
-    std::error_code ignored;
-    if (!fs::exists(fs::symlink_status(out, ignored)) || fs::is_regular_file(out, ignored)) return {};
-    const bool is_folder = fs::is_directory(out, ignored);
-    const bool is_there = fs::exists(out, ignored);
-    return fail(ErrorKind::io, "{}: is {}, and --force replaces files only; choose another name",
-                display(out),
-                is_folder  ? "a folder"
-                : is_there ? "a pipe, a socket or a device"
-                           : "a link to a file that does not exist");
   }
 
   // A source is written over only if what takes its place holds everything that it held.

@@ -237,10 +237,10 @@ class Measurer {
     if (!(*aligned)->note.empty()) add_note(row, (*aligned)->note);
     const bool is_whole = (*aligned)->mine == mine && (*aligned)->golden == golden;
     gather(*(*aligned)->mine, *(*aligned)->golden, is_whole, scratch, row);
-    const bool is_by_elements =
-        row.evidence == Evidence::elements || row.evidence == Evidence::finite_elements;
+    if (row.evidence == Evidence::elements && (*aligned)->is_one_rank) row.evidence = Evidence::one_rank;
+    const bool is_by_elements = row.evidence == Evidence::elements || row.evidence == Evidence::one_rank ||
+                                row.evidence == Evidence::finite_elements;
     if (is_by_elements && (*aligned)->is_part) row.evidence = Evidence::some_elements;
-    if (is_by_elements && (*aligned)->is_one_rank) row.evidence = Evidence::one_rank;
   }
 
   // is_whole: these are the two tensors of the row, and nothing made of them.

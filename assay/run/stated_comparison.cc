@@ -82,8 +82,11 @@ void StatedComparison::compare(const OperandPtr& mine_data, const OperandPtr& go
     SideFacts& joined = row.pair.recipe->parts_of == Side::mine ? row.mine : row.golden;
     if (!join_parts(*row.pair.recipe, joined)) return;
   }
-  join_ranks(Side::mine, *row.pair.mine, row.mine, row.golden);
-  join_ranks(row.pair.golden_side(), *row.pair.golden, row.golden, row.mine);
+  const Side of_golden = row.pair.golden_side();
+  const bool mine_joined = join_ranks(Side::mine, *row.pair.mine, row.mine, row.golden);
+  const bool golden_joined = join_ranks(of_golden, *row.pair.golden, row.golden, row.mine);
+  const int64_t mine_left = ranks_left_out(Side::mine, *row.pair.mine, mine_joined);
+  const int64_t golden_left = ranks_left_out(of_golden, *row.pair.golden, golden_joined);
   const bool is_range = row.pair.recipe != nullptr && row.pair.recipe->range_of;
   if (is_range) {
     leave_extremes(row.mine);
@@ -108,6 +111,10 @@ void StatedComparison::compare(const OperandPtr& mine_data, const OperandPtr& go
     row.note += "; compared by statistics";
   else
     row.note.clear();
+  if (mine_left != golden_left) {
+    row.left_out += mine_left + golden_left;
+    row.note += fmt::format("{}the first rank of each side", row.note.empty() ? "" : "; ");
+  }
   const bool other_shape =
       !is_range && row.mine.meta && row.golden.meta && !may_be_same(row.mine, row.golden);
   row.status = other_shape ? Status::shape_mismatch : Status::compared;
@@ -139,21 +146,28 @@ bool StatedComparison::join_parts(const Recipe& recipe, SideFacts& facts) const 
 }
 
 // Where each rank holds a part of what the other side holds whole.
-void StatedComparison::join_ranks(Side side, const ItemId& id, SideFacts& facts,
+bool StatedComparison::join_ranks(Side side, const ItemId& id, SideFacts& facts,
                                   const SideFacts& other) const {
   const auto ranks = static_cast<int64_t>(matched_.item(side, id).shards().size());
-  if (ranks < 2 || !facts.meta || !other.meta || facts.meta->shape.dims.empty()) return;
-  if (facts.meta->shape.count() * ranks != other.meta->shape.count()) return;
+  if (ranks < 2 || !facts.meta || !other.meta || facts.meta->shape.dims.empty()) return false;
+  if (facts.meta->shape.count() * ranks != other.meta->shape.count()) return false;
   std::deque<Stated> stated;
   std::vector<StatedPart> parts;
   for (const auto& [stats, count] : loader_.load_shard_statistics(side, id))
     parts.push_back({&stated.emplace_back(as_stated(stats)), count});
   const auto joined = join_stated(parts);
-  if (!joined) return;
+  if (!joined) return false;
   TensorMeta whole = *facts.meta;
   whole.shape.dims.back() *= ranks;
   facts.meta = std::move(whole);
   facts.computed = std::make_shared<const Stated>(*joined);
+  return true;
+}
+
+// Of a tensor that each rank holds whole the first was compared.
+int64_t StatedComparison::ranks_left_out(Side side, const ItemId& id, bool is_joined) const {
+  const auto ranks = std::ssize(matched_.item(side, id).shards());
+  return is_joined || ranks < 2 ? 0 : ranks - 1;
 }
 
 // Whether tensors of these shapes can have the same statistics. Inference engines drop and merge dimensions.

@@ -23,7 +23,8 @@ class StatedComparison {
 
  private:
   bool join_parts(const Recipe& recipe, SideFacts& facts) const;
-  void join_ranks(Side side, const ItemId& id, SideFacts& facts, const SideFacts& other) const;
+  bool join_ranks(Side side, const ItemId& id, SideFacts& facts, const SideFacts& other) const;
+  int64_t ranks_left_out(Side side, const ItemId& id, bool is_joined) const;
   bool may_be_same(const SideFacts& mine, const SideFacts& golden) const;
 
   const Matched& matched_;

@@ -1,0 +1,57 @@
+#include "assay/run/compact_removal.h"
+
+#include "assay/base/temporary_name.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+
+namespace assay {
+namespace {
+
+class Descriptor {
+ public:
+  explicit Descriptor(const fs::path& path)
+      : number_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)) {}
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return number_; }
+
+ private:
+  const int number_;
+};
+
+Removal remove_plainly(const fs::path& path) {
+  return ::unlink(path.c_str()) == 0 || errno == ENOENT ? Removal::done : Removal::failed;
+}
+
+}  // namespace
+
+Removal remove_unless_written(const fs::path& path, const FileState& state) {
+  const Descriptor file(path);
+  if (file.get() < 0) return errno == ENOENT ? Removal::done : Removal::failed;
+  // While the lease is held, whoever opens the file to write waits, and the lease says so. SIGURG is a signal
+  // that nobody minds.
+  ::fcntl(file.get(), F_SETSIG, SIGURG);
+  if (::fcntl(file.get(), F_SETLEASE, F_RDLCK) != 0)
+    return errno == EAGAIN || errno == EBUSY ? Removal::was_written : remove_plainly(path);
+  const auto is_as_before = [&] {
+    return ::fcntl(file.get(), F_GETLEASE) == F_RDLCK && is_unchanged(state, read_state(file.get()));
+  };
+  if (!is_as_before()) return Removal::was_written;
+  // Under a name that nobody opens nobody can come any more: then one last look is enough. A name of ours, so
+  // that the next run removes what a killed one leaves.
+  const fs::path aside = temporary_beside(path);
+  if (::rename(path.c_str(), aside.c_str()) != 0) return errno == ENOENT ? Removal::done : Removal::failed;
+  if (is_as_before()) return remove_plainly(aside);
+  const int back = ::renameat2(AT_FDCWD, aside.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE);
+  return back == 0 ? Removal::was_written : Removal::failed;
+}
+
+}  // namespace assay
