@@ -1,5 +1,6 @@
 #include "cli/msit_compare.h"
 
+#include "assay/base/listing.h"
 #include "assay/base/text.h"
 #include "assay/judge/msit.h"
 #include "assay/match/inference.h"
@@ -219,6 +220,7 @@ TorchairJob torchair_job(const MsitCompareFlags& flags, Tool tool) {
 }  // namespace
 
 int run_msit_compare(const MsitCompareFlags& flags, Tool tool, const Context& context) {
+  const ListingMemory memory;
   if (flags.weight) {
     const auto done = compare_weights(flags, tool, context);
     return done ? 0 : end_msit(tool, done.error());

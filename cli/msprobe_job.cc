@@ -1,5 +1,6 @@
 #include "cli/msprobe_job.h"
 
+#include "assay/base/listing.h"
 #include "assay/base/path_kind.h"
 #include "assay/dump/items.h"
 #include "assay/dump/msprobe.h"
@@ -433,6 +434,7 @@ Result<void> recognise_framework(MsprobeJob& job) {
 }  // namespace
 
 Result<void> run_job(const MsprobeJob& given, const Context& context) {
+  const ListingMemory memory;
   MsprobeJob job = given;
   ASSAY_TRY(const bool folders, both_folders(job));
   if (folders && job.kernels) return compare_kernels(job, context);

@@ -46,6 +46,7 @@ class File {
   fs::path path_;
   int descriptor_;
   int64_t size_;
+  const uint64_t number_;  // of no other file of this process
 };
 
 enum class IfExists { refuse, number, replace };  // number: result.csv becomes result_2.csv

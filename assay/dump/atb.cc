@@ -18,32 +18,35 @@ namespace {
 
 int recognise_atb(const fs::path& root) { return locate_atb(root).ranks.empty() ? 0 : 91; }
 
-FrameInfo frame_of(const fs::path& round, const At& at, std::span<const AtbModel> models) {
+FrameInfo frame_of(const fs::path& round, const At& at, const std::shared_ptr<const AtbModels>& of_rank,
+                   std::span<const AtbModel> models) {
   FrameInfo frame{at, {round}};
+  frame.atb_models = of_rank;
   for (const AtbModel& model : models) frame.paths.push_back(model.topology);
   return frame;
 }
 
 // One model: round k is token k. Two of them, for prefill and decode: round 0 warms up, round 1 holds tokens
 // 0 and 1.
-void add_tokens(Survey& survey, const fs::path& round, At at, std::span<const AtbModel> models,
+void add_tokens(Survey& survey, const fs::path& round, At at, const std::shared_ptr<const AtbModels>& of_rank,
                 bool is_only_one, bool warm_up) {
+  const std::span<const AtbModel> models = of_rank->all;
   std::vector<FrameInfo>& frames = survey.frames;
   const std::string name = round.filename().native();
   const auto number = whole_number(name);
   if (!number) {
     at.part = printable(name);
-    frames.push_back(frame_of(round, at, models));
+    frames.push_back(frame_of(round, at, of_rank, models));
     return;
   }
   if (models.size() >= 2 && *number == 0 && warm_up) {
     at.part = kWarmUp;
-    frames.push_back(frame_of(round, at, models));
+    frames.push_back(frame_of(round, at, of_rank, models));
     return;
   }
   at.token = *number;
   if (models.size() < 2 || *number > 1 || (*number == 0 && is_only_one)) {
-    frames.push_back(frame_of(round, at, models));
+    frames.push_back(frame_of(round, at, of_rank, models));
     return;
   }
   if (*number == 0) {
@@ -54,7 +57,7 @@ void add_tokens(Survey& survey, const fs::path& round, At at, std::span<const At
   for (const int token : {0, 1}) {
     const auto which = static_cast<size_t>(token);
     at.token = token;
-    FrameInfo frame = frame_of(round, at, models.subspan(which, 1));
+    FrameInfo frame = frame_of(round, at, of_rank, models.subspan(which, 1));
     frame.first_order = token == 0 ? 0 : models[1].first_order;
     if (token == 0) frame.last_order = models[1].first_order - 1;
     frames.push_back(std::move(frame));
@@ -79,7 +82,8 @@ Result<Survey> survey_atb(const fs::path& root, const OpenOptions& options) {
       continue;
     At at;
     if (place.ranks.size() > 1) at.rank = numbers[i];
-    const std::vector<AtbModel> models = models_of(place.ranks[i], options.format.memory, unread);
+    const auto models =
+        std::make_shared<const AtbModels>(models_of(place.ranks[i], options.format.memory, unread));
     const std::ptrdiff_t first = std::ssize(frames);
     for (const fs::path& round : folders_in(place.ranks[i])) {
       if (!place.round.empty() && round.filename() != place.round) continue;
@@ -193,23 +197,19 @@ std::string_view above_op(std::string_view path) {
 }
 
 // Only the models of which something was dumped: from the second token on nothing of the first one was.
-void add_models(Frame& frame, const FrameInfo& info, const std::set<std::string, std::less<>>& top_folders,
-                const OpenOptions& options) {
-  Remarks ignored;  // the survey has warned
-  const std::vector<AtbModel> models = models_of(info.paths[0].parent_path(), options.format.memory, ignored);
+void add_models(Frame& frame, const FrameInfo& info, const std::set<std::string, std::less<>>& top_folders) {
+  const std::vector<AtbModel>& models = info.atb_models->all;
   for (const AtbModel& model : models) {
     if (std::find(info.paths.begin() + 1, info.paths.end(), model.topology) == info.paths.end()) continue;
-    const auto topology = read_atb_topology(model.topology, options.format.memory);
-    if (!topology) continue;
     int64_t order = model.first_order;
-    const auto& children = topology->ops[0].children;
+    const auto& children = model.content.ops[0].children;
     const bool is_here = std::any_of(children.begin(), children.end(), [&](int32_t child) {
       return top_folders.contains(
-          fmt::format("{}_{}", order++, topology->ops[static_cast<size_t>(child)].type));
+          fmt::format("{}_{}", order++, model.content.ops[static_cast<size_t>(child)].type));
     });
     if (!is_here && models.size() > 1) continue;
-    std::move(topology->warnings.begin(), topology->warnings.end(), std::back_inserter(frame.warnings));
-    add_model(frame, *topology, model.first_order);
+    frame.warnings.insert(frame.warnings.end(), model.content.warnings.begin(), model.content.warnings.end());
+    add_model(frame, model.content, model.first_order);
   }
 }
 
@@ -273,7 +273,7 @@ Result<Frame> index_atb(const FrameInfo& info, const OpenOptions& options) {
   add_statistics(frame, round / kAtbStatistics, info, files);
   std::set<std::string, std::less<>> top_folders;
   for (const OpFiles& each : files) top_folders.insert(each.op.substr(0, each.op.find('/')));
-  add_models(frame, info, top_folders, options);
+  add_models(frame, info, top_folders);
   std::vector<fs::path> ranks;
   for (const fs::path& rank : sibling_ranks(round.parent_path())) ranks.push_back(rank / round.filename());
   OpFrame out(frame, options, round, std::move(ranks));

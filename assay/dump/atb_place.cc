@@ -100,27 +100,29 @@ AtbPlace locate_atb(const fs::path& root) {
   return {};
 }
 
-std::vector<AtbModel> models_of(const fs::path& rank, int64_t memory, Remarks& warnings) {
+AtbModels models_of(const fs::path& rank, int64_t memory, Remarks& warnings) {
   int64_t shift = 0;  // a transdata operation that runs first takes the first number
   for (const fs::path& layers : topology_folders(rank, "layer"))
     if (is_file(layers / "TransdataOperation_0.json")) shift = 1;
-  std::vector<AtbModel> models;
+  AtbModels found;
+  std::vector<AtbModel>& models = found.all;
   for (const fs::path& folder : topology_folders(rank, "model")) {
     std::error_code error;
     for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
       if (it->path().extension() != ".json") continue;
-      const auto topology = read_atb_topology(it->path(), memory);
-      if (topology)
-        models.push_back({it->path(), topology->start_order + shift});
-      else
-        warnings.push_back(topology.error().message);
+      auto topology = read_atb_topology(it->path(), memory);
+      if (topology) {
+        const int64_t first_order = topology->start_order + shift;
+        models.push_back({it->path(), std::move(*topology), first_order});
+      }
+      if (!topology) warnings.push_back(topology.error().message);
     }
     if (!models.empty()) break;
   }
   std::sort(models.begin(), models.end(), [](const AtbModel& a, const AtbModel& b) {
     return std::tie(a.first_order, a.topology) < std::tie(b.first_order, b.topology);
   });
-  return models;
+  return found;
 }
 
 }  // namespace assay

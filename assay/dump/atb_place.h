@@ -2,11 +2,13 @@
 #pragma once
 
 #include "assay/dump/op_folders.h"
+#include "assay/graph/atb_topology.h"
 
 namespace assay {
 
 struct AtbModel {
   fs::path topology;
+  AtbTopology content;
   int64_t first_order = 0;  // of its first operator among the folders of a round
 };
 
@@ -20,7 +22,12 @@ AtbPlace locate_atb(const fs::path& root);
 std::vector<fs::path> sibling_ranks(const fs::path& rank);  // all ranks beside this one, with it
 bool is_atb_round(const fs::path& folder);
 
-// In the order in which they run; unreadable ones are left out with a warning.
-std::vector<AtbModel> models_of(const fs::path& rank, int64_t memory, Remarks& warnings);
+// In the order in which they run.
+struct AtbModels {
+  std::vector<AtbModel> all;
+};
+
+// Unreadable ones are left out with a warning.
+AtbModels models_of(const fs::path& rank, int64_t memory, Remarks& warnings);
 
 }  // namespace assay

@@ -1,6 +1,6 @@
 #include "assay/dump/glance.h"
 
-#include <sys/stat.h>
+#include "assay/base/listing.h"
 
 #include <set>
 #include <utility>
@@ -17,16 +17,13 @@ void glance_below(const fs::path& root,
   while (!left.empty()) {
     const fs::path folder = std::move(left.back());
     left.pop_back();
-    struct stat status {};
-    if (::stat(folder.c_str(), &status) != 0 || !entered.emplace(status.st_dev, status.st_ino).second)
-      continue;
-    std::error_code error;
-    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const auto listing = list_folder(folder);
+    if (!entered.emplace(listing->device, listing->inode).second) continue;
+    for (const ListedEntry& entry : listing->entries) {
       if (++seen > kMostEntries) return;
-      std::error_code ignored;
-      if (it->is_directory(ignored))
-        left.push_back(it->path());
-      else if (is_enough(folder, it->path().filename().native()))
+      if (entry.kind == ListedEntry::Kind::folder)
+        left.push_back(folder / entry.name);
+      else if (is_enough(folder, entry.name))
         return;
     }
   }

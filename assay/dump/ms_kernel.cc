@@ -1,6 +1,7 @@
 #include "assay/dump/ms_kernel.h"
 
 #include "assay/base/checked.h"
+#include "assay/base/listing.h"
 #include "assay/base/text.h"
 #include "assay/dump/items.h"
 #include "assay/dump/ms_kernel_parts.h"
@@ -71,13 +72,12 @@ int recognise_ms_kernel(const fs::path& root) {
     const Folder folder = std::move(left.back());
     left.pop_back();
     const bool counts = folder.depth == 0 || place_of(folder.path).has_value();
-    std::error_code error;
-    for (fs::directory_iterator it(folder.path, error), end; !error && it != end; it.increment(error)) {
+    const auto listing = list_folder(folder.path);
+    for (const ListedEntry& entry : listing->entries) {
       if (++seen > kMostEntriesSeen) return 0;
-      std::error_code ignored;
-      if (it->is_directory(ignored)) {
-        if (folder.depth < kMostFoldersDeep) left.push_back({it->path(), folder.depth + 1});
-      } else if (counts && is_kernel_file(it->path())) {
+      if (entry.kind == ListedEntry::Kind::folder) {
+        if (folder.depth < kMostFoldersDeep) left.push_back({folder.path / entry.name, folder.depth + 1});
+      } else if (counts && is_kernel_file(folder.path / entry.name)) {
         return kFound;
       }
     }

@@ -1,6 +1,7 @@
 #include "assay/dump/op_folders.h"
 
 #include "assay/base/checked.h"
+#include "assay/base/listing.h"
 #include "assay/base/text.h"
 #include "assay/format/stats_json.h"
 
@@ -11,11 +12,9 @@ namespace assay {
 
 std::vector<fs::path> folders_in(const fs::path& folder) {
   std::vector<fs::path> found;
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    std::error_code ignored;
-    if (it->is_directory(ignored)) found.push_back(it->path());
-  }
+  const auto listing = list_folder(folder);
+  for (const ListedEntry& entry : listing->entries)
+    if (entry.kind == ListedEntry::Kind::folder) found.push_back(folder / entry.name);
   std::sort(found.begin(), found.end(), [](const fs::path& a, const fs::path& b) {
     return natural_less(a.filename().native(), b.filename().native());
   });

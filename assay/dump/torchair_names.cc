@@ -1,5 +1,7 @@
 #include "assay/dump/torchair_names.h"
 
+#include "assay/base/listing.h"
+#include "assay/base/system_message.h"
 #include "assay/base/text.h"
 #include "assay/dump/op_folders.h"
 #include "assay/support/csv.h"
@@ -136,19 +138,19 @@ std::vector<fs::path> files_that_count(const fs::path& folder, Remarks& warnings
     SourceFile::Kind kind;
   };
   std::map<std::string, Found> files;  // by what they stand for
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    std::error_code ignored;
-    if (it->is_directory(ignored)) continue;
-    const std::string name = it->path().filename().native();
-    const SourceFile source = source_of(name);
+  const auto listing = list_folder(folder);
+  for (const ListedEntry& entry : listing->entries) {
+    if (entry.kind == ListedEntry::Kind::folder) continue;
+    const SourceFile source = source_of(entry.name);
     std::string key(source.name);
     key += source.extension;
-    const auto [known, is_new] = files.try_emplace(std::move(key), Found{it->path(), source.kind});
-    if (!is_new && source.kind < known->second.kind) known->second = {it->path(), source.kind};
+    const Found found{folder / entry.name, source.kind};
+    const auto [known, is_new] = files.try_emplace(std::move(key), found);
+    if (!is_new && source.kind < known->second.kind) known->second = found;
   }
-  if (error)
-    warnings.push_back(unreadable(fmt::format("{}: cannot be read: {}", display(folder), error.message())));
+  if (listing->error != 0)
+    warnings.push_back(
+        unreadable(fmt::format("{}: cannot be read: {}", display(folder), system_message(listing->error))));
   std::vector<fs::path> paths;
   for (auto& [name, file] : files) paths.push_back(std::move(file.path));
   return paths;

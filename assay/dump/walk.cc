@@ -1,14 +1,10 @@
 #include "assay/dump/walk.h"
 
 #include "assay/base/cancel.h"
+#include "assay/base/listing.h"
 #include "assay/base/system_message.h"
 #include "assay/base/temporary_name.h"
 #include "assay/base/text.h"
-
-#include <dirent.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -20,11 +16,6 @@
 
 namespace assay {
 namespace {
-
-struct CloseFolder {
-  void operator()(DIR* folder) const { ::closedir(folder); }
-};
-using OpenFolder = std::unique_ptr<DIR, CloseFolder>;
 
 struct Folder {
   std::string relative;  // "" for the root, else ends with '/'
@@ -93,74 +84,56 @@ class Walker {
   Result<void> enter(const Folder& folder) {
     ASSAY_TRY_DO(check_cancelled());
     const fs::path path = full(folder.relative);
-    const OpenFolder open(::opendir(path.c_str()));
-    if (!open) {
-      const auto kind = errno == ENOENT || errno == ENOTDIR ? ErrorKind::not_found : ErrorKind::io;
-      return fail(kind, "{}: folder cannot be read: {}", display(path), system_message(errno));
-    }
-    struct stat status {};
-    if (::fstat(::dirfd(open.get()), &status) == 0 &&
-        !entered_.emplace(status.st_dev, status.st_ino).second) {
+    const auto listing = list_folder(path);
+    if (listing->error == 0 && !entered_.emplace(listing->device, listing->inode).second) {
       walk_.warnings.push_back(fmt::format(
           "{}: leads to a folder that was read already under another name; skipped", display(path)));
       return {};
     }
-    for (;;) {
-      errno = 0;
-      const dirent* const entry = ::readdir(open.get());
-      if (entry == nullptr) break;
-      const std::string_view name = entry->d_name;
-      if (name == "." || name == ".." || is_temporary_name(name)) continue;
-      look_at(folder, ::dirfd(open.get()), entry->d_name);
-    }
-    if (errno != 0)
-      return fail(ErrorKind::io, "{}: folder cannot be read: {}", display(path), system_message(errno));
+    for (const ListedEntry& entry : listing->entries)
+      if (!is_temporary_name(entry.name)) look_at(folder, entry);
+    if (const int error = listing->error; error != 0)
+      return fail(error == ENOENT || error == ENOTDIR ? ErrorKind::not_found : ErrorKind::io,
+                  "{}: folder cannot be read: {}", display(path), system_message(error));
     return {};
   }
 
-  void look_at(const Folder& folder, int descriptor, const char* name) {
-    std::string relative = folder.relative + name;
-    struct stat status {};
-    if (::fstatat(descriptor, name, &status, 0) != 0) {
-      const int error = errno;
-      struct stat link {};
-      const bool is_link =
-          ::fstatat(descriptor, name, &link, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(link.st_mode);
+  void look_at(const Folder& folder, const ListedEntry& entry) {
+    using Kind = ListedEntry::Kind;
+    std::string relative = folder.relative + entry.name;
+    if (entry.kind == Kind::unreadable) {
       const std::string path = display(full(relative));
-      if (!is_link)
-        walk_.unentered.push_back(fmt::format("{}: cannot be read: {}", path, system_message(error)));
+      const std::string why = fmt::format("{}: cannot be read: {}", path, system_message(entry.error));
+      if (!entry.is_link) walk_.unentered.push_back(why);
       walk_.files.push_back(broken(
-          std::move(relative), is_link && error == ENOENT
+          std::move(relative), entry.is_link && entry.error == ENOENT
                                    ? fmt::format("{}: is a symbolic link to a file that does not exist", path)
-                                   : fmt::format("{}: cannot be read: {}", path, system_message(error))));
+                                   : why));
       return;
     }
-    if (S_ISDIR(status.st_mode)) {
+    if (entry.kind == Kind::folder) {
       if (folder.depth + 1 > kMaxFolderDepth) {
-        walk_.warnings.push_back(unreadable(fmt::format("{}: lies more than {} folders deep; skipped",
-                                                        display(full(relative)), kMaxFolderDepth)));
-        walk_.unentered.push_back(
-            fmt::format("{}: lies more than {} folders deep", display(full(relative)), kMaxFolderDepth));
+        const std::string why =
+            fmt::format("{}: lies more than {} folders deep", display(full(relative)), kMaxFolderDepth);
+        walk_.warnings.push_back(unreadable(why + "; skipped"));
+        walk_.unentered.push_back(why);
         return;
       }
-      struct stat link {};
-      const bool is_link =
-          ::fstatat(descriptor, name, &link, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(link.st_mode);
       Folder below{relative + "/", folder.depth + 1};
-      if (is_link)
+      if (entry.is_link)
         linked_.insert(std::move(below));
       else
         real_.push_back(std::move(below));
       return;
     }
     std::string trouble;
-    if (!S_ISREG(status.st_mode)) {
-      const std::string_view what = S_ISSOCK(status.st_mode)   ? "a socket"
-                                    : S_ISFIFO(status.st_mode) ? "a pipe"
+    if (entry.kind != Kind::file) {
+      const std::string_view what = entry.kind == Kind::socket ? "a socket"
+                                    : entry.kind == Kind::pipe ? "a pipe"
                                                                : "a device";
       trouble = fmt::format("{}: is {}, not a file", display(full(relative)), what);
     }
-    walk_.files.push_back(FoundFile{std::move(relative), status.st_size, false, std::move(trouble)});
+    walk_.files.push_back(FoundFile{std::move(relative), entry.size, false, std::move(trouble)});
   }
 
   const fs::path root_;
@@ -178,20 +151,17 @@ fs::path path_of(const fs::path& root, const FoundFile& file) {
 
 std::vector<FoundFile> list_files(const fs::path& folder, Remarks& warnings) {
   std::vector<FoundFile> files;
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    std::error_code ignored;
-    if (it->is_directory(ignored)) continue;
+  const auto listing = list_folder(folder);
+  for (const ListedEntry& entry : listing->entries) {
+    if (entry.kind == ListedEntry::Kind::folder || is_temporary_name(entry.name)) continue;
     FoundFile file;
-    file.relative = it->path().filename().native();
-    if (is_temporary_name(file.relative)) continue;
-    const auto size = it->file_size(ignored);  // of a link to nowhere there is none: reading it says so
-    file.size = ignored ? 0 : static_cast<int64_t>(size);
+    file.relative = entry.name;
+    file.size = entry.size;  // of a link to nowhere 0: reading it says so
     files.push_back(std::move(file));
   }
-  if (error)
-    warnings.push_back(
-        unreadable(fmt::format("{}: folder cannot be read: {}", display(folder), error.message())));
+  if (listing->error != 0)
+    warnings.push_back(unreadable(
+        fmt::format("{}: folder cannot be read: {}", display(folder), system_message(listing->error))));
   name_as_dumped(files);
   std::sort(files.begin(), files.end(),
             [](const FoundFile& a, const FoundFile& b) { return natural_less(a.relative, b.relative); });

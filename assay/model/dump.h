@@ -135,6 +135,8 @@ struct Frame {
   Remarks warnings;
 };
 
+struct AtbModels;  // assay/dump/atb_place.h
+
 // Enough to index the frame later.
 struct FrameInfo {
   At at;
@@ -145,6 +147,7 @@ struct FrameInfo {
   std::string model = {};  // as its folder is called
   std::shared_ptr<const GeGraph> graph = {};
   std::vector<std::string> op_names = {};
+  std::shared_ptr<const AtbModels> atb_models = {};  // of its rank, read once for all tokens
 };
 
 // What a look at the names in a dump tells.

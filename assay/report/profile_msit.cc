@@ -114,6 +114,16 @@ Value measured_cell(const RowView& v, int column, std::string_view name, bool is
 fs::path real_path(const SideFacts& side) {
   if (side.file.empty()) return {};
   std::error_code error;
+  // Thousands of files lie in one folder: what that is called need not be found out for each.
+  thread_local fs::path folder, real_folder;
+  if (side.file.has_parent_path() && !fs::is_symlink(side.file, error)) {
+    if (folder != side.file.parent_path()) {
+      folder = side.file.parent_path();
+      real_folder = fs::weakly_canonical(folder, error);
+      if (error) real_folder = fs::absolute(folder);
+    }
+    return real_folder / side.file.filename();
+  }
   fs::path real = fs::weakly_canonical(side.file, error);
   return error ? fs::absolute(side.file) : real;
 }

@@ -1,6 +1,7 @@
 #include "assay/run/compare.h"
 
 #include "assay/base/cancel.h"
+#include "assay/base/listing.h"
 #include "assay/match/extremes.h"
 #include "assay/match/model_places.h"
 #include "assay/run/measure.h"
@@ -154,11 +155,13 @@ void log_matching(const Matched& matched, const Matcher& matcher, Said& said) {
 
 Result<bool> admit_unless_empty(const Matched& matched) {
   if (!matched.pairing.nodes.empty()) return true;
+  if (!matched.frames.at.text().empty()) return false;  // one of several ranks, steps or tokens
   return fail(ErrorKind::not_found,
               "nothing to compare: neither side holds tensors, or --only and --skip leave none");
 }
 
 Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports) {
+  const ListingMemory memory;
   const tbb::global_control threads(tbb::global_control::max_allowed_parallelism,
                                     thread_count(request.threads));
   ASSAY_TRY(const Dump mine, open_dump(request.mine, request.open));
