@@ -19,7 +19,8 @@ namespace {
 
 // What became of one file of the folder.
 struct Read {
-  bool counts = false;  // it is a tensor file, or may be one that we cannot read
+  bool counts = false;   // it is a tensor file, or may be one that we cannot read
+  bool is_text = false;  // … or surely none
   std::vector<TensorDraft> tensors;
   Remarks warnings;
 };
@@ -27,9 +28,9 @@ struct Read {
 // Files that people keep beside tensors. One of these that cannot be read is no loss; any other one may have
 // been a tensor.
 bool is_plainly_text(const std::string& relative) {
-  static constexpr std::array<std::string_view, 16> kSuffixes = {
-      ".txt",  ".md",   ".json", ".jsonl", ".csv",  ".log", ".yaml",  ".yml",
-      ".xlsx", ".html", ".py",   ".sh",    ".onnx", ".db",  ".pbtxt", ".lock"};
+  static constexpr std::array<std::string_view, 17> kSuffixes = {
+      ".txt",  ".md", ".json", ".jsonl", ".csv", ".log",   ".yaml", ".yml",  ".xlsx",
+      ".html", ".py", ".sh",   ".onnx",  ".db",  ".pbtxt", ".lock", ".model"};
   const std::string name = to_lower(relative);
   return std::any_of(kSuffixes.begin(), kSuffixes.end(),
                      [&](std::string_view s) { return name.ends_with(s); });
@@ -46,7 +47,9 @@ bool is_dump_table(const std::string& relative) {
 bool is_shard_index(const std::string& relative) { return relative.ends_with(".index.json"); }
 
 // … but it tells which shards there should be.
-void note_missing_shards(const fs::path& root, const Walk& walk, int64_t memory, Remarks& warnings) {
+void note_missing_shards(const fs::path& root, const Walk& walk, const OpenOptions& options,
+                         Remarks& warnings) {
+  const int64_t memory = options.format.memory;
   std::set<std::string, std::less<>> present;
   for (const FoundFile& file : walk.files) present.insert(file.relative);
   for (const FoundFile& file : walk.files) {
@@ -58,8 +61,15 @@ void note_missing_shards(const fs::path& root, const Walk& walk, int64_t memory,
     if (!entries) continue;  // an index of something else
     const std::string folder = file.relative.substr(0, file.relative.rfind('/') + 1);
     std::set<std::string> missing;
-    for (const ShardEntry& entry : *entries)
-      if (!present.contains(folder + entry.shard)) missing.insert(printable(entry.shard));
+    bool any_present = false;  // else the index is left over from another form of the checkpoint
+    for (const ShardEntry& entry : *entries) {
+      const bool is_present = present.contains(folder + entry.shard);
+      any_present |= is_present;
+      if (!is_present &&
+          selected(printable(fmt::format("{}{}:{}", folder, entry.shard, entry.name)), options))
+        missing.insert(printable(entry.shard));
+    }
+    if (!any_present) continue;
     for (const std::string& shard : missing)
       warnings.push_back(
           unreadable(fmt::format("{}: names {}, which is not there", (*opened)->name(), shard)));
@@ -69,8 +79,10 @@ void note_missing_shards(const fs::path& root, const Walk& walk, int64_t memory,
 // Files that no row stands for.
 class Skipped {
  public:
-  void add(const std::string& relative) {
-    (is_dump_table(relative) ? tables_ : is_plainly_text(relative) ? texts_ : unknown_).push_back(relative);
+  void add(const std::string& relative, bool is_text) {
+    const bool is_none =
+        is_text || is_plainly_text(relative) || fs::path(relative).filename().native()[0] == '.';
+    (is_dump_table(relative) ? tables_ : is_none ? texts_ : unknown_).push_back(relative);
   }
   size_t count() const { return tables_.size() + texts_.size() + unknown_.size(); }
 
@@ -118,6 +130,17 @@ Read one_unnamed() {
   return read;
 }
 
+Read no_tensors(const File& file) {
+  std::array<std::byte, kSniffBytes> start;
+  const auto got = file.read_some(0, start);
+  const std::string_view text = got ? as_text(Bytes(start.data(), static_cast<size_t>(*got))) : "";
+  Read read;
+  read.is_text = got && std::ranges::none_of(text, [](char c) {
+                   return static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\r' && c != '\t';
+                 });
+  return read;
+}
+
 // Whether a file that is no format's by content or suffix counts: only as raw bytes that the user described.
 Read read_file(const fs::path& path, const FoundFile& found, const OpenOptions& options) {
   const bool raw = options.format.raw_dtype.has_value();
@@ -131,7 +154,7 @@ Read read_file(const fs::path& path, const FoundFile& found, const OpenOptions& 
   if (!file) return is_plainly_text(found.relative) ? Read{} : broken(file.error().message);
   const auto format = recognise_file(**file);
   if (!format) return broken(format.error().message);
-  if (*format == nullptr) return {};  // also a .stats.json of some other tool
+  if (*format == nullptr) return no_tensors(**file);  // also a .stats.json of some other tool
   if ((*file)->size() == 0) return broken(fmt::format("{}: is empty", display(path)));
   auto set = (*format)->open(*file, options.format);
   if (!set) return broken(set.error().message);
@@ -218,7 +241,7 @@ Result<Frame> index_folder(const FrameInfo& info, const OpenOptions& options) {
     frame.warnings.push_back(manifest.error().message + "; the order of names is used instead");
     manifest = std::nullopt;
   }
-  note_missing_shards(root, walk, options.format.memory, frame.warnings);
+  note_missing_shards(root, walk, options, frame.warnings);
   std::erase_if(walk.files, [&](const FoundFile& file) {
     return is_shard_index(file.relative) || (*manifest && is_manifest(file.relative));
   });
@@ -231,7 +254,7 @@ Result<Frame> index_folder(const FrameInfo& info, const OpenOptions& options) {
 
   Skipped skipped;
   for (size_t i = 0; i < reads.size(); ++i) {
-    if (!reads[i].counts) skipped.add(walk.files[i].relative);
+    if (!reads[i].counts) skipped.add(walk.files[i].relative, reads[i].is_text);
     std::move(reads[i].warnings.begin(), reads[i].warnings.end(), std::back_inserter(frame.warnings));
   }
   if (skipped.count() == reads.size())

@@ -193,9 +193,11 @@ void MsprobeEntries::note_unnamed_files() {
   }
   if (unnamed.empty()) return;
   std::ranges::sort(unnamed);
-  frame_.warnings.push_back(left_out(fmt::format("{}: {} files are not named by the dump; skipped: {}",
-                                                 display(data_folder_), unnamed.size(), some_names(unnamed)),
-                                     std::ssize(unnamed)));
+  frame_.warnings.push_back(
+      left_out(fmt::format("{}: {} not named by the dump; skipped: {}", display(data_folder_),
+                           unnamed.size() == 1 ? "1 file is" : fmt::format("{} files are", unnamed.size()),
+                           some_names(unnamed)),
+               std::ssize(unnamed)));
 }
 
 void MsprobeEntries::finish() {

@@ -1,5 +1,6 @@
 #include "assay/format/pt_objects.h"
 
+#include "assay/base/cancel.h"
 #include "assay/base/text.h"
 #include "assay/format/pt_dict.h"
 #include "assay/format/pt_opaque.h"
@@ -51,6 +52,9 @@ struct Level {
   size_t rows_before = 0;
 };
 
+// Ctrl-C is asked for now and then: a few hundred bytes can have millions of paths.
+constexpr int64_t kStepsBetweenChecks = 1 << 16;
+
 class Walk {
  public:
   Walk(const PickleGraph& graph, const PtStorages& storages, const std::string& file_name, int64_t memory,
@@ -67,6 +71,7 @@ class Walk {
   Result<void> run() {
     ASSAY_TRY_DO(visit(graph_.root));
     while (!levels_.empty()) {
+      if (++steps_ % kStepsBetweenChecks == 0) ASSAY_TRY_DO(check_cancelled());
       Level& level = levels_.back();
       path_.resize(level.path_size);
       if (level.next >= level.items.size()) {
@@ -456,9 +461,10 @@ class Walk {
   std::vector<Level> levels_;
   std::vector<bool> inside_;   // containers on the way to the current value
   std::vector<bool> reached_;  // tensors, storages and objects that were found
-  int64_t values_ = 0;         // that are no tensors: numbers, text, objects
-  int64_t found_ = 0;          // tensors, readable or not
-  bool is_wrapped_ = false;    // a tensor without a name that is not the whole file: {'': tensor}
+  int64_t steps_ = 0;
+  int64_t values_ = 0;       // that are no tensors: numbers, text, objects
+  int64_t found_ = 0;        // tensors, readable or not
+  bool is_wrapped_ = false;  // a tensor without a name that is not the whole file: {'': tensor}
   std::string path_;
 };
 

@@ -162,7 +162,7 @@ std::optional<std::string> drowned(const Comparison& row, const RowContext& cont
   const double bound = relative_bound(mine, golden, place);
   const double most = std::max(std::min(kRestApart * bound, kRestMost), bound);
   if (rest <= most) return std::nullopt;
-  return fmt::format("{} {:g} > {:g}: the elements below 1000 differ, beside larger ones", kRestColumn, rest,
+  return fmt::format("{} {:g} > {:g}: the smaller elements differ, beside large ones", kRestColumn, rest,
                      most);
 }
 

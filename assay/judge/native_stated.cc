@@ -140,13 +140,14 @@ Bounds bounds_of(const Comparison& row, const Head& head, const ModelPlace& plac
           kElementsApart * sums * std::max(typical, mean)};
 }
 
-// The fill of a mask makes the other extreme look small: it is measured by itself then.
+// The fill of a mask makes the maximum look small: it is measured by itself then.
 constexpr double kLarge = 1000;
 
 double bound_of_extreme(const Stated& g, size_t which, double bound, double t) {
-  const double largest = finite_sizes(g).largest;
-  const double own = size_of_number(finite_statistic(g, kStatistics[which]));
-  if (largest < kLarge || own * kLarge > largest) return bound;
+  const auto max = number_of(finite_statistic(g, kStatistics[kMaxAt]));
+  const auto min = number_of(finite_statistic(g, kStatistics[kMinAt]));
+  if (which != kMaxAt || !max || !min || *max <= 0 || *min > -kLarge || *max * kLarge > -*min) return bound;
+  const double own = *max;
   return std::min(bound, std::max(kMostApart * own, kElementsApart * t));
 }
 

@@ -35,8 +35,11 @@ void merge_pair(PairSums& into, const PairSums& later) {
   into.kind_mismatch += later.kind_mismatch;
   into.dot += later.dot;
   into.diff_squares += later.diff_squares;
-  into.rest_diff_squares += later.rest_diff_squares;
-  into.rest_golden_squares += later.rest_golden_squares;
+  for (size_t i = 0; i < into.rest.size(); ++i) {
+    into.rest[i].diff_squares += later.rest[i].diff_squares;
+    into.rest[i].golden_squares += later.rest[i].golden_squares;
+    into.rest[i].count += later.rest[i].count;
+  }
   into.diff += later.diff;
   into.abs_diff += later.abs_diff;
   into.max_abs = std::max(into.max_abs, later.max_abs);
@@ -136,8 +139,7 @@ void Gathered::take_sums(const Gathered& scaled) {
   pair.scale = from.scale;
   pair.dot = from.dot;
   pair.diff_squares = from.diff_squares;
-  pair.rest_diff_squares = from.rest_diff_squares;
-  pair.rest_golden_squares = from.rest_golden_squares;
+  pair.rest = from.rest;
   pair.diff = from.diff;
   pair.abs_diff = from.abs_diff;
   pair.mine.sum = from.mine.sum;

@@ -49,7 +49,7 @@ struct SideSums {
   int64_t nans = 0, infs = 0;
 };
 
-inline constexpr double kLarge = 1000;
+inline constexpr std::array<double, 2> kLarge = {100, 1000};
 
 struct PairSums {
   SideSums mine, golden;
@@ -62,9 +62,13 @@ struct PairSums {
   // 2^2scale). 0 but for f64 data so large or small that their squares would overflow or vanish.
   int scale = 0;
   double dot = 0, diff_squares = 0;
-  // Σd² and Σg² of the pairs whose golden element is smaller than kLarge: beside the fill of a mask, or one
+  // Of the pairs whose golden element is smaller than one of kLarge: beside the fill of a mask, or one
   // massive activation, all other elements drown.
-  double rest_diff_squares = 0, rest_golden_squares = 0;
+  struct Rest {
+    double diff_squares = 0, golden_squares = 0;
+    int64_t count = 0;
+  };
+  std::array<Rest, kLarge.size()> rest = {};
   double diff = 0, abs_diff = 0;
   double max_abs = -1;  // -1: no finite pair
   int64_t worst = -1;   // index of the first component with that difference; where NaN or Inf stand against

@@ -148,7 +148,7 @@ void PairGatherer::add_f32(const std::byte* mine, const std::byte* golden, int64
   }
   find_worst(a, b, nullptr, n, m.core.max_abs);
   add_core(m.core, left);
-  add_rest(a, b, nullptr, n, m.core);
+  add_rest(a, b, nullptr, n, left, m.core);
 
   if (needs_ & gather::relative) {
     const bool overflows = (m.relative_done && !std::isfinite(m.relative.max)) ||
@@ -227,7 +227,7 @@ void PairGatherer::add_f64(const std::byte* mine, const std::byte* golden, int64
   }
   find_worst(a, b, d, n, core.max_abs);
   add_core(core, left);
-  add_rest(a, b, d, n, core);
+  add_rest(a, b, d, n, left, core);
   if (needs_ & gather::relative) {
     tile::Relative r = tile::relative(a, b, d, n);
     r.under_1e3 -= n - left;
@@ -290,22 +290,28 @@ void PairGatherer::add_core(const tile::Core& core, int64_t finite) {
   p.golden.max = std::max(p.golden.max, core.max_b);
 }
 
-// Only tiles with a large element are looked at once more.
+// Only tiles with a large element are looked at once more. What was set aside is zero on both sides.
 template <class T>
-void PairGatherer::add_rest(const T* a, const T* b, const double* d, int64_t n, const tile::Core& core) {
-  PairSums& p = out_.pair;
-  const double large = std::ldexp(kLarge, scale_);
-  if (std::max(core.max_b, -core.min_b) < large) {
-    p.rest_diff_squares += core.dd;
-    p.rest_golden_squares += core.bb;
-    return;
-  }
-  for (int64_t i = 0; i < n; ++i) {
-    const auto golden = static_cast<double>(b[i]);
-    if (!(std::abs(golden) < large)) continue;
-    const double apart = d != nullptr ? d[i] : static_cast<double>(a[i]) - golden;
-    p.rest_diff_squares += apart * apart;
-    p.rest_golden_squares += golden * golden;
+void PairGatherer::add_rest(const T* a, const T* b, const double* d, int64_t n, int64_t finite,
+                            const tile::Core& core) {
+  for (size_t k = 0; k < kLarge.size(); ++k) {
+    PairSums::Rest& rest = out_.pair.rest[k];
+    const double large = std::ldexp(kLarge[k], scale_);
+    if (std::max(core.max_b, -core.min_b) < large) {
+      rest.diff_squares += core.dd;
+      rest.golden_squares += core.bb;
+      rest.count += finite;
+      continue;
+    }
+    rest.count -= n - finite;
+    for (int64_t i = 0; i < n; ++i) {
+      const auto golden = static_cast<double>(b[i]);
+      if (!(std::abs(golden) < large)) continue;
+      const double apart = d != nullptr ? d[i] : static_cast<double>(a[i]) - golden;
+      rest.diff_squares += apart * apart;
+      rest.golden_squares += golden * golden;
+      ++rest.count;
+    }
   }
 }
 

@@ -43,7 +43,7 @@ class PairGatherer {
   void add_ulp(const tile::Ulp& ulp);
   void add_softmax(const tile::Softmax& sums, double mine_peak, double golden_peak);
   template <class T>
-  void add_rest(const T* a, const T* b, const double* d, int64_t n, const tile::Core& core);
+  void add_rest(const T* a, const T* b, const double* d, int64_t n, int64_t finite, const tile::Core& core);
   template <class T>
   void find_worst(const T* a, const T* b, const double* d, int64_t n, double max_abs);
   template <class T>

@@ -145,6 +145,20 @@ bool StatedComparison::join_parts(const Recipe& recipe, SideFacts& facts) const 
   return joined.has_value();
 }
 
+// As the files of the shards state them, or else of their data.
+std::vector<std::pair<Stats, int64_t>> StatedComparison::shard_statistics(Side side, const ItemId& id) const {
+  std::vector<std::pair<Stats, int64_t>> found = loader_.load_shard_statistics(side, id);
+  if (!found.empty()) return found;
+  const auto shards = loader_.load_shards(side, id);
+  if (!shards) return {};
+  for (const OperandPtr& shard : *shards) {
+    const auto sums = gather_one(*shard);
+    if (!sums) return {};
+    found.emplace_back(numpy_statistics(*sums, shard->meta.dtype), shard->meta.shape.count());
+  }
+  return found;
+}
+
 // Where each rank holds a part of what the other side holds whole.
 bool StatedComparison::join_ranks(Side side, const ItemId& id, SideFacts& facts,
                                   const SideFacts& other) const {
@@ -153,7 +167,8 @@ bool StatedComparison::join_ranks(Side side, const ItemId& id, SideFacts& facts,
   if (facts.meta->shape.count() * ranks != other.meta->shape.count()) return false;
   std::deque<Stated> stated;
   std::vector<StatedPart> parts;
-  for (const auto& [stats, count] : loader_.load_shard_statistics(side, id))
+  const std::vector<std::pair<Stats, int64_t>> of_shards = shard_statistics(side, id);
+  for (const auto& [stats, count] : of_shards)
     parts.push_back({&stated.emplace_back(as_stated(stats)), count});
   const auto joined = join_stated(parts);
   if (!joined) return false;

@@ -24,6 +24,7 @@ class StatedComparison {
  private:
   bool join_parts(const Recipe& recipe, SideFacts& facts) const;
   bool join_ranks(Side side, const ItemId& id, SideFacts& facts, const SideFacts& other) const;
+  std::vector<std::pair<Stats, int64_t>> shard_statistics(Side side, const ItemId& id) const;
   int64_t ranks_left_out(Side side, const ItemId& id, bool is_joined) const;
   bool may_be_same(const SideFacts& mine, const SideFacts& golden) const;
 
