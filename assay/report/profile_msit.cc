@@ -9,6 +9,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <unordered_map>
 
 namespace assay {
 namespace {
@@ -110,23 +111,28 @@ Value measured_cell(const RowView& v, int column, std::string_view name, bool is
   return is_ait && name == "rel_l2_msit" && number != nullptr ? as_float(*number * *number) : value;
 }
 
-// A file that cannot be read has a row even where it has no partner: then one side is missing.
-fs::path real_path(const SideFacts& side) {
-  if (side.file.empty()) return {};
+// Without links. What the folders above are need not be found out for each of their files.
+fs::path real_path_of(const fs::path& path) {
+  constexpr size_t kMostFolders = 100'000;
+  thread_local std::unordered_map<std::string, fs::path> known;
   std::error_code error;
-  // Thousands of files lie in one folder: what that is called need not be found out for each.
-  thread_local fs::path folder, real_folder;
-  if (side.file.has_parent_path() && !fs::is_symlink(side.file, error)) {
-    if (folder != side.file.parent_path()) {
-      folder = side.file.parent_path();
-      real_folder = fs::weakly_canonical(folder, error);
-      if (error) real_folder = fs::absolute(folder);
-    }
-    return real_folder / side.file.filename();
+  if (!path.has_filename() || !path.has_parent_path() || path.filename() == ".." || path.filename() == "." ||
+      fs::is_symlink(path, error)) {
+    fs::path real = fs::weakly_canonical(path, error);
+    return error ? fs::absolute(path) : real;
   }
-  fs::path real = fs::weakly_canonical(side.file, error);
-  return error ? fs::absolute(side.file) : real;
+  const fs::path parent = path.parent_path();
+  auto above = known.find(parent.native());
+  if (above == known.end()) {
+    fs::path real = real_path_of(parent);
+    if (known.size() > kMostFolders) known.clear();
+    above = known.emplace(parent.native(), std::move(real)).first;
+  }
+  return above->second / path.filename();
 }
+
+// A file that cannot be read has a row even where it has no partner: then one side is missing.
+fs::path real_path(const SideFacts& side) { return side.file.empty() ? fs::path() : real_path_of(side.file); }
 
 using FactsOf = const SideFacts& (*)(const RowView&);
 const SideFacts& mine_of(const RowView& v) { return v.row.mine; }
