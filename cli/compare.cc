@@ -40,7 +40,6 @@ Result<void> choose_matching(const CompareFlags& flags, CompareRequest& request)
                      mapping_flag(flags.layer_mapping), std::nullopt};
   if (!flags.data_mapping.empty()) given.data = flags.data_mapping;
   ASSAY_TRY(Mappings mappings, read_mappings(given));
-  request.open.structure = mappings.by_layer;
   request.matching.matcher = flags.match;
   request.matching.fuzzy = flags.fuzzy;
   request.matching.mappings = std::make_shared<const Mappings>(std::move(mappings));

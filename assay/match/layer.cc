@@ -197,6 +197,6 @@ Result<Pairing> match_by_layer(const Indexed& frames, const MatchOptions& option
 
 }  // namespace
 
-const Matcher layer_matcher = {"layer", sections_by_at, match_by_layer};
+const Matcher layer_matcher = {"layer", sections_by_at, match_by_layer, {.structure = true}};
 
 }  // namespace assay

@@ -54,10 +54,16 @@ struct MatchOptions {
   bool repeats_batch = false;  // as ait did: the smaller of two batches is repeated
 };
 
+// What a matcher wants to know of a dump beside its items.
+struct MatchNeeds {
+  bool structure = false;  // which module a node belongs to
+};
+
 struct Matcher {
   std::string_view name;
   Result<std::vector<Section>> (*sections)(const Dump& mine, const Dump& golden, const MatchOptions& options);
   Result<Pairing> (*match)(const Indexed& frames, const MatchOptions& options);
+  MatchNeeds needs = {};
 };
 
 std::span<const Matcher* const> matchers();

@@ -186,6 +186,7 @@ Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports
     OpenFiles open_files;
     OpenOptions open = request.open;
     open.open_files = &open_files;
+    open.structure |= matcher->needs.structure;
     const auto matched = index_and_match(section, mine, golden, *matcher, request, open, said, findings);
     ASSAY_TRY_DO(check_cancelled());
     const Result<bool> admitted =

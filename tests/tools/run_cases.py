@@ -12,7 +12,7 @@ A case is a list of directives, each on a line of its own. Set-up:
     bytes FILE 93 4e "UMPY" 00*16   a binary file: hex, quoted text, repetitions
     copy FILE from data/…           a file or folder of tests/data
     env NAME=VALUE                  for every command below
-    run COMMAND                     a bash line, with assay and tests/tools on PATH
+    run COMMAND                     a bash line, with assay and tests/tools on PATH; of a pipeline, the last exit code that is not 0
 All commands of a case run in one fresh folder. Expectations on the command before them (without `exit`, 0 is expected):
     exit N
     stdout + block, stderr + block  exactly these lines; the temporary folder is shown as $DIR
@@ -238,7 +238,7 @@ class Case:
 
     def execute(self, run: Directive) -> Outcome:
         # A session of its own, so that a command that hangs is ended together with its children.
-        process = subprocess.Popen(["/bin/bash", "-c", run.args[0]], cwd=self.work, env=self.env, start_new_session=True,
+        process = subprocess.Popen(["/bin/bash", "-o", "pipefail", "-c", run.args[0]], cwd=self.work, env=self.env, start_new_session=True,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         try:
             out, err = process.communicate(timeout=TIMEOUT_S)
