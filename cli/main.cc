@@ -5,8 +5,8 @@
 #include "assay/format/open_files.h"
 #include "assay/support/log.h"
 #include "cli/commands.h"
-#include "cli/compat_msit.h"
-#include "cli/compat_msprobe.h"
+#include "cli/msit/command.h"
+#include "cli/msprobe/command.h"
 
 #include <CLI/CLI.hpp>
 

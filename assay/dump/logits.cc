@@ -3,7 +3,7 @@
 #include "assay/base/text.h"
 #include "assay/dump/items.h"
 #include "assay/format/stats_json.h"
-#include "assay/model/logits_row.h"
+#include "assay/model/logits.h"
 
 #include <algorithm>
 #include <array>

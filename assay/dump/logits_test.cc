@@ -1,6 +1,6 @@
 #include "assay/dump/logits.h"
 
-#include "assay/model/logits_row.h"
+#include "assay/model/logits.h"
 
 #include <gmock/gmock.h>
 #include <unistd.h>

@@ -36,6 +36,31 @@ TEST(Findings, CountsByLevelAndStatus) {
   EXPECT_EQ(summary.first_error, "c: because");
 }
 
+TEST(Findings, CountWhatNoRowStandsFor) {
+  Findings findings;
+  findings.note(Remark("something odd"));
+  findings.note(left_out("three rows say nothing", 3));
+  Comparison with_rest = row("a", Level::pass);
+  with_rest.left_out = 1;
+  findings.add({"n", 0, {}, {with_rest}});
+  EXPECT_EQ(findings.conclude().left_out, 4);
+  EXPECT_EQ(findings.conclude().errors, 0);
+  findings.note(unreadable("the folder cannot be read"));
+  EXPECT_EQ(answer_of(findings.conclude()), Answer::error);
+  EXPECT_EQ(findings.conclude().first_error, "the folder cannot be read");
+
+  Findings all;
+  all.add(findings);
+  EXPECT_EQ(all.conclude().left_out, 4);
+}
+
+TEST(Findings, TensorsWithoutARowAreNotCompared) {
+  Findings findings;
+  findings.add({"n", 0, {}, {row("a", Level::pass)}});
+  findings.pass_over(3);
+  EXPECT_EQ(answer_of(findings.conclude()), Answer::not_compared);
+}
+
 TEST(Findings, FirstDivergenceFollowsExecutionOrderNotReportOrder) {
   Findings findings("rank 0");
   findings.add({"late", 7, {}, {row("a", Level::fail)}});

@@ -4,7 +4,6 @@
 
 #include "assay/base/remark.h"
 #include "assay/base/result.h"
-#include "assay/model/logits_row.h"
 #include "assay/model/outcome.h"
 
 #include <functional>
@@ -52,9 +51,6 @@ struct RuleOptions {
   // Not said: it fails, but for two frameworks, where it is a matter of what each of them dumps.
   std::optional<bool> unmatched_fails;
   bool allow_nonfinite = false;  // NaN and infinities on one side only: a rule of the user decides alone
-  bool highlight = false;        // rule sets of other tools: colour rows, and say why
-  bool fuzzy = false;            // … remark on pairs whose names differ
-  LogitsLimits logits = {};      // … of logitscmp
 };
 
 // Variables a rule may use beside metric columns: eps (of the coarser dtype of the two), count, layer (how
@@ -71,7 +67,7 @@ using Judge = std::function<void(NodeResult& node)>;
 struct RuleSet {
   std::string_view name;
   // For one section; head and options outlive the judge.
-  Judge (*prepare)(const Head& head, const RuleOptions& options);
+  std::function<Judge(const Head& head, const RuleOptions& options)> prepare;
 };
 extern const RuleSet
     native_rules;  // "native": default rules aware of dtype and rounding; docs/rules.md says why

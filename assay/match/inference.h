@@ -7,9 +7,7 @@ namespace assay {
 
 extern const Matcher atb_torch_matcher;  // by the role an operator plays in the model
 extern const Matcher
-    atb_atb_matcher;                  // by its place in the graph; what quantisation inserted is stepped over
-extern const Matcher token_matcher;   // the last output of every token: its logits
-extern const Matcher msit_matcher;    // as msit llm compare does, with its duplicates
-extern const Matcher weight_matcher;  // float weights of a checkpoint with the int8 ones of another
+    atb_atb_matcher;                 // by its place in the graph; what quantisation inserted is stepped over
+extern const Matcher token_matcher;  // the last output of every token: its logits
 
 }  // namespace assay

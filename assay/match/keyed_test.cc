@@ -152,7 +152,7 @@ TEST(Entry, ItemsWithoutNameOrStatementAreFine) {
 }
 
 TEST(Entry, RefusesToMultiplyRepeatedNames) {
-  std::vector<TestRow> rows(3000, TestRow{"x"});
+  std::vector<TestItem> rows(3000, TestItem{"x"});
   Indexed frames;
   frames.mine.push_back(make_frame({{"a", rows}}));
   frames.golden.push_back(make_frame({{"a", rows}}));

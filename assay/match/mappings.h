@@ -45,6 +45,8 @@ struct Mappings {
   std::optional<NameMapping> data;  // -dm: item names
   bool by_layer = false;            // -lm
   LayerMapping layers;
+
+  bool any() const { return use_api_table || !apis.empty() || rename_cells || by_layer || data; }
 };
 
 // Every function refuses what the format does not allow, with file and line.

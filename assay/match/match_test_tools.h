@@ -13,14 +13,14 @@ namespace assay {
 
 using Texts = std::vector<std::string>;
 
-struct TestRow {
+struct TestItem {
   std::string name;  // of an item, whole
   std::string dtype = "Float32", shape = "[2, 3]";
 };
 
 struct TestEntry {
   std::string name;
-  std::vector<TestRow> rows = {};
+  std::vector<TestItem> rows = {};
   std::string parent = {};
   Texts stack = {};
 };
@@ -35,7 +35,7 @@ inline Frame make_frame(const std::vector<TestEntry>& entries, std::string frame
     std::vector<std::string_view>& stack = frame.stacks.emplace_back();
     for (const std::string& line : entry.stack) stack.push_back(frame.strings.keep(line));
     node.stack = stack;
-    for (const TestRow& row : entry.rows) {
+    for (const TestItem& row : entry.rows) {
       Stated& stated = frame.stated.emplace_back();
       stated.dtype = frame.strings.keep(row.dtype);
       stated.shape = frame.strings.keep(row.shape);

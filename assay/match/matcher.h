@@ -29,10 +29,12 @@ struct OpMapping {
   std::vector<std::pair<std::string, std::vector<std::string>>> types;
 };
 
+struct Matcher;
+
 struct MatchOptions {
-  std::string matcher;  // forced by --match; empty: chosen from the two layouts and the mappings
+  const Matcher* given = nullptr;  // by a caller who has one of its own
+  std::string matcher;             // forced by --match; empty: chosen from the two layouts and the mappings
   std::shared_ptr<const Mappings> mappings = std::make_shared<const Mappings>();
-  bool entries_in_turn = false;       // as msprobe 1.1 does on PyTorch, see entries_in_turn.h
   bool fuzzy = false;                 // names may differ in their call numbers
   bool fuzzy_in_turn = false;         // … and are paired as msprobe does, by two queues, row by row
   bool fuzzy_wants_shape = false;     // … where the shapes must be equal too

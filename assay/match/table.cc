@@ -1,7 +1,6 @@
 #include "assay/base/text.h"
 #include "assay/match/api.h"
 #include "assay/match/cell.h"
-#include "assay/match/entries_in_turn.h"
 #include "assay/match/entry.h"
 #include "assay/match/file_name.h"
 #include "assay/match/fuzzy.h"
@@ -23,7 +22,6 @@ const Matcher* chosen_by_mapping(const MatchOptions& options) {
   if (mappings.rename_cells) return &cell_matcher;
   if (mappings.by_layer) return &layer_matcher;
   if (mappings.data) return &data_matcher;
-  if (options.entries_in_turn) return &entries_in_turn_matcher;  // not for --match: ours find more
   return options.fuzzy ? &fuzzy_matcher : nullptr;
 }
 
@@ -45,15 +43,15 @@ const Matcher* chosen_by_layout(std::string_view mine, std::string_view golden) 
 
 std::span<const Matcher* const> matchers() {
   static const Matcher* const kTable[] = {
-      &name_matcher,      &position_matcher,  &entry_matcher, &api_matcher,
-      &cell_matcher,      &data_matcher,      &layer_matcher, &fuzzy_matcher,
-      &atb_torch_matcher, &atb_atb_matcher,   &token_matcher, &msit_matcher,
-      &weight_matcher,    &file_name_matcher, &ge_fx_matcher, &ge_fusion_matcher};
+      &name_matcher,  &position_matcher,  &entry_matcher, &api_matcher,       &cell_matcher,
+      &data_matcher,  &layer_matcher,     &fuzzy_matcher, &atb_torch_matcher, &atb_atb_matcher,
+      &token_matcher, &file_name_matcher, &ge_fx_matcher, &ge_fusion_matcher};
   return kTable;
 }
 
 Result<const Matcher*> choose_matcher(std::string_view mine_layout, std::string_view golden_layout,
                                       const MatchOptions& options) {
+  if (options.given != nullptr) return options.given;
   if (options.matcher.empty()) {
     const Matcher* const by_mapping = chosen_by_mapping(options);
     return by_mapping != nullptr ? by_mapping : chosen_by_layout(mine_layout, golden_layout);

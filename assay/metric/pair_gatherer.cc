@@ -294,9 +294,10 @@ void PairGatherer::add_core(const tile::Core& core, int64_t finite) {
 template <class T>
 void PairGatherer::add_rest(const T* a, const T* b, const double* d, int64_t n, int64_t finite,
                             const tile::Core& core) {
+  if (scale_ != 0) return;
   for (size_t k = 0; k < kLarge.size(); ++k) {
     PairSums::Rest& rest = out_.pair.rest[k];
-    const double large = std::ldexp(kLarge[k], scale_);
+    const double large = kLarge[k];
     if (std::max(core.max_b, -core.min_b) < large) {
       rest.diff_squares += core.dd;
       rest.golden_squares += core.bb;

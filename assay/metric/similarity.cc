@@ -43,7 +43,7 @@ constexpr double kRare = 0.01, kOfASize = 0.5, kGap = 16;
 
 bool drowns(const PairSums& pair, const PairSums::Rest& rest, double large) {
   const double peak = std::max(pair.golden.max, -pair.golden.min);
-  if (rest.count == 0 || peak < large) return false;
+  if (rest.count == 0 || peak < large || pair.scale != 0) return false;
   if (std::sqrt(rest.golden_squares / static_cast<double>(rest.count)) * kGap > large) return false;
   const auto others = static_cast<double>(pair.finite - rest.count);
   return others <= kRare * static_cast<double>(pair.finite) ||
@@ -55,10 +55,10 @@ std::optional<double> error_of_rest(const PairSums& pair) {
   std::optional<double> worst;
   for (size_t i = 0; i < kLarge.size(); ++i) {
     const PairSums::Rest& rest = pair.rest[i];
-    if (!drowns(pair, rest, std::ldexp(kLarge[i], pair.scale))) continue;
-    const double squares = rest.diff_squares / static_cast<double>(rest.count);
-    const double error = rest.golden_squares > 0 ? std::sqrt(rest.diff_squares / rest.golden_squares)
-                                                 : std::ldexp(std::sqrt(squares), -pair.scale);
+    if (!drowns(pair, rest, kLarge[i])) continue;
+    const double error = rest.golden_squares > 0
+                             ? std::sqrt(rest.diff_squares / rest.golden_squares)
+                             : std::sqrt(rest.diff_squares / static_cast<double>(rest.count));
     worst = std::max(worst.value_or(0), error);
   }
   return worst;

@@ -1,5 +1,6 @@
 #include "assay/report/verdict_sentence.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace assay {
@@ -48,6 +49,26 @@ TEST(VerdictSentence, SaysWhoseRulesDecided) {
   summary.judged_by = "msprobe_g3";
   EXPECT_EQ(said(summary),
             "PASS: all 3 tensors agree. Judged by the rules of msprobe_g3, not by assay's own.");
+}
+
+TEST(VerdictSentence, SaysWhatNoRowStandsFor) {
+  Summary summary = passing({{Evidence::elements, 3}});
+  summary.left_out = 1;
+  EXPECT_EQ(said(summary),
+            "PASS: all 3 tensors agree. 1 thing in the dumps was left out; warnings and notes say what.");
+  summary.left_out = 2;
+  EXPECT_THAT(said(summary), testing::HasSubstr(" 2 things in the dumps were left out;"));
+}
+
+TEST(VerdictSentence, NamesOnlyStatisticsThatAllRowsHave) {
+  Summary summary = passing({{Evidence::statistics, 4}});
+  summary.statistics = 0b1011;
+  summary.shared_statistics = 0b0001;
+  EXPECT_EQ(said(summary),
+            "PASS by statistics only (max of 4 tensors; min, norm of some; elements were not compared).");
+  summary.shared_statistics = 0;
+  EXPECT_EQ(said(summary),
+            "PASS by statistics only (max, min, norm of some of 4 tensors; elements were not compared).");
 }
 
 TEST(VerdictSentence, TooLittleIsNoPass) {

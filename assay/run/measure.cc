@@ -4,7 +4,7 @@
 #include "assay/format/min_max.h"
 #include "assay/metric/arg_max.h"
 #include "assay/metric/numpy_stats.h"
-#include "assay/model/logits_row.h"
+#include "assay/model/logits.h"
 #include "assay/run/gather_parallel.h"
 #include "assay/run/recipe.h"
 #include "assay/run/stated_comparison.h"

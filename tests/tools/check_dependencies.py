@@ -17,8 +17,8 @@ def reachable(folder: str, above: tuple[str, ...] = ()) -> set[str]:
 
 
 bad = []
-for path in sorted(root.glob("assay/*/*.[ch]*")):
-    folder = path.parent.name
+for path in sorted(root.glob("assay/**/*.[ch]*")):
+    folder = path.relative_to(root / "assay").parts[0]
     allowed = reachable(folder) if folder in links else {folder}
     for number, line in enumerate(path.read_text().splitlines(), 1):
         found = re.match(r'\s*#\s*include\s+"((assay|cli|bench|tests)/(\w+)[^"]*)"', line)
