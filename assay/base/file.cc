@@ -122,9 +122,9 @@ File::~File() { ::close(descriptor_); }
 
 Result<int64_t> File::read_some(int64_t offset, std::span<std::byte> out) const {
   const int64_t wanted = std::ssize(out), tail = std::max<int64_t>(0, size_ - kEnd);
-  const bool in_head = offset + wanted <= kEnd;
-  if (wanted > kEnd || (!in_head && (offset < tail || offset + wanted > size_)))
-    return read_fully(descriptor_, path_, offset, out);
+  const bool in_head = offset <= kEnd - wanted;  // a file may ask for any offset: nothing is added to it
+  const bool in_tail = offset >= tail && offset <= size_ - wanted;
+  if (wanted > kEnd || (!in_head && !in_tail)) return read_fully(descriptor_, path_, offset, out);
   thread_local End head, last;
   End& end = in_head ? head : last;
   if (end.number != number_) {

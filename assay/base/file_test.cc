@@ -9,6 +9,7 @@
 
 #include <csignal>
 #include <fstream>
+#include <limits>
 
 namespace assay {
 namespace {
@@ -47,6 +48,35 @@ TEST_F(Files, ReadAtAnOffset) {
   EXPECT_EQ(file->read_some(4, out).value(), 1);
   EXPECT_EQ(file->read_some(99, out).value(), 0);
   file->will_need(0, 5);
+}
+
+// The ends of a file are kept in memory: whichever way a piece is read, it is the same piece.
+TEST_F(Files, EveryPieceIsTheOneThatWasAskedFor) {
+  for (const int64_t size : {1, 4095, 4096, 4097, 8191, 8192, 8193, 20000}) {
+    std::string whole(static_cast<size_t>(size), ' ');
+    for (size_t i = 0; i < whole.size(); ++i) whole[i] = static_cast<char>('a' + i * 7 % 23);
+    const auto file = File::open(put(std::to_string(size), whole)).value();
+    for (const int64_t offset : {int64_t{0}, int64_t{1}, int64_t{4000}, int64_t{4096}, size / 2, size - 4097,
+                                 size - 4096, size - 1, size, size + 1}) {
+      for (const size_t wanted : {0U, 1U, 96U, 97U, 4096U, 4097U, 9000U}) {
+        if (offset < 0) continue;
+        std::vector<std::byte> out(wanted);
+        const int64_t got = file->read_some(offset, out).value();
+        const std::string expected = offset > size ? "" : whole.substr(static_cast<size_t>(offset), wanted);
+        EXPECT_EQ(as_text(std::span(out).first(static_cast<size_t>(got))), expected)
+            << size << " bytes, " << wanted << " from " << offset;
+      }
+    }
+  }
+}
+
+TEST_F(Files, AnOffsetAtTheEdgeOfNumbersHasNothing) {
+  const auto file = File::open(put("a", "hello")).value();
+  std::byte out[3];
+  for (const int64_t before : {0, 1, 2, 3, 4}) {
+    const auto got = file->read_some(std::numeric_limits<int64_t>::max() - before, out);
+    EXPECT_TRUE(!got || *got == 0) << before;
+  }
 }
 
 TEST_F(Files, ReadingPastTheEndSaysWhereItEnds) {

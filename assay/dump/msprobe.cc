@@ -2,7 +2,9 @@
 
 #include "assay/base/path_kind.h"
 #include "assay/base/text.h"
+#include "assay/dump/items.h"
 #include "assay/dump/msprobe_parts.h"
+#include "assay/format/stats_json.h"
 #include "assay/model/process.h"
 
 #include <algorithm>
@@ -192,6 +194,27 @@ void take_head_member(const JsonMember& member, MsprobeHead& head) {
   }
 }
 
+// Files that were written and that nobody names: dump.json of a run that was killed may be behind its data.
+// Their sizes do not matter, so the folder is not listed through base/listing.h, which asks for each.
+void note_unnamed_files(const fs::path& folder, const std::unordered_set<std::string_view>& named,
+                        Remarks& warnings) {
+  std::vector<std::string> unnamed;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().native();
+    const std::string before(name_before_compaction(name).value_or(name));
+    if (!named.contains(printable(before)) && find_format_by_suffix(before) != nullptr)
+      unnamed.push_back(name);
+  }
+  if (unnamed.empty()) return;
+  std::ranges::sort(unnamed);
+  warnings.push_back(
+      left_out(fmt::format("{}: {} not named by the dump; skipped: {}", display(folder),
+                           unnamed.size() == 1 ? "1 file is" : fmt::format("{} files are", unnamed.size()),
+                           some_names(unnamed)),
+               std::ssize(unnamed)));
+}
+
 Result<Frame> index_msprobe(const FrameInfo& info, const OpenOptions& options) {
   const fs::path& path = info.paths[0];
   ASSAY_TRY(const auto file, File::open(path));
@@ -240,7 +263,8 @@ Result<Frame> index_msprobe(const FrameInfo& info, const OpenOptions& options) {
   ASSAY_TRY(frame.content, content_of(head, entries->saw_checksum(), *file));
   // A folder may have the data of both.
   const bool has_other = is_file(folder / "dump.json") && is_file(folder / "debug.json");
-  if (options.data && frame.content == Content::data && !has_other) entries->note_unnamed_files();
+  if (options.data && frame.content == Content::data && !has_other)
+    note_unnamed_files(folder / "dump_tensor_data", entries->named_files(), frame.warnings);
   if (!options.data && frame.content == Content::data) frame.content = Content::statistics;
   frame.framework = head.framework;
   if (frame.framework.empty()) guess_framework(frame);

@@ -2,7 +2,6 @@
 #include "assay/base/text.h"
 #include "assay/dump/items.h"
 #include "assay/dump/msprobe_parts.h"
-#include "assay/format/stats_json.h"
 
 #include <fmt/format.h>
 #include <zlib.h>
@@ -179,25 +178,6 @@ void MsprobeEntries::add(std::string_view name, const JsonTape& entry) {
 
 void MsprobeEntries::note_unknown(std::string_view section, std::string_view entry) {
   if (unknown_++ == 0) first_unknown_ = fmt::format("'{}' of {}", printable(section), entry);
-}
-
-// Files that were written and that nobody names: dump.json of a run that was killed may be behind its data.
-void MsprobeEntries::note_unnamed_files() {
-  std::vector<std::string> unnamed;
-  std::error_code error;
-  for (fs::directory_iterator it(data_folder_, error), end; !error && it != end; it.increment(error)) {
-    const std::string name = it->path().filename().native();
-    const std::string before(name_before_compaction(name).value_or(name));
-    if (!named_files_.contains(printable(before)) && find_format_by_suffix(before) != nullptr)
-      unnamed.push_back(name);
-  }
-  if (unnamed.empty()) return;
-  std::ranges::sort(unnamed);
-  frame_.warnings.push_back(
-      left_out(fmt::format("{}: {} not named by the dump; skipped: {}", display(data_folder_),
-                           unnamed.size() == 1 ? "1 file is" : fmt::format("{} files are", unnamed.size()),
-                           some_names(unnamed)),
-               std::ssize(unnamed)));
 }
 
 void MsprobeEntries::finish() {

@@ -6,8 +6,10 @@
 namespace assay {
 
 // similarity.cc: of the two vectors as a whole
-extern const Metric cosine_metric, rel_l2_metric, rel_l2_rest_metric, rel_l2_squared_metric, l1_metric,
+extern const Metric cosine_metric, rel_l2_metric, rel_l2_squared_metric, l1_metric,
     l2_metric, sqnr_metric, kl_metric;
+// rest.cc: of the elements that others drown
+extern const Metric rel_l2_rest_metric;
 // error.cc: element by element
 extern const Metric max_abs_metric, mean_abs_metric, bias_metric, max_rel_metric, mean_rel_metric,
     msit_metric, msprobe_metric, abs_quantiles_metric, worst_metric;

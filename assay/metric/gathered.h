@@ -33,6 +33,7 @@ inline constexpr GatherMask msprobe_g1 = 512, msprobe_g2 = 1024, msprobe_g3 = 20
 inline constexpr GatherMask arg_max = GatherMask{1} << 20;
 inline constexpr GatherMask absolutes = 1 << 16;    // sums of |x| of each side
 inline constexpr GatherMask msit_errors = 1 << 17;  // errors of msit in its own arithmetic
+inline constexpr GatherMask rest = 1 << 18;         // of the elements beside large ones
 // What a second pass over values that were too large or too small gives: see PairSums::scale.
 inline constexpr GatherMask scaled = sums | means | absolutes;
 inline constexpr GatherMask msprobe_any = msprobe_g1 | msprobe_g2 | msprobe_g3;

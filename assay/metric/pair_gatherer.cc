@@ -4,6 +4,7 @@
 #include "assay/metric/msit_errors.h"
 #include "assay/metric/msprobe.h"
 #include "assay/metric/rank.h"
+#include "assay/metric/rest.h"
 
 #include <algorithm>
 #include <bit>
@@ -38,45 +39,6 @@ Wide load_integer(DType dtype, const std::byte* from, int64_t i) {
 constexpr GatherMask kMsprobeNeeds[] = {gather::msprobe_g1, gather::msprobe_g2, gather::msprobe_g3};
 
 bool is_aligned(const std::byte* at, size_t to) { return reinterpret_cast<uintptr_t>(at) % to == 0; }
-
-// Of one tile. Lanes and no branches, so that the compiler makes vectors of it.
-template <class T>
-PairSums::Rest rest_of(const T* __restrict a, const T* __restrict b, int64_t n, T large) {
-  constexpr int64_t kLanes = 8;
-  double dd[kLanes] = {}, gg[kLanes] = {};
-  T kept[kLanes] = {};
-  const auto add = [&](int64_t i, int64_t lane) {
-    const T keep = std::abs(b[i]) < large ? T{1} : T{0};
-    const auto golden = static_cast<double>(b[i] * keep), apart = static_cast<double>(a[i] * keep) - golden;
-    dd[lane] += apart * apart;
-    gg[lane] += golden * golden;
-    kept[lane] += keep;
-  };
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes)
-    for (int64_t lane = 0; lane < kLanes; ++lane) add(i + lane, lane);
-  for (; i < n; ++i) add(i, i % kLanes);
-  PairSums::Rest rest;
-  for (int64_t lane = 0; lane < kLanes; ++lane) {
-    rest.diff_squares += dd[lane];
-    rest.golden_squares += gg[lane];
-    rest.count += static_cast<int64_t>(kept[lane]);
-  }
-  return rest;
-}
-
-template <class T>
-PairSums::Rest rest_of_integers(const T* b, const double* d, int64_t n, double large) {
-  PairSums::Rest rest;
-  for (int64_t i = 0; i < n; ++i) {
-    const auto golden = static_cast<double>(b[i]);
-    if (!(std::abs(golden) < large)) continue;
-    rest.diff_squares += d[i] * d[i];
-    rest.golden_squares += golden * golden;
-    ++rest.count;
-  }
-  return rest;
-}
 
 }  // namespace
 
@@ -187,7 +149,7 @@ void PairGatherer::add_f32(const std::byte* mine, const std::byte* golden, int64
   }
   find_worst(a, b, nullptr, n, m.core.max_abs);
   add_core(m.core, left);
-  add_rest(a, b, nullptr, n, left, m.core);
+  if ((needs_ & gather::rest) && scale_ == 0) add_rest(a, b, nullptr, n, left, m.core, out_.pair);
 
   if (needs_ & gather::relative) {
     const bool overflows = (m.relative_done && !std::isfinite(m.relative.max)) ||
@@ -266,7 +228,7 @@ void PairGatherer::add_f64(const std::byte* mine, const std::byte* golden, int64
   }
   find_worst(a, b, d, n, core.max_abs);
   add_core(core, left);
-  add_rest(a, b, d, n, left, core);
+  if ((needs_ & gather::rest) && scale_ == 0) add_rest(a, b, d, n, left, core, out_.pair);
   if (needs_ & gather::relative) {
     tile::Relative r = tile::relative(a, b, d, n);
     r.under_1e3 -= n - left;
@@ -327,31 +289,6 @@ void PairGatherer::add_core(const tile::Core& core, int64_t finite) {
   p.mine.max = std::max(p.mine.max, core.max_a);
   p.golden.min = std::min(p.golden.min, core.min_b);
   p.golden.max = std::max(p.golden.max, core.max_b);
-}
-
-// Only tiles with a large element are looked at once more. What was set aside is zero on both sides.
-template <class T>
-void PairGatherer::add_rest(const T* a, const T* b, const double* d, int64_t n, int64_t finite,
-                            const tile::Core& core) {
-  if (scale_ != 0) return;
-  for (size_t k = 0; k < kLarge.size(); ++k) {
-    PairSums::Rest& rest = out_.pair.rest[k];
-    const double large = kLarge[k];
-    if (std::max(core.max_b, -core.min_b) < large) {
-      rest.diff_squares += core.dd;
-      rest.golden_squares += core.bb;
-      rest.count += finite;
-      continue;
-    }
-    PairSums::Rest below;
-    if (d != nullptr)
-      below = rest_of_integers(b, d, n, large);
-    else
-      below = rest_of(a, b, n, static_cast<T>(large));
-    rest.diff_squares += below.diff_squares;
-    rest.golden_squares += below.golden_squares;
-    rest.count += below.count - (n - finite);
-  }
 }
 
 // Call before add_core: compares with the maximum of the tiles before this one.

@@ -43,8 +43,6 @@ class PairGatherer {
   void add_ulp(const tile::Ulp& ulp);
   void add_softmax(const tile::Softmax& sums, double mine_peak, double golden_peak);
   template <class T>
-  void add_rest(const T* a, const T* b, const double* d, int64_t n, int64_t finite, const tile::Core& core);
-  template <class T>
   void find_worst(const T* a, const T* b, const double* d, int64_t n, double max_abs);
   template <class T>
   int64_t set_aside_nonfinite(const T* a, const T* b, int64_t n, T* clean_a, T* clean_b);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <optional>
 
 namespace assay {
 
@@ -35,44 +34,6 @@ const Metric rel_l2_metric{"rel_l2",
                              out[0] = number_or_absent(dd == 0 ? 0 : std::sqrt(dd / bb),
                                                        g.pair.finite > 0 && (bb > 0 || dd == 0));
                            }};
-
-// Whether the elements below a limit drown beside the others: these are a few (massive activations), or much
-// of a size (the fill of a mask), and far larger. A tensor that is large everywhere has small elements too,
-// which are as wrong as its rounding makes them.
-constexpr double kRare = 0.01, kOfASize = 0.5, kGap = 16;
-
-bool drowns(const PairSums& pair, const PairSums::Rest& rest, double large) {
-  const double peak = std::max(pair.golden.max, -pair.golden.min);
-  if (rest.count == 0 || peak < large || pair.scale != 0) return false;
-  if (std::sqrt(rest.golden_squares / static_cast<double>(rest.count)) * kGap > large) return false;
-  const auto others = static_cast<double>(pair.finite - rest.count);
-  return others <= kRare * static_cast<double>(pair.finite) ||
-         pair.golden.sum_squares - rest.golden_squares >= kOfASize * others * peak * peak;
-}
-
-// Where all of them are zero in golden, the root mean square of mine. Absent where nothing drowns.
-std::optional<double> error_of_rest(const PairSums& pair) {
-  std::optional<double> worst;
-  for (size_t i = 0; i < kLarge.size(); ++i) {
-    const PairSums::Rest& rest = pair.rest[i];
-    if (!drowns(pair, rest, kLarge[i])) continue;
-    const double error = rest.golden_squares > 0
-                             ? std::sqrt(rest.diff_squares / rest.golden_squares)
-                             : std::sqrt(rest.diff_squares / static_cast<double>(rest.count));
-    worst = std::max(worst.value_or(0), error);
-  }
-  return worst;
-}
-
-const Metric rel_l2_rest_metric{"rel_l2_rest",
-                                {"rel_l2_rest"},
-                                gather::sums,
-                                false,
-                                "‖m-g‖ / ‖g‖ of the elements that others drown: |g| below 100 or 1000",
-                                [](const Gathered& g, std::span<Value> out) {
-                                  const auto error = error_of_rest(g.pair);
-                                  out[0] = number_or_absent(error.value_or(0), error.has_value());
-                                }};
 
 // The definition of ait before June 2024: without the root.
 const Metric rel_l2_squared_metric{"rel_l2_squared",

@@ -3,6 +3,7 @@
 #include "assay/base/temporary_name.h"
 #include "assay/format/format_test_tools.h"
 #include "assay/format/npy.h"
+#include "assay/run/compact_removal.h"
 #include "assay/run/compact_replacement.h"
 #include "assay/tensor/dense.h"
 
@@ -228,6 +229,23 @@ TEST_F(CompactTest, AFileOfTheUserInPlaceOfTheStatisticsOutlivesAChangeOfTheSour
   EXPECT_EQ(remove_source(measured, *published, {}).fate, Fate::kept);
   EXPECT_TRUE(exists("x.npy"));
   EXPECT_EQ(file_content(path("x.npy.stats.json")), "my own");
+}
+
+TEST_F(CompactTest, OnlyTheFileThatWasMeasuredIsRemoved) {
+  const FileState measured = *read_state(put_npy("x.npy", {1, 2}));
+  const int writer = ::open(path("x.npy").c_str(), O_WRONLY);
+  EXPECT_EQ(remove_unless_written(path("x.npy"), measured), Removal::was_written) << "somebody writes";
+  ::close(writer);
+  EXPECT_TRUE(exists("x.npy"));
+
+  put_npy("new.npy", {3, 4});
+  fs::rename(path("new.npy"), path("x.npy"));
+  EXPECT_EQ(remove_unless_written(path("x.npy"), measured), Removal::was_written) << "another file";
+  EXPECT_TRUE(exists("x.npy"));
+
+  EXPECT_EQ(remove_unless_written(path("x.npy"), *read_state(path("x.npy"))), Removal::done);
+  EXPECT_TRUE(fs::is_empty(folder_.path())) << "nothing is left under another name";
+  EXPECT_EQ(remove_unless_written(path("x.npy"), measured), Removal::done) << "it is gone already";
 }
 
 TEST_F(CompactTest, AFileThatDisappearedIsNoTrouble) {

@@ -86,18 +86,9 @@ class TensorRules {
       case TensorCase::measured:
         break;
     }
-    Verdict verdict;
-    if (!g1 && dtypes_differ(row)) verdict.reason = "Dtype of NPU and bench tensor do not match.";
-    if (row.mine.meta->shape.count() == 1) {
-      verdict.reason += g1 ? "This tensor is scalar." : "This is a 1-d tensor of length 1.";
-      verdict.word = "None";
-      verdict.level = Level::ignored;
-    } else {
-      verdict.word = accuracy(printed_cosine(metric(row, columns_.cosine).value_or(1), generation_),
-                              rounded(metric(row, columns_.max_abs).value_or(0), 12));
-      verdict.level = verdict.word == "No" ? Level::fail : Level::pass;
-    }
-    verdict.reason += remarks(row, columns_, generation_, false);
+    Verdict verdict = judge_measured(row, columns_, generation_);
+    if (!g1 && dtypes_differ(row))
+      verdict.reason = "Dtype of NPU and bench tensor do not match." + verdict.reason;
     return verdict;
   }
 

@@ -96,21 +96,7 @@ class TensorRules {
   }
 
   // Tensors of nothing but NaN and infinities, in the same places, count as equal.
-  Verdict measured(const Comparison& row) const {
-    Verdict verdict;
-    if (row.mine.meta->shape.count() == 1) {
-      verdict.word = "None";
-      verdict.level = Level::ignored;
-      verdict.reason =
-          generation_ == Generation::g1 ? "This tensor is scalar." : "This is a 1-d tensor of length 1.";
-    } else {
-      verdict.word = accuracy(printed_cosine(metric(row, columns_.cosine).value_or(1), generation_),
-                              rounded(metric(row, columns_.max_abs).value_or(0), 12));
-      verdict.level = verdict.word == "No" ? Level::fail : Level::pass;
-    }
-    verdict.reason += remarks(row, columns_, generation_, false);
-    return verdict;
-  }
+  Verdict measured(const Comparison& row) const { return judge_measured(row, columns_, generation_); }
 
   const Generation generation_;
   const MsprobeColumns columns_;

@@ -1,5 +1,7 @@
 #include "assay/compat/msprobe/rules_tensor.h"
 
+#include "assay/base/text.h"
+
 #include <fmt/format.h>
 
 #include <cmath>
@@ -34,6 +36,22 @@ std::string_view accuracy(double cosine, double max_abs) {
   if (cosine < 0.99 && max_abs > 0.001) return "No";
   if (cosine < 0.9 || max_abs > 1) return "No";
   return "Yes";
+}
+
+Verdict judge_measured(const Comparison& row, const MsprobeColumns& columns, Generation generation) {
+  Verdict verdict;
+  if (row.mine.meta->shape.count() == 1) {
+    verdict.reason =
+        generation == Generation::g1 ? "This tensor is scalar." : "This is a 1-d tensor of length 1.";
+    verdict.word = "None";
+    verdict.level = Level::ignored;
+  } else {
+    verdict.word = accuracy(printed_cosine(metric(row, columns.cosine).value_or(1), generation),
+                            rounded(metric(row, columns.max_abs).value_or(0), 12));
+    verdict.level = verdict.word == "No" ? Level::fail : Level::pass;
+  }
+  verdict.reason += remarks(row, columns, generation, false);
+  return verdict;
 }
 
 bool without_checksums(const Comparison& row) {

@@ -12,6 +12,9 @@ std::string_view accuracy(double cosine, double max_abs);
 std::string remarks(const Comparison& row, const MsprobeColumns& columns, Generation generation,
                     bool is_scalar);
 
+// Of a tensor that was measured element by element. Precondition: row.mine.meta.
+Verdict judge_measured(const Comparison& row, const MsprobeColumns& columns, Generation generation);
+
 // Neither dump has a checksum of this tensor. The original holds the CRC-32 of nothing against itself.
 bool without_checksums(const Comparison& row);
 
