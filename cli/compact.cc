@@ -1,4 +1,4 @@
-#include "assay/run/compact.h"
+#include "assay/run/compact/compact.h"
 
 #include "assay/base/console.h"
 #include "assay/base/text.h"

@@ -1,4 +1,4 @@
-#include "assay/run/compare.h"
+#include "assay/run/compare/compare.h"
 
 #include "assay/base/console.h"
 #include "assay/report/verdict_sentence.h"

@@ -1,4 +1,4 @@
-#include "assay/run/convert.h"
+#include "assay/run/convert/convert.h"
 
 #include "assay/base/console.h"
 #include "assay/run/resources.h"

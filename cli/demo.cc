@@ -1,8 +1,8 @@
 // assay demo: shows on a small example what a comparison looks like.
-#include "assay/run/demo.h"
+#include "assay/run/demo/demo.h"
 
 #include "assay/base/console.h"
-#include "assay/run/demo_model.h"
+#include "assay/run/demo/demo_model.h"
 #include "cli/commands.h"
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-#include "assay/run/inspect.h"
+#include "assay/run/inspect/inspect.h"
 
 #include "assay/base/cancel.h"
 #include "assay/base/console.h"

@@ -1,7 +1,7 @@
 #include "cli/mapping_flags.h"
 
 #include "assay/base/text.h"
-#include "assay/match/api_mapping_as_msprobe.h"
+#include "assay/match/keyed/api_mapping_as_msprobe.h"
 #include "assay/support/json_tape.h"
 
 #include <algorithm>

@@ -16,7 +16,7 @@ foreach(row IN LISTS api_rows)
   string(APPEND api_lines "    {\"${CMAKE_MATCH_1}\", \"${CMAKE_MATCH_2}\"},\n")
 endforeach()
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/api_table.cc CONTENT [[
-#include "assay/match/api_table.h"
+#include "assay/match/keyed/api_table.h"
 
 namespace assay {
 namespace {

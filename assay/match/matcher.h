@@ -3,7 +3,7 @@
 #pragma once
 
 #include "assay/base/result.h"
-#include "assay/match/mappings.h"
+#include "assay/match/keyed/mappings.h"
 #include "assay/model/pairing.h"
 
 #include <map>

@@ -1,8 +1,8 @@
 #include "assay/match/matcher.h"
 
 #include "assay/match/frames.h"
-#include "assay/match/name.h"
-#include "assay/match/op_sections.h"
+#include "assay/match/keyed/name.h"
+#include "assay/match/ops/op_sections.h"
 #include "assay/model/process.h"
 
 #include <gmock/gmock.h>

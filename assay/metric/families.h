@@ -6,8 +6,8 @@
 namespace assay {
 
 // similarity.cc: of the two vectors as a whole
-extern const Metric cosine_metric, rel_l2_metric, rel_l2_squared_metric, l1_metric,
-    l2_metric, sqnr_metric, kl_metric;
+extern const Metric cosine_metric, rel_l2_metric, rel_l2_squared_metric, l1_metric, l2_metric, sqnr_metric,
+    kl_metric;
 // rest.cc: of the elements that others drown
 extern const Metric rel_l2_rest_metric;
 // error.cc: element by element

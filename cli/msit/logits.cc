@@ -4,7 +4,7 @@
 #include "assay/compat/msit/logits_profile.h"
 #include "assay/compat/msit/logits_rules.h"
 #include "assay/report/cells.h"
-#include "assay/run/compare.h"
+#include "assay/run/compare/compare.h"
 #include "assay/run/resources.h"
 #include "assay/support/json_tape.h"
 #include "assay/support/log.h"

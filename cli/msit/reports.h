@@ -2,7 +2,7 @@
 // leaves out.
 #pragma once
 
-#include "assay/run/compare.h"
+#include "assay/run/compare/compare.h"
 
 namespace assay::cli {
 

@@ -3,7 +3,7 @@
 #include "assay/base/text.h"
 #include "assay/compat/msit/profile.h"
 #include "assay/compat/msit/rules.h"
-#include "assay/run/compare.h"
+#include "assay/run/compare/compare.h"
 #include "assay/run/resources.h"
 #include "assay/support/log.h"
 #include "cli/msit/reports.h"

@@ -3,7 +3,7 @@
 #include "assay/base/path_kind.h"
 #include "assay/compat/msprobe/profile.h"
 #include "assay/compat/msprobe/rules.h"
-#include "assay/run/compare.h"
+#include "assay/run/compare/compare.h"
 #include "assay/run/resources.h"
 #include "assay/support/log.h"
 

@@ -1,7 +1,7 @@
 // The file of msprobe's --config: tensors that are multiplied by matrices before they are compared.
 #pragma once
 
-#include "assay/run/compare.h"
+#include "assay/run/compare/compare.h"
 
 namespace assay::cli {
 

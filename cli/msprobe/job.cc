@@ -8,7 +8,7 @@
 #include "assay/compat/msprobe/rules.h"
 #include "assay/dump/items.h"
 #include "assay/dump/msprobe.h"
-#include "assay/run/compare.h"
+#include "assay/run/compare/compare.h"
 #include "assay/run/resources.h"
 #include "assay/support/log.h"
 #include "cli/mapping_flags.h"

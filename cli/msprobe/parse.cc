@@ -1,7 +1,7 @@
 #include "cli/msprobe/parse.h"
 
 #include "assay/base/text.h"
-#include "assay/run/convert.h"
+#include "assay/run/convert/convert.h"
 #include "assay/run/resources.h"
 #include "assay/support/log.h"
 

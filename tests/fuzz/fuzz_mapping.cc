@@ -1,10 +1,10 @@
 // Mapping files of msprobe, and the matchers that turn names by them.
 #include "tests/fuzz/target.h"
 
-#include "assay/match/api.h"
-#include "assay/match/cell.h"
-#include "assay/match/layer.h"
-#include "assay/match/mapping_file.h"
+#include "assay/match/keyed/api.h"
+#include "assay/match/keyed/cell.h"
+#include "assay/match/keyed/layer.h"
+#include "assay/match/keyed/mapping_file.h"
 
 namespace assay {
 namespace {

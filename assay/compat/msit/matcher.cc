@@ -1,8 +1,8 @@
 #include "assay/base/text.h"
 #include "assay/compat/msit/matchers.h"
 #include "assay/compat/msit/policies.h"
-#include "assay/match/op_items.h"
-#include "assay/match/op_sections.h"
+#include "assay/match/ops/op_items.h"
+#include "assay/match/ops/op_sections.h"
 
 #include <algorithm>
 #include <set>

@@ -1,11 +1,11 @@
 #include "assay/compat/msprobe/entries_in_turn.h"
 
 #include "assay/base/text.h"
-#include "assay/match/dtype_rule.h"
 #include "assay/match/frames.h"
-#include "assay/match/fuzzy.h"
-#include "assay/match/key_groups.h"
-#include "assay/match/keyed.h"
+#include "assay/match/keyed/dtype_rule.h"
+#include "assay/match/keyed/fuzzy.h"
+#include "assay/match/keyed/key_groups.h"
+#include "assay/match/keyed/keyed.h"
 
 #include <algorithm>
 

@@ -1,0 +1,43 @@
+// Which tensor of the graph as it was written each tensor of an engine's dump is, so that two engines which
+// fused it differently can be held against each other.
+#pragma once
+
+#include "assay/match/compiled/torchair_pairs.h"
+#include "assay/model/ge_graph.h"
+
+#include <map>
+#include <tuple>
+
+namespace assay {
+
+// Input or output number `index` of an operator of the graph.
+struct GePlace {
+  std::string_view op;  // empty: not known
+  Direction direction;
+  int index;
+  friend auto operator<=>(const GePlace&, const GePlace&) = default;
+};
+
+struct PlacedOp {
+  std::vector<std::string_view> parts;   // operators of the graph; its own name where that has none
+  std::vector<GePlace> inputs, outputs;  // as many as were dumped, one by one …
+  bool inputs_fit = true;                // … or else what inputs there could be, in order
+  bool is_of_graph = true;               // or put in by the compiler
+};
+
+// One side of a pair of frames. Without a graph, operators are what they are called.
+class GePlaces {
+ public:
+  GePlaces(const GraphOps& ops, const GeGraph* graph);
+
+  const PlacedOp& at(const GraphOps::Op& op) const;
+  size_t find(const GePlace& place) const;  // position of the tensor; kNotDumped
+  std::vector<size_t> find(const std::vector<GePlace>& places) const;
+
+ private:
+  const GraphOps& ops_;
+  std::vector<PlacedOp> placed_;  // like GraphOps::all
+  std::map<GePlace, size_t> positions_;
+};
+
+}  // namespace assay

@@ -1,0 +1,294 @@
+#include "assay/match/compiled/torchair_pairs.h"
+
+#include "assay/model/blocks.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <unordered_set>
+
+namespace assay {
+namespace {
+
+constexpr size_t kMostSteps = 1'000'000;  // of an alignment: lists of a thousand tensors
+
+// How many of what is left of both can be paired, by begin.
+std::vector<std::vector<uint32_t>> most_pairs(const std::vector<Outline>& a, const std::vector<Outline>& b) {
+  std::vector<std::vector<uint32_t>> most(a.size() + 1, std::vector<uint32_t>(b.size() + 1));
+  for (size_t i = a.size(); i-- > 0;)
+    for (size_t j = b.size(); j-- > 0;) {
+      most[i][j] = std::max(most[i + 1][j], most[i][j + 1]);
+      if (may_be_same(a[i], b[j])) most[i][j] = std::max(most[i][j], most[i + 1][j + 1] + 1);
+    }
+  return most;
+}
+
+const fs::path* file_of(const Frame& frame, const Item& item) {
+  const int32_t file = item.data ? item.data->file : item.described_in;
+  return file < 0 ? nullptr : &frame.files[static_cast<size_t>(file)].path;
+}
+
+// ",inputs,0" behind the last dot of the path: what msit sorts its rows by, as texts. Statistics that it does
+// not know stand where their operator does.
+std::string key_of_msit(const PairingBuilder& builder, size_t mine) {
+  const ItemId& id = builder.items(Side::mine)[mine];
+  const Frame& frame = builder.frames(Side::mine)[static_cast<size_t>(id.frame)];
+  const Item& item = builder.item(Side::mine, mine);
+  const fs::path* const file = file_of(frame, item);
+  std::string text = file == nullptr ? std::string() : file->native();
+  for (const std::string_view ours : {".stats.json", ".csv"})
+    if (text.ends_with(ours)) text.resize(text.size() - ours.size());
+  text += item.port.direction == Direction::input ? ",inputs," : ",outputs,";
+  text += std::to_string(item.port.index);
+  return text.substr(text.rfind('.') + 1);
+}
+
+// Of such a tensor the smallest and the largest element are left.
+bool is_range(const PairingBuilder& builder, Side side, size_t position) {
+  const Frame& frame = builder.frames(side)[static_cast<size_t>(builder.items(side)[position].frame)];
+  const Item& item = builder.item(side, position);
+  return item.data && frame.files[static_cast<size_t>(item.data->file)].keeps_extremes();
+}
+
+// Null for two tensors that are compared as they are.
+const Recipe* recipe_of(const PairingBuilder& builder, const TensorPair& pair, Pairing& pairing) {
+  Recipe recipe;
+  recipe.golden_is_mine = pair.golden_is_mine;
+  const bool mine = is_range(builder, Side::mine, pair.mine);
+  const bool golden = is_range(builder, pair.golden_is_mine ? Side::mine : Side::golden, pair.golden);
+  if (mine != golden) recipe.range_of = mine ? Side::golden : Side::mine;
+  if (!recipe.golden_is_mine && !recipe.range_of) return nullptr;
+  return &pairing.recipes.emplace_back(std::move(recipe));
+}
+
+// What stands between the first word and the last three of a file name, whatever more there is: with an
+// extension, or where threads have numbers of their own, that is no operator of the graph.
+std::string_view name_for_msit(std::string_view file) {
+  const size_t begin = file.find('.');
+  size_t end = file.size();
+  for (int words = 0; words < 3 && end != std::string_view::npos; ++words)
+    end = end == 0 ? std::string_view::npos : file.rfind('.', end - 1);
+  return begin == std::string_view::npos || end == std::string_view::npos || end <= begin
+             ? std::string_view()
+             : file.substr(begin + 1, end - begin - 1);
+}
+
+}  // namespace
+
+GraphOps::GraphOps(const PairingBuilder& builder, Side side, int32_t frame) : builder_(builder), side_(side) {
+  const std::vector<ItemId>& items = builder.items(side);
+  for (size_t position = 0; position < items.size();) {
+    const size_t end = builder.end_of_node(side, position);
+    if (items[position].frame == frame) {
+      const Node& node = builder.node(side, position);
+      Op op{node.name, node.type, {}, {}, position};
+      for (size_t i = position; i < end; ++i) {
+        const Direction direction = item(i).port.direction;
+        if (direction == Direction::input) op.inputs.push_back(i);
+        if (direction == Direction::output) op.outputs.push_back(i);
+      }
+      by_name_.try_emplace(op.name, ops_.size());
+      ops_.push_back(std::move(op));
+    }
+    position = end;
+  }
+}
+
+const GraphOps::Op* GraphOps::find(std::string_view name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : &ops_[found->second];
+}
+
+const fs::path& GraphOps::file(const Op& op) const {
+  const ItemId& id = builder_.items(side_)[op.first];
+  return *file_of(builder_.frames(side_)[static_cast<size_t>(id.frame)], item(op.first));
+}
+
+bool GraphOps::is_range(size_t position) const { return assay::is_range(builder_, side_, position); }
+
+Outline GraphOps::outline(size_t position) const {
+  const TensorMeta* const meta = item(position).meta;
+  if (meta == nullptr) return {};
+  const bool is_whole = !is_real(meta->dtype) && !is_complex(meta->dtype);
+  if (is_range(position)) return {};  // the type is one that all tensors of the file fit into
+  const int64_t elements = states_blocks(item(position)) ? -1 : meta->shape.count();
+  return {is_whole ? Outline::Kind::whole : Outline::Kind::real, elements};
+}
+
+std::optional<int32_t> partner_of(const Indexed& frames, const Frame& mine, bool by_token) {
+  const bool is_only_pair = frames.mine.size() == 1 && frames.golden.size() == 1;
+  if (is_only_pair && !by_token) return 0;
+  for (size_t g = 0; g < frames.golden.size(); ++g)
+    if (frames.golden[g].at.token == mine.at.token) return static_cast<int32_t>(g);
+  return std::nullopt;
+}
+
+void pair_lists(const GraphOps& mine, const std::vector<size_t>& of_mine, const GraphOps& golden,
+                const std::vector<size_t>& of_golden, Why why, std::vector<TensorPair>& pairs) {
+  if (of_mine.size() == of_golden.size() || of_mine.size() * of_golden.size() > kMostSteps) {
+    zip_lists(of_mine, of_golden, why, pairs);
+    std::erase_if(pairs, [](const TensorPair& pair) { return pair.golden == kNotDumped; });
+    return;
+  }
+  // What was not dumped is nobody's partner.
+  std::vector<size_t> dumped = of_golden;
+  std::erase(dumped, kNotDumped);
+  std::vector<Outline> a, b;
+  for (const size_t position : of_mine) a.push_back(mine.outline(position));
+  for (const size_t position : dumped) b.push_back(golden.outline(position));
+  for (const auto& [i, j] : align(a, b)) pairs.push_back({of_mine[i], dumped[j], why});
+}
+
+bool may_be_same(const Outline& a, const Outline& b) {
+  const bool same_kind =
+      a.kind == b.kind || a.kind == Outline::Kind::unknown || b.kind == Outline::Kind::unknown;
+  return same_kind && (a.elements == b.elements || a.elements < 0 || b.elements < 0);
+}
+
+std::vector<std::pair<size_t, size_t>> align(const std::vector<Outline>& a, const std::vector<Outline>& b) {
+  std::vector<std::pair<size_t, size_t>> pairs;
+  if (a.size() * b.size() > kMostSteps) return pairs;
+  const auto most = most_pairs(a, b);
+  for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    if (may_be_same(a[i], b[j]) && most[i][j] == most[i + 1][j + 1] + 1)
+      pairs.emplace_back(i++, j++);
+    else if (most[i + 1][j] >= most[i][j + 1])
+      ++i;
+    else
+      ++j;
+  }
+  return pairs;
+}
+
+void zip_lists(const std::vector<size_t>& of_mine, const std::vector<size_t>& of_golden, Why why,
+               std::vector<TensorPair>& pairs) {
+  for (size_t i = 0; i < std::min(of_mine.size(), of_golden.size()); ++i)
+    pairs.push_back({of_mine[i], of_golden[i], why});
+}
+
+bool changes_form_only(const GraphOps::Op& op) {
+  return op.type.find("Cast") != std::string_view::npos ||
+         op.type.find("TransData") != std::string_view::npos;
+}
+
+void pair_with_own_inputs(const GraphOps::Op& op, std::vector<TensorPair>& pairs) {
+  if (op.name.find('#') != std::string_view::npos) return;  // one more file of an operator: no row counts it
+  for (size_t i = 0; i < std::min(op.inputs.size(), op.outputs.size()); ++i)
+    pairs.push_back({op.outputs[i], op.inputs[i], Why::own_input, true});
+}
+
+Pairing all_pairs(PairingBuilder& builder, const std::vector<OpPairs>& ops) {
+  using Key = std::tuple<int32_t, int32_t, int32_t>;
+  const auto key_of = [](const ItemId& id) { return Key(id.frame, id.node, id.item); };
+  constexpr Key kNone(-1, -1, -1);
+  // Those that are more than one tensor against another, by the items of both; of golden none where a tensor
+  // of mine stands for it.
+  std::map<std::pair<Key, Key>, const TensorPair*> special;
+  std::set<Key> shown;  // inputs that have their place in the row of their operator's output
+  const std::vector<ItemId>&mine = builder.items(Side::mine), &golden = builder.items(Side::golden);
+  for (const OpPairs& op : ops)
+    for (const TensorPair& pair : op.pairs) {
+      if (pair.golden_is_mine) {
+        shown.insert(key_of(mine[pair.golden]));
+        special.emplace(std::pair(key_of(mine[pair.mine]), kNone), &pair);
+        continue;
+      }
+      builder.join(pair.mine, pair.golden, pair.why);
+      if (is_range(builder, Side::mine, pair.mine) != is_range(builder, Side::golden, pair.golden))
+        special.emplace(std::pair(key_of(mine[pair.mine]), key_of(golden[pair.golden])), &pair);
+    }
+  Pairing pairing = builder.finish();
+  pairing.graphs_differ = true;
+  if (special.empty()) return pairing;
+  for (PairedNode& node : pairing.nodes) {
+    for (Pair& pair : node.pairs) {
+      if (!pair.mine) continue;
+      const auto found = special.find({key_of(*pair.mine), pair.golden ? key_of(*pair.golden) : kNone});
+      if (found == special.end()) continue;
+      pair.recipe = recipe_of(builder, *found->second, pairing);
+      if (!found->second->golden_is_mine) continue;
+      pair.golden = mine[found->second->golden];
+      pair.why = Why::own_input;
+    }
+    std::erase_if(node.pairs, [&](const Pair& pair) {
+      return pair.mine && !pair.golden && shown.contains(key_of(*pair.mine));
+    });
+  }
+  return pairing;
+}
+
+Pairing numbered_pairs(PairingBuilder& builder, const std::vector<Visited>& tokens, int64_t& next_number) {
+  Pairing pairing;
+  pairing.flattens = true;
+  pairing.graphs_differ = true;
+  struct Row {
+    std::string key;
+    Pair pair;
+  };
+  std::vector<Row> rows;
+  std::unordered_set<size_t> mine_shown, golden_shown;
+  for (const Visited& visited : tokens)
+    for (const OpPairs& op : visited) {
+      next_number += op.numbers_lost;
+      for (const TensorPair& each : op.pairs) {
+        const int64_t number = next_number++;
+        if (each.golden == kNotDumped) continue;
+        Pair pair;
+        pair.mine = builder.items(Side::mine)[each.mine];
+        pair.golden = builder.items(each.golden_is_mine ? Side::mine : Side::golden)[each.golden];
+        pair.why = each.why;
+        pair.number = static_cast<int32_t>(number);
+        pair.recipe = recipe_of(builder, each, pairing);
+        rows.push_back({key_of_msit(builder, each.mine), pair});
+        mine_shown.insert(each.mine);
+        (each.golden_is_mine ? mine_shown : golden_shown).insert(each.golden);
+      }
+    }
+  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.key < b.key; });
+  const auto add = [&](Side side, const ItemId& id, const Pair& pair) {
+    const Node& node =
+        builder.frames(side)[static_cast<size_t>(id.frame)].nodes[static_cast<size_t>(id.node)];
+    const int64_t order = (int64_t{id.frame} << 32) + node.order;
+    if (pairing.nodes.empty() || pairing.nodes.back().name != node.name ||
+        pairing.nodes.back().order != order)
+      pairing.nodes.push_back(PairedNode{node.name, order, {}});
+    pairing.nodes.back().pairs.push_back(pair);
+  };
+  for (const Row& row : rows) add(Side::mine, *row.pair.mine, row.pair);
+  for (const Side side : {Side::mine, Side::golden})
+    for (size_t i = 0; i < builder.size(side); ++i) {
+      if ((side == Side::mine ? mine_shown : golden_shown).contains(i)) continue;
+      Pair alone;
+      (side == Side::mine ? alone.mine : alone.golden) = builder.items(side)[i];
+      add(side, builder.items(side)[i], alone);
+    }
+  return pairing;
+}
+
+std::vector<const GeOp*> origins_for_msit(const GeGraph& graph, std::string_view op_name) {
+  std::vector<const GeOp*> origins = origins_by_name(graph, op_name);
+  return origins.empty() ? origins_of(graph, op_name) : origins;
+}
+
+std::vector<const GraphOps::Op*> in_order_of_msit(const GraphOps& mine, const GeGraph& graph) {
+  struct Key {
+    int32_t place;  // in the file of the graph; -1: not in it
+    const GraphOps::Op* op;
+  };
+  std::vector<Key> keys;
+  for (const GraphOps::Op& op : mine.all()) {
+    const std::string file = mine.file(op).filename().native();
+    const auto known = graph.by_name.find(name_for_msit(file));
+    keys.push_back({known == graph.by_name.end() ? -1 : known->second, &op});
+  }
+  std::stable_sort(keys.begin(), keys.end(), [&](const Key& a, const Key& b) {
+    if (a.place != b.place) return a.place < b.place;
+    return mine.file(*a.op).native() < mine.file(*b.op).native();
+  });
+  std::vector<const GraphOps::Op*> ops;
+  for (const Key& key : keys) ops.push_back(key.op);
+  return ops;
+}
+
+}  // namespace assay

@@ -1,0 +1,136 @@
+#include "assay/match/keyed/keyed.h"
+
+#include "assay/base/text.h"
+#include "assay/match/keyed/dtype_rule.h"
+#include "assay/match/keyed/fuzzy.h"
+#include "assay/match/keyed/key_groups.h"
+#include "assay/match/keyed/renumber.h"
+
+#include <functional>
+
+namespace assay {
+namespace {
+
+// Repeated names multiply where every one is joined with every one; a dump that repeats one name a million
+// times must not ask for a million million pairs.
+class PairLimit {
+ public:
+  explicit PairLimit(const PairingBuilder& builder)
+      : limit_(1'000'000 + 8 * (builder.size(Side::mine) + builder.size(Side::golden))) {}
+
+  Result<void> add(std::string_view key, size_t partners) {
+    pairs_ += partners;
+    if (pairs_ <= limit_) return {};
+    return fail(ErrorKind::limit,
+                "names repeat so often that there would be more than {} pairs; '{}' is {} times in golden",
+                limit_, printable(key), partners);
+  }
+
+ private:
+  const size_t limit_;
+  size_t pairs_ = 0;
+};
+
+void join_in_order(PairingBuilder& builder, const Keys& keys, const KeyGroups& groups, bool mapped) {
+  // Two names that are mapped to one are meant to share it; the same name twice is not.
+  std::vector<std::string_view> names;
+  if (mapped) {
+    names.reserve(keys.key.size());
+    for (size_t m = 0; m < keys.key.size(); ++m) names.push_back(builder.name(Side::mine, m));
+  }
+  const std::vector<uint32_t> earlier = count_earlier(mapped ? names : keys.key);
+  for (size_t m = 0; m < keys.key.size(); ++m) {
+    const auto group = groups.find(keys.key[m]);
+    if (earlier[m] < group.size()) builder.join(m, group[earlier[m]], keys.why[m]);
+  }
+}
+
+Result<void> join_all_that_fit(PairingBuilder& builder, const Keys& keys, const KeyGroups& groups, Join join,
+                               const CompatibleTypes& compatible) {
+  PairLimit limit(builder);
+  for (size_t m = 0; m < keys.key.size(); ++m) {
+    const Item& item = builder.item(Side::mine, m);
+    Why reason = Why::nothing_fits;
+    const auto partners = groups.find(keys.key[m]);
+    ASSAY_TRY_DO(limit.add(keys.key[m], partners.size()));
+    for (const uint32_t g : partners) {
+      const Item& other = builder.item(Side::golden, g);
+      if (join == Join::same_shape && stated_shape(item) != stated_shape(other)) {
+        if (reason == Why::nothing_fits) reason = Why::other_shape;
+      } else if (join != Join::all && !compatible(stated_dtype(item), stated_dtype(other))) {
+        reason = Why::other_dtype;
+      } else {
+        builder.join(m, g, keys.why[m]);
+      }
+    }
+    builder.explain(m, reason);
+  }
+  return {};
+}
+
+void move_leftovers_last(Pairing& pairing) {
+  std::vector<PairedNode> behind;
+  for (PairedNode& node : pairing.nodes) {
+    PairedNode leftovers = node;
+    const auto is_alone = [](const Pair& pair) { return !pair.mine; };
+    std::erase_if(leftovers.pairs, std::not_fn(is_alone));
+    if (leftovers.pairs.empty()) continue;
+    std::erase_if(node.pairs, is_alone);
+    behind.push_back(std::move(leftovers));
+  }
+  std::erase_if(pairing.nodes, [](const PairedNode& node) { return node.pairs.empty(); });
+  pairing.nodes.insert(pairing.nodes.end(), behind.begin(), behind.end());
+}
+
+}  // namespace
+
+Keys::Keys(const PairingBuilder& builder) : why(builder.size(Side::mine), Why::same_name) {
+  key.reserve(why.size());
+  for (size_t m = 0; m < why.size(); ++m) {
+    key.push_back(builder.name(Side::mine, m));
+    if (key[m].empty()) why[m] = Why::nothing_fits;
+  }
+}
+
+void Keys::set(size_t position, std::string_view new_key, Why new_why) {
+  key[position] = pool.keep(new_key);
+  why[position] = new_why;
+}
+
+void Keys::leave_out(size_t position, Why reason) {
+  key[position] = {};
+  why[position] = reason;
+}
+
+bool has_data_mapping(const Mappings& mappings) {
+  return mappings.by_layer || (mappings.data && !mappings.data->empty());
+}
+
+Result<Pairing> match_keys(const Indexed& frames, PairingBuilder& builder, Keys& keys,
+                           const MatchOptions& options, bool mapped) {
+  if (options.fuzzy && !mapped) return match_fuzzily(frames, builder, keys, options);
+  std::vector<std::string_view> golden_keys;
+  golden_keys.reserve(builder.size(Side::golden));
+  for (size_t g = 0; g < builder.size(Side::golden); ++g)
+    golden_keys.push_back(builder.name(Side::golden, g));
+  if (options.renumber_backward) renumber_backward(builder, keys, golden_keys);
+
+  const Join join = mapped ? options.mapped_join : options.join;
+  builder.expect(keys.key.size());
+  auto groups = std::make_optional<const KeyGroups>(golden_keys);
+  if (join == Join::in_order) {
+    join_in_order(builder, keys, *groups, mapped);
+  } else {
+    ASSAY_TRY_DO(join_all_that_fit(builder, keys, *groups, join, CompatibleTypes(frames, options)));
+  }
+  for (size_t m = 0; m < keys.key.size(); ++m)
+    if (keys.key[m].empty()) builder.explain(m, keys.why[m]);
+  // Both are as large as the pairing that is made next, and are not needed any more.
+  groups.reset();
+  golden_keys = {};
+  Pairing pairing = builder.finish();
+  if (options.leftovers_last) move_leftovers_last(pairing);
+  return pairing;
+}
+
+}  // namespace assay

@@ -1,0 +1,152 @@
+#include "assay/match/keyed/name.h"
+
+#include "assay/base/text.h"
+#include "assay/match/frames.h"
+#include "assay/match/pairing_builder.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+
+namespace assay {
+namespace {
+
+// Suffixes that tensor files have, whatever their format: x.npy and x.pt hold the same x.
+constexpr std::array<std::string_view, 9> kSuffixes = {".npy", ".npz", ".pt",  ".pth",        ".ckpt",
+                                                       ".bin", ".raw", ".dat", ".safetensors"};
+
+size_t suffix_length(std::string_view text) {
+  const std::string lower = to_lower(text.substr(text.size() - std::min<size_t>(text.size(), 12)));
+  for (const std::string_view suffix : kSuffixes)
+    if (text.size() > suffix.size() && lower.ends_with(suffix)) return suffix.size();
+  return 0;
+}
+
+// Equal names are joined in order of appearance, so that a file with two entries of one name still lines up.
+void join_same_names(PairingBuilder& builder) {
+  std::unordered_map<std::string_view, std::vector<size_t>> golden;  // positions, last one first
+  for (size_t g = builder.items(Side::golden).size(); g-- > 0;)
+    golden[builder.name(Side::golden, g)].push_back(g);
+  for (size_t m = 0; m < builder.items(Side::mine).size(); ++m) {
+    const auto found = golden.find(builder.name(Side::mine, m));
+    if (found == golden.end() || found->second.empty()) continue;
+    builder.join(m, found->second.back(), Why::same_name);
+    found->second.pop_back();
+  }
+}
+
+// Among what is left, a stem that each side has exactly once. Where one has it twice, a guess could pair
+// x.npy with the wrong x; those stay unmatched.
+void join_same_stems(PairingBuilder& builder) {
+  struct Holders {
+    size_t count[2] = {0, 0};
+    size_t position[2] = {0, 0};
+  };
+  std::unordered_map<std::string, Holders> by_stem;
+  std::vector<const Holders*> in_order;
+  for (const Side side : {Side::mine, Side::golden}) {
+    const auto which = static_cast<size_t>(side);
+    for (size_t i = 0; i < builder.items(side).size(); ++i) {
+      if (builder.is_joined(side, i)) continue;
+      const auto [found, is_new] = by_stem.try_emplace(stem_of(builder.name(side, i)));
+      if (is_new) in_order.push_back(&found->second);
+      ++found->second.count[which];
+      found->second.position[which] = i;
+    }
+  }
+  for (const Holders* holders : in_order)
+    if (holders->count[0] == 1 && holders->count[1] == 1)
+      builder.join(holders->position[0], holders->position[1], Why::same_stem);
+}
+
+// Torch hooks write a parameter as root.{name}.pth; a checkpoint has the name alone, in whichever of its
+// files.
+struct Parameter {
+  std::string_view name;
+  bool is_hooked = false;
+};
+
+Parameter parameter_of(std::string_view item_name) {
+  constexpr std::string_view kRoot = "root.";
+  for (size_t colon = item_name.find(':'); colon != std::string_view::npos;
+       colon = item_name.find(':', colon + 1))
+    if (suffix_length(item_name.substr(0, colon)) > 0) return {item_name.substr(colon + 1)};
+  const std::string_view stem = item_name.substr(0, item_name.size() - suffix_length(item_name));
+  const bool is_hooked = stem.size() < item_name.size() && stem.starts_with(kRoot);
+  return {is_hooked ? stem.substr(kRoot.size()) : stem, is_hooked};
+}
+
+// Among what is left, a parameter that a dump of hooks and a checkpoint have exactly once each.
+void join_parameters(PairingBuilder& builder) {
+  for (const Side hooked : {Side::mine, Side::golden}) {
+    const Side other = hooked == Side::mine ? Side::golden : Side::mine;
+    std::vector<std::pair<size_t, std::string_view>> waiting;
+    for (size_t i = 0; i < builder.size(hooked); ++i)
+      if (const Parameter parameter = parameter_of(builder.name(hooked, i));
+          parameter.is_hooked && !builder.is_joined(hooked, i))
+        waiting.emplace_back(i, parameter.name);
+    if (waiting.empty()) continue;
+    std::unordered_map<std::string_view, std::vector<size_t>> in_checkpoint;
+    for (size_t i = 0; i < builder.size(other); ++i)
+      if (!builder.is_joined(other, i)) in_checkpoint[parameter_of(builder.name(other, i)).name].push_back(i);
+    for (const auto& [i, name] : waiting) {
+      const auto found = in_checkpoint.find(name);
+      if (found == in_checkpoint.end() || found->second.size() != 1) continue;
+      const size_t partner = found->second[0];
+      builder.join(hooked == Side::mine ? i : partner, hooked == Side::mine ? partner : i, Why::same_stem);
+    }
+  }
+}
+
+// Of such a file the smallest and the largest element are left.
+constexpr std::string_view kExtremes = "_min_max.npy";
+
+// Among what is left, the extremes of a tensor that the other side has once, in whatever file.
+void join_extremes(PairingBuilder& builder) {
+  for (const Side side : {Side::mine, Side::golden}) {
+    const Side other = side == Side::mine ? Side::golden : Side::mine;
+    std::vector<size_t> waiting;
+    for (size_t i = 0; i < builder.size(side); ++i)
+      if (!builder.is_joined(side, i) && builder.name(side, i).ends_with(kExtremes)) waiting.push_back(i);
+    if (waiting.empty()) continue;
+    std::unordered_map<std::string, std::vector<size_t>> whole;
+    for (size_t i = 0; i < builder.size(other); ++i)
+      if (!builder.is_joined(other, i)) whole[stem_of(builder.name(other, i))].push_back(i);
+    for (const size_t i : waiting) {
+      const std::string_view name = builder.name(side, i);
+      const auto found = whole.find(std::string(name.substr(0, name.size() - kExtremes.size())));
+      if (found == whole.end() || found->second.size() != 1) continue;
+      const size_t partner = found->second[0];
+      builder.join(side == Side::mine ? i : partner, side == Side::mine ? partner : i, Why::its_extremes);
+    }
+  }
+}
+
+Result<Pairing> match_by_name(const Indexed& frames, const MatchOptions&) {
+  PairingBuilder builder(frames);
+  join_same_names(builder);
+  join_same_stems(builder);
+  join_parameters(builder);
+  join_extremes(builder);
+  const auto is_file = [](const std::vector<Frame>& side) { return side.size() == 1 && side[0].is_file; };
+  if (is_file(frames.mine) && is_file(frames.golden) && builder.joined() == 0 &&
+      builder.items(Side::mine).size() == 1 && builder.items(Side::golden).size() == 1)
+    builder.join(0, 0, Why::only_one_each);
+  return builder.finish();
+}
+
+}  // namespace
+
+std::string stem_of(std::string_view item_name) {
+  for (size_t colon = item_name.find(':'); colon != std::string_view::npos;
+       colon = item_name.find(':', colon + 1)) {
+    const std::string_view file = item_name.substr(0, colon);
+    if (const size_t length = suffix_length(file))
+      return std::string(file.substr(0, file.size() - length)) + std::string(item_name.substr(colon));
+  }
+  return std::string(item_name.substr(0, item_name.size() - suffix_length(item_name)));
+}
+
+const Matcher name_matcher = {"name", sections_by_at, match_by_name};
+
+}  // namespace assay

@@ -1,0 +1,393 @@
+#include "assay/base/text.h"
+#include "assay/match/ops/inference.h"
+#include "assay/match/ops/model_roles.h"
+#include "assay/match/ops/op_items.h"
+#include "assay/match/ops/op_sections.h"
+#include "assay/model/op_values.h"
+
+#include <algorithm>
+#include <set>
+
+namespace assay {
+namespace {
+
+bool has(std::string_view text, std::string_view word) { return text.find(word) != std::string_view::npos; }
+
+// "Type_outtensor1" as a type and a file; without a file all outputs are meant.
+struct TypedOutput {
+  std::string type;
+  std::optional<int> index;
+};
+
+TypedOutput parse_typed(std::string_view text) {
+  const size_t mark = text.find('_');
+  if (mark == std::string_view::npos) return {std::string(text), std::nullopt};
+  const std::string_view file = text.substr(mark + 1);
+  const size_t digits = file.find_last_not_of("0123456789") + 1;
+  const auto index = parse_int(file.substr(digits));
+  return {std::string(text.substr(0, mark)), index ? static_cast<int>(*index) : 0};
+}
+
+class RoleMatch {
+ public:
+  RoleMatch(const Indexed& frames, const MatchOptions& options)
+      : builder_(frames),
+        options_(options),
+        atb_side_(frames.mine[0].framework == "atb" ? Side::mine : Side::golden),
+        torch_side_(atb_side_ == Side::mine ? Side::golden : Side::mine),
+        atb_(builder_, atb_side_),
+        torch_(builder_, torch_side_),
+        atb_roles_(roles_of_atb(builder_.frames(atb_side_)[0])),
+        torch_roles_(roles_of_torch(torch_.tree())),
+        values_(atb_.tree()),
+        known_(values_.size()) {}
+
+  Pairing run() {
+    note_layers();
+    for (const auto& [place, sources] : torch_roles_)
+      if (place.role != Role::angles) pair_role(place, sources.front());
+    pair_joined(Role::query_key_value, {Role::query, Role::key, Role::value});
+    pair_joined(Role::gate_up, {Role::gate, Role::up});
+    pair_token_ids();
+    pair_angles();
+    pair_embedding();
+    if (options_.op_mapping) pair_by_types(*options_.op_mapping);
+    pair_same_values();
+    Pairing pairing = builder_.finish();
+    attach_recipes(pairing);
+    pairing.dequantises = true;
+    pairing.warnings = std::move(warnings_);
+    return pairing;
+  }
+
+ private:
+  // What in torch has the same numbers: one tensor, or several behind each other, or a table of which some
+  // rows are meant.
+  struct Partners {
+    std::vector<size_t> positions;
+    std::optional<RopeRow> rope = {};
+    std::optional<SharedWeight> weight = {};
+
+    bool needs_recipe() const { return positions.size() > 1 || rope || weight; }
+  };
+
+  struct KnownValue {
+    Partners partners;
+    const TensorMeta* meta = nullptr;  // of the tensor that told; null where it was not dumped
+  };
+
+  // The first that is said of a value counts: it comes from its most direct source.
+  void note_value(int32_t op, const Port& port, const Partners& partners) {
+    const int32_t value = values_.of(op, port);
+    if (value == OpValues::kUnknown) return;
+    KnownValue& known = known_[static_cast<size_t>(value)];
+    if (!known.partners.positions.empty()) return;
+    known.partners = partners;
+    if (const auto position = atb_.find(op, port.direction, port.index))
+      known.meta = atb_.item(*position).meta;
+  }
+
+  // The inputs of an operator are the outputs of others: a tensor has the partners of its value.
+  void pair_same_values() {
+    const OpTree& tree = atb_.tree();
+    for (size_t i = 0; i < tree.ops.size(); ++i) {
+      const auto op = static_cast<int32_t>(i);
+      if (keeps_numbers(tree.at(op)))
+        if (const int32_t given = values_.of(op, {Direction::input, 0}); given != OpValues::kUnknown)
+          note_value(op, {Direction::output, 0}, known_[static_cast<size_t>(given)].partners);
+      for (const Direction direction : {Direction::input, Direction::output})
+        for (const size_t position : atb_.all(op, direction)) {
+          const Item& item = atb_.item(position);
+          const int32_t value = values_.of(op, item.port);
+          if (value == OpValues::kUnknown || builder_.is_joined(atb_side_, position)) continue;
+          const KnownValue& known = known_[static_cast<size_t>(value)];
+          // A graph is drawn once, when there are no keys and values of earlier tokens yet.
+          const bool has_grown =
+              item.meta != nullptr && known.meta != nullptr && item.meta->shape != known.meta->shape;
+          if (!has_grown) join_all(position, known.partners);
+        }
+    }
+  }
+
+  // A cast or a quantisation changes the type of a tensor and not, beyond rounding, what is in it.
+  static bool keeps_numbers(const TreeOp& op) {
+    constexpr int kCast = 1, kQuantise = 6, kQuantisePerChannel = 17;
+    return op.elewise_type == kCast || op.elewise_type == kQuantise || op.elewise_type == kQuantisePerChannel;
+  }
+
+  void join_all(size_t atb, const Partners& partners) {
+    for (const size_t torch : partners.positions) join(atb, torch, Why::same_role);
+    if (partners.needs_recipe()) made_from_.emplace(atb, partners);
+  }
+
+  // What the embedding is given beside its table.
+  void pair_token_ids() {
+    const auto module = torch_roles_.find({-1, Role::embedding});
+    const auto block = atb_roles_.find({-1, Role::embedding});
+    if (module == torch_roles_.end() || block == atb_roles_.end()) return;
+    const auto ids = torch_.find(module->second.front().op, Direction::input, 0);
+    if (!ids) return;
+    for (const PortOfOp& source : block->second)
+      for (const size_t position : atb_.all(source.op, Direction::input)) {
+        const TensorMeta* const meta = atb_.item(position).meta;
+        if (meta == nullptr || (meta->dtype != DType::i64 && meta->dtype != DType::i32)) continue;
+        note_value(source.op, atb_.item(position).port, {{*ids}});
+        join(position, *ids, Why::same_role);
+        break;
+      }
+  }
+
+  void join(size_t atb, size_t torch, Why why) {
+    const auto [m, g] = atb_side_ == Side::mine ? std::pair(atb, torch) : std::pair(torch, atb);
+    if (joined_.emplace(m, g).second) builder_.join(m, g, why);
+  }
+
+  void note_layers() {
+    const size_t atb = atb_layers(atb_.tree()).size(), torch = torch_layers(torch_.tree()).size();
+    if (atb != torch)
+      warnings_.push_back(fmt::format("ATB has {} layers, torch {}; the first {} are paired", atb, torch,
+                                      std::min(atb, torch)));
+  }
+
+  bool torch_has(int32_t layer, Role role) const { return torch_roles_.contains({layer, role}); }
+
+  size_t count_of(const Roles& roles, int32_t layer, Role role) const {
+    size_t count = 0;
+    for (int32_t number = 0; roles.contains({layer, role, number}); ++number) ++count;
+    return count;
+  }
+
+  void pair_role(const RolePlace& place, const PortOfOp& module) {
+    const auto found = atb_roles_.find(place);
+    if (found == atb_roles_.end()) return;
+    if (place.role == Role::mlp_linear &&
+        count_of(atb_roles_, place.layer, place.role) != count_of(torch_roles_, place.layer, place.role))
+      return;
+    const auto output = torch_.find(module.op, module.port.direction, module.port.index);
+    const bool torch_is_gated = torch_has(place.layer, Role::gate);
+    for (const PortOfOp& source : found->second) {
+      const bool is_linear = is_of_type(source_op(source.op), "linear");
+      // One projection for gate and up at once, which is paired as such.
+      if (place.role == Role::up && torch_is_gated && is_linear && is_fused(place.layer, source.op)) continue;
+      if (output) note_value(source.op, source.port, {{*output}});
+      if (const auto result = atb_.find(source.op, source.port.direction, source.port.index);
+          output && result)
+        join(*result, *output, place.role == Role::logits ? Why::last_output : Why::same_role);
+      if (!is_linear && !is_of_type(source.op, "norm")) continue;
+      pair_input(source.op, module);
+      if (module.port.direction == Direction::output) pair_weights(source.op, {module.op});
+    }
+  }
+
+  bool is_of_type(int32_t op, std::string_view word) const {
+    return atb_.tree().is_leaf(op) && has(to_lower(atb_.tree().at(op).type), word);
+  }
+
+  bool is_fused(int32_t layer, int32_t op) const {
+    const auto fused = atb_roles_.find({layer, Role::gate_up});
+    return fused != atb_roles_.end() && fused->second.front().op == op;
+  }
+
+  // The linear op in front of those that complete it.
+  int32_t source_op(int32_t op) const {
+    const auto& siblings = atb_.tree().at(atb_.tree().at(op).parent).children;
+    auto place = std::find(siblings.begin(), siblings.end(), op);
+    while (place != siblings.begin() && (is_of_type(*place, "elewise") || is_of_type(*place, "allreduce")))
+      --place;
+    return is_of_type(*place, "linear") ? *place : op;
+  }
+
+  void pair_input(int32_t atb_op, const PortOfOp& module) {
+    if (module.port.direction != Direction::output) return;
+    const auto given = atb_.find(source_op(atb_op), Direction::input, 0);
+    const auto taken = torch_.find(module.op, Direction::input, 0);
+    if (taken) note_value(source_op(atb_op), {Direction::input, 0}, {{*taken}});
+    if (given && taken) join(*given, *taken, Why::same_role);
+  }
+
+  // One operator of ATB for several modules of torch.
+  void pair_joined(Role whole, const std::vector<Role>& parts) {
+    for (const auto& [place, sources] : atb_roles_) {
+      if (place.role != whole || torch_roles_.contains(place)) continue;
+      std::vector<size_t> positions;
+      std::vector<int32_t> modules;
+      for (const Role part : parts) {
+        const auto module = torch_roles_.find({place.layer, part});
+        if (module == torch_roles_.end()) break;
+        const PortOfOp& source = module->second.front();
+        const auto position = torch_.find(source.op, source.port.direction, source.port.index);
+        modules.push_back(source.op);
+        if (!position) continue;
+        positions.push_back(*position);
+        // They are given the same: once where ATB is mine, but a module of mine without its input is no
+        // origin.
+        if (part == parts[0] || torch_side_ == Side::mine) pair_input(sources.front().op, source);
+      }
+      if (modules.size() != parts.size()) continue;
+      pair_weights(sources.front().op, modules);
+      if (positions.size() != parts.size()) continue;
+      note_value(sources.front().op, {Direction::output, 0}, {positions});
+      const auto result = atb_.find(sources.front().op, Direction::output, 0);
+      if (result) join_all(*result, {positions});
+    }
+  }
+
+  // What a projection or a norm multiplies with and adds: those of several modules in one.
+  void pair_weights(int32_t atb_op, const std::vector<int32_t>& modules) {
+    const int32_t op = source_op(atb_op);
+    const TreeOp& tree_op = atb_.tree().at(op);
+    SharedWeight share;
+    share.is_projection = is_of_type(op, "linear");
+    share.is_transposed = !tree_op.has_rows_out;
+    pair_weight(op, 1, modules, kWeightPort, share);
+    // Behind the weight a quantised operator has other things than a bias.
+    const bool adds_bias = share.is_projection
+                               ? tree_op.has_bias.value_or(false) && tree_op.type == "LinearOperation"
+                               : is_of_type(op, "layernorm");
+    if (adds_bias) pair_weight(op, 2, modules, kBiasPort, share);
+  }
+
+  void pair_weight(int32_t op, int input, const std::vector<int32_t>& modules, int parameter,
+                   const SharedWeight& share) {
+    const auto given = atb_.find(op, Direction::input, input);
+    const TensorMeta* const meta = given ? atb_.item(*given).meta : nullptr;
+    if (meta == nullptr || !atb_.item(*given).data || !is_real(meta->dtype)) return;
+    Partners partners{{}, {}, share};
+    for (const int32_t module : modules) {
+      const auto position = torch_.find(module, Direction::parameter, parameter);
+      if (!position) return;
+      partners.positions.push_back(*position);
+    }
+    note_value(op, {Direction::input, input}, partners);
+    join_all(*given, partners);
+  }
+
+  // The table that rows are gathered from.
+  void pair_embedding() {
+    const auto module = torch_roles_.find({-1, Role::embedding});
+    const auto block = atb_roles_.find({-1, Role::embedding});
+    if (module == torch_roles_.end() || block == atb_roles_.end()) return;
+    for (const PortOfOp& source : block->second) {
+      std::vector<int32_t> ops = atb_.tree().leaves(source.op);
+      if (ops.empty()) ops.push_back(source.op);
+      for (const int32_t op : ops)
+        if (is_of_type(op, "gather"))
+          return pair_weight(op, 0, {module->second.front().op}, kWeightPort, {.is_projection = false});
+    }
+  }
+
+  // Torch computes the angles of all positions, once or in every layer; ATB is given those at hand, and how
+  // many positions there are. Both kinds of angles may be in one table.
+  void pair_angles() {
+    for (const auto& [place, sources] : atb_roles_) {
+      if (place.role != Role::angles) continue;
+      auto module = torch_roles_.find({place.layer, Role::angles});
+      if (module == torch_roles_.end()) module = torch_roles_.find({-1, Role::angles});
+      if (module == torch_roles_.end()) continue;
+      const int32_t op = sources.front().op, torch_op = module->second.front().op;
+      const auto length = atb_.find(op, Direction::input, 4);
+      if (!length || !atb_.item(*length).data) continue;
+      for (const int kind : {0, 1}) {
+        const Port port{Direction::input, 2 + kind};
+        const auto given = atb_.find(op, port.direction, port.index);
+        auto table = torch_.find(torch_op, Direction::output, kind);
+        if (!table) table = torch_.find(torch_op, Direction::output, 0);
+        if (!given || !table || !torch_.item(*table).data) continue;
+        const TensorMeta* const meta = atb_.item(*given).meta;
+        if (meta == nullptr || meta->shape.count() == 0 || meta->shape.dims.size() < 2) continue;
+        const RopeRow rope{builder_.items(atb_side_)[*length], kind == 1, torch_side_,
+                           meta->shape.count() / meta->shape.dims.back()};
+        note_value(op, port, {{*table}, rope});
+        join_all(*given, {{*table}, rope});
+      }
+    }
+  }
+
+  // The pairs of a tensor with its parts become one pair, which stands at the first of them.
+  void attach_recipes(Pairing& pairing) {
+    std::map<std::pair<int32_t, int32_t>, const Recipe*> by_item;  // of ATB
+    for (const auto& [atb, torch] : made_from_) {
+      Recipe& recipe = pairing.recipes.emplace_back();
+      recipe.rope = torch.rope;
+      recipe.weight = torch.weight;
+      recipe.parts_of = torch_side_;
+      if (torch.positions.size() > 1) {
+        for (const size_t position : torch.positions) {
+          recipe.parts.push_back(builder_.items(torch_side_)[position]);
+          recipe.parts_name += recipe.parts_name.empty() ? "" : " + ";
+          recipe.parts_name += builder_.name(torch_side_, position);
+        }
+      }
+      const ItemId& id = builder_.items(atb_side_)[atb];
+      by_item.emplace(std::pair(id.node, id.item), &recipe);
+    }
+    const auto is_later_part = [&](const Pair& pair) {
+      const auto& torch = torch_side_ == Side::mine ? pair.mine : pair.golden;
+      return pair.has_parts() && !(*torch == pair.recipe->parts.front());
+    };
+    for (PairedNode& node : pairing.nodes) {
+      for (Pair& pair : node.pairs) {
+        if (!pair.mine || !pair.golden) continue;
+        const ItemId& atb = atb_side_ == Side::mine ? *pair.mine : *pair.golden;
+        const auto found = by_item.find({atb.node, atb.item});
+        if (found != by_item.end()) pair.recipe = found->second;
+      }
+      std::erase_if(node.pairs, is_later_part);
+    }
+    std::erase_if(pairing.nodes, [](const PairedNode& node) { return node.pairs.empty(); });
+  }
+
+  // As the file says, within every pair of layers; where both have as many of a type.
+  void pair_by_types(const OpMapping& mapping) {
+    const std::vector<int32_t> atb = atb_layers(atb_.tree()), torch = torch_layers(torch_.tree());
+    size_t used = 0;
+    for (const auto& [atb_text, torch_texts] : mapping.types)
+      for (const std::string& torch_text : torch_texts) {
+        const TypedOutput mine = parse_typed(atb_text), theirs = parse_typed(torch_text);
+        for (size_t layer = 0; layer < std::min(atb.size(), torch.size()); ++layer)
+          used += pair_types(with_type(atb_.tree(), atb[layer], mine.type), mine.index,
+                             with_type(torch_.tree(), torch[layer], theirs.type), theirs.index);
+      }
+    if (used == 0) warnings_.push_back(std::string("the operator mapping fits nothing in any layer"));
+  }
+
+  static std::vector<int32_t> with_type(const OpTree& tree, int32_t layer, const std::string& type) {
+    std::vector<int32_t> ops = tree.below(layer);
+    ops.insert(ops.begin(), layer);
+    std::erase_if(ops, [&](int32_t op) { return !has(tree.at(op).type, type); });
+    return ops;
+  }
+
+  size_t pair_types(const std::vector<int32_t>& atb, std::optional<int> atb_index,
+                    const std::vector<int32_t>& torch, std::optional<int> torch_index) {
+    if (atb.size() != torch.size()) return 0;
+    for (size_t i = 0; i < atb.size(); ++i) {
+      const auto result = atb_.find(atb[i], Direction::output, atb_index.value_or(0));
+      const auto output = torch_.find(torch[i], Direction::output, torch_index.value_or(0));
+      if (result && output) join(*result, *output, Why::op_mapping);
+    }
+    return atb.size();
+  }
+
+  PairingBuilder builder_;
+  const MatchOptions& options_;
+  const Side atb_side_, torch_side_;
+  const OpItems atb_, torch_;
+  const Roles atb_roles_, torch_roles_;
+  const OpValues values_;
+  std::vector<KnownValue> known_;         // by value
+  std::map<size_t, Partners> made_from_;  // by item of ATB
+  std::set<std::pair<size_t, size_t>> joined_;
+  Remarks warnings_;
+};
+
+Result<Pairing> match_atb_torch(const Indexed& frames, const MatchOptions& options) {
+  if (frames.mine.empty() || frames.golden.empty()) return PairingBuilder(frames).finish();
+  return RoleMatch(frames, options).run();
+}
+
+}  // namespace
+
+const Matcher atb_torch_matcher = {"atb_torch", sections_by_token, match_atb_torch};
+
+}  // namespace assay

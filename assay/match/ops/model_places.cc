@@ -1,0 +1,154 @@
+#include "assay/match/ops/model_places.h"
+
+#include "assay/base/text.h"
+#include "assay/match/compiled/run_graph.h"
+#include "assay/match/ops/model_roles.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+namespace assay {
+namespace {
+
+constexpr int kQuantise = 6, kQuantisePerChannel = 17;  // element-wise types
+
+bool multiplies_in_int8(const Frame& frame) {
+  return std::any_of(frame.tree.ops.begin(), frame.tree.ops.end(), [](const TreeOp& op) {
+    if (op.elewise_type == kQuantise || op.elewise_type == kQuantisePerChannel) return true;
+    const std::string type = to_lower(op.type);  // LinearQuantOperation, but also LinearNoQuant
+    return type.find("quant") != std::string::npos && type.find("noquant") == std::string::npos;
+  });
+}
+
+// By node of the frame.
+std::vector<ModelPlace> places_in(const Frame& frame, bool is_quantised) {
+  const OpTree& tree = frame.tree;
+  const std::vector<int32_t> layers = frame.framework == "atb" ? atb_layers(tree) : torch_layers(tree);
+  std::vector<bool> is_inside(tree.ops.size(), false);
+  for (const int32_t layer : layers) is_inside[static_cast<size_t>(layer)] = true;
+  std::vector<ModelPlace> of_op(tree.ops.size());
+  std::vector<size_t> root_of(tree.ops.size());
+  std::vector<int32_t> begun(tree.ops.size(), 0);  // layers of a model so far, by its root
+  for (size_t i = 0; i < tree.ops.size(); ++i) {   // a parent stands before its children
+    const bool has_parent = tree.ops[i].parent >= 0;
+    const auto parent = static_cast<size_t>(std::max(tree.ops[i].parent, 0));
+    root_of[i] = has_parent ? root_of[parent] : i;
+    int32_t& layers_so_far = begun[root_of[i]];
+    of_op[i].layers_before = layers_so_far;
+    if (is_inside[i]) ++layers_so_far;
+    of_op[i].is_quantised = is_quantised && (layers_so_far > 0 || layers.empty());
+    if (has_parent && is_inside[parent]) {
+      is_inside[i] = true;
+      of_op[i].layers_before = of_op[parent].layers_before;
+    }
+  }
+  for (size_t i = tree.ops.size(); i-- > 0;) {
+    const TreeOp& op = tree.ops[i];
+    if (op.parent >= 0 && (op.node >= 0 || of_op[i].is_group))
+      of_op[static_cast<size_t>(op.parent)].is_group = true;
+  }
+  std::vector<ModelPlace> of_node(frame.nodes.size());
+  for (size_t i = 0; i < tree.ops.size(); ++i)
+    if (const int32_t node = tree.ops[i].node; node >= 0) of_node[static_cast<size_t>(node)] = of_op[i];
+  return of_node;
+}
+
+// Products of matrices, whatever they are called: their sums are where runs differ most.
+bool multiplies_matrices(std::string_view op_type) {
+  const std::string type = to_lower(op_type);
+  return std::ranges::any_of(
+      std::array<std::string_view, 6>{"matmul", "conv", "attention", ".mm", ".bmm", "linear"},
+      [&](std::string_view word) { return type.find(word) != std::string::npos; });
+}
+
+// A compiled graph has no layers, but a decoder layer has about as many of these products.
+constexpr int32_t kProductsOfALayer = 8;
+
+bool is_graph(const Frame& frame) { return frame.framework == "ge" || frame.framework == "fx"; }
+
+// Without a graph anything may be computed from anything before it.
+std::vector<DType> coarsest_so_far(const Frame& frame) {
+  std::vector<DType> of_node;
+  DType coarsest = DType::f64;
+  for (const Node& node : frame.nodes) {
+    for (const Item& item : node.items) {
+      if (item.meta == nullptr || !is_real(item.meta->dtype)) continue;
+      if (info(item.meta->dtype).mantissa_bits < info(coarsest).mantissa_bits) coarsest = item.meta->dtype;
+    }
+    of_node.push_back(coarsest);
+  }
+  return of_node;
+}
+
+// Add, AddV2, AddN, Sub, aten.sub.Tensor; not AddRmsNorm.
+bool adds_elements(std::string_view op_type) {
+  std::string type = to_lower(op_type);
+  if (const size_t target = type.find("aten."); target != std::string::npos) type = type.substr(target + 5);
+  type = type.substr(0, type.find('.'));
+  return std::ranges::any_of(
+      std::array<std::string_view, 7>{"add", "addv2", "addn", "biasadd", "sub", "subv2", "rsub"},
+      [&](std::string_view each) { return type == each; });
+}
+
+std::vector<ModelPlace> places_in_graph(const Frame& frame, const RunGraph* graph) {
+  std::vector<ModelPlace> of_node;
+  int32_t products = 0;
+  const std::vector<DType> coarsest = graph != nullptr ? graph->coarsest_types() : coarsest_so_far(frame);
+  for (const Node& node : frame.nodes) {
+    ModelPlace place;
+    place.layers_before = products / kProductsOfALayer;
+    place.coarsest = coarsest[of_node.size()];
+    place.is_compiled = true;
+    place.is_product = multiplies_matrices(node.type);
+    place.is_sum = adds_elements(node.type);
+    place.has_graph = graph != nullptr;
+    of_node.push_back(place);
+    products += place.is_product;
+  }
+  return of_node;
+}
+
+const ItemId* first_of_mine(const PairedNode& node) {
+  const auto found = std::ranges::find_if(node.pairs, [](const Pair& pair) { return pair.mine.has_value(); });
+  return found == node.pairs.end() ? nullptr : &*found->mine;
+}
+
+}  // namespace
+
+void note_model_places(Matched& matched) {
+  const Indexed& frames = matched.frames;
+  const auto has_places = [](const Frame& frame) { return !frame.tree.ops.empty() || is_graph(frame); };
+  for (const Side side : {Side::mine, Side::golden})
+    if (frames.frames(side).empty() || !std::ranges::all_of(frames.frames(side), has_places)) return;
+  const bool is_quantised = std::ranges::any_of(frames.mine, multiplies_in_int8) !=
+                            std::ranges::any_of(frames.golden, multiplies_in_int8);
+  std::vector<std::vector<ModelPlace>> of_mine;
+  std::vector<std::optional<RunGraph>> graphs;
+  for (const Frame& frame : frames.mine) {
+    auto& graph = graphs.emplace_back();
+    if (is_graph(frame) && frame.graph != nullptr) graph.emplace(frame);
+    of_mine.push_back(is_graph(frame) ? places_in_graph(frame, graph ? &*graph : nullptr)
+                                      : places_in(frame, is_quantised));
+  }
+  std::vector<PairedNode>& nodes = matched.pairing.nodes;
+  for (PairedNode& node : nodes)
+    if (const ItemId* const id = first_of_mine(node))
+      node.place = of_mine[static_cast<size_t>(id->frame)][static_cast<size_t>(id->node)];
+  if (std::ranges::none_of(graphs, [](const auto& graph) { return graph.has_value(); })) return;
+  std::vector<std::vector<int32_t>> paired;  // where the nodes of mine stand in the pairing
+  for (const Frame& frame : frames.mine) paired.emplace_back(frame.nodes.size(), -1);
+  for (size_t i = 0; i < nodes.size(); ++i)
+    if (const ItemId* const id = first_of_mine(nodes[i])) {
+      int32_t& place = paired[static_cast<size_t>(id->frame)][static_cast<size_t>(id->node)];
+      if (place < 0) place = static_cast<int32_t>(i);
+    }
+  std::vector<std::vector<InputSource>>& sources = matched.pairing.sources;
+  sources.resize(nodes.size());
+  for (size_t i = 0; i < nodes.size(); ++i)
+    if (const ItemId* const id = first_of_mine(nodes[i]))
+      if (const auto frame = static_cast<size_t>(id->frame); graphs[frame])
+        sources[i] = graphs[frame]->sources_of(static_cast<size_t>(id->node), paired[frame], matched.pairing);
+}
+
+}  // namespace assay

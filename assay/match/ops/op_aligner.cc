@@ -1,0 +1,92 @@
+#include "assay/match/ops/op_aligner.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+namespace assay {
+namespace {
+
+using Ops = std::vector<int32_t>;
+
+class ChildAligner {
+ public:
+  ChildAligner(const OpTree& mine, const OpTree& golden) : mine_(mine), golden_(golden) {}
+
+  std::vector<std::pair<int32_t, int32_t>> align(const Ops& mine, const Ops& golden) {
+    std::vector<std::pair<int32_t, int32_t>> pairs;
+    size_t first = 0;  // the common beginning needs no table
+    while (first < mine.size() && first < golden.size() && is_same(mine[first], golden[first])) {
+      pairs.emplace_back(mine[first], golden[first]);
+      ++first;
+    }
+    const size_t rows = mine.size() - first, columns = golden.size() - first;
+    constexpr size_t kMostCells = size_t{1} << 24;
+    if (rows == 0 || columns == 0) return pairs;
+    if (rows * columns > kMostCells) {
+      by_type({mine.begin() + static_cast<ptrdiff_t>(first), mine.end()},
+              {golden.begin() + static_cast<ptrdiff_t>(first), golden.end()}, pairs);
+      return pairs;
+    }
+    std::vector<uint32_t> longest((rows + 1) * (columns + 1), 0);
+    const auto at = [&](size_t i, size_t j) -> uint32_t& { return longest[i * (columns + 1) + j]; };
+    for (size_t i = rows; i-- > 0;)
+      for (size_t j = columns; j-- > 0;)
+        at(i, j) = is_same(mine[first + i], golden[first + j]) ? at(i + 1, j + 1) + 1
+                                                               : std::max(at(i + 1, j), at(i, j + 1));
+    for (size_t i = 0, j = 0; i < rows && j < columns;) {
+      if (is_same(mine[first + i], golden[first + j]) && at(i, j) == at(i + 1, j + 1) + 1) {
+        pairs.emplace_back(mine[first + i++], golden[first + j++]);
+      } else if (at(i + 1, j) >= at(i, j + 1)) {
+        ++i;
+      } else {
+        ++j;
+      }
+    }
+    return pairs;
+  }
+
+ private:
+  bool is_same(int32_t a, int32_t b) const {
+    const std::string_view mine = float_type(mine_.at(a).type), golden = float_type(golden_.at(b).type);
+    if (mine_.is_leaf(a) == golden_.is_leaf(b)) return mine == golden;
+    return mine == golden || (mine_.is_leaf(a) ? wraps(golden, mine) : wraps(mine, golden));
+  }
+
+  // Over several ranks a projection becomes a block, which also adds up what the ranks give.
+  static bool wraps(std::string_view block, std::string_view leaf) {
+    return leaf == "LinearOperation" && block.starts_with("LinearRowParallel");
+  }
+
+  void by_type(const Ops& mine, const Ops& golden, std::vector<std::pair<int32_t, int32_t>>& pairs) const {
+    std::map<std::string_view, std::pair<Ops, Ops>> groups;
+    for (const int32_t op : mine) groups[float_type(mine_.at(op).type)].first.push_back(op);
+    for (const int32_t op : golden) groups[float_type(golden_.at(op).type)].second.push_back(op);
+    for (const auto& [type, group] : groups)
+      if (group.first.size() == group.second.size())
+        for (size_t i = 0; i < group.first.size(); ++i) pairs.emplace_back(group.first[i], group.second[i]);
+  }
+
+  const OpTree &mine_, &golden_;
+};
+
+}  // namespace
+
+std::string_view float_type(std::string_view type) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kNames = {{
+      {"LinearQuantOperation", "LinearOperation"},
+      {"LinearDequantOnly", "LinearNoQuant"},
+      {"LinearRowParallelNoAdd", "LinearRowParallelAndAdd"},
+      {"W8A8Operation", "LinearOperation"},
+  }};
+  for (const auto& [quantised, plain] : kNames)
+    if (type == quantised) return plain;
+  return type;
+}
+
+std::vector<std::pair<int32_t, int32_t>> align_ops(const OpTree& mine_tree, const Ops& mine,
+                                                   const OpTree& golden_tree, const Ops& golden) {
+  return ChildAligner(mine_tree, golden_tree).align(mine, golden);
+}
+
+}  // namespace assay

@@ -1,0 +1,17 @@
+// The last step of a compaction: the file goes, unless somebody writes to it at that very moment.
+#pragma once
+
+#include "assay/run/compact/file.h"
+
+namespace assay {
+
+enum class Removal : uint8_t {
+  done,
+  was_written,  // somebody opened it to write, or changed it: it is there as before
+  failed,       // errno says why
+};
+
+// Of a file that nobody was writing to a moment ago, and that was in this state.
+Removal remove_unless_written(const fs::path& path, const FileState& state);
+
+}  // namespace assay

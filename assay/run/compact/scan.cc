@@ -1,0 +1,96 @@
+#include "assay/run/compact/scan.h"
+
+#include "assay/base/cancel.h"
+#include "assay/base/system_message.h"
+#include "assay/base/temporary_name.h"
+#include "assay/base/text.h"
+#include "assay/dump/walk.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+
+namespace assay {
+namespace {
+
+struct CloseFolder {
+  void operator()(DIR* folder) const { ::closedir(folder); }
+};
+using OpenFolder = std::unique_ptr<DIR, CloseFolder>;
+
+struct Waiting {
+  fs::path path;
+  int depth;
+};
+
+// The user names the root, which may be a link; below it none is followed.
+OpenFolder open_folder(const fs::path& path, bool is_root) {
+  const int descriptor =
+      ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | (is_root ? 0 : O_NOFOLLOW));
+  if (descriptor < 0) return nullptr;
+  DIR* const opened = ::fdopendir(descriptor);
+  if (opened == nullptr) ::close(descriptor);
+  return OpenFolder(opened);
+}
+
+bool matches_any(const std::vector<std::string>& globs, std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  return std::any_of(globs.begin(), globs.end(), [&](const std::string& glob) {
+    return glob_match(glob, path) || glob_match(glob, name);
+  });
+}
+
+}  // namespace
+
+bool is_wanted(const fs::path& root, const fs::path& file, const CompactChoice& choice) {
+  if (!may_be_compacted(file.filename().native(), choice.form)) return false;
+  const std::string relative = file.lexically_relative(root).generic_string();
+  return (choice.only.empty() || matches_any(choice.only, relative)) && !matches_any(choice.skip, relative);
+}
+
+Result<CompactScan> scan_for_compaction(const fs::path& root, const fs::path& folder,
+                                        const CompactChoice& choice,
+                                        const std::function<void(const fs::path&)>& enter) {
+  CompactScan scan;
+  std::vector<Waiting> waiting = {{folder, 0}};
+  while (!waiting.empty()) {
+    ASSAY_TRY_DO(check_cancelled());
+    const Waiting next = std::move(waiting.back());
+    waiting.pop_back();
+    if (enter) enter(next.path);
+    const OpenFolder open = open_folder(next.path, next.path == root);
+    if (!open) {
+      const int error = errno;
+      if (next.depth > 0 && (error == ENOENT || error == ENOTDIR || error == ELOOP)) continue;
+      const std::string why =
+          fmt::format("{}: folder cannot be read: {}", display(next.path), system_message(error));
+      if (next.path == root)
+        return fail(error == ENOENT || error == ENOTDIR ? ErrorKind::not_found : ErrorKind::io, "{}", why);
+      scan.troubles.push_back(why);
+      continue;
+    }
+    scan.folders.push_back(next.path);
+    while (const dirent* const entry = ::readdir(open.get())) {
+      const std::string_view name = entry->d_name;
+      const fs::path path = next.path / name;
+      if (is_temporary_name(name)) scan.leftovers.push_back(path);
+      if (name.starts_with('.')) continue;
+      struct stat status {};
+      if (::fstatat(::dirfd(open.get()), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
+      if (S_ISDIR(status.st_mode) && next.depth < kMaxFolderDepth) waiting.push_back({path, next.depth + 1});
+      if (!S_ISREG(status.st_mode) || !is_wanted(root, path, choice)) continue;
+      if (const auto state = read_state(path)) scan.files.push_back({path, *state});
+    }
+  }
+  std::sort(scan.files.begin(), scan.files.end(), [](const CompactJob& a, const CompactJob& b) {
+    return natural_less(a.path.native(), b.path.native());
+  });
+  return scan;
+}
+
+}  // namespace assay

@@ -1,0 +1,32 @@
+// What a folder holds that may be compacted. Symbolic links are not followed, whatever they lead to.
+#pragma once
+
+#include "assay/run/compact/file.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace assay {
+
+struct CompactScan {
+  std::vector<CompactJob> files;      // in natural order of their paths
+  std::vector<fs::path> folders;      // the root among them
+  std::vector<fs::path> leftovers;    // of runs that were killed: what they had not yet given its name
+  std::vector<std::string> troubles;  // folders that cannot be read
+};
+
+struct CompactChoice {
+  CompactForm form = CompactForm::stats;
+  std::vector<std::string> only, skip;  // globs over paths below the root
+};
+
+// Is the file one to look at? By its name and by the user's choice.
+bool is_wanted(const fs::path& root, const fs::path& file, const CompactChoice& choice);
+
+// `enter` is called for every folder before it is listed. Only an unreadable root is an error.
+Result<CompactScan> scan_for_compaction(const fs::path& root, const fs::path& folder,
+                                        const CompactChoice& choice,
+                                        const std::function<void(const fs::path&)>& enter);
+
+}  // namespace assay

@@ -1,0 +1,49 @@
+// assay compare: open, index, match, measure, judge, report.
+#pragma once
+
+#include "assay/dump/layout.h"
+#include "assay/judge/judge.h"
+#include "assay/match/matcher.h"
+#include "assay/metric/metric.h"
+#include "assay/report/report.h"
+#include "assay/run/compare/measure.h"
+
+#include <functional>
+
+namespace assay {
+
+// Whether a section that was matched is to be compared; an error makes it a broken section.
+using Admit = std::function<Result<bool>(const Matched& matched)>;
+Result<bool> admit_unless_empty(const Matched& matched);
+
+struct CompareRequest {
+  fs::path mine, golden;
+  OpenOptions open;
+  MatchOptions matching;
+  MetricPlan metrics;
+  std::vector<std::string> shown_columns;
+  bool add_stated_columns = true;  // show differences of statistics too where a dump may have nothing else
+  const RuleSet* rule_set = &native_rules;
+  RuleOptions rules;
+  Admit admit = admit_unless_empty;
+  SideStatistics side_statistics = SideStatistics::none;
+  Prepare prepare = {};                    // of every tensor that is read
+  double least_compared = kLeastCompared;  // share of the larger side below which there is no pass
+  bool fail_fast = false;
+  int threads = 0;  // 0: all cores
+  Moment now;
+  std::string version;
+  std::string command_line;
+  int terminal_width = 100;
+  bool colour = false;
+  bool progress = false;
+};
+
+struct CompareOutcome {
+  Summary summary;
+  std::vector<fs::path> files;  // reports written
+};
+
+Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports);
+
+}  // namespace assay

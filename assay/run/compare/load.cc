@@ -1,0 +1,132 @@
+#include "assay/run/compare/load.h"
+
+namespace assay {
+namespace {
+
+std::vector<std::vector<int32_t>> count_uses(const std::vector<Frame>& frames) {
+  std::vector<std::vector<int32_t>> uses;
+  for (const Frame& frame : frames) {
+    std::vector<int32_t>& of_frame = uses.emplace_back(frame.files.size());
+    for (const Node& node : frame.nodes)
+      for (const Item& item : node.items)
+        if (item.data) ++of_frame[static_cast<size_t>(item.data->file)];
+  }
+  return uses;
+}
+
+const Item& item_of(const Indexed& frames, Side side, const ItemId& id) {
+  return frames.frames(side)[static_cast<size_t>(id.frame)]
+      .nodes[static_cast<size_t>(id.node)]
+      .items[static_cast<size_t>(id.item)];
+}
+
+}  // namespace
+
+Loader::Loader(const Indexed& frames, const FormatOptions& options, OpenFiles* open_files)
+    : frames_(frames),
+      options_(options),
+      open_files_(open_files),
+      uses_mine_(count_uses(frames.mine)),
+      uses_golden_(count_uses(frames.golden)) {}
+
+const fs::path* Loader::file_of(Side side, const ItemId& id) const {
+  const Item& item = item_of(frames_, side, id);
+  if (!item.data) return nullptr;
+  return &frames_.frames(side)[static_cast<size_t>(id.frame)]
+              .files[static_cast<size_t>(item.data->file)]
+              .path;
+}
+
+int64_t Loader::size_of_item(Side side, const ItemId& id) const {
+  const Item& item = item_of(frames_, side, id);
+  if (!item.data) return 0;
+  if (item.meta) return item.meta->byte_size();
+  const auto file = static_cast<size_t>(item.data->file);
+  const auto frame = static_cast<size_t>(id.frame);
+  const auto& uses = side == Side::mine ? uses_mine_ : uses_golden_;
+  return frames_.frames(side)[frame].files[file].size / std::max(1, uses[frame][file]);
+}
+
+Result<Loader::Set> Loader::open(const fs::path& path) {
+  if (open_files_ != nullptr)
+    if (Set left_open = open_files_->take(path)) return left_open;
+  ASSAY_TRY(TensorSet opened, open_tensors(path, options_));
+  return std::make_shared<const TensorSet>(std::move(opened));
+}
+
+Result<Loader::Set> Loader::open_shared(const fs::path& path) {
+  const std::lock_guard lock(guard_);
+  if (const auto found = by_path_.find(path.native()); found != by_path_.end()) {
+    kept_.splice(kept_.begin(), kept_, found->second);
+    return kept_.front().set;
+  }
+  // Opened under the lock: many threads want the same checkpoint at once, and its index should be read once.
+  ASSAY_TRY(Set opened, open(path));
+  kept_.push_front({path.native(), std::move(opened)});
+  by_path_[path.native()] = kept_.begin();
+  if (kept_.size() > most_kept_) {
+    by_path_.erase(kept_.back().path);
+    kept_.pop_back();
+  }
+  return kept_.front().set;
+}
+
+Result<Loaded> Loader::load(Side side, const ItemId& id) {
+  const Item& item = item_of(frames_, side, id);
+  ASSAY_CHECK(item.data.has_value());
+  const fs::path& path = *file_of(side, id);
+  const auto& uses = side == Side::mine ? uses_mine_ : uses_golden_;
+  const bool shared = uses[static_cast<size_t>(id.frame)][static_cast<size_t>(item.data->file)] > 1;
+  Set set;
+  if (shared) {
+    ASSAY_TRY(set, open_shared(path));
+  } else {
+    ASSAY_TRY(set, open(path));
+  }
+  const auto slot = static_cast<size_t>(item.data->slot);
+  if (slot >= set->tensors.size())
+    return fail(ErrorKind::bad_format, "{}: holds {} tensors now, tensor {} is wanted; did it change?",
+                display(path), set->tensors.size(), slot + 1);
+  const StoredTensor& tensor = set->tensors[slot];
+  if (!tensor.data) return tl::unexpected<Error>(tensor.data.error());
+  return Loaded{*tensor.data, shared ? Remarks{} : set->warnings, set->tensors.size()};
+}
+
+std::optional<StoredTensor> Loader::find_statistics(Side side, const ItemId& id) const {
+  auto set = open_tensors(*file_of(side, id), options_);
+  const auto slot = static_cast<size_t>(item_of(frames_, side, id).data->slot);
+  if (!set || slot >= set->tensors.size()) return std::nullopt;
+  StoredTensor& tensor = set->tensors[slot];
+  if (tensor.data || tensor.data.error().kind != ErrorKind::not_found || !tensor.meta || !tensor.stats)
+    return std::nullopt;
+  return std::move(tensor);
+}
+
+std::vector<std::pair<Stats, int64_t>> Loader::load_shard_statistics(Side side, const ItemId& id) const {
+  const Item& item = item_of(frames_, side, id);
+  const Frame& frame = frames_.frames(side)[static_cast<size_t>(id.frame)];
+  std::vector<std::pair<Stats, int64_t>> found;
+  for (const TensorRef& shard : item.shards()) {
+    auto set = open_tensors(frame.files[static_cast<size_t>(shard.file)].path, options_);
+    if (!set || set->tensors.size() != 1 || !set->tensors[0].stats || !set->tensors[0].meta) return {};
+    found.emplace_back(std::move(*set->tensors[0].stats), set->tensors[0].meta->shape.count());
+  }
+  return found;
+}
+
+Result<std::vector<OperandPtr>> Loader::load_shards(Side side, const ItemId& id) {
+  const Item& item = item_of(frames_, side, id);
+  const Frame& frame = frames_.frames(side)[static_cast<size_t>(id.frame)];
+  std::vector<OperandPtr> shards;
+  for (const TensorRef& shard : item.shards()) {
+    const fs::path& path = frame.files[static_cast<size_t>(shard.file)].path;
+    ASSAY_TRY(const Set set, open(path));
+    if (static_cast<size_t>(shard.slot) >= set->tensors.size())
+      return fail(ErrorKind::bad_format, "{}: holds no tensor any more", display(path));
+    ASSAY_TRY(OperandPtr data, set->tensors[static_cast<size_t>(shard.slot)].data);
+    shards.push_back(std::move(data));
+  }
+  return shards;
+}
+
+}  // namespace assay

@@ -1,0 +1,366 @@
+#include "assay/run/compare/measure.h"
+
+#include "assay/base/cancel.h"
+#include "assay/format/min_max.h"
+#include "assay/metric/arg_max.h"
+#include "assay/metric/numpy_stats.h"
+#include "assay/model/logits.h"
+#include "assay/run/compare/gather_parallel.h"
+#include "assay/run/compare/recipe.h"
+#include "assay/run/compare/stated_comparison.h"
+#include "assay/support/log.h"
+
+#include <tbb/enumerable_thread_specific.h>
+#include <tbb/parallel_pipeline.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+namespace assay {
+namespace {
+
+// A batch is large enough to hide the cost of handing it on, small enough to share out.
+constexpr size_t kBatchNodes = 64;
+constexpr int64_t kBatchBytes = int64_t{32} << 20;
+
+void add_note(Comparison& row, std::string_view text) {
+  if (!row.note.empty()) row.note += "; ";
+  row.note += text;
+}
+
+// The smallest and the largest element are all that one side keeps: files of that form, by name and shape.
+bool is_range(const Comparison& row) {
+  return std::ranges::any_of(std::array{&row.mine, &row.golden}, [](const SideFacts* side) {
+    const std::string& file = side->file.native();
+    return (file.ends_with(kMinMaxNpz) || file.ends_with(kMinMaxNpy)) && side->meta &&
+           side->meta->shape.count() == 2;
+  });
+}
+
+struct Batch {
+  size_t first = 0, last = 0;  // of Pairing::nodes
+  std::vector<NodeResult> nodes;
+  std::vector<std::string> rendered;
+};
+using BatchPtr = std::shared_ptr<Batch>;
+
+class Measurer {
+ public:
+  Measurer(const Matched& matched, const MetricPlan& metrics, const OpenOptions& options, Progress& progress,
+           SideStatistics side_statistics, const Prepare& prepare)
+      : matched_(matched),
+        metrics_(metrics),
+        loader_(matched.frames, options.format, options.open_files),
+        recipes_(matched, loader_),
+        stated_(matched, metrics, loader_),
+        progress_(progress),
+        side_statistics_(side_statistics),
+        prepare_(prepare) {
+    for (const Side side : {Side::mine, Side::golden})
+      for (const Frame& frame : matched.frames.frames(side)) has_trees_ &= !frame.tree.ops.empty();
+  }
+
+  NodeResult measure_node(const PairedNode& node, PairScratch& scratch) {
+    const auto index = static_cast<int32_t>(&node - matched_.pairing.nodes.data());
+    NodeResult result{node.name, node.order, node.stack, {}, node.place, index};
+    const auto& sources = matched_.pairing.sources;
+    if (!sources.empty()) result.sources = sources[static_cast<size_t>(index)];
+    result.rows.reserve(node.pairs.size());
+    for (const Pair& pair : node.pairs) result.rows.push_back(measure_pair(pair, scratch));
+    return result;
+  }
+
+  int64_t bytes_of(const PairedNode& node) const {
+    int64_t bytes = 0;
+    for (const Pair& pair : node.pairs) {
+      if (pair.mine) bytes += loader_.size_of_item(Side::mine, *pair.mine);
+      if (pair.golden) bytes += loader_.size_of_item(pair.golden_side(), *pair.golden);
+    }
+    return bytes;
+  }
+
+ private:
+  Comparison measure_pair(const Pair& pair, PairScratch& scratch) {
+    Comparison row;
+    row.pair = pair;
+    const OperandPtr mine = take(Side::mine, pair.mine, row.mine, row);
+    const OperandPtr golden = take(pair.golden_side(), pair.golden, row.golden, row);
+    if (pair.has_parts() && !pair.recipe->parts_name.empty())
+      (pair.recipe->parts_of == Side::mine ? row.mine : row.golden).name = pair.recipe->parts_name;
+    if (!pair.mine || !pair.golden) {  // what cannot be read is trouble whether it has a partner or not
+      if (row.status != Status::unreadable) row.status = pair.mine ? Status::only_mine : Status::only_golden;
+      return row;
+    }
+    if (row.status == Status::compared)
+      align_and_gather(mine, golden, scratch, row);
+    else if (row.status == Status::no_data)
+      stated_.compare(mine, golden, row);
+    if (side_statistics_ == SideStatistics::as_f32) {
+      add_statistics_as_f32(mine, row.mine, row);
+      add_statistics_as_f32(golden, row.golden, row);
+    }
+    return row;
+  }
+
+  // Opens one side and notes what it is. A failure sets the status of the row; the first reason stays.
+  OperandPtr take(Side side, const std::optional<ItemId>& id, SideFacts& facts, Comparison& row) {
+    if (!id) return nullptr;
+    const Item& item = matched_.item(side, *id);
+    facts.name = item.name;
+    facts.item = &item;
+    const Frame& frame = matched_.frames.frames(side)[static_cast<size_t>(id->frame)];
+    facts.op_type = frame.nodes[static_cast<size_t>(id->node)].type;
+    facts.token = frame.at.token;
+    facts.meta = RowMeta(item.meta);
+    if (const fs::path* file = loader_.file_of(side, *id))
+      facts.file = *file;
+    else if (item.described_in >= 0)
+      facts.file = frame.files[static_cast<size_t>(item.described_in)].path;
+    const auto refuse = [&](Status status, std::string why) {
+      // What cannot be read is trouble, whatever the other side lacks.
+      const bool is_worse = status == Status::unreadable && row.status == Status::no_data;
+      if (row.status == Status::compared || is_worse) {
+        row.status = status;
+        row.note = std::move(why);
+      }
+      return nullptr;
+    };
+    if (!item.trouble.empty()) return refuse(Status::unreadable, std::string(item.trouble));
+    if (!item.data)
+      return refuse(Status::no_data,
+                    fmt::format("{} has no data in {}", item.name, side == Side::mine ? "mine" : "golden"));
+    auto loaded = loader_.load(side, *id);
+    if (!loaded && loaded.error().kind == ErrorKind::not_found)
+      if (const auto left = loader_.find_statistics(side, *id)) {
+        facts.meta = RowMeta(*left->meta);
+        if (!says_something(item.stated)) facts.computed = keep_stated(*left->stats);
+        return refuse(Status::no_data, fmt::format("{} has statistics only in {}", item.name,
+                                                   side == Side::mine ? "mine" : "golden"));
+      }
+    if (!loaded) return refuse(Status::unreadable, loaded.error().message);
+    // A dump that describes its tensors names a file for each: what else is in it is not what was dumped.
+    const bool is_named_by_dump = item.stated != nullptr && !item.stated->data_name.empty();
+    // … while indexing, and has warned.
+    const bool was_opened_before = !is_named_by_dump && item.meta != nullptr;
+    if (is_named_by_dump) {
+      if (loaded->tensors != 1)
+        return refuse(Status::unreadable, fmt::format("{}: holds {} tensors where the dump has one",
+                                                      display(facts.file), loaded->tensors));
+      for (const Remark& remark : loaded->warnings)
+        if (remark.kind == Remark::Kind::refused) return refuse(Status::unreadable, remark.text);
+    } else if (!was_opened_before) {
+      if (loaded->tensors != 1)
+        return refuse(Status::unreadable, fmt::format("{}: holds {} tensors where its name promises one",
+                                                      display(facts.file), loaded->tensors));
+    }
+    if (!was_opened_before)
+      for (const Remark& remark : loaded->warnings) {
+        log::warn("{}", remark.text);
+        row.left_out += remark.count;
+      }
+    bool is_made = false;
+    if (prepare_) {
+      auto prepared = prepare_(side, facts.file, loaded->data);
+      if (!prepared) return refuse(Status::unreadable, prepared.error().message);
+      is_made = *prepared != loaded->data;
+      loaded->data = std::move(*prepared);
+    }
+    const Recipe* const recipe = row.pair.recipe;
+    if (recipe != nullptr) {
+      auto prepared = recipes_.prepare(side, *recipe, std::move(loaded->data));
+      if (!prepared) return refuse(Status::unreadable, prepared.error().message);
+      loaded->data = std::move(*prepared);
+    }
+    const TensorMeta& found = loaded->data->meta;
+    is_made |= recipe != nullptr && (recipe->rope || recipe->range_of == side);
+    if (!is_made && item.meta != nullptr && item.meta->shape != found.shape)
+      row.note = fmt::format("{} holds shape {} where the dump says {}", display(facts.file),
+                             found.shape.text(), item.meta->shape.text());
+    facts.meta = found;
+    if (side_statistics_ == SideStatistics::own_type) {
+      const auto side_sums = gather_one(*loaded->data);
+      if (!side_sums) return refuse(Status::unreadable, side_sums.error().message);
+      facts.measured = numpy_statistics(*side_sums, found.dtype);
+    }
+    return loaded->data;
+  }
+
+  Spread spread(Side side, const ItemId& id, OperandPtr own) {
+    const size_t ranks = std::max<size_t>(1, matched_.item(side, id).shards().size());
+    return {std::move(own), ranks, [this, side, id] { return loader_.load_shards(side, id); }};
+  }
+
+  Result<std::optional<Aligned>> align_pair(const Spread& of_mine, const Spread& of_golden,
+                                            const Pair& pair) {
+    AlignRules rules;
+    rules.merge = has_trees_ || matched_.pairing.graphs_differ;
+    rules.flatten = matched_.pairing.flattens;
+    // A table that numbers its pairs is another tool's, which leaves such pairs out.
+    rules.last_row = pair.why == Why::last_output && pair.number < 0;
+    rules.repeat = matched_.pairing.repeats_batch;
+    return recipes_.align(pair, of_mine, of_golden, rules);
+  }
+
+  void align_and_gather(const OperandPtr& mine, const OperandPtr& golden, PairScratch& scratch,
+                        Comparison& row) {
+    Spread of_mine = spread(Side::mine, *row.pair.mine, mine);
+    Spread of_golden = spread(row.pair.golden_side(), *row.pair.golden, golden);
+    if (const auto side = side_to_dequantise(matched_.pairing, mine->meta, golden->meta)) {
+      Spread& quantised = *side == Side::mine ? of_mine : of_golden;
+      auto real =
+          recipes_.dequantise(*side, *side == Side::mine ? *row.pair.mine : *row.pair.golden, quantised);
+      if (!real) return refuse_int8(row, real.error().message);
+      quantised = std::move(*real);
+      add_note(row, fmt::format("int8 of {} made real by its scale and offset",
+                                *side == Side::mine ? "mine" : "golden"));
+    }
+    auto aligned = align_pair(of_mine, of_golden, row.pair);
+    if (!aligned) {
+      row.status = Status::unreadable;
+      row.note = aligned.error().message;
+      return;
+    }
+    if (!*aligned) {
+      row.is_excused = row.pair.recipe != nullptr && row.pair.recipe->may_not_fit();
+      row.status = row.is_excused ? Status::no_data : Status::shape_mismatch;
+      add_note(row, fmt::format("shape {} against {}", mine->meta.shape.text(), golden->meta.shape.text()));
+      return;
+    }
+    if (row.pair.has_parts()) {
+      const bool is_mine = row.pair.has_parts(Side::mine);
+      (is_mine ? row.mine : row.golden).meta = (is_mine ? (*aligned)->mine : (*aligned)->golden)->meta;
+      add_note(row, fmt::format("{} tensors of {} joined", row.pair.recipe->parts.size(),
+                                is_mine ? "mine" : "golden"));
+    }
+    if (!(*aligned)->note.empty()) add_note(row, (*aligned)->note);
+    const bool is_whole = (*aligned)->mine == mine && (*aligned)->golden == golden;
+    gather(*(*aligned)->mine, *(*aligned)->golden, is_whole, scratch, row);
+    if (row.evidence == Evidence::elements && (*aligned)->is_one_rank) row.evidence = Evidence::one_rank;
+    const bool is_by_elements = row.evidence == Evidence::elements || row.evidence == Evidence::one_rank ||
+                                row.evidence == Evidence::finite_elements;
+    if (is_by_elements && (*aligned)->is_part) row.evidence = Evidence::some_elements;
+  }
+
+  // is_whole: these are the two tensors of the row, and nothing made of them.
+  void gather(const Operand& mine, const Operand& golden, bool is_whole, PairScratch& scratch,
+              Comparison& row) {
+    if (is_complex(mine.meta.dtype) != is_complex(golden.meta.dtype)) {
+      row.status = Status::unreadable;
+      row.note = fmt::format("complex against real: {} and {}; convert one of them first",
+                             name(mine.meta.dtype), name(golden.meta.dtype));
+      return;
+    }
+    scratch.forget();
+    const bool is_logits =
+        row.pair.why == Why::last_output || (are_logits(*row.mine.item) && are_logits(*row.golden.item));
+    const GatherMask needs = is_logits ? metrics_.needs : metrics_.needs & ~metrics_.only_of_logits;
+    auto gathered = gather_parallel(mine, golden, needs, scratch, progress_);
+    if (!gathered) {
+      row.status = Status::unreadable;
+      row.note = gathered.error().message;
+      return;
+    }
+    if ((metrics_.needs & gather::arg_max) != 0 && is_logits) {
+      auto chosen = compare_arg_max(mine, golden);
+      if (chosen) gathered->arg_max = row.arg_max = std::make_shared<const ArgMax>(*chosen);
+      if (chosen && chosen->mine != chosen->golden)
+        add_note(row, fmt::format("mine chooses token {}, golden {}", chosen->mine, chosen->golden));
+    }
+    if (side_statistics_ == SideStatistics::as_f32 && is_whole && !is_complex(mine.meta.dtype))
+      take_statistics_as_f32(gathered->pair, row);
+    row.basis = Basis::data;
+    row.metrics = metrics_.finish(*gathered);
+    const PairSums& pair = gathered->pair;
+    row.nothing_finite = pair.finite == 0;
+    if (pair.count == 0)
+      row.evidence = Evidence::empty;
+    else if (pair.finite > 0 || pair.nonfinite_mismatch > 0)
+      row.evidence = is_range(row)                                        ? Evidence::extremes
+                     : pair.finite + pair.nonfinite_mismatch < pair.count ? Evidence::finite_elements
+                                                                          : Evidence::elements;
+  }
+
+  const Matched& matched_;
+  const MetricPlan& metrics_;
+  Loader loader_;
+  RecipeBook recipes_;
+  const StatedComparison stated_;
+  Progress& progress_;
+  const SideStatistics side_statistics_;
+  const Prepare& prepare_;
+  // Dumps of operators on both sides: two systems may lay out the same tensor with other dimensions.
+  bool has_trees_ = true;
+};
+
+}  // namespace
+
+Result<void> measure(const Matched& matched, const MetricPlan& metrics, const OpenOptions& options,
+                     const RowFlow& flow, bool one_by_one, Progress& progress, SideStatistics side_statistics,
+                     const Prepare& prepare) {
+  Measurer measurer(matched, metrics, options, progress, side_statistics, prepare);
+  const std::vector<PairedNode>& nodes = matched.pairing.nodes;
+  tbb::enumerable_thread_specific<PairScratch> scratches;
+  const size_t most = one_by_one ? 1 : kBatchNodes;
+  std::atomic<bool> stop{false};
+  std::optional<Error> error;
+  size_t next = 0;
+
+  const auto next_batch = [&](tbb::flow_control& control) -> BatchPtr {
+    if (next >= nodes.size() || stop || cancelled()) {
+      control.stop();
+      return nullptr;
+    }
+    auto batch = std::make_shared<Batch>();
+    batch->first = next;
+    int64_t bytes = 0;
+    while (next < nodes.size() && next - batch->first < most && bytes < kBatchBytes)
+      bytes += measurer.bytes_of(nodes[next++]);
+    batch->last = next;
+    return batch;
+  };
+  const auto work = [&](BatchPtr batch) -> BatchPtr {
+    PairScratch& scratch = scratches.local();
+    for (size_t i = batch->first; i < batch->last && !cancelled(); ++i)
+      batch->nodes.push_back(measurer.measure_node(nodes[i], scratch));
+    return batch;
+  };
+  const auto judge = [&](BatchPtr batch) -> BatchPtr {
+    flow.judge(batch->nodes);
+    return batch;
+  };
+  const auto render = [&](BatchPtr batch) -> BatchPtr {
+    batch->rendered = flow.render(batch->nodes);
+    return batch;
+  };
+  const auto write = [&](const BatchPtr& batch) {
+    if (stop || cancelled()) return;
+    const auto go_on = flow.write(batch->nodes, std::move(batch->rendered));
+    if (!go_on) error = go_on.error();
+    if (!go_on || !*go_on) stop = true;
+  };
+  tbb::parallel_pipeline(
+      static_cast<size_t>(tbb::this_task_arena::max_concurrency()) * 2,
+      tbb::make_filter<void, BatchPtr>(tbb::filter_mode::serial_in_order, next_batch) &
+          tbb::make_filter<BatchPtr, BatchPtr>(tbb::filter_mode::parallel, work) &
+          tbb::make_filter<BatchPtr, BatchPtr>(
+              flow.judge_in_order ? tbb::filter_mode::serial_in_order : tbb::filter_mode::parallel, judge) &
+          tbb::make_filter<BatchPtr, BatchPtr>(tbb::filter_mode::parallel, render) &
+          tbb::make_filter<BatchPtr, void>(tbb::filter_mode::serial_in_order, write));
+  if (error) return tl::unexpected<Error>(std::move(*error));
+  return check_cancelled();
+}
+
+int64_t bytes_to_read(const Matched& matched) {
+  const Loader loader(matched.frames, {});
+  int64_t bytes = 0;
+  for (const PairedNode& node : matched.pairing.nodes)
+    for (const Pair& pair : node.pairs)
+      if (pair.mine && pair.golden)
+        bytes += loader.size_of_item(Side::mine, *pair.mine) +
+                 loader.size_of_item(pair.golden_side(), *pair.golden);
+  return bytes;
+}
+
+}  // namespace assay

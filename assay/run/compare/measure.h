@@ -1,0 +1,34 @@
+// Measures the pairs of a section on all cores and hands the rows on in report order.
+#pragma once
+
+#include "assay/dump/layout.h"
+#include "assay/metric/metric.h"
+#include "assay/model/outcome.h"
+#include "assay/run/compare/load.h"
+#include "assay/run/compare/prepare.h"
+#include "assay/run/compare/side_statistics.h"
+#include "assay/support/progress.h"
+
+namespace assay {
+
+// What happens to a batch of measured nodes.
+struct RowFlow {
+  // Verdicts of these nodes: any thread, or one at a time and in order.
+  std::function<void(std::span<NodeResult>)> judge;
+  bool judge_in_order = false;
+  // Any thread: their text.
+  std::function<std::vector<std::string>(std::span<const NodeResult>)> render;
+  // One thread, in order. False ends the run early.
+  std::function<Result<bool>(std::span<const NodeResult>, std::vector<std::string>&&)> write;
+};
+
+// one_by_one: every node is written by itself, so that an early end leaves nothing behind it.
+// side_statistics: of every side that has data, with a partner or without.
+Result<void> measure(const Matched& matched, const MetricPlan& metrics, const OpenOptions& options,
+                     const RowFlow& flow, bool one_by_one, Progress& progress,
+                     SideStatistics side_statistics = SideStatistics::none, const Prepare& prepare = {});
+
+// Bytes that measuring the section will read, for the progress bar.
+int64_t bytes_to_read(const Matched& matched);
+
+}  // namespace assay

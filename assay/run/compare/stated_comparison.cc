@@ -1,0 +1,196 @@
+#include "assay/run/compare/stated_comparison.h"
+
+#include "assay/metric/band.h"
+#include "assay/metric/numpy_stats.h"
+#include "assay/model/blocks.h"
+#include "assay/model/scalar_of.h"
+#include "assay/run/compare/dequantise.h"
+#include "assay/run/compare/stated_parts.h"
+
+#include <deque>
+
+namespace assay {
+namespace {
+
+// Borrows from what it is given.
+Stated as_stated(const Stats& stats) {
+  Stated stated;
+  stated.max = scalar_of(stats.max);
+  stated.min = scalar_of(stats.min);
+  stated.mean = scalar_of(stats.mean);
+  stated.norm = scalar_of(stats.norm);
+  stated.checksum = stats.checksum;
+  stated.nonfinite = &stats.nonfinite;
+  return stated;
+}
+
+// What the dump says of a tensor, or else what its data say: against a file of statistics, which has a
+// checksum, as such a file says it; else as NumPy does.
+void find_statistics(SideFacts& side, const OperandPtr& data, const Stated* other) {
+  if (says_something(side.item->stated) || data == nullptr) return;
+  const auto sums = gather_one(*data);
+  if (!sums) return;
+  const bool has_checksum = other != nullptr && !other->checksum.empty();
+  Stats stats =
+      has_checksum ? exact_statistics(*sums, data->meta.dtype) : numpy_statistics(*sums, data->meta.dtype);
+  if (!add_exact_extremes(*data, stats)) return;
+  Scratch scratch;
+  if (has_checksum)
+    if (auto checksum = crc32_of(*data, scratch)) stats.checksum = std::move(*checksum);
+  side.computed = keep_stated(std::move(stats));
+}
+
+// Where the smallest and the largest element are all that one side keeps, they are all that can be compared.
+void leave_extremes(SideFacts& side) {
+  const Stated* const known = side.stated();
+  if (known == nullptr) return;
+  Stated extremes;
+  extremes.max = known->max;
+  extremes.min = known->min;
+  side.computed = std::make_shared<const Stated>(extremes);
+}
+
+}  // namespace
+
+std::shared_ptr<const Stated> keep_stated(Stats stats) {
+  struct Kept {
+    explicit Kept(Stats s) : stats(std::move(s)), stated(as_stated(stats)) {}
+    const Stats stats;
+    const Stated stated;
+  };
+  const auto kept = std::make_shared<const Kept>(std::move(stats));
+  return {kept, &kept->stated};
+}
+
+bool says_something(const Stated* stated) {
+  return stated != nullptr && !(stated->max.is_absent() && stated->min.is_absent() &&
+                                stated->norm.is_absent() && stated->checksum.empty());
+}
+
+StatedComparison::StatedComparison(const Matched& matched, const MetricPlan& metrics, Loader& loader)
+    : matched_(matched), metrics_(metrics), loader_(loader) {
+  for (const Side side : {Side::mine, Side::golden})
+    for (const Frame& frame : matched.frames.frames(side))
+      dumped_with_data_ |= frame.content == Content::data;
+}
+
+void StatedComparison::compare(const OperandPtr& mine_data, const OperandPtr& golden_data,
+                               Comparison& row) const {
+  find_statistics(row.mine, mine_data, row.golden.stated());
+  find_statistics(row.golden, golden_data, row.mine.stated());
+  if (row.pair.has_parts()) {
+    SideFacts& joined = row.pair.recipe->parts_of == Side::mine ? row.mine : row.golden;
+    if (!join_parts(*row.pair.recipe, joined)) return;
+  }
+  const Side of_golden = row.pair.golden_side();
+  const bool mine_joined = join_ranks(Side::mine, *row.pair.mine, row.mine, row.golden);
+  const bool golden_joined = join_ranks(of_golden, *row.pair.golden, row.golden, row.mine);
+  const int64_t mine_left = ranks_left_out(Side::mine, *row.pair.mine, mine_joined);
+  const int64_t golden_left = ranks_left_out(of_golden, *row.pair.golden, golden_joined);
+  const bool is_range = row.pair.recipe != nullptr && row.pair.recipe->range_of;
+  if (is_range) {
+    leave_extremes(row.mine);
+    leave_extremes(row.golden);
+  }
+  const Stated *const mine = row.mine.stated(), *const golden = row.golden.stated();
+  if (mine == nullptr || golden == nullptr) return;
+  if (row.mine.meta && row.golden.meta &&
+      side_to_dequantise(matched_.pairing, *row.mine.meta, *row.golden.meta)) {
+    refuse_int8(row, "statistics cannot be made real");
+    return;
+  }
+  const bool is_tensor = row.mine.meta && row.golden.meta && row.golden.meta->shape.count() > 0;
+  row.basis = Basis::stated;
+  row.metrics = metrics_.finish_stated(*mine, *golden);
+  if (is_tensor && (!says_something(mine) || !says_something(golden))) {
+    row.note = "neither data nor statistics to compare";
+    return;
+  }
+  // Where one side was dumped with data, its absence deserves a word.
+  if (is_tensor && dumped_with_data_)
+    row.note += "; compared by statistics";
+  else
+    row.note.clear();
+  if (mine_left != golden_left) {
+    row.left_out += mine_left + golden_left;
+    row.note += fmt::format("{}the first rank of each side", row.note.empty() ? "" : "; ");
+  }
+  const bool other_shape =
+      !is_range && row.mine.meta && row.golden.meta && !may_be_same(row.mine, row.golden);
+  row.status = other_shape ? Status::shape_mismatch : Status::compared;
+  if (!other_shape) note_stated_evidence(is_range, row);
+}
+
+// Of all parts together; the shape is theirs side by side.
+bool StatedComparison::join_parts(const Recipe& recipe, SideFacts& facts) const {
+  std::vector<SideFacts> sides(recipe.parts.size());
+  std::vector<StatedPart> parts;
+  int64_t width = 0, last = 0;
+  for (size_t i = 0; i < sides.size(); ++i) {
+    sides[i].item = &matched_.item(recipe.parts_of, recipe.parts[i]);
+    OperandPtr data;
+    if (sides[i].item->data)
+      if (auto loaded = loader_.load(recipe.parts_of, recipe.parts[i])) data = loaded->data;
+    find_statistics(sides[i], data, nullptr);
+    const TensorMeta* const meta = data ? &data->meta : sides[i].item->meta;
+    if (meta == nullptr) return false;
+    parts.push_back({sides[i].stated(), meta->shape.count()});
+    last = meta->shape.dims.empty() ? 1 : meta->shape.dims.back();
+    width += last;
+    if (i + 1 < sides.size() || last == 0) continue;
+    facts.meta = TensorMeta{meta->dtype, Shape{{meta->shape.count() / last, width}}};
+  }
+  const auto joined = join_stated(parts);
+  if (joined) facts.computed = std::make_shared<const Stated>(*joined);
+  return joined.has_value();
+}
+
+// As the files of the shards state them, or else of their data.
+std::vector<std::pair<Stats, int64_t>> StatedComparison::shard_statistics(Side side, const ItemId& id) const {
+  std::vector<std::pair<Stats, int64_t>> found = loader_.load_shard_statistics(side, id);
+  if (!found.empty()) return found;
+  const auto shards = loader_.load_shards(side, id);
+  if (!shards) return {};
+  for (const OperandPtr& shard : *shards) {
+    const auto sums = gather_one(*shard);
+    if (!sums) return {};
+    found.emplace_back(numpy_statistics(*sums, shard->meta.dtype), shard->meta.shape.count());
+  }
+  return found;
+}
+
+// Where each rank holds a part of what the other side holds whole.
+bool StatedComparison::join_ranks(Side side, const ItemId& id, SideFacts& facts,
+                                  const SideFacts& other) const {
+  const auto ranks = static_cast<int64_t>(matched_.item(side, id).shards().size());
+  if (ranks < 2 || !facts.meta || !other.meta || facts.meta->shape.dims.empty()) return false;
+  if (facts.meta->shape.count() * ranks != other.meta->shape.count()) return false;
+  std::deque<Stated> stated;
+  std::vector<StatedPart> parts;
+  const std::vector<std::pair<Stats, int64_t>> of_shards = shard_statistics(side, id);
+  for (const auto& [stats, count] : of_shards)
+    parts.push_back({&stated.emplace_back(as_stated(stats)), count});
+  const auto joined = join_stated(parts);
+  if (!joined) return false;
+  TensorMeta whole = *facts.meta;
+  whole.shape.dims.back() *= ranks;
+  facts.meta = std::move(whole);
+  facts.computed = std::make_shared<const Stated>(*joined);
+  return true;
+}
+
+// Of a tensor that each rank holds whole the first was compared.
+int64_t StatedComparison::ranks_left_out(Side side, const ItemId& id, bool is_joined) const {
+  const auto ranks = std::ssize(matched_.item(side, id).shards());
+  return is_joined || ranks < 2 ? 0 : ranks - 1;
+}
+
+// Whether tensors of these shapes can have the same statistics. Inference engines drop and merge dimensions.
+bool StatedComparison::may_be_same(const SideFacts& mine, const SideFacts& golden) const {
+  const Shape &a = mine.meta->shape, &b = golden.meta->shape;
+  if (same_but_for_ones(a, b) || states_blocks(*mine.item) || states_blocks(*golden.item)) return true;
+  const bool lenient = matched_.pairing.dequantises;
+  return lenient && a.count() == b.count();
+}
+
+}  // namespace assay

@@ -1,0 +1,241 @@
+#include "assay/run/inspect/inspect.h"
+
+#include "assay/base/cancel.h"
+#include "assay/run/inspect/print_values.h"
+#include "assay/run/resources.h"
+#include "assay/support/log.h"
+#include "assay/support/progress.h"
+
+#include <tbb/blocked_range.h>
+#include <tbb/global_control.h>
+#include <tbb/parallel_for.h>
+#include <tbb/parallel_reduce.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace assay {
+namespace {
+
+constexpr size_t kBatch = 128;  // tensors measured side by side; their files are open at the same time
+
+using Histogram = std::array<int64_t, kHistogramBins>;
+
+struct Bins {
+  Histogram counts{};
+  std::optional<Error> error;
+};
+
+// Adds elements [first, last) of the operand.
+Result<void> count_run(const Operand& operand, double min, double max, int64_t first, int64_t last,
+                       Histogram& counts) {
+  const DType part = component(operand.meta.dtype);
+  const int64_t per_element = components(operand.meta.dtype);
+  // Halved where the range itself would overflow.
+  const double unit = std::isfinite(max - min) ? 1 : 0.5;
+  const double scale = static_cast<double>(kHistogramBins) / (max * unit - min * unit);
+  const bool scale_is_good = std::isfinite(scale);  // not for a range of subnormal numbers
+  Scratch scratch;
+  std::vector<double> values(static_cast<size_t>(kBlockElements * per_element));
+  for (int64_t at = first; at < last; at += kBlockElements) {
+    ASSAY_TRY_DO(check_cancelled());
+    ASSAY_TRY(const Block block, operand.block(at, std::min(kBlockElements, last - at), scratch));
+    const int64_t count = block.count * per_element;
+    to_f64(part, block.data, count, values.data());
+    for (int64_t i = 0; i < count; ++i) {
+      const double value = values[static_cast<size_t>(i)];
+      if (!std::isfinite(value)) continue;
+      const double place = scale_is_good ? (value * unit - min * unit) * scale
+                                         : (value - min) / (max - min) * static_cast<double>(kHistogramBins);
+      ++counts[std::min(static_cast<size_t>(std::max(place, 0.0)), kHistogramBins - 1)];
+    }
+  }
+  return {};
+}
+
+Result<Histogram> count_bins(const Operand& operand, double min, double max) {
+  const int64_t count = operand.meta.shape.count();
+  const int64_t bands = (count + kBandElements - 1) / kBandElements;
+  // Counts are whole numbers, so the order in which bands are joined does not matter.
+  Bins bins = tbb::parallel_reduce(
+      tbb::blocked_range<int64_t>(0, bands), Bins{},
+      [&](const tbb::blocked_range<int64_t>& range, Bins sum) {
+        for (int64_t band = range.begin(); band < range.end() && !sum.error; ++band) {
+          const int64_t first = band * kBandElements;
+          if (auto done =
+                  count_run(operand, min, max, first, std::min(count, first + kBandElements), sum.counts);
+              !done)
+            sum.error = std::move(done.error());
+        }
+        return sum;
+      },
+      [](Bins a, const Bins& b) {
+        for (size_t i = 0; i < kHistogramBins; ++i) a.counts[i] += b.counts[i];
+        if (!a.error) a.error = b.error;
+        return a;
+      });
+  if (bins.error) return tl::unexpected(std::move(*bins.error));
+  return bins.counts;
+}
+
+Result<void> measure_into(InspectedTensor& out, const Operand& operand, bool values) {
+  ASSAY_TRY(const OneSide measured, gather_one(operand));
+  if (measured.finite > 0 && measured.min < measured.max) {
+    ASSAY_TRY(out.histogram, count_bins(operand, measured.min, measured.max));
+  }
+  if (values) {
+    ASSAY_TRY(out.values, print_values(operand));
+  }
+  out.measured = measured;
+  return {};
+}
+
+using OpenSet = std::shared_ptr<const Result<TensorSet>>;
+
+InspectedTensor inspect_item(const Item& item, const FileEntry& file, const OpenSet& set, bool values) {
+  InspectedTensor out;
+  out.item = &item;
+  out.file = file.path;
+  if (item.meta != nullptr) out.meta = *item.meta;
+  out.trouble = item.trouble;
+  if (!item.data) return out;
+  const auto slot = static_cast<size_t>(item.data->slot);
+  if (!*set) {
+    out.trouble = set->error().message;
+  } else if (slot >= (*set)->tensors.size()) {
+    out.trouble = fmt::format("{}: changed while it was read", display(file.path));
+  } else if (const StoredTensor& found = (*set)->tensors[slot]; !found.data) {
+    if (found.meta && found.stats && found.data.error().kind == ErrorKind::not_found)
+      out.meta = *found.meta;  // compacted: nothing is wrong with the file
+    else
+      out.trouble = found.data.error().message;
+  } else {
+    out.meta = (*found.data)->meta;
+    if (auto measured = measure_into(out, **found.data, values); !measured)
+      out.trouble = std::move(measured.error().message);
+  }
+  return out;
+}
+
+// Measures the items of a frame in batches: side by side within one, in order towards the sink.
+class FrameInspector {
+ public:
+  FrameInspector(const Frame& frame, const InspectRequest& request) : frame_(frame), request_(request) {
+    for (const Node& node : frame.nodes)
+      for (const Item& item : node.items) items_.push_back(&item);
+  }
+
+  Result<void> run(InspectSink& sink, InspectSummary& summary, Progress& progress) {
+    for (size_t first = 0; first < items_.size(); first += kBatch) {
+      const size_t last = std::min(items_.size(), first + kBatch);
+      open_files(first, last);
+      std::vector<InspectedTensor> found(last - first);
+      tbb::parallel_for(size_t{0}, found.size(), [&](size_t i) {
+        if (cancelled()) return;
+        const Item& item = *items_[first + i];
+        const auto file = item.data ? static_cast<size_t>(item.data->file) : 0;
+        found[i] =
+            inspect_item(item, item.data ? frame_.files[file] : FileEntry{}, sets_[i], request_.values);
+      });
+      ASSAY_TRY_DO(check_cancelled());
+      for (const InspectedTensor& tensor : found) {
+        ++summary.tensors;
+        summary.troubles += tensor.trouble.empty() ? 0 : 1;
+        ASSAY_TRY_DO(sink.add(tensor));
+        progress.done(1);
+      }
+    }
+    return {};
+  }
+
+ private:
+  // One set per item of the batch; consecutive items of a file share it, also across batches.
+  void open_files(size_t first, size_t last) {
+    std::vector<OpenSet> sets(last - first);
+    std::vector<size_t> openers;  // items that are the first of their file
+    std::vector<int32_t> files(last - first, -1);
+    for (size_t i = first; i < last; ++i) {
+      if (!items_[i]->data) continue;
+      const int32_t file = files[i - first] = items_[i]->data->file;
+      if (i > first && files[i - first - 1] == file) continue;
+      if (file == last_file_)
+        sets[i - first] = last_set_;
+      else
+        openers.push_back(i - first);
+    }
+    tbb::parallel_for(size_t{0}, openers.size(), [&](size_t k) {
+      const size_t i = openers[k];
+      sets[i] = std::make_shared<const Result<TensorSet>>(
+          open_tensors(frame_.files[static_cast<size_t>(files[i])].path, request_.open.format));
+    });
+    for (size_t i = 1; i < sets.size(); ++i)
+      if (!sets[i] && files[i] >= 0) sets[i] = sets[i - 1];
+    last_file_ = files.back();
+    last_set_ = sets.back();
+    sets_ = std::move(sets);
+  }
+
+  const Frame& frame_;
+  const InspectRequest& request_;
+  std::vector<const Item*> items_;
+  std::vector<OpenSet> sets_;  // of the present batch
+  int32_t last_file_ = -1;
+  OpenSet last_set_;
+};
+
+std::string kind_of(const Dump& dump, const OpenOptions& options) {
+  if (dump.layout->name != "single") return std::string(dump.layout->name);
+  if (options.format.raw_dtype) return "raw";
+  const auto file = File::open(dump.root);
+  if (!file) return "single";
+  const auto format = recognise_file(**file);
+  return format && *format != nullptr ? std::string((*format)->name) : "single";
+}
+
+Result<void> inspect_path(const fs::path& path, const InspectRequest& request, InspectSink& sink,
+                          InspectSummary& summary) {
+  InspectedPath found;
+  found.path = path;
+  const auto give_up = [&](const Error& error) -> Result<void> {
+    if (error.kind == ErrorKind::cancelled) return tl::unexpected(error);
+    ++summary.troubles;
+    found.trouble = error.message;
+    return sink.open(found);
+  };
+  const auto dump = open_dump(path, request.open);
+  if (!dump) return give_up(dump.error());
+  for (const Remark& remark : dump->warnings) log::warn("{}", remark.text);
+  found.kind = kind_of(*dump, request.open);
+  std::vector<Frame> frames;
+  for (const FrameInfo& info : dump->frames) {
+    auto frame = dump->layout->index(info, request.open);
+    if (!frame) return give_up(frame.error());
+    for (const Remark& remark : frame->warnings) log::warn("{}", remark.text);
+    found.files += std::ssize(frame->files);
+    for (const FileEntry& file : frame->files) found.bytes += file.size;
+    for (const Node& node : frame->nodes) {
+      found.tensors += std::ssize(node.items);
+      for (const Item& item : node.items)  // files that were not looked at yet have no size
+        if (item.data && item.meta != nullptr && frame->files[static_cast<size_t>(item.data->file)].size == 0)
+          found.bytes += item.meta->byte_size();
+    }
+    frames.push_back(std::move(*frame));
+  }
+  ASSAY_TRY_DO(sink.open(found));
+  Progress progress("inspecting", found.tensors, request.progress);
+  for (const Frame& frame : frames) ASSAY_TRY_DO(FrameInspector(frame, request).run(sink, summary, progress));
+  return {};
+}
+
+}  // namespace
+
+Result<InspectSummary> inspect(const InspectRequest& request, InspectSink& sink) {
+  const tbb::global_control threads(tbb::global_control::max_allowed_parallelism,
+                                    thread_count(request.threads));
+  InspectSummary summary;
+  for (const fs::path& path : request.paths) ASSAY_TRY_DO(inspect_path(path, request, sink, summary));
+  ASSAY_TRY_DO(sink.end());
+  return summary;
+}
+
+}  // namespace assay
