@@ -166,6 +166,16 @@ std::optional<std::string> drowned(const Comparison& row, const RowContext& cont
                      most);
 }
 
+// Where numbers end, a few steps are all there is: zeros instead of what did not underflow are no rounding.
+std::optional<std::string> vanished(const Comparison& row, const RowContext& context) {
+  const double steps = look(&context, "ulp_max").value_or(0), apart = look(&context, "rel_l2").value_or(0);
+  const bool is_real_pair =
+      is_real(component(row.mine.meta->dtype)) && is_real(component(row.golden.meta->dtype));
+  if (!is_real_pair || steps <= 1 || apart < 1 || !std::isfinite(apart)) return std::nullopt;
+  return fmt::format("rel_l2 {:g}: the difference is as large as golden, though only {:g} steps of the type",
+                     apart, steps);
+}
+
 // Numbers that count or name something are not rounded, whatever type they are kept in: a token id that is
 // one off is another token.
 std::optional<std::string> other_integer(const Comparison& row, const RowContext& context,
@@ -227,6 +237,10 @@ Verdict judge_compared(const Comparison& row, const NodeResult& node, const Line
   if (user == nullptr) {
     if (auto other = other_integer(row, context, node.place)) return {Level::fail, std::move(*other)};
     if (auto cut = cut_off(row, context, node.place)) return {Level::fail, std::move(*cut)};
+    const bool is_by_steps = look(&context, "ulp_max").value_or(1e9) <=
+                             ulps_allowed(row.mine.meta->dtype, row.golden.meta->dtype, node.place);
+    if (is_by_steps && row.evidence != Evidence::extremes)
+      if (auto lost = vanished(row, context)) return {Level::fail, std::move(*lost)};
     if (heritage.amplified == 0 && row.evidence != Evidence::extremes)
       if (auto rest = drowned(row, context, node.place)) return {Level::fail, std::move(*rest)};
   }

@@ -2,11 +2,14 @@
 #include "assay/base/file.h"
 #include "assay/compat/msprobe/files.h"
 #include "assay/compat/msprobe/profile.h"
+#include "assay/compat/msprobe/row.h"
+#include "assay/report/verdict_sentence.h"
 #include "assay/support/log.h"
 
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 
 namespace assay {
 namespace {
@@ -39,6 +42,17 @@ std::string_view advice_for(std::string_view name) {
   return forward ? kForwardOutput : kBackwardOutput;
 }
 
+bool is_nonfinite(const Scalar& scalar) {
+  const auto number = number_of(scalar);
+  return number && !std::isfinite(*number);
+}
+
+bool has_new_nonfinite(const Comparison& row) {
+  const Stated &mine = stated_of(row.mine), &golden = stated_of(row.golden);
+  return row.golden.item != nullptr && (is_nonfinite(mine.max) || is_nonfinite(mine.min)) &&
+         !is_nonfinite(golden.max) && !is_nonfinite(golden.min);
+}
+
 class Advisor : public Sink {
  public:
   Advisor(const MsprobeFiles& files, const Profile& table) : files_(files), table_(table) {}
@@ -60,6 +74,7 @@ class Advisor : public Sink {
           first_line_ = line_;
           first_name_ = row.mine.name;
         }
+        if (!fails && has_new_nonfinite(row) && nonfinite_++ == 0) first_nonfinite_ = row.mine.name;
         ++line_;
       }
     return {};
@@ -87,6 +102,12 @@ class Advisor : public Sink {
       lines.push_back(format_shown("First node whose inputs reach accuracy and whose output does not: {}{}{}",
                                    origin->node, origin->called_at.empty() ? "" : ", called at ",
                                    origin->called_at));
+    // The original takes what it could not compare, and NaN, for reached.
+    if (answer_of(summary) == Answer::not_compared) lines.push_back(not_enough_sentence(summary).text());
+    if (nonfinite_ > 0)
+      lines.push_back(format_shown("NaN or Inf in {} of NPU where Bench has none, the first: {}",
+                                   nonfinite_ == 1 ? "1 tensor" : fmt::format("{} tensors", nonfinite_),
+                                   first_nonfinite_));
     log::info("The summary of the expert advice is as follows: ");
     std::string text;
     for (const std::string& line : lines) {
@@ -113,8 +134,8 @@ class Advisor : public Sink {
   const MsprobeFiles files_;
   const Profile& table_;
   Head head_;
-  int64_t line_ = 0, first_line_ = -1;
-  std::string first_name_;
+  int64_t line_ = 0, first_line_ = -1, nonfinite_ = 0;
+  std::string first_name_, first_nonfinite_;
   std::vector<std::string> unmatched_;
   std::optional<FileWriter> file_;
 };

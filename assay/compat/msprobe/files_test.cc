@@ -29,8 +29,15 @@ struct Advice {
   std::vector<std::string> log;
 };
 
+Summary passing() {
+  Summary summary;
+  summary.rows = summary.compared = summary.passed = summary.of_mine = summary.of_golden = 1;
+  summary.by[static_cast<size_t>(Evidence::elements)] = 1;
+  return summary;
+}
+
 Advice advise(const std::vector<NodeResult>& nodes, Content content = Content::data, int rank = -1,
-              const Summary& summary = {}) {
+              const Summary& summary = passing()) {
   const TestFolder folder;
   const LogLines log;
   Head head = msprobe_head(content);
@@ -146,7 +153,7 @@ TEST(MsprobeAdvisor, EndsWithTheNodeThatMadeTheDifference) {
       "Expert Advice: All data in comparison result meets the accuracy requirements.\n";
   const std::string origin =
       "First node whose inputs reach accuracy and whose output does not: Torch.a.0.forward";
-  Summary summary;
+  Summary summary = passing();
   EXPECT_EQ(advise({}, Content::data, -1, summary).text, advice);
   summary.first_origin.emplace().node = "Torch.a.0.forward";
   const Advice without_stack = advise({}, Content::data, -1, summary);
@@ -156,6 +163,20 @@ TEST(MsprobeAdvisor, EndsWithTheNodeThatMadeTheDifference) {
   const Advice with_stack = advise({}, Content::data, -1, summary);
   EXPECT_EQ(with_stack.text, advice + origin + ", called at File net.py, line 7\n");
   EXPECT_THAT(with_stack.log, Contains(origin + ", called at File net.py, line 7"));
+}
+
+// The original's advice counts NaN, and what it could not compare, as reached.
+TEST(MsprobeAdvisor, EndsWithWhatItsWordsDoNotCover) {
+  MsprobePair pair("Torch.a.0.forward.output.0");
+  pair.mine.max = std::nan("");
+  EXPECT_THAT(advise({node_of("a", {pair.row})}, Content::statistics).text,
+              EndsWith("NaN or Inf in 1 tensor of NPU where Bench has none, the first: "
+                       "Torch.a.0.forward.output.0\n"));
+  Summary nothing = passing();
+  nothing.compared = nothing.passed = 0;
+  nothing.by = {};
+  EXPECT_THAT(advise({}, Content::data, -1, nothing).text,
+              EndsWith("requirements.\nNOT COMPARED: 0 of 1 tensor of mine was compared.\n"));
 }
 
 // ----- log lines

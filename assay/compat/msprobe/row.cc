@@ -117,6 +117,7 @@ TensorCase tensor_case(const Comparison& row, const MsprobeColumns& columns, Gen
   if (row.golden.item == nullptr) return TensorCase::unmatched;
   if (stated_of(row.golden).data_name.empty()) return TensorCase::no_golden_file;
   if (row.status == Status::unreadable) return TensorCase::unreadable;
+  if (row.basis == Basis::stated) return TensorCase::only_statistics;
   if (!row.mine.meta || row.mine.meta->shape.count() == 0) return TensorCase::empty;
   if (row.status == Status::shape_mismatch || !same_shape(row, generation)) return TensorCase::other_shape;
   if (is_scalar(row, generation)) return TensorCase::scalar;

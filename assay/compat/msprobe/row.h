@@ -37,6 +37,7 @@ enum class TensorCase : uint8_t {
   no_golden_file,
   unmatched,
   unreadable,
+  only_statistics,  // data that was compacted: the original would find no file
   empty,
   scalar,  // 0-d: only the two maxima are measured
   other_shape,

@@ -35,7 +35,14 @@ class TensorRules {
   TensorRules(const Head& head, Generation generation, const MsprobeRuleStyle& style)
       : columns_(head, generation), style_(style), generation_(generation), as_python_(style.as_python) {}
 
-  Verdict judge(const Comparison& row) const {
+  void judge(Comparison& row) const {
+    row.verdict = verdict_of(row);
+    if (tensor_case(row, columns_, generation_) == TensorCase::only_statistics)
+      row.evidence = Evidence::nothing;
+  }
+
+ private:
+  Verdict verdict_of(const Comparison& row) const {
     Verdict verdict = measured(row);
     std::string message(row.golden.item == nullptr ? kNoGolden : "");
     // Generation 2 puts one text in place of the other.
@@ -48,7 +55,6 @@ class TensorRules {
     return verdict;
   }
 
- private:
   Verdict measured(const Comparison& row) const {
     const bool g1 = generation_ == Generation::g1;
     const auto without = [](Level level, std::string_view word, std::string_view cells, std::string message) {
@@ -67,6 +73,8 @@ class TensorRules {
                                   : "Bench api/module unmatched.");
       case TensorCase::unreadable:
         return without(Level::error, "None", "unsupported", read_failure(row, generation_));
+      case TensorCase::only_statistics:
+        return without(Level::ignored, "None", "unsupported", std::string(kOnlyStatistics));
       case TensorCase::empty:
         return without(Level::ignored, "None", "unsupported", "This is empty data, can not compare.");
       case TensorCase::other_shape:
@@ -171,7 +179,7 @@ Judge prepare(const Head& head, Generation generation, const MsprobeRuleStyle& s
     };
   return [rules = TensorRules(head, generation, style), highlight, paints,
           level = unmatched_level(head)](NodeResult& node) {
-    for (Comparison& row : node.rows) row.verdict = rules.judge(row);
+    for (Comparison& row : node.rows) rules.judge(row);
     mark_unmatched(node, level);
     if (paints) highlight.paint(node);
   };

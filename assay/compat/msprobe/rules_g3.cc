@@ -104,6 +104,9 @@ class Rules {
     for (size_t i = 0; i < rows.size(); ++i) {
       rows[i]->verdict = results[i].verdict();
       rows[i]->verdict.no_metric = metric_word(*rows[i]);
+      if (content_ == Content::data &&
+          tensor_case(*rows[i], columns_, Generation::g3) == TensorCase::only_statistics)
+        rows[i]->evidence = Evidence::nothing;
       if (!is_matched(*rows[i])) rows[i]->verdict.level = unmatched_;
     }
     for (Comparison& row : node.rows)
@@ -146,6 +149,8 @@ class Rules {
         if (!outputs_only || is_output(*rows[i])) check(*rows[i], results[i]);
     };
     each([](const Comparison& row, Result3& result) { check_nonfinite(row, result); });
+    if (content_ == Content::data)
+      each([this](const Comparison& row, Result3& result) { check_kept(row, result); });
     if (!outputs_only) {
       if (content_ == Content::data)
         check_ratio(rows, results);
@@ -181,6 +186,11 @@ class Rules {
     if (is_nonfinite(golden.max) || is_nonfinite(golden.min)) return;
     if (is_nonfinite(mine.max) || is_nonfinite(mine.min))
       result.error("error: There is nan/inf/-inf in the maximum or minimum value of NPU.");
+  }
+
+  void check_kept(const Comparison& row, Result3& result) const {
+    if (tensor_case(row, columns_, Generation::g3) == TensorCase::only_statistics)
+      result.not_compared("warning: Only statistics were kept of it, can not compare.");
   }
 
   static void check_scalar(const Comparison& row, Result3& result) {

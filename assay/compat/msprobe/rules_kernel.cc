@@ -66,8 +66,17 @@ class TensorRules {
   explicit TensorRules(const Head& head)
       : generation_(measured_generation(head)), columns_(head, generation_) {}
 
-  Verdict judge(const Comparison& row) const {
-    if (is_row_of_table(row.mine) && is_row_of_table(row.golden)) return judge_statistics(row, generation_);
+  void judge(Comparison& row) const {
+    if (is_row_of_table(row.mine) && is_row_of_table(row.golden)) {
+      row.verdict = judge_statistics(row, generation_);
+      return;
+    }
+    row.verdict = verdict_of(row);
+    if (row.basis == Basis::stated) row.evidence = Evidence::nothing;
+  }
+
+ private:
+  Verdict verdict_of(const Comparison& row) const {
     if (!is_array(row.mine) || !is_array(row.golden))
       return without_word(row.status == Status::unreadable ? Level::error : Level::fail,
                           "Dump file is not ndarray.\n");
@@ -82,12 +91,12 @@ class TensorRules {
     if (!message.empty()) return without_word(fits ? Level::ignored : Level::fail, std::move(message));
     if (row.status == Status::unreadable)  // its header could be read, but not its elements
       return without_word(Level::error, "Dump file is not ndarray.\n");
+    if (row.basis == Basis::stated) return without_word(Level::ignored, std::string(kOnlyStatistics) + "\n");
     if (metric(row, columns_.kind_mismatch).value_or(0) > 0)
       return without_word(Level::fail, "The position of inf or nan in NPU and bench Tensor do not match.\n");
     return measured(row);
   }
 
- private:
   static bool is_row_of_table(const SideFacts& side) {
     return side.item != nullptr && !side.item->data && side.item->stated != nullptr;
   }
@@ -108,7 +117,7 @@ Judge prepare(const Head& head, const RuleOptions&) {
       for (Comparison& row : node.rows) row.verdict = judge_statistics(row, generation);
     };
   return [rules = TensorRules(head)](NodeResult& node) {
-    for (Comparison& row : node.rows) row.verdict = rules.judge(row);
+    for (Comparison& row : node.rows) rules.judge(row);
   };
 }
 

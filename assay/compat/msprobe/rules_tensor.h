@@ -15,6 +15,9 @@ std::string remarks(const Comparison& row, const MsprobeColumns& columns, Genera
 // Of a tensor that was measured element by element. Precondition: row.mine.meta.
 Verdict judge_measured(const Comparison& row, const MsprobeColumns& columns, Generation generation);
 
+// Its elements are gone, and nothing else that is known of it is what the rules of a tensor dump ask for.
+inline constexpr std::string_view kOnlyStatistics = "Only statistics were kept of it, can not compare.";
+
 // Neither dump has a checksum of this tensor. The original holds the CRC-32 of nothing against itself.
 bool without_checksums(const Comparison& row);
 

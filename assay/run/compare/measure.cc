@@ -135,7 +135,7 @@ class Measurer {
     if (!loaded && loaded.error().kind == ErrorKind::not_found)
       if (const auto left = loader_.find_statistics(side, *id)) {
         facts.meta = RowMeta(*left->meta);
-        if (!says_something(item.stated)) facts.computed = keep_stated(*left->stats);
+        facts.computed = keep_stated(*left->stats);
         return refuse(Status::no_data, fmt::format("{} has statistics only in {}", item.name,
                                                    side == Side::mine ? "mine" : "golden"));
       }

@@ -24,13 +24,15 @@ Stated as_stated(const Stats& stats) {
   return stated;
 }
 
-// What the dump says of a tensor, or else what its data say: against a file of statistics, which has a
-// checksum, as such a file says it; else as NumPy does.
-void find_statistics(SideFacts& side, const OperandPtr& data, const Stated* other) {
-  if (says_something(side.item->stated) || data == nullptr) return;
+// What the dump says of a tensor, or else what its data say: as NumPy does. Against the statistics that took
+// the place of a file, the data is asked, and as such a file says it.
+void find_statistics(SideFacts& side, const OperandPtr& data, const SideFacts& other) {
+  const bool is_against_file = other.computed != nullptr;
+  if (data == nullptr || (says_something(side.item->stated) && !is_against_file)) return;
   const auto sums = gather_one(*data);
   if (!sums) return;
-  const bool has_checksum = other != nullptr && !other->checksum.empty();
+  const Stated* const stated = other.stated();
+  const bool has_checksum = stated != nullptr && !stated->checksum.empty();
   Stats stats =
       has_checksum ? exact_statistics(*sums, data->meta.dtype) : numpy_statistics(*sums, data->meta.dtype);
   if (!add_exact_extremes(*data, stats)) return;
@@ -76,8 +78,8 @@ StatedComparison::StatedComparison(const Matched& matched, const MetricPlan& met
 
 void StatedComparison::compare(const OperandPtr& mine_data, const OperandPtr& golden_data,
                                Comparison& row) const {
-  find_statistics(row.mine, mine_data, row.golden.stated());
-  find_statistics(row.golden, golden_data, row.mine.stated());
+  find_statistics(row.mine, mine_data, row.golden);
+  find_statistics(row.golden, golden_data, row.mine);
   if (row.pair.has_parts()) {
     SideFacts& joined = row.pair.recipe->parts_of == Side::mine ? row.mine : row.golden;
     if (!join_parts(*row.pair.recipe, joined)) return;
@@ -131,7 +133,7 @@ bool StatedComparison::join_parts(const Recipe& recipe, SideFacts& facts) const 
     OperandPtr data;
     if (sides[i].item->data)
       if (auto loaded = loader_.load(recipe.parts_of, recipe.parts[i])) data = loaded->data;
-    find_statistics(sides[i], data, nullptr);
+    find_statistics(sides[i], data, {});
     const TensorMeta* const meta = data ? &data->meta : sides[i].item->meta;
     if (meta == nullptr) return false;
     parts.push_back({sides[i].stated(), meta->shape.count()});
