@@ -2,6 +2,9 @@
 
 #include "assay/base/text.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <unordered_map>
 
 namespace assay {
@@ -34,6 +37,80 @@ std::optional<std::string> identity(const PickleValue& key) {
       return std::nullopt;
   }
 }
+
+// A key that is made of others as its parts: "(0,q)", "torch.float32", "torch.device(cuda,1)". Two runs may
+// fill a dict in another order, so a place would not tell which key it is. Nothing for what holds tensors or
+// goes on for too long.
+class CompositeText {
+ public:
+  explicit CompositeText(const PickleGraph& graph) : graph_(graph) {}
+
+  std::optional<std::string> of(PickleRef key) {
+    std::string text = part(key, kDeepest);
+    if (has_more_ || text.size() > kLongest) return std::nullopt;
+    return text;
+  }
+
+ private:
+  static constexpr int kDeepest = 8;
+  static constexpr size_t kLongest = 256, kMostParts = 64;
+
+  std::string part(PickleRef ref, int deeper) {
+    const PickleValue& value = graph_[ref];
+    has_more_ |= deeper == 0 || ++parts_ > kMostParts || value.kind == Kind::persistent;
+    if (has_more_) return {};
+    switch (value.kind) {
+      case Kind::tuple:
+      case Kind::list:
+        return '(' + joined(value.items, deeper) + ')';
+      case Kind::set:
+        return '{' + joined(value.items, deeper, true) + '}';
+      case Kind::dict:
+        return '{' + joined(value.items, deeper) + '}';
+      case Kind::call:
+        return call(value, deeper);
+      case Kind::global:
+        return printable(value.text);
+      case Kind::big_integer: {
+        std::string digits = "0x";
+        for (size_t i = value.text.size(); i-- > 0;)
+          digits += fmt::format("{:02x}", static_cast<unsigned char>(value.text[i]));
+        return digits;
+      }
+      default:
+        return key_text(graph_, ref, 0);
+    }
+  }
+
+  std::string joined(std::span<const PickleRef> items, int deeper, bool in_any_order = false) {
+    std::vector<std::string> texts;
+    for (const PickleRef item : items) {
+      texts.push_back(part(item, deeper - 1));
+      if (has_more_) return {};
+    }
+    if (in_any_order) std::sort(texts.begin(), texts.end());
+    return fmt::format("{}", fmt::join(texts, ","));
+  }
+
+  // What was called with what; the elements of a set have no order.
+  std::string call(const PickleValue& value, int deeper) {
+    const std::string name = part(value.items[0], deeper - 1);
+    const PickleValue& arguments = graph_[value.items[1]];
+    const bool is_set = name.ends_with("frozenset") && arguments.items.size() == 1 &&
+                        graph_[arguments.items[0]].kind == Kind::list;
+    std::string text = name + '(';
+    text += is_set ? joined(graph_[arguments.items[0]].items, deeper - 1, true)
+                   : joined(arguments.items, deeper - 1);
+    for (const auto& rest : {std::span(value.items).subspan(2), std::span(&value.state, value.state != 0),
+                             std::span(&value.keywords, value.keywords != 0)})
+      if (!rest.empty()) text += ';' + joined(rest, deeper - 1);
+    return text + ')';
+  }
+
+  const PickleGraph& graph_;
+  size_t parts_ = 0;
+  bool has_more_ = false;
+};
 
 }  // namespace
 
@@ -71,7 +148,7 @@ std::string key_text(const PickleGraph& graph, PickleRef ref, size_t index) {
     case Kind::real:
       return fmt::format("{}", key.real);
     default:
-      return fmt::format("key{}", index);  // a tuple, say: its place tells it from the others
+      return CompositeText(graph).of(ref).value_or(fmt::format("key{}", index));
   }
 }
 

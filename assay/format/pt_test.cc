@@ -364,11 +364,11 @@ TEST(Pt, ObjectsOfUnknownClassesAreSearchedForTensors) {
   const auto set = open_data("objects.pt");
   EXPECT_THAT(names_of(set),
               ElementsAre("ordered.w", "ordered.hidden", "dict.w", "dict.hidden", "list.0", "list.hidden",
-                          "thing.a", "slots.a", "loop.t", "set.0", "key8", "key9.key", "storage"));
+                          "thing.a", "slots.a", "loop.t", "set.0", "(1,a)", "key9.key", "storage"));
   const std::pair<std::string_view, double> values[] = {
       {"ordered.w", 1}, {"ordered.hidden", 2}, {"dict.w", 1},  {"dict.hidden", 2},
       {"list.0", 1},    {"list.hidden", 2},    {"thing.a", 4}, {"slots.a", 5},
-      {"loop.t", 12},   {"set.0", 6},          {"key8", 7},    {"key9.key", 9}};
+      {"loop.t", 12},   {"set.0", 6},          {"(1,a)", 7},    {"key9.key", 9}};
   for (const auto& [name, value] : values) EXPECT_THAT(numbers_of(set, name), ElementsAre(value)) << name;
   EXPECT_THAT(numbers_of(set, "storage"), ElementsAre(1, 2, 3));
   EXPECT_THAT(names_of(open_data("keywords.pt")), ElementsAre("k.t"));

@@ -13,35 +13,62 @@ namespace {
 
 constexpr int kQuantise = 6, kQuantisePerChannel = 17;  // element-wise types
 
-bool multiplies_in_int8(const Frame& frame) {
-  return std::any_of(frame.tree.ops.begin(), frame.tree.ops.end(), [](const TreeOp& op) {
-    if (op.elewise_type == kQuantise || op.elewise_type == kQuantisePerChannel) return true;
-    const std::string type = to_lower(op.type);  // LinearQuantOperation, but also LinearNoQuant
-    return type.find("quant") != std::string::npos && type.find("noquant") == std::string::npos;
-  });
+// The name of an operator alone is not enough where its inputs were dumped: one of them is in int8.
+bool multiplies_in_int8(const Frame& frame, const TreeOp& op) {
+  if (op.elewise_type == kQuantise || op.elewise_type == kQuantisePerChannel) return true;
+  const std::string type = to_lower(op.type);  // LinearQuantOperation, but also LinearNoQuant
+  if (type.find("quant") == std::string::npos || type.find("noquant") != std::string::npos) return false;
+  if (op.node < 0) return true;
+  const std::vector<Item>& items = frame.nodes[static_cast<size_t>(op.node)].items;
+  const auto is_input = [](const Item& item) { return item.port.direction == Direction::input; };
+  const auto is_int8 = [](const Item& item) { return item.meta != nullptr && item.meta->dtype == DType::i8; };
+  return std::ranges::none_of(items, is_input) || std::ranges::any_of(items, is_int8);
 }
 
-// By node of the frame.
-std::vector<ModelPlace> places_in(const Frame& frame, bool is_quantised) {
-  const OpTree& tree = frame.tree;
-  const std::vector<int32_t> layers = frame.framework == "atb" ? atb_layers(tree) : torch_layers(tree);
-  std::vector<bool> is_inside(tree.ops.size(), false);
-  for (const int32_t layer : layers) is_inside[static_cast<size_t>(layer)] = true;
-  std::vector<ModelPlace> of_op(tree.ops.size());
+std::vector<int32_t> layers_of(const Frame& frame) {
+  return frame.framework == "atb" ? atb_layers(frame.tree) : torch_layers(frame.tree);
+}
+
+// How far a model has got when an operator runs: 2 for every layer that is finished, 1 more inside of one.
+std::vector<int32_t> progress_of(const OpTree& tree, const std::vector<int32_t>& layers) {
+  std::vector<int32_t> progress(tree.ops.size(), 0);
+  std::vector<bool> is_layer(tree.ops.size(), false);
+  for (const int32_t layer : layers) is_layer[static_cast<size_t>(layer)] = true;
   std::vector<size_t> root_of(tree.ops.size());
   std::vector<int32_t> begun(tree.ops.size(), 0);  // layers of a model so far, by its root
   for (size_t i = 0; i < tree.ops.size(); ++i) {   // a parent stands before its children
     const bool has_parent = tree.ops[i].parent >= 0;
     const auto parent = static_cast<size_t>(std::max(tree.ops[i].parent, 0));
     root_of[i] = has_parent ? root_of[parent] : i;
-    int32_t& layers_so_far = begun[root_of[i]];
-    of_op[i].layers_before = layers_so_far;
-    if (is_inside[i]) ++layers_so_far;
-    of_op[i].is_quantised = is_quantised && (layers_so_far > 0 || layers.empty());
-    if (has_parent && is_inside[parent]) {
-      is_inside[i] = true;
-      of_op[i].layers_before = of_op[parent].layers_before;
-    }
+    if (has_parent && progress[parent] % 2 != 0)
+      progress[i] = progress[parent];
+    else if (is_layer[i])
+      progress[i] = 2 * begun[root_of[i]]++ + 1;
+    else
+      progress[i] = 2 * begun[root_of[i]];
+  }
+  return progress;
+}
+
+constexpr int32_t kNever = INT32_MAX;
+
+// Where a run begins to multiply in int8: what comes before is not owed to it.
+int32_t quantised_from(const Frame& frame) {
+  const std::vector<int32_t> progress = progress_of(frame.tree, layers_of(frame));
+  int32_t from = kNever;
+  for (size_t i = 0; i < progress.size(); ++i)
+    if (progress[i] < from && multiplies_in_int8(frame, frame.tree.ops[i])) from = progress[i];
+  return from;
+}
+
+// By node of the frame.
+std::vector<ModelPlace> places_in(const Frame& frame, int32_t quantised_from) {
+  const OpTree& tree = frame.tree;
+  const std::vector<int32_t> progress = progress_of(tree, layers_of(frame));
+  std::vector<ModelPlace> of_op(tree.ops.size());
+  for (size_t i = 0; i < tree.ops.size(); ++i) {
+    of_op[i].layers_before = progress[i] / 2;
+    of_op[i].is_quantised = progress[i] >= quantised_from;
   }
   for (size_t i = tree.ops.size(); i-- > 0;) {
     const TreeOp& op = tree.ops[i];
@@ -121,15 +148,22 @@ void note_model_places(Matched& matched) {
   const auto has_places = [](const Frame& frame) { return !frame.tree.ops.empty() || is_graph(frame); };
   for (const Side side : {Side::mine, Side::golden})
     if (frames.frames(side).empty() || !std::ranges::all_of(frames.frames(side), has_places)) return;
-  const bool is_quantised = std::ranges::any_of(frames.mine, multiplies_in_int8) !=
-                            std::ranges::any_of(frames.golden, multiplies_in_int8);
+  const auto first_quantised = [&](Side side) {
+    int32_t from = kNever;
+    for (const Frame& frame : frames.frames(side)) from = std::min(from, quantised_from(frame));
+    return from;
+  };
+  const int32_t of_mine_from = first_quantised(Side::mine), of_golden_from = first_quantised(Side::golden);
+  // Where both are, nothing of the difference is owed to it.
+  const bool is_one_side = (of_mine_from == kNever) != (of_golden_from == kNever);
+  const int32_t from = is_one_side ? std::min(of_mine_from, of_golden_from) : kNever;
   std::vector<std::vector<ModelPlace>> of_mine;
   std::vector<std::optional<RunGraph>> graphs;
   for (const Frame& frame : frames.mine) {
     auto& graph = graphs.emplace_back();
     if (is_graph(frame) && frame.graph != nullptr) graph.emplace(frame);
     of_mine.push_back(is_graph(frame) ? places_in_graph(frame, graph ? &*graph : nullptr)
-                                      : places_in(frame, is_quantised));
+                                      : places_in(frame, from));
   }
   std::vector<PairedNode>& nodes = matched.pairing.nodes;
   for (PairedNode& node : nodes)

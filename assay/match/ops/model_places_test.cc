@@ -67,6 +67,29 @@ TEST(ModelPlaces, KnowsThatOneSideIsQuantised) {
     EXPECT_FALSE(node.place.is_quantised);
 }
 
+// What runs before the first operator in int8, or one that is only called so, is judged as ever.
+TEST(ModelPlaces, BeginsToBeQuantisedWhereItIs) {
+  const auto model = [](const TestOp& last) {
+    return make_op_frame("atb", {{.path = "0_layer", .files = kOut},
+                                 {.path = "0_layer/0_LinearOperation", .files = kOut},
+                                 {.path = "1_layer", .files = kOut},
+                                 {.path = "1_layer/0_LinearOperation", .files = kOut},
+                                 {.path = "2_LmHead", .files = kOut},
+                                 last});
+  };
+  const Texts files = {"before/intensor0.bin", "after/outtensor0.bin"};
+  const TestOp plain = {.path = "3_LinearOperation", .files = files};
+  const TestOp real = {.path = "3_QuantOperation", .files = files};
+  TestOp whole = real;
+  whole.dtype = DType::i8;
+  EXPECT_THAT(places(paired(model(real), model(plain))),
+              ElementsAre("0_layer 0 group", "0_layer/0_LinearOperation 0", "1_layer 1 group",
+                          "1_layer/0_LinearOperation 1", "2_LmHead 2", "3_QuantOperation 2"));
+  EXPECT_THAT(places(paired(model(whole), model(plain))),
+              ElementsAre("0_layer 0 group", "0_layer/0_LinearOperation 0", "1_layer 1 group",
+                          "1_layer/0_LinearOperation 1", "2_LmHead 2 int8", "3_QuantOperation 2 int8"));
+}
+
 TEST(ModelPlaces, TakesModulesOfTorch) {
   const Texts out = {"output.pth"};
   const auto model = [&] {
