@@ -30,9 +30,13 @@ struct Error {
 template <class T>
 using Result = tl::expected<T, Error>;
 
+// A file may put anything into a message that quotes it: of one that is longer than a screen the middle goes.
+std::string fit_for_a_message(std::string text);
+
 template <class... Args>
 [[nodiscard]] tl::unexpected<Error> fail(ErrorKind kind, fmt::format_string<Args...> text, Args&&... args) {
-  return tl::unexpected<Error>(Error{kind, fmt::format(text, std::forward<Args>(args)...)});
+  return tl::unexpected<Error>(
+      Error{kind, fit_for_a_message(fmt::format(text, std::forward<Args>(args)...))});
 }
 
 [[noreturn]] void check_failed(const char* condition, const char* file, int line);

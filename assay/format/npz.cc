@@ -65,6 +65,9 @@ Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOpti
   }
   if (const auto rest = options.every_byte ? find_zip_rest(*file, directory) : std::nullopt)
     set.beside.push_back({fmt::format("bytes at byte {} that are no entry of the archive", *rest)});
+  if (const ZipEntry* const damaged = options.every_byte ? find_damaged_entry(*file, directory) : nullptr)
+    set.beside.push_back({fmt::format("damaged data (entry \"{}\" has another CRC-32 than the archive says)",
+                                      printable(damaged->name))});
   return set;
 }
 

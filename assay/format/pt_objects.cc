@@ -50,6 +50,7 @@ struct Level {
   // What was there when it was entered: tensors that were found, and rows.
   int64_t found_before = 0;
   size_t rows_before = 0;
+  int64_t circles_before = 0;
 };
 
 // Ctrl-C is asked for now and then: a few hundred bytes can have millions of paths.
@@ -66,6 +67,7 @@ class Walk {
         maker_(graph, storages, budget_, coverage_),
         set_(set),
         inside_(graph.values.size()),
+        is_barren_(graph.values.size()),
         reached_(graph.values.size()) {}
 
   Result<void> run() {
@@ -278,7 +280,11 @@ class Walk {
   // A container inside itself is not entered again: it has no tensors that were not seen.
   Result<void> enter(PickleRef ref, std::vector<Level> parts) {
     std::erase_if(parts, [](const Level& part) { return part.items.empty(); });
-    if (inside_[ref]) return {};
+    if (inside_[ref]) {
+      ++circles_;
+      return {};
+    }
+    if (is_barren_[ref]) return {};
     if (parts.empty()) {
       Level nothing;
       nothing.container = ref;
@@ -297,6 +303,7 @@ class Walk {
       part.is_root = is_root;
       part.found_before = found_;
       part.rows_before = set_.tensors.size();
+      part.circles_before = circles_;
       levels_.push_back(std::move(part));
       parts.pop_back();
     }
@@ -307,6 +314,9 @@ class Walk {
   // tell who does not call it: it was not compared. With tensors among them it is these.
   Result<void> leave(const Level& level) {
     inside_[level.container] = false;
+    // A few hundred bytes can have millions of ways through containers that hold nothing.
+    is_barren_[level.container] = found_ == level.found_before && set_.tensors.size() == level.rows_before &&
+                                  circles_ == level.circles_before;
     const PickleValue& value = graph_[level.container];
     const bool is_made = value.kind == Kind::call && !value.is_object &&
                          meaning_of(graph_, value).meaning == PtMeaning::refused;
@@ -459,9 +469,11 @@ class Walk {
   PtTensorMaker maker_;
   TensorSet& set_;
   std::vector<Level> levels_;
-  std::vector<bool> inside_;   // containers on the way to the current value
-  std::vector<bool> reached_;  // tensors, storages and objects that were found
+  std::vector<bool> inside_;     // containers on the way to the current value
+  std::vector<bool> is_barren_;  // containers in which there was no tensor
+  std::vector<bool> reached_;    // tensors, storages and objects that were found
   int64_t steps_ = 0;
+  int64_t circles_ = 0;      // containers that were met inside themselves
   int64_t values_ = 0;       // that are no tensors: numbers, text, objects
   int64_t found_ = 0;        // tensors, readable or not
   bool is_wrapped_ = false;  // a tensor without a name that is not the whole file: {'': tensor}

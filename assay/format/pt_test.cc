@@ -368,7 +368,7 @@ TEST(Pt, ObjectsOfUnknownClassesAreSearchedForTensors) {
   const std::pair<std::string_view, double> values[] = {
       {"ordered.w", 1}, {"ordered.hidden", 2}, {"dict.w", 1},  {"dict.hidden", 2},
       {"list.0", 1},    {"list.hidden", 2},    {"thing.a", 4}, {"slots.a", 5},
-      {"loop.t", 12},   {"set.0", 6},          {"(1,a)", 7},    {"key9.key", 9}};
+      {"loop.t", 12},   {"set.0", 6},          {"(1,a)", 7},   {"key9.key", 9}};
   for (const auto& [name, value] : values) EXPECT_THAT(numbers_of(set, name), ElementsAre(value)) << name;
   EXPECT_THAT(numbers_of(set, "storage"), ElementsAre(1, 2, 3));
   EXPECT_THAT(names_of(open_data("keywords.pt")), ElementsAre("k.t"));
@@ -616,15 +616,18 @@ TEST(Pt, NotesOfTheArchiveSayWhatTorchSaysThere) {
 
 TEST(Pt, CyclesEndAndSharedObjectsAreBounded) {
   EXPECT_THAT(numbers_of(open_data("cycle.pt"), "a"), ElementsAre(5));
-  // Lists of two lists of two lists…: 2^40 paths.
-  std::string laughs = "]q\0"s;
+  // Lists of two lists of two lists…: 2^40 paths, each of which is another name of a tensor, if there is one.
+  std::string laughs;
   for (int i = 1; i < 40; ++i)
     laughs += fmt::format("](h{0}h{0}eq{1}", static_cast<char>(i - 1), static_cast<char>(i));
   FormatOptions little;
   little.memory = 1 << 24;
-  const auto set = open_pickle(laughs + ".", little);
+  const auto set = open_pickle("]" + tensor(zero(), "K\1", "K\1") + "aq\0"s + laughs + ".", little);
   ASSERT_FALSE(set);
   EXPECT_EQ(set.error().kind, ErrorKind::limit);
+  const auto nothing = open_pickle("]q\0"s + laughs + ".", little);
+  ASSERT_TRUE(nothing) << "lists in which there is nothing are walked once";
+  EXPECT_THAT(nothing->tensors, IsEmpty());
 }
 
 TEST(Pt, AMillionLevelsDeep) {

@@ -1,5 +1,10 @@
 #include "assay/format/zip_rest.h"
 
+#include "assay/base/cancel.h"
+
+#include <zlib.h>
+
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -149,6 +154,22 @@ class Parts {
 
 std::optional<int64_t> find_zip_rest(const File& file, const ZipDirectory& directory) {
   return Parts(file, directory).first_stray();
+}
+
+const ZipEntry* find_damaged_entry(const File& file, const ZipDirectory& directory) {
+  std::vector<std::byte> block(size_t{1} << 20);
+  for (const ZipEntry& entry : directory.entries) {
+    if (entry.method != ZipMethod::stored || entry.trouble) continue;
+    uLong crc = crc32_z(0, nullptr, 0);
+    for (int64_t done = 0; done < entry.size; done += std::ssize(block)) {
+      const auto piece =
+          std::span(block).first(static_cast<size_t>(std::min(std::ssize(block), entry.size - done)));
+      if (!check_cancelled() || !file.read(entry.data_offset + done, piece)) return &entry;
+      crc = crc32_z(crc, reinterpret_cast<const Bytef*>(piece.data()), piece.size());
+    }
+    if (crc != entry.crc) return &entry;
+  }
+  return nullptr;
 }
 
 }  // namespace assay

@@ -22,12 +22,16 @@ Result<TopologyOutcome> draw_topology(const TopologyRequest& request) {
   if (std::error_code ignored; fs::equivalent(request.json, out, ignored))
     return fail(ErrorKind::bad_argument, "{}: is the topology itself; name another file to write",
                 display(out));
+  const OnnxOptions options{find_operation_tables(request.json), request.memory};
+  for (const fs::path& table : options.tables)
+    if (std::error_code ignored; fs::equivalent(table, out, ignored))
+      return fail(ErrorKind::bad_argument,
+                  "{}: types and shapes are read from it; name another file to write", display(out));
   if (request.force) ASSAY_TRY_DO(check_replaceable(out));
   if (out.has_parent_path()) ASSAY_TRY_DO(make_folder(out.parent_path()));
   ASSAY_TRY(FileWriter writer,
             FileWriter::create(out, request.force ? IfExists::replace : IfExists::refuse, kMode));
   if (request.force) ASSAY_TRY_DO(writer.take_rights_of(out));
-  const OnnxOptions options{find_operation_tables(request.json), request.memory};
   ASSAY_TRY(OnnxSummary summary, write_onnx(topology, request.level, options, writer));
   TopologyOutcome outcome{{}, summary.nodes, std::move(topology.warnings)};
   for (std::string& warning : summary.warnings) outcome.warnings.push_back(std::move(warning));

@@ -1,6 +1,7 @@
 #include "assay/support/log.h"
 
 #include "assay/base/console.h"
+#include "assay/base/result.h"
 
 #include <atomic>
 #include <mutex>
@@ -35,8 +36,9 @@ void write(Level level, std::string_view text) {
     const std::lock_guard lock(foreign().guard);
     if (foreign().writer) return foreign().writer(level, text);
   }
-  static_cast<void>(console::write_line(
-      console::Stream::err, fmt::format("assay: {}{}", level == Level::warn ? "warning: " : "", text)));
+  static_cast<void>(console::write_line(console::Stream::err,
+                                        fmt::format("assay: {}{}", level == Level::warn ? "warning: " : "",
+                                                    fit_for_a_message(std::string(text)))));
 }
 
 }  // namespace assay::log

@@ -4,6 +4,7 @@
 #include "assay/base/sync.h"
 #include "assay/base/temporary_name.h"
 #include "assay/base/text.h"
+#include "assay/run/compact/removal.h"
 #include "assay/run/compact/watch.h"
 #include "assay/run/resources.h"
 #include "assay/support/log.h"
@@ -84,8 +85,10 @@ Result<CompactOutcome> compact_once(const CompactRequest& request) {
   ASSAY_TRY(CompactScan scan, scan_for_compaction(request.root, request.root, request.choice, {}));
   Compactor compactor(request);
   for (std::string& trouble : scan.troubles) compactor.note_trouble(std::move(trouble));
-  if (!request.options.dry_run)
+  if (!request.options.dry_run) {
     for (const fs::path& leftover : scan.leftovers) remove_leftover(leftover);
+    for (const fs::path& aside : scan.set_aside) put_back_from_aside(aside);
+  }
   int64_t bytes = 0;
   for (const CompactJob& job : scan.files) bytes += job.state.size;
   Progress progress("compacting", bytes, request.progress);

@@ -245,7 +245,29 @@ TEST_F(CompactTest, OnlyTheFileThatWasMeasuredIsRemoved) {
 
   EXPECT_EQ(remove_unless_written(path("x.npy"), *read_state(path("x.npy"))), Removal::done);
   EXPECT_TRUE(fs::is_empty(folder_.path())) << "nothing is left under another name";
+  put_npy("x.npy", {5});
+  fs::create_directories(aside_name(path("x.npy")));  // what has the name that it would get meanwhile stays
+  EXPECT_EQ(remove_unless_written(path("x.npy"), *read_state(path("x.npy"))), Removal::failed);
+  EXPECT_TRUE(exists("x.npy"));
+  fs::remove(aside_name(path("x.npy")));
+  fs::remove(path("x.npy"));
   EXPECT_EQ(remove_unless_written(path("x.npy"), measured), Removal::done) << "it is gone already";
+}
+
+// A run that was killed before its last look: what lies there may be what a writer put in its place.
+TEST_F(CompactTest, AFileThatAKilledRunSetAsideGetsItsNameBack) {
+  put_npy("x.npy", {1, 2});
+  fs::rename(path("x.npy"), aside_name(path("x.npy")));
+  run(true);
+  EXPECT_FALSE(exists("x.npy")) << "a dry run changes nothing";
+  EXPECT_EQ(run().replaced, 0) << "the next run looks at it";
+  EXPECT_TRUE(exists("x.npy"));
+  EXPECT_FALSE(exists("x.npy.assay-old"));
+  put_npy("y.npy", {3});
+  put_npy("y.npy.assay-old", {4});
+  run();
+  EXPECT_TRUE(exists("y.npy.stats.json"));
+  EXPECT_TRUE(exists("y.npy.assay-old")) << "neither takes the place of the other";
 }
 
 TEST_F(CompactTest, AFileThatDisappearedIsNoTrouble) {

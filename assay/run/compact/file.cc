@@ -262,9 +262,12 @@ FileFate remove_source(const CompactJob& job, const FileFate& published, const C
     case Removal::failed:
       break;
   }
+  const int error = errno;
+  const fs::path aside = aside_name(job.path);
   return {Fate::trouble,
-          fmt::format("{}: cannot be removed, though its statistics are written: {}", display(job.path),
-                      system_message(errno)),
+          fmt::format("{}: cannot be removed, though its statistics are written: {}{}", display(job.path),
+                      system_message(error),
+                      read_state(aside) ? fmt::format("; {} lies beside it", display(aside.filename())) : ""),
           true};
 }
 

@@ -1,8 +1,7 @@
 #include "assay/run/compact/removal.h"
 
-#include "assay/base/temporary_name.h"
-
 #include <fcntl.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -30,13 +29,18 @@ Removal remove_plainly(const fs::path& path) {
   return ::unlink(path.c_str()) == 0 || errno == ENOENT ? Removal::done : Removal::failed;
 }
 
-// Whoever made a file of that name meanwhile keeps it: then this one is called x.npy.kept.
-bool put_back(const fs::path& aside, const fs::path& path) {
-  fs::path kept = path;
-  kept += ".kept";
-  if (::link(aside.c_str(), path.c_str()) != 0 && ::link(aside.c_str(), kept.c_str()) != 0) return false;
-  ::unlink(aside.c_str());
-  return true;
+constexpr std::string_view kAside = ".assay-old";
+
+// Whatever has the new name already stays.
+bool rename_beside(const fs::path& from, const fs::path& to) {
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return true;
+  if (errno != EINVAL && errno != ENOSYS) return false;
+  // The file system knows no such rename.
+  if (read_state(to)) {
+    errno = EEXIST;
+    return false;
+  }
+  return ::rename(from.c_str(), to.c_str()) == 0;
 }
 
 }  // namespace
@@ -53,14 +57,29 @@ Removal remove_unless_written(const fs::path& path, const FileState& state) {
     const std::optional<FileState> now = read_state(name);
     return ::fcntl(file.get(), F_GETLEASE) == F_RDLCK && now && is_unchanged(state, *now);
   };
-  // The lock keeps other runs from taking the name that it gets for one of the dead.
-  if (!is_as_before(path) || !lock_temporary(file.get())) return Removal::was_written;
-  // Under a name that nobody opens nobody can come any more: then one last look is enough. A name of ours, so
-  // that the next run removes what a killed one leaves.
-  const fs::path aside = temporary_beside(path);
-  if (::rename(path.c_str(), aside.c_str()) != 0) return errno == ENOENT ? Removal::done : Removal::failed;
-  if (is_as_before(aside)) return remove_plainly(aside);
-  return put_back(aside, path) ? Removal::was_written : Removal::failed;
+  if (!is_as_before(path)) return Removal::was_written;
+  // Under a name that nobody opens nobody can come any more: then one last look is enough. It may have become
+  // another file on the way.
+  const fs::path aside = aside_name(path);
+  if (!rename_beside(path, aside)) return errno == ENOENT ? Removal::done : Removal::failed;
+  const bool is_measured = is_as_before(aside);
+  if (is_measured && remove_plainly(aside) == Removal::done) return Removal::done;
+  const int error = errno;
+  const bool is_back = put_back_from_aside(aside);
+  if (is_back && !is_measured) return Removal::was_written;
+  if (is_back) errno = error;
+  return Removal::failed;
+}
+
+fs::path aside_name(const fs::path& path) { return path.native() + std::string(kAside); }
+
+bool is_set_aside(std::string_view file_name) {
+  return file_name.size() > kAside.size() && file_name.ends_with(kAside);
+}
+
+bool put_back_from_aside(const fs::path& aside) {
+  const std::string& name = aside.native();
+  return rename_beside(aside, name.substr(0, name.size() - kAside.size()));
 }
 
 }  // namespace assay

@@ -14,4 +14,10 @@ enum class Removal : uint8_t {
 // Of a file that nobody was writing to a moment ago, and that was in this state.
 Removal remove_unless_written(const fs::path& path, const FileState& state);
 
+// For the last look it is called x.npy.assay-old. A run that was killed then leaves that name, and nobody
+// knows any more what is in it: the next run gives it its own name back.
+fs::path aside_name(const fs::path& path);
+bool is_set_aside(std::string_view file_name);
+bool put_back_from_aside(const fs::path& aside);
+
 }  // namespace assay

@@ -8,9 +8,8 @@
 #include "assay/format/npz.h"
 #include "assay/format/stats_json.h"
 #include "assay/metric/numpy_stats.h"
-#include "assay/support/csv.h"
+#include "assay/run/compact/long_names.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -104,93 +103,6 @@ bool holds_text(const File& file, std::string_view wanted) {
   return file.read(0, std::as_writable_bytes(std::span(text))).has_value() && text == wanted;
 }
 
-std::string csv_cell(std::string_view text) {
-  if (text.find_first_of(",\"\n\r") == std::string_view::npos) return std::string(text);
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
-  return out + '"';
-}
-
-// What mapping.csv has for a name; nothing where it has no such row, or where there is no mapping.csv. One
-// that cannot be read to its end is an error: the row may stand behind that.
-Result<std::optional<std::string>> find_long_name(const fs::path& mapping, std::string_view name) {
-  auto file = File::open(mapping);
-  if (!file && file.error().kind == ErrorKind::not_found) return std::nullopt;
-  if (!file) return tl::unexpected<Error>(file.error());
-  CsvReader rows(std::move(*file));
-  std::vector<std::string> cells;
-  std::optional<std::string> found;
-  for (;;) {
-    ASSAY_TRY(const bool more, rows.next(cells));
-    if (!more) return found;
-    if (cells.size() >= 2 && cells[0] == name) found = cells[1];
-  }
-}
-
-// The row of mapping.csv that a replacement needs.
-struct NewRow {
-  fs::path mapping;
-  std::string long_name = {};    // of the replacement
-  bool is_needed = false;        // it is not there yet
-  bool is_contradicted = false;  // there is another one for that name
-};
-
-Result<NewRow> new_row(const fs::path& source, const fs::path& replacement) {
-  NewRow row{.mapping = source.parent_path() / "mapping.csv"};
-  ASSAY_TRY(const std::optional<std::string> long_name,
-            find_long_name(row.mapping, source.filename().native()));
-  if (!long_name) return row;
-  row.long_name = *long_name + std::string(kMinMaxNpz);
-  ASSAY_TRY(const std::optional<std::string> there,
-            find_long_name(row.mapping, replacement.filename().native()));
-  row.is_needed = !there;
-  row.is_contradicted = there && *there != row.long_name;
-  return row;
-}
-
-std::optional<Refusal> refuse_by_writer(const fs::path& mapping) {
-  const Writer writer = find_writer(mapping);
-  if (writer == Writer::somebody)
-    return Refusal{
-        "mapping.csv, where the name of its statistics must be noted, is being written; run this again when "
-        "it is closed",
-        true};
-  if (writer == Writer::hidden)
-    return Refusal{
-        "whether anybody is writing mapping.csv, where the name of its statistics must be noted, is told to "
-        "its owner only; run this as its owner",
-        true};
-  return std::nullopt;
-}
-
-// All of it, or nothing: what a full disk took of it is taken back, unless somebody wrote behind it.
-int append_whole(int descriptor, std::string_view text) {
-  struct stat before {
-  }, after{};
-  if (::fstat(descriptor, &before) != 0) return errno;
-  size_t done = 0;
-  int error = 0;
-  while (done < text.size() && error == 0) {
-    const ssize_t put = ::write(descriptor, text.data() + done, text.size() - done);
-    if (put > 0) done += static_cast<size_t>(put);
-    if (put == 0) error = ENOSPC;
-    if (put < 0 && errno != EINTR) error = errno;
-  }
-  if (error == 0 && ::fdatasync(descriptor) != 0 && errno != EINVAL && errno != EROFS) error = errno;
-  if (error == 0 || done == 0) return error;
-  if (::fstat(descriptor, &after) == 0 && after.st_size == before.st_size + static_cast<off_t>(done) &&
-      ::ftruncate(descriptor, before.st_size) != 0)
-    return errno;
-  return error;
-}
-
-bool ends_with_line_feed(const fs::path& path) {
-  const auto file = File::open(path);
-  std::byte last[1] = {};
-  return file && ((*file)->size() == 0 ||
-                  ((*file)->read((*file)->size() - 1, last) && last[0] == static_cast<std::byte>('\n')));
-}
-
 }  // namespace
 
 bool is_replacement_name(std::string_view file_name) {
@@ -251,46 +163,7 @@ std::optional<Refusal> refuse_by_name(const fs::path& source, const fs::path& re
     return Refusal{
         fmt::format("its statistics would need a name of {} bytes, and a name may have {}; shorten it",
                     name.size(), longest)};
-  if (form != CompactForm::min_max) return std::nullopt;
-  const auto row = new_row(source, replacement);
-  if (!row)
-    return Refusal{fmt::format("mapping.csv, which may say what its name stands for, cannot be read to its "
-                               "end ({}); mend it, or move it away",
-                               row.error().message),
-                   true};
-  if (row->is_contradicted)
-    return Refusal{
-        fmt::format("mapping.csv has another row for {} already; remove one of them", display(name)), true};
-  if (!row->is_needed) return std::nullopt;
-  const auto state = read_state(row->mapping);
-  if (state && (S_ISLNK(state->mode) || state->links > 1))
-    return Refusal{
-        "mapping.csv, where the name of its statistics must be noted, is a link, and what it leads to may "
-        "be somebody else's; put a copy in its place",
-        true};
-  return refuse_by_writer(row->mapping);
-}
-
-Result<void> note_long_name(const fs::path& source, const fs::path& replacement) {
-  ASSAY_TRY(const NewRow added, new_row(source, replacement));
-  if (!added.is_needed) return {};
-  const fs::path& mapping = added.mapping;
-  if (const auto refused = refuse_by_writer(mapping)) return fail(ErrorKind::mismatch, "{}", refused->why);
-  // A last row without its line feed gets one: it must not grow by ours.
-  const std::string row = fmt::format("{}{},{}\n", ends_with_line_feed(mapping) ? "" : "\n",
-                                      csv_cell(replacement.filename().native()), csv_cell(added.long_name));
-  // In one write at the end, since the dump may begin to add rows at the same time.
-  const int descriptor = ::open(mapping.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
-  struct stat status {};
-  if (descriptor >= 0 && ::fstat(descriptor, &status) == 0 && status.st_nlink > 1) {
-    ::close(descriptor);
-    return fail(ErrorKind::io, "{}: has several names (hard links); put a copy in its place",
-                display(mapping));
-  }
-  const int error = descriptor >= 0 ? append_whole(descriptor, row) : errno;
-  if (descriptor >= 0) ::close(descriptor);
-  if (error == 0) return {};
-  return fail(ErrorKind::io, "{}: cannot be written: {}", display(mapping), system_message(error));
+  return form == CompactForm::min_max ? refuse_by_mapping(source, replacement) : std::nullopt;
 }
 
 }  // namespace assay

@@ -1,7 +1,7 @@
 // The file that takes the place of another one: its name, what is measured for it, and how it is written.
 #pragma once
 
-#include "assay/run/compact/file.h"
+#include "assay/run/compact/long_names.h"
 
 namespace assay {
 
@@ -38,17 +38,8 @@ Occupant find_occupant(const fs::path& replacement, const Replacement& measured,
 Result<FileState> write_replacement(const Replacement& replacement, const fs::path& path,
                                     const FileState& source);
 
-struct Refusal {
-  std::string why;
-  bool may_pass = false;  // though the source does not change
-};
-
 // Why the replacement cannot have its name: too long for the file system, or what mapping.csv would have to
 // say of it cannot be said there. Nothing where it can.
 std::optional<Refusal> refuse_by_name(const fs::path& source, const fs::path& replacement, CompactForm form);
-
-// Where mapping.csv beside the source says what its digits stand for, it says so of the replacement too.
-// ErrorKind::mismatch, without a name before it: the source should be kept.
-Result<void> note_long_name(const fs::path& source, const fs::path& replacement);
 
 }  // namespace assay

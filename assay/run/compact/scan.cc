@@ -5,6 +5,7 @@
 #include "assay/base/temporary_name.h"
 #include "assay/base/text.h"
 #include "assay/dump/walk.h"
+#include "assay/run/compact/removal.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -75,13 +76,25 @@ Result<CompactScan> scan_for_compaction(const fs::path& root, const fs::path& fo
       continue;
     }
     scan.folders.push_back(next.path);
+    bool is_troubled = false;  // one message for a folder is enough
     while (const dirent* const entry = ::readdir(open.get())) {
       const std::string_view name = entry->d_name;
       const fs::path path = next.path / name;
       if (is_temporary_name(name)) scan.leftovers.push_back(path);
+      if (is_set_aside(name)) {
+        scan.set_aside.push_back(path);
+        continue;
+      }
       if (name.starts_with('.')) continue;
       struct stat status {};
-      if (::fstatat(::dirfd(open.get()), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
+      if (::fstatat(::dirfd(open.get()), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+        const int error = errno;  // a folder that may be listed and not entered, a disk that fails
+        if (error != ENOENT && !is_troubled)
+          scan.troubles.push_back(
+              fmt::format("{}: cannot be looked at: {}", display(path), system_message(error)));
+        is_troubled |= error != ENOENT;
+        continue;
+      }
       if (S_ISDIR(status.st_mode) && next.depth < kMaxFolderDepth) waiting.push_back({path, next.depth + 1});
       if (!S_ISREG(status.st_mode) || !is_wanted(root, path, choice)) continue;
       if (const auto state = read_state(path)) scan.files.push_back({path, *state});

@@ -13,6 +13,7 @@ struct CompactScan {
   std::vector<CompactJob> files;      // in natural order of their paths
   std::vector<fs::path> folders;      // the root among them
   std::vector<fs::path> leftovers;    // of runs that were killed: what they had not yet given its name
+  std::vector<fs::path> set_aside;    // … and what they were about to remove
   std::vector<std::string> troubles;  // folders that cannot be read
 };
 

@@ -3,6 +3,7 @@
 #include "assay/base/cancel.h"
 #include "assay/base/folder_watch.h"
 #include "assay/base/temporary_name.h"
+#include "assay/run/compact/removal.h"
 #include "assay/support/log.h"
 
 #include <unistd.h>
@@ -125,8 +126,10 @@ class Watcher {
               scan_for_compaction(request_.root, folder, request_.choice, [this](const fs::path& entered) {
                 if (!watch_.add(entered)) all_watched_ = false;
               }));
-    for (const fs::path& leftover : is_first_ ? found.leftovers : std::vector<fs::path>())
-      remove_leftover(leftover);
+    if (is_first_) {
+      for (const fs::path& leftover : found.leftovers) remove_leftover(leftover);
+      for (const fs::path& aside : found.set_aside) put_back_from_aside(aside);
+    }
     const int64_t now = monotonic_ns();
     for (const CompactJob& job : found.files) {
       if (compactor_.is_done_with(job)) continue;
