@@ -147,6 +147,7 @@ std::optional<Parsed> parse_file(const std::string& relative) {
        {std::pair{"intensor", Direction::input}, std::pair{"outtensor", Direction::output}})
     if (stem.starts_with(word)) {
       parsed.port.direction = direction;
+      parsed.port.phase = moment == "before" ? Phase::before : Phase::after;
       parsed.port.index = whole_number(stem.substr(std::string_view(word).size())).value_or(0);
     }
   if (parsed.port.direction == Direction::none || parsed.op.empty()) return std::nullopt;

@@ -49,7 +49,8 @@ std::optional<StatedTensor> read_row(const std::vector<std::string>& cells, cons
   if (!path || !number || (!is_input && direction != "output")) return std::nullopt;
   StatedTensor tensor;
   tensor.op = *path;
-  tensor.file.port = {is_input ? Direction::input : Direction::output, *number};
+  tensor.file.port = is_input ? Port{Direction::input, *number, Phase::before}
+                              : Port{Direction::output, *number, Phase::after};
   tensor.file.relative =
       fmt::format("{}/{}{}.bin", *path, is_input ? "before/intensor" : "after/outtensor", *number);
   tensor.file.draft.meta = atb_stated_meta(cells[places[Column::dtype]], cells[places[Column::shape]]);

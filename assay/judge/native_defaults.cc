@@ -125,14 +125,7 @@ std::vector<Expression> compiled(std::string (*text)(const Threshold&)) {
 
 }  // namespace
 
-DType deciding_dtype(DType a, DType b) {
-  a = component(a);
-  b = component(b);
-  if (is_integral(a) || is_integral(b)) return is_integral(a) ? b : a;
-  if (info(a).mantissa_bits != info(b).mantissa_bits)
-    return info(a).mantissa_bits < info(b).mantissa_bits ? a : b;
-  return std::max(a, b);  // the sides may be exchanged
-}
+DType deciding_dtype(DType a, DType b) { return coarser(a, b); }
 
 DType deciding_dtype_at(DType mine, DType golden, const ModelPlace& place) {
   const DType own = deciding_dtype(mine, golden);

@@ -4,9 +4,8 @@ namespace assay {
 namespace {
 
 bool keeps_extremes(const Indexed& frames, Side side, const ItemId& id) {
-  const Frame& frame = frames.frames(side)[static_cast<size_t>(id.frame)];
-  const Item& item = frame.nodes[static_cast<size_t>(id.node)].items[static_cast<size_t>(id.item)];
-  return item.data && frame.files[static_cast<size_t>(item.data->file)].keeps_extremes();
+  const Item& item = frames.item(side, id);
+  return item.data && frames.frame(side, id).files[static_cast<size_t>(item.data->file)].keeps_extremes();
 }
 
 }  // namespace

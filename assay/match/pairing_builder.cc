@@ -71,15 +71,6 @@ PairingBuilder::PairingBuilder(const Indexed& frames)
       mine_is_joined_(mine_.size(), false),
       first_partner_(golden_.size(), kNone) {}
 
-const Node& PairingBuilder::node(Side side, size_t position) const {
-  const ItemId& id = items(side)[position];
-  return frames_.frames(side)[static_cast<size_t>(id.frame)].nodes[static_cast<size_t>(id.node)];
-}
-
-const Item& PairingBuilder::item(Side side, size_t position) const {
-  return node(side, position).items[static_cast<size_t>(items(side)[position].item)];
-}
-
 size_t PairingBuilder::end_of_node(Side side, size_t begin) const {
   const std::vector<ItemId>& ids = items(side);
   return begin + node(side, begin).items.size() - static_cast<size_t>(ids[begin].item);

@@ -15,8 +15,10 @@ class PairingBuilder {
   const std::vector<ItemId>& items(Side side) const { return side == Side::mine ? mine_ : golden_; }
   size_t size(Side side) const { return items(side).size(); }
   const std::vector<Frame>& frames(Side side) const { return frames_.frames(side); }
-  const Node& node(Side side, size_t position) const;
-  const Item& item(Side side, size_t position) const;
+  const Node& node(Side side, size_t position) const { return frames_.node(side, items(side)[position]); }
+  const Item& item(Side side, size_t position) const { return item(side, items(side)[position]); }
+  const Node& node(Side side, const ItemId& id) const { return frames_.node(side, id); }
+  const Item& item(Side side, const ItemId& id) const { return frames_.item(side, id); }
   std::string_view name(Side side, size_t position) const { return item(side, position).name; }
   // First position behind the node that begins at `begin`.
   size_t end_of_node(Side side, size_t begin) const;

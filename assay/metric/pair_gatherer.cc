@@ -42,14 +42,6 @@ bool is_aligned(const std::byte* at, size_t to) { return reinterpret_cast<uintpt
 
 }  // namespace
 
-DType coarser(DType a, DType b) {
-  a = component(a);
-  b = component(b);
-  if (is_real(a) != is_real(b)) return is_real(a) ? a : b;
-  if (is_real(a)) return info(b).mantissa_bits < info(a).mantissa_bits ? b : a;
-  return a;
-}
-
 struct PairGatherer::Buffers {
   alignas(64) float a[kTile], b[kTile];
   alignas(64) float clean_a[kTile], clean_b[kTile], sizes[kTile];

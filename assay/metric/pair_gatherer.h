@@ -11,9 +11,6 @@
 
 namespace assay {
 
-// What a ULP is measured in: the type with fewer fraction bits; a real type rather than an integer.
-DType coarser(DType a, DType b);
-
 class PairGatherer {
  public:
   // first: index of the first component that will come. scale: see PairSums::scale.

@@ -15,16 +15,25 @@ struct Section {
   std::string left_out = {};  // why it is not compared; empty: it is
 };
 
+struct ItemId {
+  int32_t frame = 0, node = 0, item = 0;
+  friend bool operator==(const ItemId&, const ItemId&) = default;
+};
+
 struct Indexed {
   At at;
   std::vector<Frame> mine, golden;
 
   const std::vector<Frame>& frames(Side side) const { return side == Side::mine ? mine : golden; }
-};
-
-struct ItemId {
-  int32_t frame = 0, node = 0, item = 0;
-  friend bool operator==(const ItemId&, const ItemId&) = default;
+  const Frame& frame(Side side, const ItemId& id) const {
+    return frames(side)[static_cast<size_t>(id.frame)];
+  }
+  const Node& node(Side side, const ItemId& id) const {
+    return frame(side, id).nodes[static_cast<size_t>(id.node)];
+  }
+  const Item& item(Side side, const ItemId& id) const {
+    return node(side, id).items[static_cast<size_t>(id.item)];
+  }
 };
 
 enum class Why : uint8_t {
@@ -151,9 +160,7 @@ struct Matched {
   Indexed frames;
   Pairing pairing;
 
-  const Item& item(Side side, const ItemId& id) const {
-    return frames.frames(side)[id.frame].nodes[id.node].items[id.item];
-  }
+  const Item& item(Side side, const ItemId& id) const { return frames.item(side, id); }
 };
 
 }  // namespace assay

@@ -102,6 +102,15 @@ DType component(DType dtype) {
   }
 }
 
+DType coarser(DType a, DType b) {
+  a = component(a);
+  b = component(b);
+  if (is_real(a) != is_real(b)) return is_real(a) ? a : b;
+  if (info(a).mantissa_bits != info(b).mantissa_bits)
+    return info(a).mantissa_bits < info(b).mantissa_bits ? a : b;
+  return std::max(a, b);
+}
+
 bool fits_f32(DType dtype) {
   switch (component(dtype)) {
     case DType::f64:

@@ -70,6 +70,9 @@ std::optional<DType> find_dtype(std::string_view name);
 
 // The type of one component: c64 → f32; every other type is its own component.
 DType component(DType dtype);
+// Of two types the one that tells less apart, whichever comes first: a real one rather than whole numbers,
+// else the one with fewer fraction bits. Of complex types the component.
+DType coarser(DType a, DType b);
 // Components per element: 2 for complex, else 1.
 inline int64_t components(DType dtype) { return is_complex(dtype) ? 2 : 1; }
 

@@ -45,7 +45,7 @@ class Files {
   }
 
  private:
-  bool is_before(size_t position) const { return has(name(position), "/before/"); }
+  bool is_before(size_t position) const { return items_.item(position).port.phase == Phase::before; }
   Positions after(Positions all) const {
     std::erase_if(all, [&](size_t each) { return is_before(each); });
     return all;

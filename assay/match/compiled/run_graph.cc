@@ -23,8 +23,6 @@ bool hands_on(const GeOp& op) {
       [&](std::string_view type) { return op.type.starts_with(type); });
 }
 
-DType coarser(DType a, DType b) { return info(b).mantissa_bits < info(a).mantissa_bits ? b : a; }
-
 DType coarsest_of(const Node& node) {
   DType found = DType::f64;
   for (const Item& item : node.items)

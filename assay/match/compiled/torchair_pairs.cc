@@ -1,5 +1,6 @@
 #include "assay/match/compiled/torchair_pairs.h"
 
+#include "assay/match/in_order.h"
 #include "assay/model/blocks.h"
 
 #include <algorithm>
@@ -12,17 +13,6 @@ namespace assay {
 namespace {
 
 constexpr size_t kMostSteps = 1'000'000;  // of an alignment: lists of a thousand tensors
-
-// How many of what is left of both can be paired, by begin.
-std::vector<std::vector<uint32_t>> most_pairs(const std::vector<Outline>& a, const std::vector<Outline>& b) {
-  std::vector<std::vector<uint32_t>> most(a.size() + 1, std::vector<uint32_t>(b.size() + 1));
-  for (size_t i = a.size(); i-- > 0;)
-    for (size_t j = b.size(); j-- > 0;) {
-      most[i][j] = std::max(most[i + 1][j], most[i][j + 1]);
-      if (may_be_same(a[i], b[j])) most[i][j] = std::max(most[i][j], most[i + 1][j + 1] + 1);
-    }
-  return most;
-}
 
 const fs::path* file_of(const Frame& frame, const Item& item) {
   const int32_t file = item.data ? item.data->file : item.described_in;
@@ -147,18 +137,8 @@ bool may_be_same(const Outline& a, const Outline& b) {
 }
 
 std::vector<std::pair<size_t, size_t>> align(const std::vector<Outline>& a, const std::vector<Outline>& b) {
-  std::vector<std::pair<size_t, size_t>> pairs;
-  if (a.size() * b.size() > kMostSteps) return pairs;
-  const auto most = most_pairs(a, b);
-  for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
-    if (may_be_same(a[i], b[j]) && most[i][j] == most[i + 1][j + 1] + 1)
-      pairs.emplace_back(i++, j++);
-    else if (most[i + 1][j] >= most[i][j + 1])
-      ++i;
-    else
-      ++j;
-  }
-  return pairs;
+  if (a.size() * b.size() > kMostSteps) return {};
+  return pair_in_order(a.size(), b.size(), [&](size_t i, size_t j) { return may_be_same(a[i], b[j]); });
 }
 
 void zip_lists(const std::vector<size_t>& of_mine, const std::vector<size_t>& of_golden, Why why,
@@ -247,8 +227,7 @@ Pairing numbered_pairs(PairingBuilder& builder, const std::vector<Visited>& toke
     }
   std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.key < b.key; });
   const auto add = [&](Side side, const ItemId& id, const Pair& pair) {
-    const Node& node =
-        builder.frames(side)[static_cast<size_t>(id.frame)].nodes[static_cast<size_t>(id.node)];
+    const Node& node = builder.node(side, id);
     const int64_t order = (int64_t{id.frame} << 32) + node.order;
     if (pairing.nodes.empty() || pairing.nodes.back().name != node.name ||
         pairing.nodes.back().order != order)

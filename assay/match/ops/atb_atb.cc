@@ -17,19 +17,9 @@ using Ops = std::vector<int32_t>;
 
 constexpr size_t kLastDimension = SIZE_MAX;  // whatever number it has
 
-// "after/outtensor0.bin", "output_0.pth"
-std::string_view tail_of(std::string_view name) {
-  const size_t file = name.rfind('/');
-  if (file == std::string_view::npos) return name;
-  for (const std::string_view moment : {"/after", "/before"})
-    if (name.substr(0, file).ends_with(moment)) return name.substr(file + 1 - moment.size());
-  return name.substr(file + 1);
-}
-
-// "after", "before"
-std::string_view moment_of(std::string_view name) {
-  const std::string_view tail = tail_of(name);
-  return tail.substr(0, tail.find('/'));
+// Which of the tensors of its operator it is: "outtensor0.bin" after it, "output_0.pth".
+std::pair<Phase, std::string_view> file_of(const Item& item) {
+  return {item.port.phase, item.name.substr(item.name.rfind('/') + 1)};
 }
 
 // One side: its items, and which of them are one value.
@@ -307,16 +297,11 @@ class GraphMatch {
               by_value.find(mine_.values.of(static_cast<int32_t>(i), mine_.items.item(position).port));
           if (found != by_value.end()) by_item.emplace(&mine_.items.item(position), found->second);
         }
-    const auto item_of = [&](Side side, const ItemId& id) {
-      return &builder_.frames(side)[0]
-                  .nodes[static_cast<size_t>(id.node)]
-                  .items[static_cast<size_t>(id.item)];
-    };
     for (PairedNode& node : pairing.nodes)
       for (Pair& pair : node.pairs) {
         if (!pair.mine || !pair.golden) continue;
-        const Item *const mine = item_of(Side::mine, *pair.mine), *const golden =
-                                                                      item_of(Side::golden, *pair.golden);
+        const Item* const mine = &builder_.item(Side::mine, *pair.mine);
+        const Item* const golden = &builder_.item(Side::golden, *pair.golden);
         if (const auto fused = by_item.find(mine); fused != by_item.end()) pair.recipe = fused->second;
         if (const auto share = by_items.find({mine, golden}); share != by_items.end())
           pair.recipe = share->second;
@@ -363,7 +348,7 @@ class GraphMatch {
   void join_parameters(int32_t a, int32_t b) {
     for (const size_t position : mine_.items.every(a, Direction::parameter))
       for (const size_t other : golden_.items.every(b, Direction::parameter))
-        if (tail_of(mine_.items.item(position).name) == tail_of(golden_.items.item(other).name))
+        if (file_of(mine_.items.item(position)) == file_of(golden_.items.item(other)))
           join(position, other, OpValues::kUnknown);
   }
 
@@ -374,15 +359,15 @@ class GraphMatch {
          {std::tuple(Direction::input, a, b), std::tuple(Direction::output, result_a, result_b)}) {
       const TreeOp &mine = mine_.tree().at(of_mine), &golden = golden_.tree().at(of_golden);
       const bool same_kind = mine.type == golden.type;
-      std::map<std::string_view, size_t> by_tail;
+      std::map<std::pair<Phase, std::string_view>, size_t> by_file;
       for (const size_t position : golden_.items.every(of_golden, direction))
-        by_tail.emplace(tail_of(golden_.items.item(position).name), position);
+        by_file.emplace(file_of(golden_.items.item(position)), position);
       for (const size_t position : mine_.items.every(of_mine, direction)) {
         // Behind the activation and the weight a quantised operator has factors where a plain one has a bias.
         if (!same_kind && direction == Direction::input && mine_.items.item(position).port.index > 1)
           continue;
-        const auto other = by_tail.find(tail_of(mine_.items.item(position).name));
-        if (other == by_tail.end()) continue;
+        const auto other = by_file.find(file_of(mine_.items.item(position)));
+        if (other == by_file.end()) continue;
         join(position, other->second, mine_.values.of(of_mine, mine_.items.item(position).port));
       }
     }
@@ -404,7 +389,7 @@ class GraphMatch {
         const auto join_first = [&](const auto& fits) {
           for (const size_t other : golden_.items.every(b, direction)) {
             const Item& candidate = golden_.items.item(other);
-            if (moment_of(item.name) != moment_of(candidate.name) || !fits(candidate)) continue;
+            if (item.port.phase != candidate.port.phase || !fits(candidate)) continue;
             join(position, other, value);
             return true;
           }

@@ -100,8 +100,7 @@ std::vector<DType> coarsest_so_far(const Frame& frame) {
   DType coarsest = DType::f64;
   for (const Node& node : frame.nodes) {
     for (const Item& item : node.items) {
-      if (item.meta == nullptr || !is_real(item.meta->dtype)) continue;
-      if (info(item.meta->dtype).mantissa_bits < info(coarsest).mantissa_bits) coarsest = item.meta->dtype;
+      if (item.meta != nullptr && is_real(item.meta->dtype)) coarsest = coarser(coarsest, item.meta->dtype);
     }
     of_node.push_back(coarsest);
   }

@@ -1,5 +1,7 @@
 #include "assay/match/ops/op_aligner.h"
 
+#include "assay/match/in_order.h"
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -28,21 +30,9 @@ class ChildAligner {
               {golden.begin() + static_cast<ptrdiff_t>(first), golden.end()}, pairs);
       return pairs;
     }
-    std::vector<uint32_t> longest((rows + 1) * (columns + 1), 0);
-    const auto at = [&](size_t i, size_t j) -> uint32_t& { return longest[i * (columns + 1) + j]; };
-    for (size_t i = rows; i-- > 0;)
-      for (size_t j = columns; j-- > 0;)
-        at(i, j) = is_same(mine[first + i], golden[first + j]) ? at(i + 1, j + 1) + 1
-                                                               : std::max(at(i + 1, j), at(i, j + 1));
-    for (size_t i = 0, j = 0; i < rows && j < columns;) {
-      if (is_same(mine[first + i], golden[first + j]) && at(i, j) == at(i + 1, j + 1) + 1) {
-        pairs.emplace_back(mine[first + i++], golden[first + j++]);
-      } else if (at(i + 1, j) >= at(i, j + 1)) {
-        ++i;
-      } else {
-        ++j;
-      }
-    }
+    for (const auto& [i, j] : pair_in_order(
+             rows, columns, [&](size_t i, size_t j) { return is_same(mine[first + i], golden[first + j]); }))
+      pairs.emplace_back(mine[first + i], golden[first + j]);
     return pairs;
   }
 

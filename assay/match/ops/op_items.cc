@@ -23,12 +23,12 @@ std::optional<size_t> OpItems::find(int32_t op, Direction direction, int index) 
   const Node* const node = node_of(op);
   if (node == nullptr) return std::nullopt;
   const size_t begin = begin_[static_cast<size_t>(frame_.tree.at(op).node)];
-  const std::string_view other_moment = direction == Direction::input ? "/after/" : "/before/";
+  const Phase other_phase = direction == Direction::input ? Phase::after : Phase::before;
   std::optional<size_t> found;
   for (size_t i = 0; i < node->items.size(); ++i) {
     const Item& item = node->items[i];
     if (item.port.direction != direction || item.port.index != index) continue;
-    if (item.name.find(other_moment) == std::string_view::npos) return begin + i;
+    if (item.port.phase != other_phase) return begin + i;
     if (!found) found = begin + i;
   }
   return found;

@@ -25,6 +25,9 @@ inline Port port_of_file(std::string_view file) {
   const bool is_input =
       file.find("intensor") != std::string_view::npos || file.find("input") != std::string_view::npos;
   port.direction = is_input ? Direction::input : Direction::output;
+  port.phase = file.starts_with("before/")  ? Phase::before
+                : file.starts_with("after/") ? Phase::after
+                                             : Phase::not_said;
   if (file == "weight" || file == "bias")
     return {Direction::parameter, file == "weight" ? kWeightPort : kBiasPort};
   const size_t dot = file.rfind('.'), digit = file.find_last_not_of("0123456789", dot - 1) + 1;

@@ -27,7 +27,7 @@ const Item* QuantSources::input(int32_t op, int index) const {
   if (node < 0) return found;
   for (const Item& item : frame_.nodes[static_cast<size_t>(node)].items) {
     if (item.port.direction != Direction::input || item.port.index != index) continue;
-    if (item.name.find("/after/") == std::string_view::npos) return &item;
+    if (item.port.phase != Phase::after) return &item;
     found = &item;
   }
   return found;

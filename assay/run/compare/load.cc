@@ -14,12 +14,6 @@ std::vector<std::vector<int32_t>> count_uses(const std::vector<Frame>& frames) {
   return uses;
 }
 
-const Item& item_of(const Indexed& frames, Side side, const ItemId& id) {
-  return frames.frames(side)[static_cast<size_t>(id.frame)]
-      .nodes[static_cast<size_t>(id.node)]
-      .items[static_cast<size_t>(id.item)];
-}
-
 }  // namespace
 
 Loader::Loader(const Indexed& frames, const FormatOptions& options, OpenFiles* open_files)
@@ -30,15 +24,13 @@ Loader::Loader(const Indexed& frames, const FormatOptions& options, OpenFiles* o
       uses_golden_(count_uses(frames.golden)) {}
 
 const fs::path* Loader::file_of(Side side, const ItemId& id) const {
-  const Item& item = item_of(frames_, side, id);
+  const Item& item = frames_.item(side, id);
   if (!item.data) return nullptr;
-  return &frames_.frames(side)[static_cast<size_t>(id.frame)]
-              .files[static_cast<size_t>(item.data->file)]
-              .path;
+  return &frames_.frame(side, id).files[static_cast<size_t>(item.data->file)].path;
 }
 
 int64_t Loader::size_of_item(Side side, const ItemId& id) const {
-  const Item& item = item_of(frames_, side, id);
+  const Item& item = frames_.item(side, id);
   if (!item.data) return 0;
   if (item.meta) return item.meta->byte_size();
   const auto file = static_cast<size_t>(item.data->file);
@@ -72,7 +64,7 @@ Result<Loader::Set> Loader::open_shared(const fs::path& path) {
 }
 
 Result<Loaded> Loader::load(Side side, const ItemId& id) {
-  const Item& item = item_of(frames_, side, id);
+  const Item& item = frames_.item(side, id);
   ASSAY_CHECK(item.data.has_value());
   const fs::path& path = *file_of(side, id);
   const auto& uses = side == Side::mine ? uses_mine_ : uses_golden_;
@@ -94,7 +86,7 @@ Result<Loaded> Loader::load(Side side, const ItemId& id) {
 
 std::optional<StoredTensor> Loader::find_statistics(Side side, const ItemId& id) const {
   auto set = open_tensors(*file_of(side, id), options_);
-  const auto slot = static_cast<size_t>(item_of(frames_, side, id).data->slot);
+  const auto slot = static_cast<size_t>(frames_.item(side, id).data->slot);
   if (!set || slot >= set->tensors.size()) return std::nullopt;
   StoredTensor& tensor = set->tensors[slot];
   if (tensor.data || tensor.data.error().kind != ErrorKind::not_found || !tensor.meta || !tensor.stats)
@@ -103,8 +95,8 @@ std::optional<StoredTensor> Loader::find_statistics(Side side, const ItemId& id)
 }
 
 std::vector<std::pair<Stats, int64_t>> Loader::load_shard_statistics(Side side, const ItemId& id) const {
-  const Item& item = item_of(frames_, side, id);
-  const Frame& frame = frames_.frames(side)[static_cast<size_t>(id.frame)];
+  const Item& item = frames_.item(side, id);
+  const Frame& frame = frames_.frame(side, id);
   std::vector<std::pair<Stats, int64_t>> found;
   for (const TensorRef& shard : item.shards()) {
     auto set = open_tensors(frame.files[static_cast<size_t>(shard.file)].path, options_);
@@ -115,8 +107,8 @@ std::vector<std::pair<Stats, int64_t>> Loader::load_shard_statistics(Side side, 
 }
 
 Result<std::vector<OperandPtr>> Loader::load_shards(Side side, const ItemId& id) {
-  const Item& item = item_of(frames_, side, id);
-  const Frame& frame = frames_.frames(side)[static_cast<size_t>(id.frame)];
+  const Item& item = frames_.item(side, id);
+  const Frame& frame = frames_.frame(side, id);
   std::vector<OperandPtr> shards;
   for (const TensorRef& shard : item.shards()) {
     const fs::path& path = frame.files[static_cast<size_t>(shard.file)].path;

@@ -110,8 +110,8 @@ class Measurer {
     const Item& item = matched_.item(side, *id);
     facts.name = item.name;
     facts.item = &item;
-    const Frame& frame = matched_.frames.frames(side)[static_cast<size_t>(id->frame)];
-    facts.op_type = frame.nodes[static_cast<size_t>(id->node)].type;
+    const Frame& frame = matched_.frames.frame(side, *id);
+    facts.op_type = matched_.frames.node(side, *id).type;
     facts.token = frame.at.token;
     facts.meta = RowMeta(item.meta);
     if (const fs::path* file = loader_.file_of(side, *id))
