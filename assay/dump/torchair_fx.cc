@@ -6,6 +6,7 @@
 #include "assay/dump/torchair.h"
 #include "assay/dump/torchair_names.h"
 #include "assay/dump/walk.h"
+#include "assay/format/npy_words.h"
 
 #include <tbb/parallel_for.h>
 
@@ -163,7 +164,7 @@ struct FxFile {
   int part = -1;
   int run = 0;  // of its node, where that ran several times
   std::optional<TensorDraft> tensor = {};
-  bool is_number = true;  // None, texts and lists of them are dumped too
+  NpyWords words = NpyWords::no;  // None, texts and lists of them are dumped too
   Remarks warnings = {};
 };
 
@@ -186,16 +187,15 @@ std::vector<FxFile> files_of(const fs::path& folder, int rank, Remarks& warnings
   return files;
 }
 
-// An argument of the node that is no tensor: numpy stores it as a text or as a pickled object.
-bool says_no_number(const Error& error) { return error.kind == ErrorKind::unsupported; }
-
 void read_tensors(std::vector<FxFile>& files, const OpenOptions& options) {
   tbb::parallel_for(size_t{0}, files.size(), [&](size_t i) {
     if (cancelled()) return;
     FxFile& file = files[i];
     auto set = open_tensors(file.path, options.format);
     if (!set) {
-      file.is_number = !says_no_number(set.error());
+      // An argument of the node may be no tensor.
+      if (set.error().kind == ErrorKind::unsupported)
+        file.words = words_in_npy(file.path, options.format.memory);
       file.tensor.emplace().trouble = set.error().message;
       return;
     }
@@ -277,10 +277,12 @@ Result<Frame> index_fx(const FrameInfo& info, const OpenOptions& options) {
   read_tensors(files, options);
   ASSAY_TRY_DO(check_cancelled());
   bool any_data = false;
+  std::vector<std::string> lists;
   for (const size_t i : execution_order(files)) {
     FxFile& file = files[i];
     std::move(file.warnings.begin(), file.warnings.end(), std::back_inserter(frame.warnings));
-    if (!file.is_number) continue;
+    if (file.words == NpyWords::with_numbers) lists.push_back(file.path.filename().native());
+    if (file.words != NpyWords::no) continue;
     const std::string node_name = file.run == 0 ? file.key : fmt::format("{}#{}", file.key, file.run);
     std::string name = item_name(file, node_name);
     if (!selected(name, options)) continue;
@@ -300,6 +302,12 @@ Result<Frame> index_fx(const FrameInfo& info, const OpenOptions& options) {
     if (!item.data) item.described_in = number;
     frame.nodes.back().items.push_back(item);
   }
+  if (!lists.empty())
+    frame.warnings.push_back(
+        left_out(fmt::format("{}: {} of numbers and None {} not compared: {}", display(info.paths[0]),
+                             lists.size() == 1 ? "1 list" : fmt::format("{} lists", lists.size()),
+                             lists.size() == 1 ? "is" : "are", some_names(lists)),
+                 std::ssize(lists)));
   if (!any_data) frame.content = Content::statistics;
   return frame;
 }

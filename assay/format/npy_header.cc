@@ -175,6 +175,42 @@ Result<NpyHeader> header_from(const Fields& fields, int64_t size, std::optional<
   return header;
 }
 
+struct HeaderText {
+  std::string text;  // the dictionary
+  int64_t end = 0;   // where the data begins
+};
+
+Result<HeaderText> read_header_text(const ReadBytes& read, int64_t total, int64_t memory,
+                                    std::string_view name) {
+  std::byte head[12];
+  const bool has_head = total >= 10;
+  if (has_head) ASSAY_TRY_DO(read(0, std::span(head).first(10)));
+  if (!has_head || !as_text(head).starts_with(kMagic))
+    return fail(ErrorKind::bad_format,
+                "{}: does not begin as a .npy file ({} bytes; \\x93NUMPY, a version and a header expected)",
+                name, total);
+  const int major = static_cast<int>(head[6]), minor = static_cast<int>(head[7]);
+  if (major < 1 || major > 3 || minor != 0)
+    return fail(ErrorKind::unsupported, "{}: is .npy version {}.{}; 1.0, 2.0 and 3.0 are known", name, major,
+                minor);
+  const int64_t prefix = major == 1 ? 10 : 12;
+  if (total < prefix)
+    return fail(ErrorKind::bad_format, "{}: {} bytes is too short for .npy version {}.0", name, total, major);
+  int64_t length = load_le<uint16_t>(std::span(head).subspan(8));
+  if (major > 1) {
+    ASSAY_TRY_DO(read(8, std::span(head).first(4)));
+    length = load_le<uint32_t>(head);
+  }
+  if (length > total - prefix)
+    return fail(ErrorKind::bad_format, "{}: header of {} bytes runs past the end ({} bytes in all)", name,
+                length, total);
+  if (length > memory)
+    return fail(ErrorKind::limit, "{}: a header of {} bytes exceeds the limit of {}", name, length, memory);
+  std::string text(static_cast<size_t>(length), '\0');
+  ASSAY_TRY_DO(read(prefix, std::as_writable_bytes(std::span(text))));
+  return HeaderText{std::move(text), prefix + length};
+}
+
 }  // namespace
 
 Result<DType> dtype_from_numpy(std::string_view descr, std::string_view name) {
@@ -240,37 +276,17 @@ std::string_view numpy_descr(DType dtype) {
   }
 }
 
+Result<NpyStart> read_npy_start(const ReadBytes& read, int64_t total, int64_t memory, std::string_view name) {
+  ASSAY_TRY(const HeaderText header, read_header_text(read, total, memory, name));
+  ASSAY_TRY(Fields fields, DictParser(header.text, name).parse());
+  return NpyStart{std::move(fields.descr).value_or(""), header.end};
+}
+
 Result<NpyHeader> read_npy_header(const ReadBytes& read, int64_t total, const FormatOptions& options,
                                   std::string_view name) {
-  std::byte head[12];
-  const bool has_head = total >= 10;
-  if (has_head) ASSAY_TRY_DO(read(0, std::span(head).first(10)));
-  if (!has_head || !as_text(head).starts_with(kMagic))
-    return fail(ErrorKind::bad_format,
-                "{}: does not begin as a .npy file ({} bytes; \\x93NUMPY, a version and a header expected)",
-                name, total);
-  const int major = static_cast<int>(head[6]), minor = static_cast<int>(head[7]);
-  if (major < 1 || major > 3 || minor != 0)
-    return fail(ErrorKind::unsupported, "{}: is .npy version {}.{}; 1.0, 2.0 and 3.0 are known", name, major,
-                minor);
-  const int64_t prefix = major == 1 ? 10 : 12;
-  if (total < prefix)
-    return fail(ErrorKind::bad_format, "{}: {} bytes is too short for .npy version {}.0", name, total, major);
-  int64_t length = load_le<uint16_t>(std::span(head).subspan(8));
-  if (major > 1) {
-    ASSAY_TRY_DO(read(8, std::span(head).first(4)));
-    length = load_le<uint32_t>(head);
-  }
-  if (length > total - prefix)
-    return fail(ErrorKind::bad_format, "{}: header of {} bytes runs past the end ({} bytes in all)", name,
-                length, total);
-  if (length > options.memory)
-    return fail(ErrorKind::limit, "{}: a header of {} bytes exceeds the limit of {}", name, length,
-                options.memory);
-  std::string text(static_cast<size_t>(length), '\0');
-  ASSAY_TRY_DO(read(prefix, std::as_writable_bytes(std::span(text))));
-  ASSAY_TRY(const Fields fields, DictParser(text, name).parse());
-  ASSAY_TRY(NpyHeader header, header_from(fields, prefix + length, options.raw_dtype, name));
+  ASSAY_TRY(const HeaderText header_text, read_header_text(read, total, options.memory, name));
+  ASSAY_TRY(const Fields fields, DictParser(header_text.text, name).parse());
+  ASSAY_TRY(NpyHeader header, header_from(fields, header_text.end, options.raw_dtype, name));
 
   const auto count = checked_product(header.meta.shape.dims);
   const auto bytes = count ? checked_multiply(*count, size_of(header.meta.dtype)) : std::nullopt;

@@ -17,6 +17,13 @@ struct NpyHeader {
 Result<NpyHeader> read_npy_header(const ReadBytes& read, int64_t total, const FormatOptions& options,
                                   std::string_view name);
 
+// What stands before the data, whatever the elements are: also of objects and texts, which are no tensors.
+struct NpyStart {
+  std::string descr;  // "|O", "<U5"
+  int64_t size = 0;   // bytes before the data
+};
+Result<NpyStart> read_npy_start(const ReadBytes& read, int64_t total, int64_t memory, std::string_view name);
+
 // The elements lie in another order than row-major.
 bool is_turned(const NpyHeader& header);
 // Turns the dense bytes behind the header into the row-major little-endian tensor.
