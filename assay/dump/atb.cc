@@ -87,7 +87,9 @@ Result<Survey> survey_atb(const fs::path& root, const OpenOptions& options) {
     const std::ptrdiff_t first = std::ssize(frames);
     for (const fs::path& round : folders_in(place.ranks[i])) {
       if (!place.round.empty() && round.filename() != place.round) continue;
-      if (is_atb_round(round)) add_tokens(survey, round, at, models, !place.round.empty(), options.warm_up);
+      // A table that cannot be read is no reason to leave out its round: indexing it says why.
+      if (is_atb_round(round) || is_there(round / kAtbStatistics))
+        add_tokens(survey, round, at, models, !place.round.empty(), options.warm_up);
     }
     // Behind the tokens, where msit has it.
     std::stable_partition(frames.begin() + first, frames.end(),
@@ -242,19 +244,23 @@ std::vector<OpFiles> read_files(Frame& frame, const fs::path& round, const Walk&
 
 // What the table says of tensors that have no file; and of those whose file says nothing of the kind.
 void add_statistics(Frame& frame, const fs::path& table, const FrameInfo& info, std::vector<OpFiles>& files) {
-  if (!is_atb_statistics(table)) return;
+  if (!is_there(table)) return;
   auto stated = read_atb_statistics(table, frame.warnings);
   if (!stated) {
-    frame.warnings.push_back(stated.error().message);
+    frame.warnings.push_back(unreadable(stated.error().message));
     return;
   }
   std::unordered_map<std::string, size_t> by_name;
   for (size_t i = 0; i < files.size(); ++i) by_name.emplace(files[i].file.relative, i);
   for (StatedTensor& tensor : *stated) {
     const int64_t order = top_order(tensor.op);
-    if (!tensor.file.draft.stats || order < info.first_order || order > info.last_order) continue;
+    if (order < info.first_order || order > info.last_order) continue;
     const auto found = by_name.find(tensor.file.relative);
     if (found == by_name.end()) {
+      TensorDraft& draft = tensor.file.draft;
+      if (!draft.stats && draft.trouble.empty() && tensor.names_file)
+        draft.trouble = fmt::format("{}: names {}, which is not there, and has no statistics of it",
+                                    display(table), printable(tensor.file.relative));
       files.push_back({std::move(tensor.op), std::move(tensor.file)});
     } else if (TensorDraft& draft = files[found->second].file.draft; !draft.stats) {
       draft.stats = std::move(tensor.file.draft.stats);
@@ -271,6 +277,9 @@ Result<Frame> index_atb(const FrameInfo& info, const OpenOptions& options) {
   frame.warnings = std::move(walk.warnings);
   std::vector<OpFiles> files = read_files(frame, round, walk, info, options);
   ASSAY_TRY_DO(check_cancelled());
+  const bool any_data = std::any_of(files.begin(), files.end(), [](const OpFiles& each) {
+    return each.file.draft.has_data || !each.file.draft.trouble.empty();
+  });
   add_statistics(frame, round / kAtbStatistics, info, files);
   std::set<std::string, std::less<>> top_folders;
   for (const OpFiles& each : files) top_folders.insert(each.op.substr(0, each.op.find('/')));
@@ -278,9 +287,7 @@ Result<Frame> index_atb(const FrameInfo& info, const OpenOptions& options) {
   std::vector<fs::path> ranks;
   for (const fs::path& rank : sibling_ranks(round.parent_path())) ranks.push_back(rank / round.filename());
   OpFrame out(frame, options, round, std::move(ranks));
-  bool any_data = false;
   for (OpFiles& each : files) {
-    any_data |= each.file.draft.has_data || !each.file.draft.trouble.empty();
     std::vector<OpFile> one;
     one.push_back(std::move(each.file));
     out.add(std::move(each.op), std::move(one));

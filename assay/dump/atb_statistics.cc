@@ -10,7 +10,9 @@
 namespace assay {
 namespace {
 
-constexpr std::string_view kFirstTitles = "Device and PID,Execution Count,";
+constexpr std::string_view kFirstTitles[] = {"Device and PID", "Execution Count"};
+constexpr std::string_view kPath = "Tensor Path";  // older tables may lack it
+constexpr std::string_view kNone = "N/A";
 
 enum Column : size_t { op_name, op_id, side, index, dtype, shape, max, min, mean, norm };
 constexpr std::array<std::string_view, 10> kColumns = {"Op Name", "Op Id", "Input/Output", "Index", "Dtype",
@@ -29,19 +31,25 @@ Result<Places> find_columns(const std::vector<std::string>& titles, const fs::pa
   return places;
 }
 
-std::optional<Stats> stats_of(const std::vector<std::string>& cells, const Places& places) {
+void read_statistics(const std::vector<std::string>& cells, const Places& places, TensorDraft& draft) {
   Stats stats;
   Value* const into[] = {&stats.max, &stats.min, &stats.mean, &stats.norm};
   bool any = false;
-  for (size_t i = 0; i < std::size(into); ++i)
-    if (const auto number = parse_double(cells[places[Column::max + i]])) {
+  for (size_t i = 0; i < std::size(into); ++i) {
+    const std::string& cell = cells[places[Column::max + i]];
+    if (const auto number = parse_double(cell)) {
       *into[i] = *number;
       any = true;
+    } else if (!cell.empty() && cell != kNone && draft.trouble.empty()) {
+      draft.trouble =
+          fmt::format("{} is '{}', not a number", kColumns[Column::max + i], printable(cell.substr(0, 40)));
     }
-  return any ? std::optional(std::move(stats)) : std::nullopt;
+  }
+  if (any) draft.stats = std::move(stats);
 }
 
-std::optional<StatedTensor> read_row(const std::vector<std::string>& cells, const Places& places) {
+std::optional<StatedTensor> read_row(const std::vector<std::string>& cells, const Places& places,
+                                     std::optional<size_t> path_place) {
   const auto path = atb_op_path(cells[places[Column::op_name]], cells[places[Column::op_id]]);
   const auto number = whole_number(cells[places[Column::index]]);
   const std::string& direction = cells[places[Column::side]];
@@ -54,7 +62,8 @@ std::optional<StatedTensor> read_row(const std::vector<std::string>& cells, cons
   tensor.file.relative =
       fmt::format("{}/{}{}.bin", *path, is_input ? "before/intensor" : "after/outtensor", *number);
   tensor.file.draft.meta = atb_stated_meta(cells[places[Column::dtype]], cells[places[Column::shape]]);
-  tensor.file.draft.stats = stats_of(cells, places);
+  read_statistics(cells, places, tensor.file.draft);
+  tensor.names_file = path_place && !cells[*path_place].empty() && cells[*path_place] != kNone;
   return tensor;
 }
 
@@ -77,10 +86,13 @@ std::optional<TensorMeta> atb_stated_meta(std::string_view type, std::string_vie
 
 bool is_atb_statistics(const fs::path& file) {
   if (!is_file(file)) return false;
-  const auto opened = File::open(file);
-  if (!opened || (*opened)->size() < std::ssize(kFirstTitles)) return false;
-  std::string start(kFirstTitles.size(), '\0');
-  return (*opened)->read(0, std::as_writable_bytes(std::span(start))) && start == kFirstTitles;
+  auto opened = File::open(file);
+  if (!opened) return false;
+  CsvReader rows(std::move(*opened));
+  std::vector<std::string> titles;
+  const auto has_titles = rows.next(titles);
+  return has_titles && *has_titles && titles.size() > std::size(kFirstTitles) &&
+         std::equal(std::begin(kFirstTitles), std::end(kFirstTitles), titles.begin());
 }
 
 Result<std::vector<StatedTensor>> read_atb_statistics(const fs::path& file, Remarks& warnings) {
@@ -89,8 +101,11 @@ Result<std::vector<StatedTensor>> read_atb_statistics(const fs::path& file, Rema
   std::vector<std::string> titles, cells;
   ASSAY_TRY(const bool has_titles, rows.next(titles));
   std::vector<StatedTensor> tensors;
-  if (!has_titles) return tensors;
+  if (!has_titles) return fail(ErrorKind::bad_format, "{}: is empty; it should have titles", display(file));
   ASSAY_TRY(const Places places, find_columns(titles, file));
+  const auto path = std::find(titles.begin(), titles.end(), kPath);
+  const auto path_place =
+      path == titles.end() ? std::nullopt : std::optional(static_cast<size_t>(path - titles.begin()));
   std::unordered_map<std::string, size_t> known;
   int64_t strange = 0, first_strange = 0;
   for (;;) {
@@ -100,11 +115,13 @@ Result<std::vector<StatedTensor>> read_atb_statistics(const fs::path& file, Rema
       break;
     }
     if (!*more) break;
-    auto tensor = cells.size() == titles.size() ? read_row(cells, places) : std::nullopt;
+    auto tensor = cells.size() == titles.size() ? read_row(cells, places, path_place) : std::nullopt;
     if (!tensor) {
       if (strange++ == 0) first_strange = rows.line();
       continue;
     }
+    if (std::string& trouble = tensor->file.draft.trouble; !trouble.empty())
+      trouble = fmt::format("{}:{}: {}", display(file), rows.line(), trouble);
     const auto [place, is_new] = known.try_emplace(tensor->file.relative, tensors.size());
     if (is_new)
       tensors.push_back(std::move(*tensor));

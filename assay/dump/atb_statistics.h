@@ -12,7 +12,9 @@ bool is_atb_statistics(const fs::path& file);  // by its titles: kernel dumps ha
 
 struct StatedTensor {
   std::string op;  // path of its operator, "1_Prefill_layer/0_LinearOperation"
-  OpFile file;     // named as the file would be; statistics only where the row has numbers
+  OpFile file;     // named as the file would be; statistics only where the row has numbers; trouble where it
+                   // has something else than numbers, or "N/A", in their place
+  bool names_file = false;  // the row says where its data lies
 };
 
 // In the order of the rows; of two rows for one tensor the last counts. Rows that make no sense are left out

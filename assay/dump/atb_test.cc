@@ -265,8 +265,9 @@ TEST_F(AtbDump, FilesComeBeforeTheTable) {
   const auto frame = index();
   ASSERT_TRUE(frame);
   EXPECT_EQ(frame->content, Content::data);
-  EXPECT_THAT(names(*frame),
-              ElementsAre("1_Linear/after/outtensor0.bin"));  // the other has neither data nor numbers
+  EXPECT_THAT(names(*frame), ElementsAre("1_Linear/after/outtensor0.bin", "1_Linear/after/outtensor1.bin"));
+  // The other has neither data nor numbers.
+  EXPECT_THAT(frame->nodes[0].items[1].trouble, HasSubstr("outtensor1.bin, which is not there"));
   EXPECT_TRUE(frame->nodes[0].items[0].data);
   ASSERT_NE(frame->nodes[0].items[0].stated, nullptr);
   EXPECT_EQ(number_of(frame->nodes[0].items[0].stated->mean), 1.5);

@@ -96,7 +96,7 @@ class StatisticsReader {
     std::vector<std::string> cells;
     const auto titles = reader_.next(cells);
     if (!titles) return warn(unreadable(titles.error().message));
-    if (!*titles) return warn(fmt::format("{}: is empty", path_));
+    if (!*titles) return warn(unreadable(fmt::format("{}: is empty", path_)));
     if (!has_titles(cells))
       return warn(unreadable(
           fmt::format("{}: the first row does not have the titles 'Op Name' and 'Task ID'", path_)));

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::string_view kTree = "model_tree.json";
 constexpr std::string_view kWeights = "weights";
+constexpr std::string_view kStatistics = "statistics.csv";
 
 struct Place {
   std::vector<fs::path> ranks;  // folders with a model_tree.json
@@ -159,8 +160,8 @@ Result<std::vector<OpFile>> read_statistics(const fs::path& path, const std::str
   CsvReader rows(std::move(file));
   std::vector<std::string> head, cells;
   ASSAY_TRY(const bool has_head, rows.next(head));
+  if (!has_head) return fail(ErrorKind::bad_format, "{}: is empty; it should have titles", display(path));
   std::vector<OpFile> files;
-  if (!has_head) return files;
   const auto column = [&](std::string_view name) {
     return static_cast<size_t>(std::find(head.begin(), head.end(), name) - head.begin());
   };
@@ -200,6 +201,24 @@ Result<std::vector<OpFile>> read_statistics(const fs::path& path, const std::str
   return files;
 }
 
+// The rows of the table that no file stands for: where a module has both, the files say more.
+void add_stated(std::vector<OpFile>& files, const fs::path& table, const std::string& module,
+                Remarks& warnings) {
+  auto stated = read_statistics(table, module, warnings);
+  if (!stated) {
+    warnings.push_back(unreadable(stated.error().message));
+    return;
+  }
+  const size_t read = files.size();
+  for (OpFile& row : *stated) {
+    const auto is_same = [&](const OpFile& file) {
+      return file.port.direction == row.port.direction && file.port.index == row.port.index;
+    };
+    const auto end = files.begin() + static_cast<std::ptrdiff_t>(read);
+    if (std::none_of(files.begin(), end, is_same)) files.push_back(std::move(row));
+  }
+}
+
 // What is left of a file after compaction.
 void read_compacted(OpFile& file, const std::string& module, const fs::path& path, int64_t memory) {
   file.described_in = module + "/" + path.filename().native();
@@ -235,39 +254,36 @@ void add_module(OpFrame& out, Frame& frame, const fs::path& token, const fs::pat
     files.push_back(std::move(file));
   }
   note_misfits(folder, std::move(misfits), frame.warnings);
-  if (files.empty() && is_file(folder / "statistics.csv")) {
-    auto stated = read_statistics(folder / "statistics.csv", module, frame.warnings);
-    if (stated)
-      files = std::move(*stated);
-    else
-      frame.warnings.push_back(unreadable(stated.error().message));
-  }
+  if (is_there(folder / kStatistics)) add_stated(files, folder / kStatistics, module, frame.warnings);
   if (!files.empty()) out.add(module, std::move(files));
 }
 
 // "weights/root.fc.weight.pth" is a parameter of root.fc.
-void add_weights(OpFrame& out, Frame& frame, const fs::path& folder) {
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    const std::string name = it->path().filename().native();
-    if (!name.ends_with(".pth") && !name.ends_with(".pt")) continue;
-    const std::string parameter = it->path().stem().native();
+void add_weights(OpFrame& out, Frame& frame, const fs::path& folder, int64_t memory) {
+  std::vector<std::string> misfits;
+  for (const FoundFile& found : list_files(folder, frame.warnings)) {
+    const std::string& name = found.relative;
+    if (!name.ends_with(".pth") && !name.ends_with(".pt")) {
+      misfits.push_back(name);
+      continue;
+    }
+    const std::string parameter = fs::path(name).stem().native();
     const size_t dot = parameter.rfind('.');
     OpFile file;
     file.name = fmt::format("{}/{}", kWeights, printable(name));
     file.relative = fmt::format("../{}/{}", kWeights, name);
     const std::string kind = dot == std::string::npos ? parameter : parameter.substr(dot + 1);
     file.port = {Direction::parameter, kind == "weight" ? kWeightPort : kind == "bias" ? kBiasPort : 2};
-    std::error_code ignored;
-    file.size = static_cast<int64_t>(it->file_size(ignored));
-    file.draft.has_data = true;
+    file.size = found.size;
+    if (found.is_statistics)
+      read_compacted(file, fmt::format("../{}", kWeights), path_of(folder, found), memory);
+    else
+      file.draft.has_data = true;
     std::vector<OpFile> one;
     one.push_back(std::move(file));
     out.add(dot == std::string::npos ? parameter : parameter.substr(0, dot), std::move(one));
   }
-  if (error)
-    frame.warnings.push_back(
-        unreadable(fmt::format("{}: cannot be read: {}", display(folder), error.message())));
+  note_misfits(folder, std::move(misfits), frame.warnings);
 }
 
 std::string_view above_module(std::string_view name) {
@@ -290,7 +306,7 @@ Result<Frame> index_torch_hook(const FrameInfo& info, const OpenOptions& options
   OpFrame out(frame, options, token, std::move(ranks));
   for (const fs::path& module : folders_in(token))
     add_module(out, frame, token, module, options.format.memory);
-  if (info.paths.size() > 1) add_weights(out, frame, info.paths[1]);
+  if (info.paths.size() > 1) add_weights(out, frame, info.paths[1], options.format.memory);
   out.finish(above_module);
   const auto has_data = [](const Node& node) {
     return std::any_of(node.items.begin(), node.items.end(), [](const Item& item) {
