@@ -64,6 +64,22 @@ void add_tokens(Survey& survey, const fs::path& round, At at, const std::shared_
   }
 }
 
+// A table that cannot be read is no reason to leave out its round: indexing it says why.
+bool counts_as_round(const fs::path& folder) {
+  return is_atb_round(folder) || is_there(folder / kAtbStatistics);
+}
+
+void note_outside_of_rounds(const fs::path& root, const AtbPlace& place, Remarks& warnings) {
+  constexpr std::string_view kTiling = "kernel_tilingdata.bin";  // of msit, for kernels; no tensor
+  OwnFolders own;
+  for (const fs::path& rank : place.ranks)
+    for (const fs::path& folder : folders_in(rank))
+      if (counts_as_round(folder)) own.add_tree(folder);
+  std::vector<std::string> files = files_outside(own, root, warnings);
+  std::erase_if(files, [&](const std::string& file) { return file.ends_with(kTiling); });
+  note_strays(root, std::move(files), warnings, kAtbStatistics);
+}
+
 Result<Survey> survey_atb(const fs::path& root, const OpenOptions& options) {
   const AtbPlace place = locate_atb(root);
   if (place.ranks.empty())
@@ -75,6 +91,7 @@ Result<Survey> survey_atb(const fs::path& root, const OpenOptions& options) {
   const std::vector<int> numbers = rank_numbers(place.ranks);
   Survey survey;
   std::vector<FrameInfo>& frames = survey.frames;
+  note_outside_of_rounds(root, place, survey.warnings);
   Remarks unread;
   for (size_t i = 0; i < place.ranks.size(); ++i) {
     if (!options.ranks.empty() &&
@@ -87,8 +104,7 @@ Result<Survey> survey_atb(const fs::path& root, const OpenOptions& options) {
     const std::ptrdiff_t first = std::ssize(frames);
     for (const fs::path& round : folders_in(place.ranks[i])) {
       if (!place.round.empty() && round.filename() != place.round) continue;
-      // A table that cannot be read is no reason to leave out its round: indexing it says why.
-      if (is_atb_round(round) || is_there(round / kAtbStatistics))
+      if (counts_as_round(round))
         add_tokens(survey, round, at, models, !place.round.empty(), options.warm_up);
     }
     // Behind the tokens, where msit has it.
@@ -274,7 +290,7 @@ Result<Frame> index_atb(const FrameInfo& info, const OpenOptions& options) {
   Frame frame;
   frame.at = info.at;
   frame.framework = "atb";
-  frame.warnings = std::move(walk.warnings);
+  frame.warnings = troubles_of(walk);
   std::vector<OpFiles> files = read_files(frame, round, walk, info, options);
   ASSAY_TRY_DO(check_cancelled());
   const bool any_data = std::any_of(files.begin(), files.end(), [](const OpFiles& each) {

@@ -4,6 +4,8 @@
 #include "assay/format/open_files.h"
 #include "assay/model/scalar_of.h"
 
+#include <set>
+
 namespace assay {
 
 std::vector<TensorDraft> draft_tensors(const fs::path& path, TensorSet set, const OpenOptions& options) {
@@ -80,6 +82,24 @@ void note_misfits(const fs::path& folder, std::vector<std::string> names, Remark
                       : fmt::format("{} tensor files are not named as those of this dump are;", names.size()),
                   some_names(names)),
       std::ssize(names)));
+}
+
+void note_strays(const fs::path& root, std::vector<std::string> files, Remarks& warnings,
+                 std::string_view table) {
+  std::erase_if(files, [&](const std::string& file) {
+    return find_format_by_suffix(file) == nullptr && (table.empty() || fs::path(file).filename() != table);
+  });
+  if (files.empty()) return;
+  std::set<std::string> folders;
+  for (const std::string& file : files) folders.insert(file.substr(0, file.rfind('/') + 1));
+  warnings.push_back(left_out(
+      fmt::format("{}: {} where this dump has none; skipped: {}", display(root),
+                  files.size() == 1
+                      ? "1 file of tensors lies"
+                      : fmt::format("{} files of tensors{} lie", files.size(),
+                                    folders.size() == 1 ? "" : fmt::format(" in {} folders", folders.size())),
+                  some_names(files)),
+      std::ssize(files)));
 }
 
 }  // namespace assay

@@ -101,6 +101,7 @@ Result<std::vector<fs::path>> find_folders(const fs::path& root, Remarks& warnin
     const std::string_view name = std::string_view(file.relative).substr(slash);
     if (name.ends_with(".npy") || name == kKernelStatistics) folders.insert(file.relative.substr(0, slash));
   }
+  note_strays(root, files_outside(folders, walk), warnings);
   std::vector<fs::path> paths;
   for (const std::string& relative : folders)
     paths.push_back(relative.empty() ? root : root / relative.substr(0, relative.size() - 1));

@@ -191,6 +191,7 @@ class StatisticsReader {
 
 struct Listed {
   std::vector<FoundFile> tensors;
+  std::vector<std::string> others;
   bool has_mapping = false, has_statistics = false;
 };
 
@@ -200,7 +201,11 @@ Listed list_folder(const fs::path& folder, Remarks& warnings) {
     const std::string& name = file.relative;
     listed.has_mapping |= name == "mapping.csv";
     listed.has_statistics |= name == kKernelStatistics;
-    if (name.ends_with(".npy") && !name.starts_with('.')) listed.tensors.push_back(std::move(file));
+    if (name.starts_with('.')) continue;
+    if (name.ends_with(".npy"))
+      listed.tensors.push_back(std::move(file));
+    else
+      listed.others.push_back(std::move(file.relative));
   }
   return listed;
 }
@@ -265,9 +270,10 @@ bool is_kernel_statistics(const fs::path& csv) {
 
 KernelFolder read_kernel_folder(const fs::path& folder) {
   KernelFolder out;
-  const Listed listed = list_folder(folder, out.warnings);
+  Listed listed = list_folder(folder, out.warnings);
   LongNames long_names;
   if (listed.has_mapping) long_names = read_long_names(folder / "mapping.csv", out.warnings);
+  note_misfits(folder, std::move(listed.others), out.warnings);
   std::vector<std::string> skipped;
   for (const FoundFile& file : listed.tensors) {
     const auto found = long_names.find(std::string(without_npy(file.relative)));

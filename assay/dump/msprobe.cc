@@ -4,13 +4,17 @@
 #include "assay/base/text.h"
 #include "assay/dump/items.h"
 #include "assay/dump/msprobe_parts.h"
+#include "assay/dump/walk.h"
 #include "assay/format/stats_json.h"
 #include "assay/model/process.h"
 
 #include <algorithm>
+#include <set>
 
 namespace assay {
 namespace {
+
+constexpr std::string_view kData = "dump_tensor_data";
 
 // "rank3" is 3, "rank" is -1; nothing for other names. A leading zero is not how msprobe numbers.
 std::optional<int> numbered(const std::string& name, std::string_view word) {
@@ -24,6 +28,10 @@ std::optional<int> numbered(const std::string& name, std::string_view word) {
 
 bool has_json(const fs::path& folder) {
   return is_file(folder / "dump.json") || is_file(folder / "debug.json");
+}
+
+bool is_table(const fs::path& path) {
+  return path.filename() == "dump.json" || path.filename() == "debug.json";
 }
 
 // A dump lies in the folder itself or in one of its own.
@@ -146,9 +154,25 @@ int recognise_msprobe(const fs::path& root) {
   return any ? 90 : 0;
 }
 
+// Tables and tensors that lie where no frame looks for them.
+void note_outside_of_frames(const fs::path& root, Survey& survey, std::vector<fs::path>& elsewhere) {
+  OwnFolders own;
+  std::set<fs::path> known(elsewhere.begin(), elsewhere.end());
+  for (const FrameInfo& frame : survey.frames) {
+    own.add_tree(frame.paths[0].parent_path() / kData);
+    known.insert(frame.paths[0]);
+  }
+  for (const fs::path& path : elsewhere) own.add_tree(is_file(path) ? path.parent_path() / kData : path);
+  std::vector<std::string> files = files_outside(own, root, survey.warnings);
+  for (const std::string& file : files)
+    if (const fs::path path = root / file; is_table(path) && !known.contains(path)) elsewhere.push_back(path);
+  note_strays(root, std::move(files), survey.warnings);
+}
+
 Result<Survey> survey_msprobe(const fs::path& root, const OpenOptions&) {
   std::vector<fs::path> elsewhere;
   Survey survey{find_frames(root, elsewhere)};
+  if (is_folder(root) && !survey.frames.empty()) note_outside_of_frames(root, survey, elsewhere);
   for (const fs::path& path : elsewhere)
     survey.warnings.push_back(left_out(fmt::format(
         "{}: is not part of what is compared; point at its folder, or give the folder a name such as rank0",
@@ -200,8 +224,9 @@ void note_unnamed_files(const fs::path& folder, const std::unordered_set<std::st
                         Remarks& warnings) {
   std::vector<std::string> unnamed;
   std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    const std::string name = it->path().filename().native();
+  for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const std::string name =
+        it.depth() == 0 ? it->path().filename().native() : it->path().lexically_relative(folder).native();
     const std::string before(name_before_compaction(name).value_or(name));
     if (!named.contains(printable(before)) && find_format_by_suffix(before) != nullptr)
       unnamed.push_back(name);
@@ -230,7 +255,7 @@ Result<Frame> index_msprobe(const FrameInfo& info, const OpenOptions& options) {
     Frame empty;
     empty.at = info.at;
     frame = std::move(empty);
-    entries.emplace(frame, options, folder / "dump_tensor_data");
+    entries.emplace(frame, options, folder / kData);
     if (names_by_path) entries->name_by_path();
   };
   start();
@@ -263,8 +288,7 @@ Result<Frame> index_msprobe(const FrameInfo& info, const OpenOptions& options) {
   ASSAY_TRY(frame.content, content_of(head, entries->saw_checksum(), *file));
   // A folder may have the data of both.
   const bool has_other = is_file(folder / "dump.json") && is_file(folder / "debug.json");
-  if (options.data && frame.content == Content::data && !has_other)
-    note_unnamed_files(folder / "dump_tensor_data", entries->named_files(), frame.warnings);
+  if (options.data && !has_other) note_unnamed_files(folder / kData, entries->named_files(), frame.warnings);
   if (!options.data && frame.content == Content::data) frame.content = Content::statistics;
   frame.framework = head.framework;
   if (frame.framework.empty()) guess_framework(frame);

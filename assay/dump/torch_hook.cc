@@ -50,6 +50,17 @@ Place locate(const fs::path& root) {
 
 int recognise_torch_hook(const fs::path& root) { return locate(root).ranks.empty() ? 0 : 92; }
 
+void note_outside_of_modules(const fs::path& root, const Place& place, Remarks& warnings) {
+  OwnFolders own;
+  for (const fs::path& rank : place.ranks)
+    for (const fs::path& token : folders_in(rank))
+      if (token.filename() == kWeights)
+        own.add_files(token);
+      else if (place.token.empty() || token.filename() == place.token.filename())
+        for (const fs::path& module : folders_in(token)) own.add_files(module);
+  note_strays(root, files_outside(own, root, warnings), warnings, kStatistics);
+}
+
 Result<Survey> survey_torch_hook(const fs::path& root, const OpenOptions& options) {
   const Place place = locate(root);
   if (place.ranks.empty())
@@ -81,7 +92,9 @@ Result<Survey> survey_torch_hook(const fs::path& root, const OpenOptions& option
   }
   if (frames.empty())
     return fail(ErrorKind::not_found, "{}: holds no folder of a token", display(place.ranks[0]));
-  return Survey{std::move(frames)};
+  Survey survey{std::move(frames)};
+  note_outside_of_modules(root, place, survey.warnings);
+  return survey;
 }
 
 Result<std::string> read_text(const fs::path& path, int64_t memory) {

@@ -151,7 +151,11 @@ Result<Survey> survey_fx(const fs::path& root, const OpenOptions& options) {
     return natural_less(a.at.part, b.at.part);
   });
   name_graphs_of_tokens_alike(frames);
-  return Survey{std::move(frames), troubles_of(walk)};
+  Survey survey{std::move(frames), troubles_of(walk)};
+  std::set<std::string> of_tokens;
+  for (const auto& [key, found] : folders) of_tokens.insert(key.first);
+  note_strays(root, files_outside(of_tokens, walk), survey.warnings);
+  return survey;
 }
 
 // ----- the tensors of a token

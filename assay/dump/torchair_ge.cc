@@ -71,6 +71,7 @@ Place place_of(const fs::path& folder) {
 }
 
 struct TokenFolder {
+  std::string relative;  // below the root, with '/' behind; empty: the root
   fs::path path;
   Place place;
   std::vector<std::string> op_names;
@@ -91,7 +92,7 @@ std::vector<TokenFolder> token_folders(const fs::path& root, const Walk& walk) {
   for (auto& [relative, ops] : names) {
     fs::path path = relative.empty() ? root : root / relative.substr(0, relative.size() - 1);
     Place place = place_of(path);
-    folders.push_back({std::move(path), std::move(place), std::move(ops)});
+    folders.push_back({relative, std::move(path), std::move(place), std::move(ops)});
   }
   std::stable_sort(folders.begin(), folders.end(), [](const TokenFolder& a, const TokenFolder& b) {
     return natural_less(a.path.native(), b.path.native());
@@ -170,6 +171,9 @@ Result<Survey> survey_ge(const fs::path& root, const OpenOptions& options) {
   if (frames.empty())
     return fail(ErrorKind::not_found, "{}: has no data of the rank that is asked for", display(root));
   Survey survey{{}, troubles_of(walk)};
+  std::set<std::string> of_tokens;
+  for (const TokenFolder& folder : folders) of_tokens.insert(folder.relative);
+  note_strays(root, files_outside(of_tokens, walk), survey.warnings);
   for (auto& [key, frame] : frames) survey.frames.push_back(std::move(frame));
   return survey;
 }

@@ -6,9 +6,12 @@
 #include "assay/base/temporary_name.h"
 #include "assay/base/text.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <memory>
+#include <optional>
 #include <set>
 #include <system_error>
 #include <unordered_set>
@@ -50,7 +53,7 @@ void name_as_dumped(std::vector<FoundFile>& files) {
 
 class Walker {
  public:
-  explicit Walker(const fs::path& root) : root_(root) {}
+  Walker(const fs::path& root, const OwnFolders* own) : root_(root), own_(own) {}
 
   Result<Walk> run() {
     ASSAY_TRY_DO(enter(Folder{}));
@@ -84,6 +87,8 @@ class Walker {
   Result<void> enter(const Folder& folder) {
     ASSAY_TRY_DO(check_cancelled());
     const fs::path path = full(folder.relative);
+    if (own_ != nullptr && own_->has_tree(path)) return {};
+    const bool has_own_files = own_ != nullptr && own_->has_files(path);
     const auto listing = list_folder(path);
     if (listing->error == 0 && !entered_.emplace(listing->device, listing->inode).second) {
       walk_.warnings.push_back(fmt::format(
@@ -91,7 +96,8 @@ class Walker {
       return {};
     }
     for (const ListedEntry& entry : listing->entries)
-      if (!is_temporary_name(entry.name)) look_at(folder, entry);
+      if (!is_temporary_name(entry.name) && (!has_own_files || entry.kind == ListedEntry::Kind::folder))
+        look_at(folder, entry);
     if (const int error = listing->error; error != 0)
       return fail(error == ENOENT || error == ENOTDIR ? ErrorKind::not_found : ErrorKind::io,
                   "{}: folder cannot be read: {}", display(path), system_message(error));
@@ -137,13 +143,39 @@ class Walker {
   }
 
   const fs::path root_;
+  const OwnFolders* const own_;
   Walk walk_;
   std::vector<Folder> real_;
   std::set<Folder> linked_;
   std::set<std::pair<dev_t, ino_t>> entered_;
 };
 
+// Nothing where it cannot be found out.
+std::optional<std::pair<dev_t, ino_t>> identity_of(const fs::path& folder) {
+  struct stat status {};
+  if (::stat(folder.c_str(), &status) != 0) return std::nullopt;
+  return std::pair(status.st_dev, status.st_ino);
+}
+
 }  // namespace
+
+void OwnFolders::add_tree(const fs::path& folder) {
+  if (const auto identity = identity_of(folder)) trees_.insert(*identity);
+}
+
+void OwnFolders::add_files(const fs::path& folder) {
+  if (const auto identity = identity_of(folder)) folders_.insert(*identity);
+}
+
+bool OwnFolders::has_tree(const fs::path& folder) const {
+  const auto identity = identity_of(folder);
+  return identity && trees_.contains(*identity);
+}
+
+bool OwnFolders::has_files(const fs::path& folder) const {
+  const auto identity = identity_of(folder);
+  return identity && folders_.contains(*identity);
+}
 
 fs::path path_of(const fs::path& root, const FoundFile& file) {
   return file.is_statistics ? statistics_path(root / file.relative) : root / file.relative;
@@ -175,6 +207,22 @@ Remarks troubles_of(const Walk& walk) {
   return remarks;
 }
 
-Result<Walk> walk_folder(const fs::path& root) { return Walker(root).run(); }
+std::vector<std::string> files_outside(const std::set<std::string>& folders, const Walk& walk) {
+  std::vector<std::string> files;
+  for (const FoundFile& file : walk.files)
+    if (!folders.contains(file.relative.substr(0, file.relative.rfind('/') + 1)))
+      files.push_back(file.relative);
+  return files;
+}
+
+Result<Walk> walk_folder(const fs::path& root) { return Walker(root, nullptr).run(); }
+
+std::vector<std::string> files_outside(const OwnFolders& own, const fs::path& root, Remarks& warnings) {
+  const auto walk = Walker(root, &own).run();
+  if (!walk) return {};  // the layout has read the root, and says what is wrong with it
+  for (const Remark& trouble : troubles_of(*walk))
+    if (trouble.kind == Remark::Kind::unreadable) warnings.push_back(trouble);
+  return files_outside({}, *walk);
+}
 
 }  // namespace assay

@@ -5,7 +5,11 @@
 #include "assay/base/remark.h"
 #include "assay/format/stats_json.h"
 
+#include <sys/types.h>
+
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace assay {
@@ -35,9 +39,27 @@ std::vector<FoundFile> list_files(const fs::path& folder, Remarks& warnings);
 // The warnings, and folders that could not be read: for a layout that has no row for these.
 Remarks troubles_of(const Walk& walk);
 
+// The files that lie in none of the folders, which are given as they stand in `relative`, with '/' behind.
+std::vector<std::string> files_outside(const std::set<std::string>& folders, const Walk& walk);
+
 inline constexpr int kMaxFolderDepth = 256;
+
+// Folders that a layout reads itself, however they are called.
+class OwnFolders {
+ public:
+  void add_tree(const fs::path& folder);   // with all that lies below
+  void add_files(const fs::path& folder);  // its files, and not its folders
+  bool has_tree(const fs::path& folder) const;
+  bool has_files(const fs::path& folder) const;
+
+ private:
+  std::set<std::pair<dev_t, ino_t>> trees_, folders_;
+};
 
 // What we are writing ourselves (base/temporary_name.h) is left out. Only an unreadable root is an error.
 Result<Walk> walk_folder(const fs::path& root);
+
+// The files of a dump that lie outside of what its layout reads. Folders that cannot be read are remarked.
+std::vector<std::string> files_outside(const OwnFolders& own, const fs::path& root, Remarks& warnings);
 
 }  // namespace assay
