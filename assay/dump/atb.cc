@@ -140,6 +140,7 @@ void add_model(Frame& frame, const AtbTopology& topology, int64_t first_order) {
       for (const std::string& tensor : op.out_tensors) added.outputs.push_back(frame.strings.keep(tensor));
       added.has_bias = op.has_bias();
       if (const auto kind = op.elewise_type()) added.elewise_type = static_cast<int>(*kind);
+      added.kind = kind_of_atb(op.type, op.elewise_type());
       added.has_rows_out = op.find_flag("transposeB").value_or(true);
       if (const auto scale = op.find_number("quantParam.inputScale"))
         added.quant_step = QuantStep{*scale, op.find_number("quantParam.inputOffset").value_or(0)};

@@ -95,6 +95,7 @@ void OpFrame::finish(std::string_view (*above)(std::string_view path)) {
       TreeOp op;
       op.name = op.path = kept;
       op.type = word == std::string_view::npos ? last : last.substr(word);
+      op.kind = kind_of(frame_.framework, op.type);
       op.parent = parent;
       parent = tree.add(std::move(op));
       known.emplace(kept, parent);

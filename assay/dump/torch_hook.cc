@@ -129,6 +129,7 @@ Result<void> read_tree(Frame& frame, const fs::path& path, int64_t memory) {
     TreeOp op;
     op.name = op.path = frame.strings.keep(tape.text(name));
     if (type != 0 && tape.is_text(type)) op.type = frame.strings.keep(tape.text(type));
+    op.kind = kind_of_module(op.type);
     op.parent = next.parent;
     const int32_t place = frame.tree.add(std::move(op));
     const size_t children = tape.find(next.place, "children");

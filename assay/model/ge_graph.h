@@ -1,6 +1,7 @@
 // The graph of operators that a compiler made of a model, with what each of them came from.
 #pragma once
 
+#include "assay/model/op_kind.h"
 #include "assay/tensor/dtype.h"
 
 #include <cstdint>
@@ -30,6 +31,8 @@ struct GeInput {
 };
 
 struct GeOp {
+  OpKind kind() const { return kind_of_ge(type); }
+
   std::string name, type;
   std::vector<GeInput> inputs;
   std::vector<GeOutput> outputs;

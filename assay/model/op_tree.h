@@ -1,6 +1,8 @@
 // How the operators of a frame contain each other, as the topology files of the dump say.
 #pragma once
 
+#include "assay/model/op_kind.h"
+
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -16,11 +18,12 @@ struct QuantStep {
 struct TreeOp {
   std::string_view name;  // "LinearOperation_1_0", "root.model.layers.0.mlp"
   std::string_view type;  // "LinearOperation", "Linear"
+  OpKind kind = OpKind::unknown;
   std::string_view path;  // of its folder below the frame: "1_Prefill_layer/0_LinearOperation"
   int32_t parent = -1;
   int32_t node = -1;                // of the frame; -1: nothing of it was dumped
   std::optional<bool> has_bias;     // of a linear operation
-  std::optional<int> elewise_type;  // of an element-wise one
+  std::optional<int> elewise_type;  // of an element-wise one, as ATB numbers them
   bool has_rows_out = true;         // of a linear one: its weight is [out, in], as in torch
   std::optional<QuantStep> quant_step = {};
   std::vector<int32_t> children = {};

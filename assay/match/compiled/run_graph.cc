@@ -1,27 +1,9 @@
 #include "assay/match/compiled/run_graph.h"
 
 #include <algorithm>
-#include <array>
 
 namespace assay {
 namespace {
-
-// A weight, a constant, what the model was called with: nothing of the graph computed it.
-bool is_given(const GeOp& op) {
-  return std::ranges::any_of(
-      std::array<std::string_view, 8>{"Data", "Const", "Constant", "ConstPlaceHolder", "FileConstant",
-                                      "Variable", "RefData", "Placeholder"},
-      [&](std::string_view type) { return op.type == type; });
-}
-
-// The same elements once more, in another shape or order: often nothing runs, so nothing is dumped, and FX
-// may have no node for it.
-bool hands_on(const GeOp& op) {
-  return std::ranges::any_of(
-      std::array<std::string_view, 9>{"Reshape", "Squeeze", "Unsqueeze", "ExpandDims", "Flatten", "Identity",
-                                      "TensorMove", "Transpose", "TransData"},
-      [&](std::string_view type) { return op.type.starts_with(type); });
-}
 
 DType coarsest_of(const Node& node) {
   DType found = DType::f64;
@@ -52,7 +34,7 @@ std::vector<DType> RunGraph::coarsest_types() const {
   // What a file no longer tells: extremes of bf16 are kept as f32.
   for (size_t i = 0; i < graph_.ops.size(); ++i)
     for (const GeOutput& output : graph_.ops[i].outputs)
-      if (output.dtype && is_real(*output.dtype) && !is_given(graph_.ops[i]))
+      if (output.dtype && is_real(*output.dtype) && graph_.ops[i].kind() != OpKind::given)
         of_op[i] = coarser(of_op[i], *output.dtype);
   for (const size_t i : in_order)
     for (const GeInput& input : graph_.ops[i].inputs)
@@ -90,13 +72,13 @@ InputSource RunGraph::trace(const GeInput& input, const std::vector<int32_t>& pa
     if (owner.node >= 0) {
       const int32_t node = paired[static_cast<size_t>(owner.node)];
       if (!owner.is_last || node < 0) return {};
-      if (!hands_on(*op) || has_partner(pairing.nodes[static_cast<size_t>(node)], from->output))
+      if (!hands_on(op->kind()) || has_partner(pairing.nodes[static_cast<size_t>(node)], from->output))
         return {InputSource::Kind::result, 0, node, from->output};
     }
-    if (is_given(*op)) return {InputSource::Kind::given};
+    if (op->kind() == OpKind::given) return {InputSource::Kind::given};
     const auto is_data = [](const GeInput& each) { return each.output >= 0 && !each.producer.empty(); };
     const auto first = std::ranges::find_if(op->inputs, is_data);
-    if (!hands_on(*op) || first == op->inputs.end()) return {};
+    if (!hands_on(op->kind()) || first == op->inputs.end()) return {};
     from = &*first;
   }
   return {};

@@ -147,10 +147,7 @@ void zip_lists(const std::vector<size_t>& of_mine, const std::vector<size_t>& of
     pairs.push_back({of_mine[i], of_golden[i], why});
 }
 
-bool changes_form_only(const GraphOps::Op& op) {
-  return op.type.find("Cast") != std::string_view::npos ||
-         op.type.find("TransData") != std::string_view::npos;
-}
+bool changes_form_only(const GraphOps::Op& op) { return changes_form_only(kind_of_ge(op.type)); }
 
 void pair_with_own_inputs(const GraphOps::Op& op, std::vector<TensorPair>& pairs) {
   if (op.name.find('#') != std::string_view::npos) return;  // one more file of an operator: no row counts it

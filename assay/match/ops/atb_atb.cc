@@ -1,4 +1,3 @@
-#include "assay/base/text.h"
 #include "assay/match/ops/inference.h"
 #include "assay/match/ops/op_aligner.h"
 #include "assay/match/ops/op_items.h"
@@ -40,7 +39,7 @@ struct GraphSide {
   int32_t projection_in(int32_t op) const {
     int32_t found = op;
     for (const int32_t leaf : tree().leaves(op))
-      if (to_lower(tree().at(leaf).type).find("linear") != std::string::npos) {
+      if (tree().at(leaf).kind == OpKind::product) {
         if (found != op) return op;
         found = leaf;
       }
@@ -49,7 +48,6 @@ struct GraphSide {
 
   // Sums of products of int8 are numbers only when the operator behind has scaled them.
   int32_t with_real_output(int32_t op) const {
-    constexpr int kDequantise = 18;
     const TreeOp& linear = tree().at(op);
     if (linear.parent < 0 || float_type(linear.type) == linear.type) return op;
     const auto sums = items.find(op, Direction::output, 0);
@@ -57,7 +55,7 @@ struct GraphSide {
     if (meta == nullptr || is_real(meta->dtype)) return op;
     const Ops& siblings = tree().at(linear.parent).children;
     const auto next = std::find(siblings.begin(), siblings.end(), op) + 1;
-    return next != siblings.end() && tree().at(*next).elewise_type == kDequantise ? *next : op;
+    return next != siblings.end() && tree().at(*next).kind == OpKind::dequantise ? *next : op;
   }
 
   // A value that an operator made, in the shape it had then: a graph is drawn once, when there are no keys
@@ -238,12 +236,12 @@ class GraphMatch {
   void find_fused() {
     for (const auto& [a, b] : ops_) {
       if (is_block(a, b)) continue;
-      const std::string type = to_lower(golden_.tree().at(b).type);
-      if (type.find("linear") != std::string::npos)
+      const OpKind kind = golden_.tree().at(b).kind;
+      if (kind == OpKind::product)
         note_projection(mine_.is_block(a) ? mine_.projection_in(a) : a,
                         golden_.is_block(b) ? golden_.projection_in(b) : b);
       const int32_t value = mine_.values.of(a, {Direction::input, 0});
-      const bool splits = type.find("split") != std::string::npos || is_gate(a, b, type);
+      const bool splits = kind == OpKind::split || is_gate(a, b, kind);
       if (splits && value != OpValues::kUnknown) fused_.emplace(value, OpPair(a, b));
     }
   }
@@ -254,9 +252,8 @@ class GraphMatch {
   }
 
   // An activation that takes two projections at once gives half as much.
-  bool is_gate(int32_t a, int32_t b, const std::string& type) const {
-    if (type.find("activation") == std::string::npos) return false;
-    return gives_half(mine_, a) && gives_half(golden_, b);
+  bool is_gate(int32_t a, int32_t b, OpKind kind) const {
+    return kind == OpKind::activation && gives_half(mine_, a) && gives_half(golden_, b);
   }
   static bool gives_half(const GraphSide& side, int32_t op) {
     const auto given = side.items.find(op, Direction::input, 0),

@@ -111,8 +111,7 @@ class RoleMatch {
 
   // A cast or a quantisation changes the type of a tensor and not, beyond rounding, what is in it.
   static bool keeps_numbers(const TreeOp& op) {
-    constexpr int kCast = 1, kQuantise = 6, kQuantisePerChannel = 17;
-    return op.elewise_type == kCast || op.elewise_type == kQuantise || op.elewise_type == kQuantisePerChannel;
+    return op.elewise_type && (op.kind == OpKind::cast || op.kind == OpKind::quantise);
   }
 
   void join_all(size_t atb, const Partners& partners) {
@@ -166,21 +165,26 @@ class RoleMatch {
     const auto output = torch_.find(module.op, module.port.direction, module.port.index);
     const bool torch_is_gated = torch_has(place.layer, Role::gate);
     for (const PortOfOp& source : found->second) {
-      const bool is_linear = is_of_type(source_op(source.op), "linear");
+      const bool is_linear = is_leaf_of(source_op(source.op), OpKind::product);
       // One projection for gate and up at once, which is paired as such.
       if (place.role == Role::up && torch_is_gated && is_linear && is_fused(place.layer, source.op)) continue;
       if (output) note_value(source.op, source.port, {{*output}});
       if (const auto result = atb_.find(source.op, source.port.direction, source.port.index);
           output && result)
         join(*result, *output, place.role == Role::logits ? Why::last_output : Why::same_role);
-      if (!is_linear && !is_of_type(source.op, "norm")) continue;
+      if (!is_linear && !is_leaf_norm(source.op)) continue;
       pair_input(source.op, module);
       if (module.port.direction == Direction::output) pair_weights(source.op, {module.op});
     }
   }
 
-  bool is_of_type(int32_t op, std::string_view word) const {
-    return atb_.tree().is_leaf(op) && has(to_lower(atb_.tree().at(op).type), word);
+  bool is_leaf_of(int32_t op, OpKind kind) const {
+    return atb_.tree().is_leaf(op) && atb_.tree().at(op).kind == kind;
+  }
+  bool is_leaf_norm(int32_t op) const { return atb_.tree().is_leaf(op) && is_norm(atb_.tree().at(op).kind); }
+  bool completes_product(int32_t op) const {
+    return is_leaf_of(op, OpKind::all_reduce) ||
+           (atb_.tree().is_leaf(op) && is_atb_elementwise(atb_.tree().at(op).type));
   }
 
   bool is_fused(int32_t layer, int32_t op) const {
@@ -192,9 +196,8 @@ class RoleMatch {
   int32_t source_op(int32_t op) const {
     const auto& siblings = atb_.tree().at(atb_.tree().at(op).parent).children;
     auto place = std::find(siblings.begin(), siblings.end(), op);
-    while (place != siblings.begin() && (is_of_type(*place, "elewise") || is_of_type(*place, "allreduce")))
-      --place;
-    return is_of_type(*place, "linear") ? *place : op;
+    while (place != siblings.begin() && completes_product(*place)) --place;
+    return is_leaf_of(*place, OpKind::product) ? *place : op;
   }
 
   void pair_input(int32_t atb_op, const PortOfOp& module) {
@@ -237,13 +240,13 @@ class RoleMatch {
     const int32_t op = source_op(atb_op);
     const TreeOp& tree_op = atb_.tree().at(op);
     SharedWeight share;
-    share.is_projection = is_of_type(op, "linear");
+    share.is_projection = is_leaf_of(op, OpKind::product);
     share.is_transposed = !tree_op.has_rows_out;
     pair_weight(op, 1, modules, kWeightPort, share);
     // Behind the weight a quantised operator has other things than a bias.
     const bool adds_bias = share.is_projection
                                ? tree_op.has_bias.value_or(false) && tree_op.type == "LinearOperation"
-                               : is_of_type(op, "layernorm");
+                               : is_leaf_of(op, OpKind::layer_norm);
     if (adds_bias) pair_weight(op, 2, modules, kBiasPort, share);
   }
 
@@ -271,7 +274,7 @@ class RoleMatch {
       std::vector<int32_t> ops = atb_.tree().leaves(source.op);
       if (ops.empty()) ops.push_back(source.op);
       for (const int32_t op : ops)
-        if (is_of_type(op, "gather"))
+        if (is_leaf_of(op, OpKind::gather))
           return pair_weight(op, 0, {module->second.front().op}, kWeightPort, {.is_projection = false});
     }
   }

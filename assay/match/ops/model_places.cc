@@ -5,17 +5,14 @@
 #include "assay/match/ops/model_roles.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 
 namespace assay {
 namespace {
 
-constexpr int kQuantise = 6, kQuantisePerChannel = 17;  // element-wise types
-
 // The name of an operator alone is not enough where its inputs were dumped: one of them is in int8.
 bool multiplies_in_int8(const Frame& frame, const TreeOp& op) {
-  if (op.elewise_type == kQuantise || op.elewise_type == kQuantisePerChannel) return true;
+  if (op.elewise_type && op.kind == OpKind::quantise) return true;
   const std::string type = to_lower(op.type);  // LinearQuantOperation, but also LinearNoQuant
   if (type.find("quant") == std::string::npos || type.find("noquant") != std::string::npos) return false;
   if (op.node < 0) return true;
@@ -81,14 +78,6 @@ std::vector<ModelPlace> places_in(const Frame& frame, int32_t quantised_from) {
   return of_node;
 }
 
-// Products of matrices, whatever they are called: their sums are where runs differ most.
-bool multiplies_matrices(std::string_view op_type) {
-  const std::string type = to_lower(op_type);
-  return std::ranges::any_of(
-      std::array<std::string_view, 6>{"matmul", "conv", "attention", ".mm", ".bmm", "linear"},
-      [&](std::string_view word) { return type.find(word) != std::string::npos; });
-}
-
 // A compiled graph has no layers, but a decoder layer has about as many of these products.
 constexpr int32_t kProductsOfALayer = 8;
 
@@ -107,16 +96,6 @@ std::vector<DType> coarsest_so_far(const Frame& frame) {
   return of_node;
 }
 
-// Add, AddV2, AddN, Sub, aten.sub.Tensor; not AddRmsNorm.
-bool adds_elements(std::string_view op_type) {
-  std::string type = to_lower(op_type);
-  if (const size_t target = type.find("aten."); target != std::string::npos) type = type.substr(target + 5);
-  type = type.substr(0, type.find('.'));
-  return std::ranges::any_of(
-      std::array<std::string_view, 7>{"add", "addv2", "addn", "biasadd", "sub", "subv2", "rsub"},
-      [&](std::string_view each) { return type == each; });
-}
-
 std::vector<ModelPlace> places_in_graph(const Frame& frame, const RunGraph* graph) {
   std::vector<ModelPlace> of_node;
   int32_t products = 0;
@@ -126,8 +105,9 @@ std::vector<ModelPlace> places_in_graph(const Frame& frame, const RunGraph* grap
     place.layers_before = products / kProductsOfALayer;
     place.coarsest = coarsest[of_node.size()];
     place.is_compiled = true;
-    place.is_product = multiplies_matrices(node.type);
-    place.is_sum = adds_elements(node.type);
+    const OpKind kind = kind_of(frame.framework, node.type);
+    place.is_product = multiplies_matrices(kind);
+    place.is_sum = kind == OpKind::sum;
     place.has_graph = graph != nullptr;
     of_node.push_back(place);
     products += place.is_product;

@@ -170,9 +170,6 @@ namespace {
 
 // ----- ATB: types and their order tell
 
-// Of an element-wise operation.
-constexpr int kAdd = 8, kDequantise = 18;
-
 class AtbLayer {
  public:
   AtbLayer(const Frame& frame, int32_t op, int32_t layer, Roles& roles)
@@ -186,7 +183,7 @@ class AtbLayer {
     for (const int32_t op : inside) {
       const std::string type = to_lower(tree_.at(op).type);
       if (tree_.is_leaf(op))
-        read_leaf(op, type);
+        read_leaf(op);
       else
         read_block(op, type);
     }
@@ -236,13 +233,14 @@ class AtbLayer {
     give(Role::value, op, {Direction::output, 2});
   }
 
-  void read_leaf(int32_t op, const std::string& type) {
-    if (has(type, "norm")) {
+  void read_leaf(int32_t op) {
+    const OpKind kind = tree_.at(op).kind;
+    if (is_norm(kind)) {
       read_norm(op);
-    } else if (has(type, "selfattention") || has(type, "pagedattention") || has(type, "flashattention")) {
+    } else if (kind == OpKind::attention) {
       saw_core_ = true;
       give(Role::context, op);
-    } else if (has(type, "linear")) {
+    } else if (kind == OpKind::product) {
       const Linear linear{op, finished(op)};
       if (in_mlp(op))
         mlp_.push_back(linear);
@@ -250,22 +248,22 @@ class AtbLayer {
         before_core_.push_back(linear);
       else if (in_attention(op))
         give_linear(Role::output_projection, linear);
-    } else if (has(type, "rope")) {
+    } else if (kind == OpKind::rope) {
       give(Role::angles, op, {Direction::input, 2});
-    } else if (has(type, "split")) {
+    } else if (kind == OpKind::split) {
       if (in_mlp(op)) {
         give(Role::gate, op, {Direction::output, 0});
         give(Role::up, op, {Direction::output, 1});
       } else if (!saw_core_) {
         give_query_key_value(op);
       }
-    } else if (has(type, "activation") && in_mlp(op)) {
+    } else if (kind == OpKind::activation && in_mlp(op)) {
       const std::optional<int32_t> next = sibling(op, 1);
-      const bool multiplies = next && has(to_lower(tree_.at(*next).type), "elewise");
+      const bool multiplies = next && is_atb_elementwise(tree_.at(*next).type);
       give(multiplies && !mlp_.empty() && mlp_.size() < 3 ? Role::activation : Role::gated, op);
-    } else if (has(type, "elewise") && in_mlp(op)) {
+    } else if (is_atb_elementwise(tree_.at(op).type) && in_mlp(op)) {
       const std::optional<int32_t> previous = sibling(op, -1);
-      if (previous && has(to_lower(tree_.at(*previous).type), "activation")) give(Role::gated, op);
+      if (previous && tree_.at(*previous).kind == OpKind::activation) give(Role::gated, op);
     }
   }
 
@@ -302,9 +300,9 @@ class AtbLayer {
     for (;;) {
       const std::optional<int32_t> next = sibling(result, 1);
       if (!next || !tree_.is_leaf(*next)) return result;
-      const bool adds_ranks = has(to_lower(tree_.at(*next).type), "allreduce");
+      const OpKind kind = tree_.at(*next).kind;
       const bool completes =
-          adds_ranks || tree_.at(*next).elewise_type == kDequantise || adds_bias(linear, *next);
+          kind == OpKind::all_reduce || kind == OpKind::dequantise || adds_bias(linear, *next);
       if (!completes) return result;
       result = *next;
     }
@@ -314,7 +312,7 @@ class AtbLayer {
   // where the operands were not dumped, a residual ends its block and a bias does not.
   bool adds_bias(int32_t op, int32_t next) const {
     const TreeOp& linear = tree_.at(op);
-    if (linear.has_bias.value_or(true) || tree_.at(next).elewise_type != kAdd) return false;
+    if (linear.has_bias.value_or(true) || tree_.at(next).kind != OpKind::sum) return false;
     if (tree_.at(next).node >= 0) {
       const Node& node = frame_.nodes[static_cast<size_t>(tree_.at(next).node)];
       for (const Item& item : node.items)
@@ -324,7 +322,7 @@ class AtbLayer {
         }
     }
     const bool is_last = !sibling(next, 1);
-    const bool is_linear_block = has(to_lower(tree_.at(linear.parent).type), "linear");
+    const bool is_linear_block = tree_.at(linear.parent).kind == OpKind::product;
     return linear.parent != top_ && (!is_last || is_linear_block);
   }
 
@@ -360,7 +358,7 @@ class AtbLayer {
 void add_logits(const OpTree& tree, int32_t block, Roles& roles) {
   add(roles, {-1, Role::logits}, block);
   for (const int32_t op : tree.leaves(block))
-    if (has(to_lower(tree.at(op).type), "linear")) add(roles, {-1, Role::logits}, op);
+    if (tree.at(op).kind == OpKind::product) add(roles, {-1, Role::logits}, op);
 }
 
 }  // namespace
@@ -377,7 +375,7 @@ Roles roles_of_atb(const Frame& frame) {
       const std::string type = to_lower(tree.at(op).type);
       if (has(type, "embedding") && !has(type, "position"))
         add(roles, {-1, Role::embedding}, op);
-      else if (has(type, "norm") && op > last_layer)
+      else if (is_norm(tree.at(op).kind) && op > last_layer)
         add(roles, {-1, Role::final_norm}, op);
       else if (has(type, "lmhead") || has(type, "lm_head"))
         add_logits(tree, op, roles);

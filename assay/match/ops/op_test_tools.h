@@ -26,8 +26,8 @@ inline Port port_of_file(std::string_view file) {
       file.find("intensor") != std::string_view::npos || file.find("input") != std::string_view::npos;
   port.direction = is_input ? Direction::input : Direction::output;
   port.phase = file.starts_with("before/")  ? Phase::before
-                : file.starts_with("after/") ? Phase::after
-                                             : Phase::not_said;
+               : file.starts_with("after/") ? Phase::after
+                                            : Phase::not_said;
   if (file == "weight" || file == "bias")
     return {Direction::parameter, file == "weight" ? kWeightPort : kBiasPort};
   const size_t dot = file.rfind('.'), digit = file.find_last_not_of("0123456789", dot - 1) + 1;
@@ -60,6 +60,7 @@ inline Frame make_op_frame(const std::string& framework, const std::vector<TestO
     added.has_bias = op.has_bias;
     added.elewise_type = op.elewise_type;
     added.has_rows_out = op.has_rows_out;
+    added.kind = framework == "atb" ? kind_of_atb(added.type, op.elewise_type) : kind_of_module(added.type);
     if (!op.files.empty()) {
       added.node = static_cast<int32_t>(frame.nodes.size());
       Node& node = frame.nodes.emplace_back();

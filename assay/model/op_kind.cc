@@ -1,0 +1,263 @@
+#include "assay/model/op_kind.h"
+
+#include "assay/base/text.h"
+
+#include <span>
+#include <string>
+
+namespace assay {
+namespace {
+
+using enum OpKind;
+
+enum class Part : uint8_t { whole, begin, any };
+
+struct Word {
+  std::string_view text;
+  OpKind kind;
+  Part part = Part::any;
+};
+
+// The first that fits.
+OpKind find(std::string_view type, std::span<const Word> words) {
+  for (const Word& word : words) {
+    const bool fits = word.part == Part::whole   ? type == word.text
+                      : word.part == Part::begin ? type.starts_with(word.text)
+                                                 : type.find(word.text) != std::string_view::npos;
+    if (fits) return word.kind;
+  }
+  return unknown;
+}
+
+// In small letters: users name their blocks as they like.
+constexpr Word kAtb[] = {
+    {"layernorm", layer_norm},
+    {"norm", norm},
+    {"attention", attention},
+    {"linear", product},
+    {"w8a8", product},
+    {"matmul", product},
+    {"rope", rope},
+    {"split", split},
+    {"concat", concat},
+    {"activation", activation},
+    {"softmax", softmax},
+    {"allreduce", all_reduce},
+    {"allgather", collective},
+    {"alltoall", collective},
+    {"reducescatter", collective},
+    {"broadcast", collective},
+    {"gather", gather},
+    {"transdata", layout},
+    {"transpose", view},
+    {"reshape", view},
+    {"dequant", dequantise},
+    {"quant", quantise},
+    {"elewise", elementwise},
+};
+
+// The numbers of ATB.
+constexpr int64_t kCast = 1, kQuantise = 6, kAdd = 8, kSubtract = 15, kQuantisePerChannel = 17,
+                  kDequantise = 18, kDynamicQuantise = 19;
+
+OpKind kind_of_elewise(int64_t number) {
+  switch (number) {
+    case kCast:
+      return cast;
+    case kQuantise:
+    case kQuantisePerChannel:
+    case kDynamicQuantise:
+      return quantise;
+    case kDequantise:
+      return dequantise;
+    case kAdd:
+    case kSubtract:
+      return sum;
+    default:
+      return elementwise;
+  }
+}
+
+constexpr Word kGe[] = {
+    {"Data", given, Part::whole},
+    {"Const", given, Part::whole},
+    {"Constant", given, Part::whole},
+    {"ConstPlaceHolder", given, Part::whole},
+    {"FileConstant", given, Part::whole},
+    {"Variable", given, Part::whole},
+    {"RefData", given, Part::whole},
+    {"Placeholder", given, Part::whole},
+    {"MatMul", product},
+    {"Matmul", product},
+    {"Conv", product},
+    {"Attention", attention},
+    {"Linear", product},
+    {"Cast", cast},
+    {"TransData", layout},
+    {"Reshape", view, Part::begin},
+    {"Squeeze", view, Part::begin},
+    {"Unsqueeze", view, Part::begin},
+    {"ExpandDims", view, Part::begin},
+    {"Flatten", view, Part::begin},
+    {"Identity", view, Part::begin},
+    {"TensorMove", view, Part::begin},
+    {"Transpose", view, Part::begin},
+    {"Add", sum, Part::whole},
+    {"AddV2", sum, Part::whole},
+    {"AddN", sum, Part::whole},
+    {"BiasAdd", sum, Part::whole},
+    {"Sub", sum, Part::whole},
+    {"SubV2", sum, Part::whole},
+    {"LayerNorm", layer_norm},
+    {"Norm", norm},
+    {"Softmax", softmax},
+    {"SoftMax", softmax},
+    {"Rotary", rope},
+    {"Rope", rope},
+    {"AllReduce", all_reduce},
+    {"Hcom", collective, Part::begin},
+    {"Gather", gather, Part::begin},
+    {"Embedding", gather, Part::begin},
+    {"Split", split, Part::begin},
+    {"Concat", concat, Part::begin},
+    {"Dequant", dequantise},
+    {"Quant", quantise},
+    {"Gelu", activation},
+    {"Swish", activation},
+    {"Silu", activation},
+    {"SwiGlu", activation},
+    {"Relu", activation},
+    {"Sigmoid", activation},
+    {"Mul", elementwise, Part::whole},
+    {"Div", elementwise, Part::whole},
+    {"RealDiv", elementwise, Part::whole},
+    {"Exp", elementwise, Part::whole},
+    {"Rsqrt", elementwise, Part::whole},
+};
+
+// Functions of torch and MindSpore, in small letters.
+constexpr Word kFunctions[] = {
+    {"mm", product, Part::whole},
+    {"bmm", product, Part::whole},
+    {"addmm", product, Part::whole},
+    {"baddbmm", product, Part::whole},
+    {"einsum", product, Part::whole},
+    {"matmul", product},
+    {"conv", product},
+    {"attention", attention},
+    {"linear", product},
+    {"dense", product, Part::whole},
+    {"add", sum, Part::whole},
+    {"addv2", sum, Part::whole},
+    {"addn", sum, Part::whole},
+    {"biasadd", sum, Part::whole},
+    {"sub", sum, Part::whole},
+    {"subv2", sum, Part::whole},
+    {"rsub", sum, Part::whole},
+    {"layer_norm", layer_norm},
+    {"layernorm", layer_norm},
+    {"norm", norm},
+    {"softmax", softmax},
+    {"rotary", rope},
+    {"embedding", gather},
+    {"index_select", gather, Part::whole},
+    {"gather", gather, Part::whole},
+    {"all_reduce", all_reduce, Part::whole},
+    {"all_gather", collective, Part::begin},
+    {"all_to_all", collective, Part::begin},
+    {"reduce_scatter", collective, Part::begin},
+    {"broadcast", collective, Part::whole},
+    {"_to_copy", cast, Part::whole},
+    {"to", cast, Part::whole},
+    {"float", cast, Part::whole},
+    {"half", cast, Part::whole},
+    {"bfloat16", cast, Part::whole},
+    {"view", view, Part::begin},
+    {"reshape", view, Part::begin},
+    {"permute", view, Part::begin},
+    {"transpose", view, Part::begin},
+    {"t", view, Part::whole},
+    {"squeeze", view, Part::begin},
+    {"unsqueeze", view, Part::begin},
+    {"expand", view, Part::begin},
+    {"flatten", view, Part::begin},
+    {"contiguous", view, Part::whole},
+    {"clone", view, Part::whole},
+    {"split", split, Part::begin},
+    {"chunk", split, Part::whole},
+    {"cat", concat, Part::whole},
+    {"concat", concat, Part::whole},
+    {"dequant", dequantise},
+    {"quant", quantise},
+    {"gelu", activation},
+    {"silu", activation},
+    {"swiglu", activation},
+    {"relu", activation},
+    {"sigmoid", activation},
+    {"tanh", activation, Part::whole},
+    {"mul", elementwise, Part::whole},
+    {"div", elementwise, Part::whole},
+    {"exp", elementwise, Part::whole},
+    {"rsqrt", elementwise, Part::whole},
+    {"pow", elementwise, Part::whole},
+};
+
+constexpr Word kModules[] = {
+    {"rotary", rope},      {"layernorm", layer_norm}, {"norm", norm},       {"attention", attention},
+    {"attn", attention},   {"linear", product},       {"conv", product},    {"dense", product},
+    {"embedding", gather}, {"softmax", softmax},      {"gelu", activation}, {"silu", activation},
+    {"relu", activation},  {"sigmoid", activation},   {"tanh", activation}, {"activation", activation},
+    {"identity", view},    {"flatten", view},
+};
+
+// "__matmul__" is matmul, "add_" is add.
+std::string function_name(std::string_view word) {
+  std::string name = to_lower(word);
+  if (name.starts_with("__") && name.ends_with("__") && name.size() > 4)
+    name = name.substr(2, name.size() - 4);
+  if (name.size() > 1 && name.ends_with('_')) name.pop_back();
+  if (name.starts_with("iadd") || name == "radd") name = "add";
+  return name;
+}
+
+}  // namespace
+
+bool is_atb_elementwise(std::string_view type) { return to_lower(type).find("elewise") != std::string::npos; }
+
+OpKind kind_of_atb(std::string_view type, std::optional<int64_t> elewise_type) {
+  if (elewise_type) return kind_of_elewise(*elewise_type);
+  std::string name = to_lower(type);
+  if (name.ends_with("operation")) name.resize(name.size() - 9);  // GatherOperation is no rope
+  return find(name, kAtb);
+}
+
+OpKind kind_of_ge(std::string_view type) { return find(type, kGe); }
+
+OpKind kind_of_fx(std::string_view target) {
+  // Behind the name space, and without the overload: "aten.add.Tensor" is add.
+  if (const size_t aten = target.find("aten."); aten != std::string_view::npos) target.remove_prefix(aten);
+  const auto words = assay::split(target, '.');
+  return find(function_name(words.size() > 1 ? words[1] : words[0]), kFunctions);
+}
+
+OpKind kind_of_module(std::string_view class_name) { return find(to_lower(class_name), kModules); }
+
+OpKind kind_of_entry(std::string_view msprobe_name) {
+  const auto words = assay::split(msprobe_name, '.');
+  if (words.size() < 2) return unknown;
+  if (words[0] != "Module" && words[0] != "Cell") return find(function_name(words[1]), kFunctions);
+  // The class stands before "forward" and "backward".
+  for (size_t i = 2; i < words.size(); ++i)
+    if (words[i] == "forward" || words[i] == "backward" || words[i] == "parameters_grad")
+      return kind_of_module(words[i - 1]);
+  return unknown;
+}
+
+OpKind kind_of(std::string_view framework, std::string_view type) {
+  if (framework == "atb") return kind_of_atb(type);
+  if (framework == "ge") return kind_of_ge(type);
+  if (framework == "fx") return kind_of_fx(type);
+  return type.find('.') == std::string_view::npos ? kind_of_module(type) : kind_of_entry(type);
+}
+
+}  // namespace assay

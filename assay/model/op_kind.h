@@ -1,0 +1,57 @@
+// What an operator does, in one vocabulary for everything that names operators. Who wants to know asks for
+// the kind, never for the letters of a type.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace assay {
+
+enum class OpKind : uint8_t {
+  unknown,
+  given,       // a weight, a constant, what the model was called with: nothing computed it
+  product,     // of matrices: linear, matmul, convolution
+  attention,   // with its products inside
+  norm,        // divided by its own size: RMS norm, batch norm
+  layer_norm,  // … and shifted by its mean
+  softmax,
+  rope,  // rotary position embedding
+  activation,
+  sum,          // or difference, element by element
+  elementwise,  // another function of single elements
+  gather,       // rows of a table: an embedding
+  split,
+  concat,
+  view,    // the same elements in another shape or order
+  layout,  // … as they lie in memory
+  cast,
+  quantise,
+  dequantise,
+  all_reduce,  // what the ranks have, added up
+  collective,  // another exchange between ranks
+};
+
+// Long sums of products are where runs differ most.
+constexpr bool multiplies_matrices(OpKind kind) {
+  return kind == OpKind::product || kind == OpKind::attention;
+}
+constexpr bool is_norm(OpKind kind) { return kind == OpKind::norm || kind == OpKind::layer_norm; }
+// The elements of its input once more, one by one.
+constexpr bool hands_on(OpKind kind) { return kind == OpKind::view || kind == OpKind::layout; }
+// … in another type or layout, which is all that a compiler puts in by itself.
+constexpr bool changes_form_only(OpKind kind) { return kind == OpKind::cast || kind == OpKind::layout; }
+
+// "LinearOperation"; of an element-wise operation its number says what it does.
+OpKind kind_of_atb(std::string_view type, std::optional<int64_t> elewise_type = {});
+bool is_atb_elementwise(std::string_view type);
+OpKind kind_of_ge(std::string_view type);            // "BatchMatMulV2"
+OpKind kind_of_fx(std::string_view target);          // "aten.mm.default"
+OpKind kind_of_module(std::string_view class_name);  // of torch: "LlamaRMSNorm"
+OpKind kind_of_entry(
+    std::string_view msprobe_name);  // "Functional.linear.0.forward", "Module.layers.0.fc.Linear.forward.0"
+
+// `framework`: as Frame::framework. "pytorch" may be the class of a module or a name of msprobe.
+OpKind kind_of(std::string_view framework, std::string_view type);
+
+}  // namespace assay

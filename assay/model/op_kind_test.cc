@@ -1,0 +1,79 @@
+#include "assay/model/op_kind.h"
+
+#include <gtest/gtest.h>
+
+namespace assay {
+namespace {
+
+using enum OpKind;
+
+TEST(OpKind, OfAtb) {
+  EXPECT_EQ(kind_of_atb("LinearOperation"), product);
+  EXPECT_EQ(kind_of_atb("W8A8Operation"), product);
+  EXPECT_EQ(kind_of_atb("RmsNormOperation"), norm);
+  EXPECT_EQ(kind_of_atb("LayerNormOperation"), layer_norm);
+  EXPECT_EQ(kind_of_atb("PagedAttentionOperation"), attention);
+  EXPECT_EQ(kind_of_atb("GatherOperation"), gather);
+  EXPECT_EQ(kind_of_atb("AllGatherOperation"), collective);
+  EXPECT_EQ(kind_of_atb("AllReduceOperation"), all_reduce);
+  EXPECT_EQ(kind_of_atb("Decoder_layer"), unknown);
+}
+
+TEST(OpKind, OfAnElementWiseOperationOfAtbIsItsNumber) {
+  EXPECT_EQ(kind_of_atb("ElewiseOperation", 1), cast);
+  EXPECT_EQ(kind_of_atb("ElewiseOperation", 6), quantise);
+  EXPECT_EQ(kind_of_atb("ElewiseOperation", 8), sum);
+  EXPECT_EQ(kind_of_atb("ElewiseOperation", 9), elementwise);
+  EXPECT_EQ(kind_of_atb("ElewiseOperation", 18), dequantise);
+  EXPECT_EQ(kind_of_atb("ElewiseOperation"), elementwise);
+}
+
+TEST(OpKind, OfTheGraphEngine) {
+  EXPECT_EQ(kind_of_ge("BatchMatMulV2"), product);
+  EXPECT_EQ(kind_of_ge("QuantBatchMatmulV3"), product);
+  EXPECT_EQ(kind_of_ge("TransposeBatchMatMul"), product);
+  EXPECT_EQ(kind_of_ge("PromptFlashAttention"), attention);
+  EXPECT_EQ(kind_of_ge("AddV2"), sum);
+  EXPECT_EQ(kind_of_ge("AddRmsNorm"), norm);
+  EXPECT_EQ(kind_of_ge("ConstPlaceHolder"), given);
+  EXPECT_EQ(kind_of_ge("Cast"), cast);
+  EXPECT_EQ(kind_of_ge("BroadcastTo"), unknown);
+  EXPECT_EQ(kind_of_ge("TransData"), layout);
+  EXPECT_EQ(kind_of_ge("Transpose"), view);
+  EXPECT_EQ(kind_of_ge("AscendDequant"), dequantise);
+  EXPECT_EQ(kind_of_ge("HcomAllReduce"), all_reduce);
+  EXPECT_TRUE(changes_form_only(kind_of_ge("TransData")));
+  EXPECT_TRUE(hands_on(kind_of_ge("TransData")));
+  EXPECT_FALSE(changes_form_only(kind_of_ge("Reshape")));
+}
+
+TEST(OpKind, OfFx) {
+  EXPECT_EQ(kind_of_fx("aten.mm.default"), product);
+  EXPECT_EQ(kind_of_fx("aten.addmm.default"), product);
+  EXPECT_EQ(kind_of_fx("aten.add.Tensor"), sum);
+  EXPECT_EQ(kind_of_fx("aten.add_.Tensor"), sum);
+  EXPECT_EQ(kind_of_fx("torch.ops.aten.rsub.Scalar"), sum);
+  EXPECT_EQ(kind_of_fx("npu.npu_rms_norm.default"), norm);
+  EXPECT_EQ(kind_of_fx("aten.native_layer_norm.default"), layer_norm);
+  EXPECT_EQ(kind_of_fx("aten._to_copy.default"), cast);
+  EXPECT_EQ(kind_of_fx("aten.convolution.default"), product);
+  EXPECT_EQ(kind_of_fx(""), unknown);
+}
+
+TEST(OpKind, OfModulesAndEntries) {
+  EXPECT_EQ(kind_of_module("LlamaRMSNorm"), norm);
+  EXPECT_EQ(kind_of_module("LlamaRotaryEmbedding"), rope);
+  EXPECT_EQ(kind_of_module("Embedding"), gather);
+  EXPECT_EQ(kind_of_entry("Functional.linear.0.forward"), product);
+  EXPECT_EQ(kind_of_entry("Tensor.__matmul__.3.backward"), product);
+  EXPECT_EQ(kind_of_entry("Tensor.__iadd__.3.forward"), sum);
+  EXPECT_EQ(kind_of_entry("Module.layers.0.norm.LayerNorm.forward.0"), layer_norm);
+  EXPECT_EQ(kind_of_entry("Cell.dense.Dense.backward.1"), product);
+  EXPECT_EQ(kind_of_entry("Module"), unknown);
+  EXPECT_EQ(kind_of("pytorch", "Linear"), product);
+  EXPECT_EQ(kind_of("pytorch", "Torch.bmm.0.forward"), product);
+  EXPECT_EQ(kind_of("mindspore", "Mint.matmul.2.forward"), product);
+}
+
+}  // namespace
+}  // namespace assay
