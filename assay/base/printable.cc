@@ -95,6 +95,19 @@ class Shaping {
 
 }  // namespace
 
+bool begins_as_text(std::string_view start) {
+  constexpr size_t kLongestCharacter = 4;
+  while (!start.empty()) {
+    const Character next = first_of(start);
+    if (next.length == 0)
+      return start.size() < kLongestCharacter && static_cast<unsigned char>(start.front()) >= 0xC2;
+    const bool is_control = next.code < ' ' || (next.code >= 0x7F && next.code <= 0x9F);
+    if (is_control && next.code != '\n' && next.code != '\r' && next.code != '\t') return false;
+    start.remove_prefix(next.length);
+  }
+  return true;
+}
+
 std::string printable(std::string_view text) {
   if (is_plain(text)) return std::string(text);
   std::string out;

@@ -11,6 +11,9 @@ namespace assay {
 
 // What could steer a terminal, break a line, mislead or hide appears as \xNN: docs/reports.md, "Names".
 std::string printable(std::string_view text);
+// Whether the first bytes of a file are text: UTF-8 without control characters but tabs and ends of lines.
+// The last character may be cut off.
+bool begins_as_text(std::string_view start);
 bool is_plain(std::string_view text);  // printable ASCII: printable() would change nothing
 
 // -1, 0, 1: numbers inside the names compare by value, so "layer2" comes before "layer10".

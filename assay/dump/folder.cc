@@ -25,15 +25,28 @@ struct Read {
   Remarks warnings;
 };
 
+// How much of a file of unknown kind is looked at.
+constexpr size_t kTextLookBytes = size_t{64} << 10;
+
+bool has_suffix(const std::string& relative, std::span<const std::string_view> suffixes) {
+  const std::string name = to_lower(relative);
+  return std::any_of(suffixes.begin(), suffixes.end(), [&](std::string_view s) { return name.ends_with(s); });
+}
+
 // Files that people keep beside tensors. One of these that cannot be read is no loss; any other one may have
 // been a tensor.
 bool is_plainly_text(const std::string& relative) {
   static constexpr std::array<std::string_view, 17> kSuffixes = {
       ".txt",  ".md", ".json", ".jsonl", ".csv", ".log",   ".yaml", ".yml",  ".xlsx",
       ".html", ".py", ".sh",   ".onnx",  ".db",  ".pbtxt", ".lock", ".model"};
-  const std::string name = to_lower(relative);
-  return std::any_of(kSuffixes.begin(), kSuffixes.end(),
-                     [&](std::string_view s) { return name.ends_with(s); });
+  return has_suffix(relative, kSuffixes);
+}
+
+// Bytes that are no text even where they look like some, and graphs with weights in them.
+bool may_hold_tensors(const std::string& relative) {
+  static constexpr std::array<std::string_view, 10> kSuffixes = {
+      ".raw", ".dat", ".data", ".f16", ".f32", ".bf16", ".ckpt", ".params", ".tensor", ".onnx"};
+  return has_suffix(relative, kSuffixes);
 }
 
 // Where msprobe has the statistics of a run, and the names of its tensors.
@@ -80,8 +93,8 @@ void note_missing_shards(const fs::path& root, const Walk& walk, const OpenOptio
 class Skipped {
  public:
   void add(const std::string& relative, bool is_text) {
-    const bool is_none =
-        is_text || is_plainly_text(relative) || fs::path(relative).filename().native()[0] == '.';
+    const bool is_none = is_text || (is_plainly_text(relative) && !may_hold_tensors(relative)) ||
+                         fs::path(relative).filename().native()[0] == '.';
     (is_dump_table(relative) ? tables_ : is_none ? texts_ : unknown_).push_back(relative);
   }
   size_t count() const { return tables_.size() + texts_.size() + unknown_.size(); }
@@ -131,13 +144,11 @@ Read one_unnamed() {
 }
 
 Read no_tensors(const File& file) {
-  std::array<std::byte, kSniffBytes> start;
+  std::vector<std::byte> start(kTextLookBytes);
   const auto got = file.read_some(0, start);
-  const std::string_view text = got ? as_text(Bytes(start.data(), static_cast<size_t>(*got))) : "";
   Read read;
-  read.is_text = got && std::ranges::none_of(text, [](char c) {
-                   return static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\r' && c != '\t';
-                 });
+  read.is_text = got && !may_hold_tensors(file.path().native()) &&
+                 begins_as_text(as_text(Bytes(start.data(), static_cast<size_t>(*got))));
   return read;
 }
 
@@ -154,6 +165,9 @@ Read read_file(const fs::path& path, const FoundFile& found, const OpenOptions& 
   if (!file) return is_plainly_text(found.relative) ? Read{} : broken(file.error().message);
   const auto format = recognise_file(**file);
   if (!format) return broken(format.error().message);
+  if (*format == nullptr && found.is_statistics && find_format_by_suffix(found.relative) != nullptr &&
+      is_cut_off_statistics(**file))
+    return broken(fmt::format("{}: is cut off; it should hold the statistics of a file", display(path)));
   if (*format == nullptr) return no_tensors(**file);  // also a .stats.json of some other tool
   if ((*file)->size() == 0) return broken(fmt::format("{}: is empty", display(path)));
   auto set = (*format)->open(*file, options.format);
@@ -161,6 +175,8 @@ Read read_file(const fs::path& path, const FoundFile& found, const OpenOptions& 
   Read read;
   read.counts = true;
   read.warnings = std::move(set->warnings);
+  if (set->tensors.empty() && found.is_statistics)
+    return broken(fmt::format("{}: describes no tensor of the file that it stands for", display(path)));
   if (set->tensors.empty()) read.warnings.push_back(fmt::format("{}: holds no tensors", display(path)));
   read.tensors = draft_tensors(path, std::move(*set), options);
   return read;
@@ -169,17 +185,23 @@ Read read_file(const fs::path& path, const FoundFile& found, const OpenOptions& 
 // Numbers of the files in execution order: those of the manifest as it lists them, then the rest as they
 // stand.
 std::vector<size_t> execution_order(const std::vector<FoundFile>& files, const std::vector<Read>& reads,
-                                    const Manifest& manifest, Remarks& warnings) {
+                                    const Manifest& manifest, const OpenOptions& options, Remarks& warnings) {
   std::unordered_map<std::string_view, size_t> by_path;
   for (size_t i = 0; i < files.size(); ++i)
     if (reads[i].counts) by_path.emplace(files[i].relative, i);
   std::vector<size_t> order;
   std::vector<bool> listed(files.size());
-  std::vector<std::string> missing, twice;
+  std::vector<std::string> missing, others, twice;
+  std::set<std::string_view> present;
+  for (const FoundFile& file : files) present.insert(file.relative);
   for (const std::string& path : manifest.paths) {
     const auto found = by_path.find(path);
     if (found == by_path.end()) {
-      missing.push_back(path);
+      const bool is_absent = find_format_by_suffix(path) != nullptr && !present.contains(path);
+      if (!is_absent)
+        others.push_back(path);
+      else if (selected(path, options))
+        missing.push_back(path);
     } else if (listed[found->second]) {
       twice.push_back(path);
     } else {
@@ -187,10 +209,17 @@ std::vector<size_t> execution_order(const std::vector<FoundFile>& files, const s
       order.push_back(found->second);
     }
   }
-  if (!missing.empty())
+  if (!missing.empty()) {
+    const std::string text =
+        fmt::format("{}: {} of the {} files that it names are not there: {}", display(manifest.file),
+                    missing.size(), manifest.paths.size(), some_names(missing));
+    // One that names nothing of what is here may be left over from another dump.
+    warnings.push_back(order.empty() ? left_out(text, std::ssize(missing)) : unreadable(text));
+  }
+  if (!others.empty())
     warnings.push_back(fmt::format("{}: {} of its {} entries are no tensor files of the folder: {}",
-                                   display(manifest.file), missing.size(), manifest.paths.size(),
-                                   some_names(missing)));
+                                   display(manifest.file), others.size(), manifest.paths.size(),
+                                   some_names(others)));
   if (!twice.empty())
     warnings.push_back(fmt::format("{}: lists {} files more than once; the first place counts: {}",
                                    display(manifest.file), twice.size(), some_names(twice)));
@@ -263,7 +292,7 @@ Result<Frame> index_folder(const FrameInfo& info, const OpenOptions& options) {
   skipped.note(root, frame.warnings);
 
   const std::vector<size_t> order =
-      execution_order(walk.files, reads, manifest->value_or(Manifest{}), frame.warnings);
+      execution_order(walk.files, reads, manifest->value_or(Manifest{}), options, frame.warnings);
   for (const size_t i : order) add_node(frame, root, walk.files[i], reads[i], options);
   if (std::all_of(walk.files.begin(), walk.files.end(), [](const FoundFile& f) { return f.is_statistics; }))
     frame.content = Content::statistics;

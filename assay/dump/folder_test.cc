@@ -208,8 +208,7 @@ TEST_F(FolderTest, ManifestGivesTheOrder) {
   const auto frame = index();
   ASSERT_TRUE(frame) << frame.error().message;
   EXPECT_THAT(names(*frame), ElementsAre("sub/d.npy", "b.npy", "a.npy", "c.npy", "e9.npy", "e10.npy"));
-  EXPECT_THAT(all_warnings(*frame),
-              HasSubstr("1 of its 5 entries are no tensor files of the folder: missing.npy"));
+  EXPECT_THAT(all_warnings(*frame), HasSubstr("1 of the 5 files that it names are not there: missing.npy"));
   EXPECT_THAT(all_warnings(*frame), HasSubstr("more than once"));
 }
 

@@ -276,6 +276,14 @@ fs::path statistics_path(const fs::path& source) {
   return source.parent_path() / (source.filename().native() + std::string(kStatsSuffix));
 }
 
+bool is_cut_off_statistics(const File& file) {
+  const std::string whole = fmt::format("{{\"{}\"", kVersionKey);
+  std::string start(whole.size(), '\0');
+  const auto got = file.read_some(0, std::as_writable_bytes(std::span(start)));
+  return got && file.size() < std::ssize(whole) &&
+         whole.starts_with(std::string_view(start).substr(0, static_cast<size_t>(*got)));
+}
+
 std::string stats_json_text(const FileStatistics& file) {
   rapidjson::StringBuffer buffer;
   Writer json(buffer);

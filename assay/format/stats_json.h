@@ -17,6 +17,9 @@ inline constexpr std::string_view kStatsSuffix = ".stats.json";
 std::optional<std::string_view> name_before_compaction(std::string_view name);
 fs::path statistics_path(const fs::path& source);
 
+// A file of that name which ends before it says whether it is one of ours; empty, perhaps.
+bool is_cut_off_statistics(const File& file);
+
 struct TensorStatistics {
   std::string name;  // as the source has it
   TensorMeta meta;
