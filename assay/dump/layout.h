@@ -16,6 +16,7 @@ struct OpenOptions {
   bool stacks = true;                   // read where nodes were called from, where the dump says
   fs::path stack_file;                  // from here, and not from beside the dump
   bool as_msprobe_1_1 = false;          // flatten entries of msprobe dumps as its version 1.1 does
+  bool null_is_zero = false;            // in tables of kernels, as msprobe reads them
   bool structure = false;               // read which module a node belongs to
   std::vector<int> ranks, steps;        // only these; empty: all
   bool warm_up = false;                 // of ATB: the warm-up round is a frame too, "warmup", as msit has it

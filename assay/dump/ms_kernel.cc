@@ -305,7 +305,7 @@ Result<Frame> index_ms_kernel(const FrameInfo& info, const OpenOptions& options)
   FrameBuilder builder(frame, options);
   std::vector<Numbered> entries;
   for (size_t i = 0; i < info.paths.size(); ++i) {
-    KernelFolder folder = read_kernel_folder(info.paths[i]);
+    KernelFolder folder = read_kernel_folder(info.paths[i], options.null_is_zero);
     std::move(folder.warnings.begin(), folder.warnings.end(), std::back_inserter(frame.warnings));
     if (!folder.statistics.empty()) builder.add_statistics_file(i, folder.statistics);
     for (KernelEntry& entry : folder.entries) entries.push_back(Numbered{std::move(entry), i, 0});

@@ -76,6 +76,9 @@ constexpr std::array<Title, 12> kTitles = {{{"Op Type", 0},
                                             {"Avg Value", -1},
                                             {"L2Norm Value", -1}}};
 
+// What they say is no property of the tensor, or follows from its type and shape.
+constexpr std::array<std::string_view, 2> kUnused = {"Stream ID", "Data Size"};
+
 constexpr std::array<Cell, 4> kStatistics = {kMax, kMin, kMean, kNorm};
 constexpr std::string_view kNull = "null";
 
@@ -89,8 +92,8 @@ bool has_titles(const std::vector<std::string>& cells) {
 
 class StatisticsReader {
  public:
-  StatisticsReader(std::shared_ptr<const File> file, KernelFolder& out)
-      : path_(file->name()), reader_(std::move(file)), out_(out) {}
+  StatisticsReader(std::shared_ptr<const File> file, bool null_is_zero, KernelFolder& out)
+      : path_(file->name()), null_is_zero_(null_is_zero), reader_(std::move(file)), out_(out) {}
 
   void read() {
     std::vector<std::string> cells;
@@ -130,6 +133,19 @@ class StatisticsReader {
         if (trim(titles[at]) == kTitles[i].text) places_[i] = static_cast<int>(at);
       if (places_[i] < 0) warn(fmt::format("{}: has no column '{}'", path_, kTitles[i].text));
     }
+    std::vector<std::string> unknown;
+    for (const std::string& title : titles) {
+      const std::string_view text = trim(title);
+      if (std::ranges::find(kTitles, text, &Title::text) == kTitles.end() &&
+          std::ranges::find(kUnused, text) == kUnused.end())
+        unknown.emplace_back(text);
+    }
+    if (!unknown.empty())
+      warn(left_out(
+          fmt::format("{}: {} not compared: {}", path_,
+                      unknown.size() == 1 ? "1 column is" : fmt::format("{} columns are", unknown.size()),
+                      some_names(unknown)),
+          std::ssize(unknown)));
   }
 
   // Empty where the row or the header ends before it.
@@ -170,7 +186,7 @@ class StatisticsReader {
 
   Scalar statistic(KernelEntry& entry, const std::vector<std::string>& cells, Cell which) const {
     const std::string_view text = cell(cells, places_[which]);
-    if (text.empty()) return {};
+    if (text.empty() || (text == kNull && !null_is_zero_)) return {};
     if (text == kNull || text == "False") return 0.0;
     if (text == "True") return 1.0;
     if (const auto whole = parse_int(text)) return *whole;  // also where a double would round it
@@ -182,6 +198,7 @@ class StatisticsReader {
   }
 
   const std::string path_;
+  const bool null_is_zero_;
   CsvReader reader_;
   KernelFolder& out_;
   std::array<int, kTitles.size()> places_{};
@@ -211,7 +228,7 @@ Listed list_folder(const fs::path& folder, Remarks& warnings) {
 }
 
 // The rows that no file of the folder stands for: where a run keeps both, the files say more.
-void add_statistics(const fs::path& csv, KernelFolder& out) {
+void add_statistics(const fs::path& csv, bool null_is_zero, KernelFolder& out) {
   std::unordered_set<std::string> in_files;
   for (const KernelEntry& entry : out.entries) in_files.insert(entry.name.key());
   auto file = File::open(csv);
@@ -220,7 +237,7 @@ void add_statistics(const fs::path& csv, KernelFolder& out) {
     return;
   }
   KernelFolder rows;
-  StatisticsReader(std::move(*file), rows).read();
+  StatisticsReader(std::move(*file), null_is_zero, rows).read();
   std::move(rows.warnings.begin(), rows.warnings.end(), std::back_inserter(out.warnings));
   for (KernelEntry& row : rows.entries)
     if (in_files.count(row.name.key()) == 0) out.entries.push_back(std::move(row));
@@ -268,7 +285,7 @@ bool is_kernel_statistics(const fs::path& csv) {
   return row && *row && has_titles(cells);
 }
 
-KernelFolder read_kernel_folder(const fs::path& folder) {
+KernelFolder read_kernel_folder(const fs::path& folder, bool null_is_zero) {
   KernelFolder out;
   Listed listed = list_folder(folder, out.warnings);
   LongNames long_names;
@@ -291,7 +308,7 @@ KernelFolder read_kernel_folder(const fs::path& folder) {
     out.warnings.push_back(left_out(fmt::format("{}: {} .npy files are not named as kernels are; skipped: {}",
                                                 display(folder), skipped.size(), some_names(skipped)),
                                     std::ssize(skipped)));
-  if (listed.has_statistics) add_statistics(folder / kKernelStatistics, out);
+  if (listed.has_statistics) add_statistics(folder / kKernelStatistics, null_is_zero, out);
   return out;
 }
 

@@ -32,7 +32,8 @@ struct KernelFolder {
   fs::path statistics;               // the statistic.csv that was read; empty: none
   Remarks warnings;
 };
-KernelFolder read_kernel_folder(const fs::path& folder);
+// `null_is_zero`: what a "null" among statistics is; else nothing.
+KernelFolder read_kernel_folder(const fs::path& folder, bool null_is_zero);
 
 inline constexpr std::string_view kKernelStatistics = "statistic.csv";
 bool is_kernel_statistics(const fs::path& csv);  // its first row has the titles of one

@@ -384,6 +384,7 @@ Result<void> compare_kernels(const MsprobeJob& job, const Context& context) {
   log::info("Please check whether the input data belongs to you. If not, there may be security risks.");
   ASSAY_TRY(CompareRequest request, base_request(job, context));
   request.open.layout = "ms_kernel";
+  request.open.null_is_zero = true;
   request.open.ranks = job.ranks;
   request.open.steps = job.steps;
   request.matching = MatchOptions{};
