@@ -52,6 +52,27 @@ void leave_extremes(SideFacts& side) {
   side.computed = std::make_shared<const Stated>(extremes);
 }
 
+// How many elements the dump says there are, whatever the shape.
+std::optional<int64_t> stated_count(const SideFacts& side) {
+  if (side.item->facts == nullptr || states_blocks(*side.item)) return std::nullopt;
+  for (const Fact& fact : *side.item->facts)
+    if (const auto* const count = std::get_if<int64_t>(&fact.value); count != nullptr && fact.key == "count")
+      return *count;
+  return std::nullopt;
+}
+
+// Where a table does not know the shape it may still know how many elements there are.
+bool states_other_count(Comparison& row) {
+  if (states_blocks(*row.mine.item) || states_blocks(*row.golden.item)) return false;
+  std::optional<int64_t> mine = stated_count(row.mine), golden = stated_count(row.golden);
+  if (mine && !golden && !row.mine.meta && row.golden.meta) golden = row.golden.meta->shape.count();
+  if (golden && !mine && !row.golden.meta && row.mine.meta) mine = row.mine.meta->shape.count();
+  if (!mine || !golden || *mine == *golden) return false;
+  row.note +=
+      fmt::format("{}{} elements of mine, {} of golden", row.note.empty() ? "" : "; ", *mine, *golden);
+  return true;
+}
+
 }  // namespace
 
 std::shared_ptr<const Stated> keep_stated(Stats stats) {
@@ -118,7 +139,8 @@ void StatedComparison::compare(const OperandPtr& mine_data, const OperandPtr& go
     row.note += fmt::format("{}the first rank of each side", row.note.empty() ? "" : "; ");
   }
   const bool other_shape =
-      !is_range && row.mine.meta && row.golden.meta && !may_be_same(row.mine, row.golden);
+      !is_range && ((row.mine.meta && row.golden.meta && !may_be_same(row.mine, row.golden)) ||
+                    (!mine_joined && !golden_joined && !row.pair.has_parts() && states_other_count(row)));
   row.status = other_shape ? Status::shape_mismatch : Status::compared;
   if (!other_shape) note_stated_evidence(is_range, row);
 }
