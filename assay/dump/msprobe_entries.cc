@@ -77,6 +77,12 @@ bool is_falsy(const JsonTape& tape, size_t place) {
   }
 }
 
+// A number or a text where an object should say what it is.
+bool is_bare(const JsonTape& tape, size_t place) {
+  const JsonKind kind = tape.kind(place);
+  return kind != JsonKind::null && kind != JsonKind::array && kind != JsonKind::object;
+}
+
 std::string_view python_class(const JsonTape& tape, size_t place) {
   if (place == 0) return "<class 'NoneType'>";
   switch (tape.kind(place)) {
@@ -152,7 +158,7 @@ void MsprobeEntries::add(std::string_view name, const JsonTape& entry) {
       if (section != kSections.end())
         places[static_cast<size_t>(section - kSections.begin())] = at + 1;
       else if (entry.kind(at + 1) == JsonKind::array || entry.kind(at + 1) == JsonKind::object)
-        note_unknown(entry.text(at), entry_name);
+        note_unknown(fmt::format("{}.{}", entry_name, entry.text(at)));
     }
     for (size_t i = 0; i < kSections.size(); ++i) {
       const Section& section = kSections[i];
@@ -176,8 +182,8 @@ void MsprobeEntries::add(std::string_view name, const JsonTape& entry) {
   frame_.nodes.push_back(std::move(node));
 }
 
-void MsprobeEntries::note_unknown(std::string_view section, std::string_view entry) {
-  if (unknown_++ == 0) first_unknown_ = fmt::format("'{}' of {}", printable(section), entry);
+void MsprobeEntries::note_unknown(std::string_view part) {
+  if (unknown_++ == 0) first_unknown_ = printable(part);
 }
 
 void MsprobeEntries::finish() {
@@ -243,6 +249,7 @@ std::vector<std::string> MsprobeEntries::merge_repeated() {
 // Recursion is bounded by kMostNested.
 void MsprobeEntries::walk(const JsonTape& tape, size_t place, int depth) {
   if (tape.kind(place) == JsonKind::null) return add_none();
+  if (is_bare(tape, place)) return note_unknown(path_);
   if (is_falsy(tape, place)) return;
   if (depth > kMostNested) return add_trouble(fmt::format("nested more than {} deep", kMostNested));
   const size_t length = path_.size();

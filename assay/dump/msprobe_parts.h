@@ -27,7 +27,7 @@ class MsprobeEntries {
   void add_leaf(const JsonTape& tape, size_t place);
   void add_peer_operation(const JsonTape& tape, size_t place);
   void add_none();
-  void note_unknown(std::string_view section, std::string_view entry);
+  void note_unknown(std::string_view part);
   void add_trouble(std::string_view why);
   static bool is_described(const JsonTape& tape, size_t place);
   void describe_without_dtype(const JsonTape& tape, size_t place, std::string_view type, Stated& stated);
