@@ -275,9 +275,12 @@ void add_statistics(Frame& frame, const fs::path& table, const FrameInfo& info, 
     const auto found = by_name.find(tensor.file.relative);
     if (found == by_name.end()) {
       TensorDraft& draft = tensor.file.draft;
-      if (!draft.stats && draft.trouble.empty() && tensor.names_file)
+      const bool says_nothing = !draft.stats && draft.trouble.empty();
+      if (says_nothing && tensor.names_file)
         draft.trouble = fmt::format("{}: names {}, which is not there, and has no statistics of it",
                                     display(table), printable(tensor.file.relative));
+      else if (says_nothing)
+        draft.stats.emplace();  // of bool and the like a dump of statistics has none
       files.push_back({std::move(tensor.op), std::move(tensor.file)});
     } else if (TensorDraft& draft = files[found->second].file.draft; !draft.stats) {
       draft.stats = std::move(tensor.file.draft.stats);
