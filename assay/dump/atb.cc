@@ -77,7 +77,7 @@ void note_outside_of_rounds(const fs::path& root, const AtbPlace& place, Remarks
       if (counts_as_round(folder)) own.add_tree(folder);
   std::vector<std::string> files = files_outside(own, root, warnings);
   std::erase_if(files, [&](const std::string& file) { return file.ends_with(kTiling); });
-  note_strays(root, std::move(files), warnings, kAtbStatistics);
+  note_strays(root, std::move(files), warnings);
 }
 
 Result<Survey> survey_atb(const fs::path& root, const OpenOptions& options) {

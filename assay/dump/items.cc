@@ -1,9 +1,11 @@
 #include "assay/dump/items.h"
 
 #include "assay/base/text.h"
+#include "assay/dump/torchair_names.h"
 #include "assay/format/open_files.h"
 #include "assay/model/scalar_of.h"
 
+#include <algorithm>
 #include <set>
 
 namespace assay {
@@ -84,10 +86,12 @@ void note_misfits(const fs::path& folder, std::vector<std::string> names, Remark
       std::ssize(names)));
 }
 
-void note_strays(const fs::path& root, std::vector<std::string> files, Remarks& warnings,
-                 std::string_view table) {
+void note_strays(const fs::path& root, std::vector<std::string> files, Remarks& warnings) {
+  constexpr std::string_view kTables[] = {"dump.json", "debug.json", "statistic.csv", "statistics.csv"};
   std::erase_if(files, [&](const std::string& file) {
-    return find_format_by_suffix(file) == nullptr && (table.empty() || fs::path(file).filename() != table);
+    const std::string_view name = std::string_view(file).substr(file.rfind('/') + 1);
+    return find_format_by_suffix(file) == nullptr && !parse_ge_file(name) &&
+           std::ranges::find(kTables, name) == std::end(kTables);
   });
   if (files.empty()) return;
   std::set<std::string> folders;

@@ -166,6 +166,8 @@ void note_outside_of_frames(const fs::path& root, Survey& survey, std::vector<fs
   std::vector<std::string> files = files_outside(own, root, survey.warnings);
   for (const std::string& file : files)
     if (const fs::path path = root / file; is_table(path) && !known.contains(path)) elsewhere.push_back(path);
+  std::erase_if(files,
+                [&](const std::string& file) { return is_table(root / file); });  // those are named above
   note_strays(root, std::move(files), survey.warnings);
 }
 

@@ -58,7 +58,7 @@ void note_outside_of_modules(const fs::path& root, const Place& place, Remarks& 
         own.add_files(token);
       else if (place.token.empty() || token.filename() == place.token.filename())
         for (const fs::path& module : folders_in(token)) own.add_files(module);
-  note_strays(root, files_outside(own, root, warnings), warnings, kStatistics);
+  note_strays(root, files_outside(own, root, warnings), warnings);
 }
 
 Result<Survey> survey_torch_hook(const fs::path& root, const OpenOptions& options) {
@@ -187,16 +187,17 @@ Result<std::vector<OpFile>> read_statistics(const fs::path& path, const std::str
       return fail(ErrorKind::bad_format,
                   "{}: lacks a column; InputOutput, Index, Max, Min, Mean and L2Norm are needed",
                   display(path));
-  int64_t short_rows = 0;
+  int64_t strange_rows = 0;
   for (;;) {
     ASSAY_TRY(const bool more, rows.next(cells));
     if (!more) break;
-    if (cells.size() < head.size()) {
-      ++short_rows;
+    const std::string direction = cells.size() < head.size() ? "" : to_lower(cells[side]);
+    const bool is_input = direction.starts_with("in");
+    if (!is_input && !direction.starts_with("out")) {
+      ++strange_rows;
       continue;
     }
     OpFile found;
-    const bool is_input = cells[side] == "Input";
     found.port.direction = is_input ? Direction::input : Direction::output;
     found.port.index = whole_number(cells[index]).value_or(0);
     found.relative = fmt::format("{}/{}_{}", module, is_input ? "input" : "output", printable(cells[index]));
@@ -209,9 +210,11 @@ Result<std::vector<OpFile>> read_statistics(const fs::path& path, const std::str
     if (shape < cells.size() && type < cells.size()) found.draft.meta = meta_of(cells[type], cells[shape]);
     files.push_back(std::move(found));
   }
-  if (short_rows > 0)
-    warnings.push_back(left_out(
-        fmt::format("{}: {} rows do not have all cells; skipped", display(path), short_rows), short_rows));
+  if (strange_rows > 0)
+    warnings.push_back(
+        left_out(fmt::format("{}: {} rows lack cells, or are neither Input nor Output; skipped",
+                             display(path), strange_rows),
+                 strange_rows));
   return files;
 }
 

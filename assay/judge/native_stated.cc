@@ -136,9 +136,15 @@ Bounds bounds_of(const Comparison& row, const Head& head, const ModelPlace& plac
   // A norm may overflow where no element does.
   const double typical = norm > 0 ? norm / std::sqrt(std::max(count, 1.0)) : largest;
   const double apart = std::max(kElementsApart * t * typical, kElementApart * t * largest);
+  // Where f16 ends, rounding goes by its last step, however small the numbers are.
+  const bool is_f16 =
+      is_tensor && deciding_dtype_at(row.mine.meta->dtype, row.golden.meta->dtype, place) == DType::f16;
+  const double step = is_f16 ? kStepOfSmallF16 : 0;
   // Whole numbers are not rounded: only their sums are.
   const double of_mean = (t > 0 ? kElementsApart : 1) * sums;
-  return {sums * norm, std::min(apart, kMostApart * largest), of_mean * std::max(typical, mean)};
+  return {std::max(sums * norm, step / 2 * std::sqrt(count)),
+          std::max(std::min(apart, kMostApart * largest), step),
+          std::max(of_mean * std::max(typical, mean), step / 2)};
 }
 
 // The fill of a mask makes the maximum look small: it is measured by itself then.

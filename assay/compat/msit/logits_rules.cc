@@ -61,6 +61,7 @@ class LogitsRules {
       append(why, kMineNotFinite);
     if (!why.empty()) return why;
     if (mine.count() == 0) return "both tensors are empty.";
+    if (!is_measured) return "only statistics were dumped.";
     if (metric(row, columns_.mine_max) == 0.0) return "max value is 0, cannot compute ulp";
     return {};
   }

@@ -27,12 +27,15 @@ Stated as_stated(const Stats& stats) {
 // What the dump says of a tensor, or else what its data say: as NumPy does. Against the statistics that took
 // the place of a file, the data is asked, and as such a file says it.
 void find_statistics(SideFacts& side, const OperandPtr& data, const SideFacts& other) {
-  const bool is_against_file = other.computed != nullptr;
-  if (data == nullptr || (says_something(side.item->stated) && !is_against_file)) return;
-  const auto sums = gather_one(*data);
-  if (!sums) return;
   const Stated* const stated = other.stated();
   const bool has_checksum = stated != nullptr && !stated->checksum.empty();
+  // A dump of checksums tells more than the statistics of a full one do.
+  const bool has_crc = has_checksum && stated->checksum.size() == 8 && is_checksum(stated->checksum);
+  const bool asks_data = other.computed != nullptr ||
+                         (has_crc && side.item->stated != nullptr && side.item->stated->checksum.empty());
+  if (data == nullptr || (says_something(side.item->stated) && !asks_data)) return;
+  const auto sums = gather_one(*data);
+  if (!sums) return;
   Stats stats =
       has_checksum ? exact_statistics(*sums, data->meta.dtype) : numpy_statistics(*sums, data->meta.dtype);
   if (!add_exact_extremes(*data, stats)) return;
