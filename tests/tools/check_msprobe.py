@@ -151,12 +151,19 @@ class Addition(NamedTuple):
 
 # Read off the peer's tables: the first op without a failed input that has a failed output, and its line in stack.json.
 ORIGIN = "First node whose inputs reach accuracy and whose output does not: "
+# … and the rows whose Max or Min is NaN or infinite in mine alone, which its words count as reached.
+NONFINITE = "NaN or Inf in {} of NPU where Bench has none, the first: {}"
 AT_NET = ", called at File /home/user/net.py, line 10, in construct, y = ops.foo(x)"
 ADDED = [
     Addition("pt_l1_stats", "g2", "advisor", ORIGIN + "Functional.layer_norm.0.backward"),  # stacks are of forward calls only
     Addition("ms_tensor_edge", "g1", "advisor", ORIGIN + "Functional.mul.0.forward" + AT_NET),
     Addition("ms_tensor_edge", "g2", "advisor", ORIGIN + "Functional.mul.0.forward" + AT_NET),
     Addition("ms_stats_edge", "g2", "advisor", ORIGIN + "Tensor.zzz.0.forward" + AT_NET),
+    Addition("ms_stats_edge", "g2", "advisor", NONFINITE.format("2 tensors", "Mint.stat.0.forward.input.4")),
+    Addition("ms_stats_edge", "g1", "advisor", NONFINITE.format("2 tensors", "Mint.stat.0.forward.input.4")),
+    Addition("pt_g1", "g1", "advisor", NONFINITE.format("1 tensor", "Torch.stat.0.forward.input.1")),
+    Addition("pt_g1", "g2", "advisor", NONFINITE.format("1 tensor", "Torch.stat.0.forward.input.1")),
+    Addition("pt_truth", "g2", "advisor_rank", NONFINITE.format("10 tensors", "Tensor.masked_fill.0.backward.input.0")),
     Addition("multi_rank", "g2", "advisor_rank1", ORIGIN + "Torch.add.0.forward" + AT_NET),
     Addition("multi_rank", "g2", "advisor_rank2", ORIGIN + "Torch.add.0.forward" + AT_NET),
 ]
