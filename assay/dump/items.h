@@ -28,8 +28,8 @@ std::string some_names(const std::vector<std::string>& names, size_t shown = 3);
 // are left out, and are said to be.
 void note_misfits(const fs::path& folder, std::vector<std::string> names, Remarks& warnings);
 
-// The same of files, by their paths below the root, that lie in folders where the layout has none; files of GE,
-// which have no suffix, and tables that other dumps are described by, count too.
+// The same of files, by their paths below the root, that lie in folders where the layout has none; files of
+// GE, which have no suffix, and tables that other dumps are described by, count too.
 void note_strays(const fs::path& root, std::vector<std::string> files, Remarks& warnings);
 
 }  // namespace assay
