@@ -10,7 +10,7 @@ namespace assay {
 namespace {
 
 void check_folder(const fs::path& folder) {
-  for (const std::string& warning : read_kernel_folder(folder).warnings)
+  for (const std::string& warning : read_kernel_folder(folder, false).warnings)
     ASSAY_CHECK(warning.find('\n') == std::string::npos);
   const auto frame = ms_kernel_layout.index(FrameInfo{At{}, {folder}}, {});
   check_error(frame);
