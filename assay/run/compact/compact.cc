@@ -83,12 +83,15 @@ Result<CompactOutcome> compact_once(const CompactRequest& request) {
   const int64_t begun = monotonic_ns();
   const int64_t now = clock_ns(CLOCK_REALTIME);
   ASSAY_TRY(CompactScan scan, scan_for_compaction(request.root, request.root, request.choice, {}));
+  // What a killed run was about to remove has its name again, and is looked at like all others.
+  if (!request.options.dry_run && !scan.set_aside.empty()) {
+    for (const fs::path& aside : scan.set_aside) put_back_from_aside(aside);
+    ASSAY_TRY(scan, scan_for_compaction(request.root, request.root, request.choice, {}));
+  }
   Compactor compactor(request);
   for (std::string& trouble : scan.troubles) compactor.note_trouble(std::move(trouble));
-  if (!request.options.dry_run) {
+  if (!request.options.dry_run)
     for (const fs::path& leftover : scan.leftovers) remove_leftover(leftover);
-    for (const fs::path& aside : scan.set_aside) put_back_from_aside(aside);
-  }
   int64_t bytes = 0;
   for (const CompactJob& job : scan.files) bytes += job.state.size;
   Progress progress("compacting", bytes, request.progress);

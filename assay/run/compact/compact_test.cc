@@ -260,8 +260,8 @@ TEST_F(CompactTest, AFileThatAKilledRunSetAsideGetsItsNameBack) {
   fs::rename(path("x.npy"), aside_name(path("x.npy")));
   run(true);
   EXPECT_FALSE(exists("x.npy")) << "a dry run changes nothing";
-  EXPECT_EQ(run().replaced, 0) << "the next run looks at it";
-  EXPECT_TRUE(exists("x.npy"));
+  EXPECT_EQ(run().replaced, 1) << "it is looked at like all others";
+  EXPECT_TRUE(exists("x.npy.stats.json"));
   EXPECT_FALSE(exists("x.npy.assay-old"));
   put_npy("y.npy", {3});
   put_npy("y.npy.assay-old", {4});
