@@ -19,6 +19,7 @@ TOOLS = ROOT / "tests" / "tools"
 PYTHON = "/usr/bin/python3"  # Debian's, which has Debian's numpy and torch
 CORES = str(os.cpu_count() or 1)
 FUZZ_SECONDS = 6
+FAILURE_SHOWN = 3000  # characters that are shown again at the end
 # What a stage that runs scripts of its own ends with.
 COUNTS = re.compile(r"(\d+) passed, (\d+) failed(?:, (\d+) skipped)?")
 
@@ -26,19 +27,23 @@ COUNTS = re.compile(r"(\d+) passed, (\d+) failed(?:, (\d+) skipped)?")
 class Totals:
     def __init__(self) -> None:
         self.passed = self.failed = self.skipped = 0
+        self.failures: list[str] = []
 
     def stage(self, name: str, check, *args) -> bool:
         """Runs one check, which answers (passed, failed, skipped); prints what came of it and how long it took."""
         print(f"== {name}", flush=True)
-        start = time.monotonic()
-        return self.add(name, check(*args), time.monotonic() - start)
+        return self.add(name, *check_apart(check, *args))
 
-    def add(self, name: str, found: tuple[int, int, int], seconds: float) -> bool:
+    def add(self, name: str, text: str, found: tuple[int, int, int], seconds: float) -> bool:
+        print(text, end="")
         passed, failed, skipped = found
         self.passed += passed
         self.failed += failed
         self.skipped += skipped
-        print(f"== {name}: {counts(passed, failed, skipped)} ({seconds:.1f} s)", flush=True)
+        result = f"== {name}: {counts(passed, failed, skipped)} ({seconds:.1f} s)"
+        print(result, flush=True)
+        if failed:
+            self.failures.append(f"{text[-FAILURE_SHOWN:]}{result}")
         return failed == 0
 
     def stages(self, checks: list[tuple]) -> None:
@@ -47,13 +52,11 @@ class Totals:
             running = [(name, workers.submit(check_apart, *check)) for name, *check in checks]
             for name, done in running:
                 print(f"== {name}", flush=True)
-                text, found, seconds = done.result()
-                print(text, end="")
-                self.add(name, found, seconds)
+                self.add(name, *done.result())
 
 
 def check_apart(check, *args) -> tuple[str, tuple[int, int, int], float]:
-    """In a process of its own: what it would have printed is an answer too."""
+    """Also in a process of its own: what it would have printed is an answer too."""
     start = time.monotonic()
     with contextlib.redirect_stdout(io.StringIO()) as text:
         found = check(*args)
@@ -64,20 +67,21 @@ def counts(passed: int, failed: int, skipped: int) -> str:
     return f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else "")
 
 
-def run(*command, show: bool = True, **kwargs) -> subprocess.CompletedProcess:
-    return subprocess.run([str(word) for word in command], cwd=ROOT, stdout=None if show else subprocess.PIPE,
-                          stderr=None if show else subprocess.STDOUT, text=True, errors="replace", **kwargs)
+def run(*command) -> subprocess.CompletedProcess:
+    return subprocess.run([str(word) for word in command], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, errors="replace")
 
 
 def check_command(*command) -> tuple[int, int, int]:
-    ok = run(*command).returncode == 0
-    return int(ok), int(not ok), 0
+    done = run(*command)
+    print(done.stdout, end="")
+    return int(done.returncode == 0), int(done.returncode != 0), 0
 
 
 def check_format() -> tuple[int, int, int]:
     sources = [path for folder in ("assay", "cli", "bench", "tests") for path in sorted((ROOT / folder).rglob("*"))
                if path.suffix in (".cc", ".h")]
-    done = run("clang-format", "--dry-run", "-Werror", *sources, show=False)
+    done = run("clang-format", "--dry-run", "-Werror", *sources)
     bad = sorted(set(re.findall(r"^(.+?):\d+:\d+: error", done.stdout, re.MULTILINE)))
     for path in bad:
         print(f"not formatted: {os.path.relpath(path, ROOT)} (clang-format -i)")
@@ -87,7 +91,7 @@ def check_format() -> tuple[int, int, int]:
 def check_build(preset: str) -> tuple[int, int, int]:
     """Quiet where all is well: a user of `make test` wants the end of a failed build, not a thousand lines before it."""
     for command in (["bash", TOOLS / "configure.sh", preset], ["cmake", "--build", "--preset", preset, "-j", CORES]):
-        built = run(*command, show=False)
+        built = run(*command)
         if built.returncode:
             print(built.stdout[-20000:])
             return 0, 1, 0
@@ -97,7 +101,7 @@ def check_build(preset: str) -> tuple[int, int, int]:
 def check_units(program: pathlib.Path) -> tuple[int, int, int]:
     """All tests of a program in one process: under sanitizers, to start it takes longer than most tests."""
     with tempfile.NamedTemporaryFile(suffix=".xml") as report:
-        tests = run("timeout", "300", program, "--gtest_brief=1", f"--gtest_output=xml:{report.name}", show=False)
+        tests = run("timeout", "300", program, "--gtest_brief=1", f"--gtest_output=xml:{report.name}")
         try:
             suites = xml.etree.ElementTree.parse(report.name).getroot()
         except xml.etree.ElementTree.ParseError:  # it did not live to write it
@@ -114,7 +118,7 @@ def check_units(program: pathlib.Path) -> tuple[int, int, int]:
 
 def check_script(script: str, *args) -> tuple[int, int, int]:
     """A script of ours that ends with its own counts."""
-    done = run(PYTHON, TOOLS / script, *args, show=False)
+    done = run(PYTHON, TOOLS / script, *args)
     lines = done.stdout.rstrip("\n").split("\n")
     found = COUNTS.fullmatch(lines[-1])
     if found is None:
@@ -129,7 +133,7 @@ def check_install(preset: str) -> tuple[int, int, int]:
     """An installed tree runs from wherever it is moved, and has its completion files."""
     with tempfile.TemporaryDirectory() as folder:
         first, moved = pathlib.Path(folder) / "first", pathlib.Path(folder) / "a moved tree"
-        done = run("cmake", "--install", f"build/{preset}", "--prefix", first, show=False)
+        done = run("cmake", "--install", f"build/{preset}", "--prefix", first)
         if done.returncode:
             print(done.stdout)
             return 0, 1, 0
@@ -148,7 +152,7 @@ def check_completion(preset: str) -> tuple[int, int, int]:
     program = ROOT / "build" / preset / "assay"
     flags = set()
     for verb in ([], ["compare"], ["inspect"], ["convert"], ["compact"], ["topology"], ["doctor"], ["demo"]):
-        flags |= set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", run(program, *verb, "--help", show=False).stdout))
+        flags |= set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", run(program, *verb, "--help").stdout))
     missing = [f"{path.name} lacks {flag}" for path in sorted((ROOT / "cli" / "completion").iterdir())
                for flag in sorted(flags) if not re.search(rf"{flag}(?![a-z-])", path.read_text())]
     print(*missing, sep="\n", end="\n" if missing else "")
@@ -193,6 +197,8 @@ def main() -> int:
             targets = sorted(path.stem for path in (ROOT / "tests" / "fuzz").glob("fuzz_*.cc"))
             totals.stages([(f"{preset}: {target}", check_fuzz, preset, target) for target in targets])
     print(f"== all stages: {time.monotonic() - start:.0f} s")
+    if totals.failures:  # those who only see the end of a long log must see what failed
+        print("== failed:", *totals.failures, sep="\n")
     print(counts(totals.passed, totals.failed, totals.skipped))
     return totals.failed > 0
 
