@@ -77,7 +77,7 @@ void note_outside_of_rounds(const fs::path& root, const AtbPlace& place, Remarks
       if (counts_as_round(folder)) own.add_tree(folder);
   std::vector<std::string> files = files_outside(own, root, warnings);
   std::erase_if(files, [&](const std::string& file) { return file.ends_with(kTiling); });
-  note_strays(root, std::move(files), warnings);
+  note_strays(root, files, warnings);
 }
 
 Result<Survey> survey_atb(const fs::path& root, const OpenOptions& options) {
@@ -255,7 +255,7 @@ std::vector<OpFiles> read_files(Frame& frame, const fs::path& round, const Walk&
     if (found.is_statistics) file.described_in = path_of({}, found).native();
     files.push_back({std::move(reads[i].parsed->op), std::move(file)});
   }
-  note_misfits(round, std::move(misfits), frame.warnings);
+  note_misfits(round, misfits, frame.warnings);
   return files;
 }
 

@@ -4,13 +4,13 @@
 #include "assay/base/text.h"
 #include "assay/dump/items.h"
 #include "assay/dump/manifest.h"
+#include "assay/dump/unclaimed.h"
 #include "assay/dump/walk.h"
 #include "assay/format/safetensors_header.h"
 
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
-#include <array>
 #include <set>
 #include <unordered_map>
 
@@ -21,39 +21,9 @@ namespace {
 struct Read {
   bool counts = false;   // it is a tensor file, or may be one that we cannot read
   bool is_text = false;  // … or surely none
-  std::vector<TensorDraft> tensors;
-  Remarks warnings;
+  std::vector<TensorDraft> tensors = {};
+  Remarks warnings = {};
 };
-
-// How much of a file of unknown kind is looked at.
-constexpr size_t kTextLookBytes = size_t{64} << 10;
-
-bool has_suffix(const std::string& relative, std::span<const std::string_view> suffixes) {
-  const std::string name = to_lower(relative);
-  return std::any_of(suffixes.begin(), suffixes.end(), [&](std::string_view s) { return name.ends_with(s); });
-}
-
-// Files that people keep beside tensors. One of these that cannot be read is no loss; any other one may have
-// been a tensor.
-bool is_plainly_text(const std::string& relative) {
-  static constexpr std::array<std::string_view, 17> kSuffixes = {
-      ".txt",  ".md", ".json", ".jsonl", ".csv", ".log",   ".yaml", ".yml",  ".xlsx",
-      ".html", ".py", ".sh",   ".onnx",  ".db",  ".pbtxt", ".lock", ".model"};
-  return has_suffix(relative, kSuffixes);
-}
-
-// Bytes that are no text even where they look like some, and graphs with weights in them.
-bool may_hold_tensors(const std::string& relative) {
-  static constexpr std::array<std::string_view, 10> kSuffixes = {
-      ".raw", ".dat", ".data", ".f16", ".f32", ".bf16", ".ckpt", ".params", ".tensor", ".onnx"};
-  return has_suffix(relative, kSuffixes);
-}
-
-// Where msprobe has the statistics of a run, and the names of its tensors.
-bool is_dump_table(const std::string& relative) {
-  const std::string name = fs::path(relative).filename().native();
-  return name == "dump.json" || name == "debug.json";
-}
 
 // A checkpoint in shards: the shards are here themselves, and the index would name every tensor a second
 // time.
@@ -93,9 +63,11 @@ void note_missing_shards(const fs::path& root, const Walk& walk, const OpenOptio
 class Skipped {
  public:
   void add(const std::string& relative, bool is_text) {
-    const bool is_none = is_text || (is_plainly_text(relative) && !may_hold_tensors(relative)) ||
-                         fs::path(relative).filename().native()[0] == '.';
-    (is_dump_table(relative) ? tables_ : is_none ? texts_ : unknown_).push_back(relative);
+    const std::string name = fs::path(relative).filename().native();
+    (is_dump_table(name)                                         ? tables_
+     : is_text || is_plainly_text(name) || name.starts_with('.') ? texts_
+                                                                 : unknown_)
+        .push_back(relative);
   }
   size_t count() const { return tables_.size() + texts_.size() + unknown_.size(); }
 
@@ -109,10 +81,7 @@ class Skipped {
       warnings.push_back(left_out(say(tables_, "what 1 table of a dump says is not read; point at its folder",
                                       "what {} tables of dumps say is not read; point at their folders"),
                                   std::ssize(tables_)));
-    if (!unknown_.empty())
-      warnings.push_back(left_out(say(unknown_, "1 file of no format that is known was skipped",
-                                      "{} files of no format that is known were skipped"),
-                                  std::ssize(unknown_)));
+    note_unknown_files(root, unknown_, warnings);
     if (!texts_.empty())
       warnings.push_back(say(texts_, "1 file that holds no tensors was skipped",
                              "{} files that hold no tensors were skipped"));
@@ -136,6 +105,10 @@ Read broken(std::string why) {
   return read;
 }
 
+bool may_be_lost(const std::string& relative) {
+  return is_plainly_text(fs::path(relative).filename().native());
+}
+
 Read one_unnamed() {
   Read read;
   read.counts = true;
@@ -143,32 +116,24 @@ Read one_unnamed() {
   return read;
 }
 
-Read no_tensors(const File& file) {
-  std::vector<std::byte> start(kTextLookBytes);
-  const auto got = file.read_some(0, start);
-  Read read;
-  read.is_text = got && !may_hold_tensors(file.path().native()) &&
-                 begins_as_text(as_text(Bytes(start.data(), static_cast<size_t>(*got))));
-  return read;
-}
-
 // Whether a file that is no format's by content or suffix counts: only as raw bytes that the user described.
 Read read_file(const fs::path& path, const FoundFile& found, const OpenOptions& options) {
   const bool raw = options.format.raw_dtype.has_value();
-  if (!found.trouble.empty()) return is_plainly_text(found.relative) ? Read{} : broken(found.trouble);
-  if (raw && !found.is_statistics) return is_plainly_text(found.relative) ? Read{} : one_unnamed();
+  if (!found.trouble.empty()) return may_be_lost(found.relative) ? Read{} : broken(found.trouble);
+  if (raw && !found.is_statistics) return may_be_lost(found.relative) ? Read{} : one_unnamed();
   if (!found.is_statistics && needs_no_look(found.relative)) {
     if (found.size == 0) return broken(fmt::format("{}: is empty", display(path)));
     return one_unnamed();
   }
   const auto file = File::open(path);
-  if (!file) return is_plainly_text(found.relative) ? Read{} : broken(file.error().message);
+  if (!file) return may_be_lost(found.relative) ? Read{} : broken(file.error().message);
   const auto format = recognise_file(**file);
   if (!format) return broken(format.error().message);
   if (*format == nullptr && found.is_statistics && find_format_by_suffix(found.relative) != nullptr &&
       is_cut_off_statistics(**file))
     return broken(fmt::format("{}: is cut off; it should hold the statistics of a file", display(path)));
-  if (*format == nullptr) return no_tensors(**file);  // also a .stats.json of some other tool
+  if (*format == nullptr)  // also a .stats.json of some other tool
+    return Read{.is_text = !may_hold_tensors(**file)};
   if ((*file)->size() == 0) return broken(fmt::format("{}: is empty", display(path)));
   auto set = (*format)->open(*file, options.format);
   if (!set) return broken(set.error().message);

@@ -1,7 +1,7 @@
 #include "assay/dump/items.h"
 
 #include "assay/base/text.h"
-#include "assay/dump/torchair_names.h"
+#include "assay/dump/unclaimed.h"
 #include "assay/format/open_files.h"
 #include "assay/model/scalar_of.h"
 
@@ -74,36 +74,54 @@ std::string some_names(const std::vector<std::string>& names, size_t shown) {
   return out;
 }
 
-void note_misfits(const fs::path& folder, std::vector<std::string> names, Remarks& warnings) {
-  std::erase_if(names, [](const std::string& name) { return find_format_by_suffix(name) == nullptr; });
+void note_unknown_files(const fs::path& folder, const std::vector<std::string>& names, Remarks& warnings) {
   if (names.empty()) return;
   warnings.push_back(left_out(
       fmt::format("{}: {} skipped: {}", display(folder),
-                  names.size() == 1
-                      ? "1 tensor file is not named as those of this dump are;"
-                      : fmt::format("{} tensor files are not named as those of this dump are;", names.size()),
+                  names.size() == 1 ? "1 file of no format that is known was"
+                                    : fmt::format("{} files of no format that is known were", names.size()),
                   some_names(names)),
       std::ssize(names)));
 }
 
-void note_strays(const fs::path& root, std::vector<std::string> files, Remarks& warnings) {
-  constexpr std::string_view kTables[] = {"dump.json", "debug.json", "statistic.csv", "statistics.csv"};
-  std::erase_if(files, [&](const std::string& file) {
-    const std::string_view name = std::string_view(file).substr(file.rfind('/') + 1);
-    return find_format_by_suffix(file) == nullptr && !parse_ge_file(name) &&
-           std::ranges::find(kTables, name) == std::end(kTables);
-  });
-  if (files.empty()) return;
+void note_misfits(const fs::path& folder, const std::vector<std::string>& names, Remarks& warnings) {
+  std::vector<std::string> tensors, unknown;
+  for (const std::string& name : names) {
+    const Unclaimed kind = unclaimed_kind(folder / name);
+    if (kind == Unclaimed::tensors) tensors.push_back(name);
+    if (kind == Unclaimed::unknown) unknown.push_back(name);
+  }
+  note_unknown_files(folder, unknown, warnings);
+  if (tensors.empty()) return;
+  warnings.push_back(left_out(
+      fmt::format(
+          "{}: {} skipped: {}", display(folder),
+          tensors.size() == 1
+              ? "1 tensor file is not named as those of this dump are;"
+              : fmt::format("{} tensor files are not named as those of this dump are;", tensors.size()),
+          some_names(tensors)),
+      std::ssize(tensors)));
+}
+
+void note_strays(const fs::path& root, const std::vector<std::string>& files, Remarks& warnings) {
+  std::vector<std::string> tensors, unknown;
   std::set<std::string> folders;
-  for (const std::string& file : files) folders.insert(file.substr(0, file.rfind('/') + 1));
+  for (const std::string& file : files) {
+    const Unclaimed kind = unclaimed_kind(root / file);
+    if (kind == Unclaimed::unknown) unknown.push_back(file);
+    if (kind != Unclaimed::tensors && kind != Unclaimed::table) continue;
+    tensors.push_back(file);
+    folders.insert(file.substr(0, file.rfind('/') + 1));
+  }
+  note_unknown_files(root, unknown, warnings);
+  if (tensors.empty()) return;
+  const std::string where = folders.size() == 1 ? "" : fmt::format(" in {} folders", folders.size());
   warnings.push_back(left_out(
       fmt::format("{}: {} where this dump has none; skipped: {}", display(root),
-                  files.size() == 1
-                      ? "1 file of tensors lies"
-                      : fmt::format("{} files of tensors{} lie", files.size(),
-                                    folders.size() == 1 ? "" : fmt::format(" in {} folders", folders.size())),
-                  some_names(files)),
-      std::ssize(files)));
+                  tensors.size() == 1 ? "1 file of tensors lies"
+                                      : fmt::format("{} files of tensors{} lie", tensors.size(), where),
+                  some_names(tensors)),
+      std::ssize(tensors)));
 }
 
 }  // namespace assay

@@ -24,12 +24,15 @@ Item make_item(Frame& frame, std::string name, int32_t file, int32_t slot, Tenso
 // Names for a message, at most `shown` of them: "a, b, c, …".
 std::string some_names(const std::vector<std::string>& names, size_t shown = 3);
 
-// Of `names`, files below a folder that have no place in its layout: those with the suffix of a tensor file
-// are left out, and are said to be.
-void note_misfits(const fs::path& folder, std::vector<std::string> names, Remarks& warnings);
+// Files below a folder that may be tensors, and that nobody can read.
+void note_unknown_files(const fs::path& folder, const std::vector<std::string>& names, Remarks& warnings);
 
-// The same of files, by their paths below the root, that lie in folders where the layout has none; files of
-// GE, which have no suffix, and tables that other dumps are described by, count too.
-void note_strays(const fs::path& root, std::vector<std::string> files, Remarks& warnings);
+// Of `names`, files below a folder that have no place in its layout: those that hold tensors, or may, are
+// left out, and are said to be.
+void note_misfits(const fs::path& folder, const std::vector<std::string>& names, Remarks& warnings);
+
+// The same of files, by their paths below the root, that lie in folders where the layout has none; tables
+// that other dumps are described by count too.
+void note_strays(const fs::path& root, const std::vector<std::string>& files, Remarks& warnings);
 
 }  // namespace assay

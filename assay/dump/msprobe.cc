@@ -4,6 +4,7 @@
 #include "assay/base/text.h"
 #include "assay/dump/items.h"
 #include "assay/dump/msprobe_parts.h"
+#include "assay/dump/unclaimed.h"
 #include "assay/dump/walk.h"
 #include "assay/format/stats_json.h"
 #include "assay/model/process.h"
@@ -168,7 +169,7 @@ void note_outside_of_frames(const fs::path& root, Survey& survey, std::vector<fs
     if (const fs::path path = root / file; is_table(path) && !known.contains(path)) elsewhere.push_back(path);
   std::erase_if(files,
                 [&](const std::string& file) { return is_table(root / file); });  // those are named above
-  note_strays(root, std::move(files), survey.warnings);
+  note_strays(root, files, survey.warnings);
 }
 
 Result<Survey> survey_msprobe(const fs::path& root, const OpenOptions&) {
@@ -225,13 +226,14 @@ void take_head_member(const JsonMember& member, MsprobeHead& head) {
 void note_unnamed_files(const fs::path& folder, const std::unordered_set<std::string_view>& named,
                         Remarks& warnings) {
   std::vector<std::string> unnamed;
-  std::error_code error;
+  std::error_code error, ignored;
   for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     const std::string name =
         it.depth() == 0 ? it->path().filename().native() : it->path().lexically_relative(folder).native();
     const std::string before(name_before_compaction(name).value_or(name));
-    if (!named.contains(printable(before)) && find_format_by_suffix(before) != nullptr)
-      unnamed.push_back(name);
+    if (named.contains(printable(before)) || it->is_directory(ignored)) continue;
+    const Unclaimed kind = unclaimed_kind(folder / before);
+    if (kind == Unclaimed::tensors || kind == Unclaimed::unknown) unnamed.push_back(name);
   }
   if (unnamed.empty()) return;
   std::ranges::sort(unnamed);

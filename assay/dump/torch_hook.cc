@@ -270,7 +270,7 @@ void add_module(OpFrame& out, Frame& frame, const fs::path& token, const fs::pat
       file.draft.has_data = true;
     files.push_back(std::move(file));
   }
-  note_misfits(folder, std::move(misfits), frame.warnings);
+  note_misfits(folder, misfits, frame.warnings);
   if (is_there(folder / kStatistics)) add_stated(files, folder / kStatistics, module, frame.warnings);
   if (!files.empty()) out.add(module, std::move(files));
 }
@@ -300,7 +300,7 @@ void add_weights(OpFrame& out, Frame& frame, const fs::path& folder, int64_t mem
     one.push_back(std::move(file));
     out.add(dot == std::string::npos ? parameter : parameter.substr(0, dot), std::move(one));
   }
-  note_misfits(folder, std::move(misfits), frame.warnings);
+  note_misfits(folder, misfits, frame.warnings);
 }
 
 std::string_view above_module(std::string_view name) {

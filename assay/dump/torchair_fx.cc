@@ -187,7 +187,7 @@ std::vector<FxFile> files_of(const fs::path& folder, int rank, Remarks& warnings
     files.push_back({path, ignored ? 0 : static_cast<int64_t>(size), std::string(parsed->key),
                      std::string(parsed->timestamp), parsed->port, parsed->part, 0});
   }
-  note_misfits(folder, std::move(misfits), warnings);
+  note_misfits(folder, misfits, warnings);
   return files;
 }
 

@@ -219,7 +219,7 @@ std::vector<GeFile> files_of(const std::vector<fs::path>& folders, Remarks& warn
       file.name = parsed->op_name;
       file.time = parsed->timestamp;
     }
-    note_misfits(folder, std::move(misfits), warnings);
+    note_misfits(folder, misfits, warnings);
   }
   std::sort(files.begin(), files.end(),
             [](const GeFile& a, const GeFile& b) { return a.path.native() < b.path.native(); });

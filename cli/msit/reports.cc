@@ -26,6 +26,7 @@ Result<void> Witness::write(std::string_view section, std::span<const NodeResult
       const MsitLeftOut why = left_out_by_msit(row);
       other_shape += why == MsitLeftOut::other_shape;
       int8 += why == MsitLeftOut::int8;
+      extremes += row.evidence == Evidence::extremes;
       stated += row.basis == Basis::stated && !row.verdict.reason.empty();
       if (row.status == Status::unreadable && trouble.empty()) trouble = row.note;
       text = msit_result_text(head_, row, is_ait);
@@ -73,9 +74,13 @@ void say_what_is_left_out(const Witness& seen, bool is_sheets) {
   if (seen.stated > 0)
     log::warn(
         "Of {} of {} pairs only statistics were dumped: this table has their maxima, minima and means; "
-        "'assay "
-        "compare' compares them.",
+        "'assay compare' compares them.",
         seen.stated, seen.compared);
+  if (seen.extremes > 0)
+    log::warn(
+        "Of {} of {} pairs only the smallest and the largest element were kept (_min_max files): this table "
+        "compares those two.",
+        seen.extremes, seen.compared);
   std::vector<std::string> parts;
   if (!is_sheets && seen.other_shape > 0)
     parts.push_back(fmt::format("{} of other shapes", seen.other_shape));

@@ -15,7 +15,7 @@ class Witness : public Sink {
   Result<void> end(const Summary&) override { return {}; }
 
   bool all_levels = false, is_ait = false;
-  int64_t compared = 0, alone = 0, other_shape = 0, int8 = 0, stated = 0;
+  int64_t compared = 0, alone = 0, other_shape = 0, int8 = 0, stated = 0, extremes = 0;
   std::string text, trouble;
 
  private:

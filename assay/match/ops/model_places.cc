@@ -14,7 +14,9 @@ namespace {
 bool multiplies_in_int8(const Frame& frame, const TreeOp& op) {
   if (op.elewise_type && op.kind == OpKind::quantise) return true;
   const std::string type = to_lower(op.type);  // LinearQuantOperation, but also LinearNoQuant
-  if (type.find("quant") == std::string::npos || type.find("noquant") != std::string::npos) return false;
+  if (type.find("quant") == std::string::npos) return false;
+  for (const std::string_view plain : {"noquant", "unquant"})
+    if (type.find(plain) != std::string::npos) return false;
   if (op.node < 0) return true;
   const std::vector<Item>& items = frame.nodes[static_cast<size_t>(op.node)].items;
   const auto is_input = [](const Item& item) { return item.port.direction == Direction::input; };
@@ -50,12 +52,22 @@ std::vector<int32_t> progress_of(const OpTree& tree, const std::vector<int32_t>&
 constexpr int32_t kNever = INT32_MAX;
 
 // Where a run begins to multiply in int8: what comes before is not owed to it.
-int32_t quantised_from(const Frame& frame) {
-  const std::vector<int32_t> progress = progress_of(frame.tree, layers_of(frame));
-  int32_t from = kNever;
-  for (size_t i = 0; i < progress.size(); ++i)
-    if (progress[i] < from && multiplies_in_int8(frame, frame.tree.ops[i])) from = progress[i];
-  return from;
+struct FirstInt8 {
+  int32_t progress = kNever;
+  std::string op = {};
+};
+
+FirstInt8 first_int8(const std::vector<Frame>& frames) {
+  FirstInt8 first;
+  for (const Frame& frame : frames) {
+    const std::vector<int32_t> progress = progress_of(frame.tree, layers_of(frame));
+    for (size_t i = 0; i < progress.size(); ++i) {
+      const TreeOp& op = frame.tree.ops[i];
+      if (progress[i] < first.progress && multiplies_in_int8(frame, op))
+        first = {progress[i], printable(op.path.empty() ? op.name : op.path)};
+    }
+  }
+  return first;
 }
 
 // By node of the frame.
@@ -127,15 +139,16 @@ void note_model_places(Matched& matched) {
   const auto has_places = [](const Frame& frame) { return !frame.tree.ops.empty() || is_graph(frame); };
   for (const Side side : {Side::mine, Side::golden})
     if (frames.frames(side).empty() || !std::ranges::all_of(frames.frames(side), has_places)) return;
-  const auto first_quantised = [&](Side side) {
-    int32_t from = kNever;
-    for (const Frame& frame : frames.frames(side)) from = std::min(from, quantised_from(frame));
-    return from;
-  };
-  const int32_t of_mine_from = first_quantised(Side::mine), of_golden_from = first_quantised(Side::golden);
+  const FirstInt8 in_mine = first_int8(frames.mine), in_golden = first_int8(frames.golden);
   // Where both are, nothing of the difference is owed to it.
-  const bool is_one_side = (of_mine_from == kNever) != (of_golden_from == kNever);
-  const int32_t from = is_one_side ? std::min(of_mine_from, of_golden_from) : kNever;
+  const bool is_one_side = (in_mine.progress == kNever) != (in_golden.progress == kNever);
+  const FirstInt8& first = in_mine.progress != kNever ? in_mine : in_golden;
+  const int32_t from = is_one_side ? first.progress : kNever;
+  if (is_one_side)
+    matched.pairing.warnings.push_back(
+        fmt::format("{} multiplies in int8, the other run does not: from the layer of {} on a quarter of the "
+                    "norm may differ",
+                    &first == &in_mine ? "mine" : "golden", first.op));
   std::vector<std::vector<ModelPlace>> of_mine;
   std::vector<std::optional<RunGraph>> graphs;
   for (const Frame& frame : frames.mine) {

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -84,6 +85,21 @@ TEST_F(CompactTest, StatisticsOfASourceThatSomebodyElseRemovedStay) {
   fs::remove(path("x.npy"));
   EXPECT_EQ(remove_source(found, *published, {}).fate, Fate::gone);
   EXPECT_TRUE(exists("x.npy.stats.json"));
+}
+
+TEST_F(CompactTest, TooManyOpenFilesAreNoWriter) {
+  put_npy("x.npy", {1, 2});
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const Writer writer = find_writer(path("x.npy"));
+  const auto published = publish_replacement(job("x.npy"), {});
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(writer, Writer::unseen);
+  ASSERT_TRUE(published);
+  EXPECT_EQ(published->fate, Fate::kept);
+  EXPECT_THAT(published->why, HasSubstr("too many open files"));
 }
 
 TEST_F(CompactTest, StatisticsBelongToTheOwnerOfTheSource) {

@@ -72,6 +72,7 @@ std::optional<FileFate> refuse_by_state(const CompactJob& job) {
   const Writer writer = find_writer(job.path);
   if (*now != job.state || writer == Writer::somebody)
     return FileFate{Fate::kept, fmt::format("{}: is still being written", name), true};
+  if (writer == Writer::unseen) return FileFate{Fate::kept, fmt::format("{}: {}", name, kUnseenWriter), true};
   if (now->size == 0) return kept(fmt::format("{}: is empty", name));
   if (now->links > 1)
     return kept(fmt::format("{}: has {} names (hard links); removing one of them would save nothing", name,
@@ -163,8 +164,9 @@ Result<FileFate> publish(const CompactJob& job, const File& file, const Format& 
 
 bool is_in_place(const FileFate& published) {
   const auto now = read_state(published.replacement);
+  const Writer writer = find_writer(published.replacement);
   return now && is_unchanged(published.published, *now) &&
-         find_writer(published.replacement) != Writer::somebody;
+         (writer == Writer::nobody || writer == Writer::hidden);
 }
 
 // Only what this run wrote and nobody changed.
@@ -182,7 +184,7 @@ std::optional<FileState> read_state(const fs::path& path) {
 
 Writer find_writer(const fs::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-  if (descriptor < 0) return errno == EMFILE || errno == ENFILE ? Writer::somebody : Writer::nobody;
+  if (descriptor < 0) return errno == EMFILE || errno == ENFILE ? Writer::unseen : Writer::nobody;
   // A writer that comes while the lease is held has us signalled; SIGURG is one that nobody minds.
   ::fcntl(descriptor, F_SETSIG, SIGURG);
   const int error = ::fcntl(descriptor, F_SETLEASE, F_RDLCK) == 0 ? 0 : errno;

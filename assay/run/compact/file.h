@@ -28,10 +28,14 @@ FileState read_state(int descriptor);
 bool is_unchanged(const FileState& before, const FileState& now);
 
 enum class Writer : uint8_t {
-  nobody,    // also where the file system cannot tell, or the file cannot be opened
-  somebody,  // or there are too many open files to look
-  hidden,    // the kernel tells it to the owner of the file, or to one with CAP_LEASE
+  nobody,  // also where the file system cannot tell, or the file cannot be opened
+  somebody,
+  hidden,  // the kernel tells it to the owner of the file, or to one with CAP_LEASE
+  unseen,  // there are too many open files to look
 };
+
+inline constexpr std::string_view kUnseenWriter =
+    "whether anybody is writing it cannot be told: too many open files (ulimit -n raises the limit)";
 
 // Who has the file open for writing: a lease is refused then. Where the file system knows no leases, the time
 // for which the file was at rest has to do.

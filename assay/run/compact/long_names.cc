@@ -108,6 +108,9 @@ std::optional<Refusal> refuse_by_writer(const fs::path& mapping) {
         "whether anybody is writing mapping.csv, where the name of its statistics must be noted, is told to "
         "its owner only; run this as its owner",
         true};
+  if (writer == Writer::unseen)
+    return Refusal{
+        fmt::format("mapping.csv, where the name of its statistics must be noted: {}", kUnseenWriter), true};
   return std::nullopt;
 }
 
