@@ -2,6 +2,7 @@
 #include "assay/base/text.h"
 #include "assay/dump/items.h"
 #include "assay/dump/msprobe_parts.h"
+#include "assay/dump/python_values.h"
 
 #include <fmt/format.h>
 #include <zlib.h>
@@ -57,70 +58,9 @@ bool has_token(std::string_view name, std::string_view token) {
   return std::find(tokens.begin(), tokens.end(), token) != tokens.end();
 }
 
-bool is_falsy(const JsonTape& tape, size_t place) {
-  switch (tape.kind(place)) {
-    case JsonKind::null:
-      return true;
-    case JsonKind::boolean:
-      return !tape.boolean(place);
-    case JsonKind::integer:
-      return tape.integer(place) == 0;
-    case JsonKind::real:
-      return tape.real(place) == 0;
-    case JsonKind::text:
-      return tape.text(place).empty();
-    case JsonKind::object:
-    case JsonKind::array:
-      return tape.is_end(tape.first(place));
-    default:
-      return false;
-  }
-}
-
-// A number or a text where an object should say what it is.
-bool is_bare(const JsonTape& tape, size_t place) {
-  const JsonKind kind = tape.kind(place);
-  return kind != JsonKind::null && kind != JsonKind::array && kind != JsonKind::object;
-}
-
-std::string_view python_class(const JsonTape& tape, size_t place) {
-  if (place == 0) return "<class 'NoneType'>";
-  switch (tape.kind(place)) {
-    case JsonKind::boolean:
-      return "<class 'bool'>";
-    case JsonKind::integer:
-    case JsonKind::big:
-      return "<class 'int'>";
-    case JsonKind::real:
-      return "<class 'float'>";
-    case JsonKind::text:
-      return "<class 'str'>";
-    case JsonKind::array:
-      return "<class 'list'>";
-    case JsonKind::object:
-      return "<class 'dict'>";
-    default:
-      return "<class 'NoneType'>";
-  }
-}
-
 std::string crc_text(std::string_view text) {
   const auto crc = ::crc32(0, reinterpret_cast<const Bytef*>(text.data()), static_cast<uInt>(text.size()));
   return fmt::format("{:08x}", crc);
-}
-
-// The shape NumPy gives a list, as its text: "(3,)", "(2, 2)". A list of unequal lists counts as flat.
-std::string numpy_shape(const JsonTape& tape, size_t place) {
-  std::vector<size_t> dims;
-  for (; place != 0 && tape.kind(place) == JsonKind::array; place = tape.first(place)) {
-    size_t count = 0;
-    for (size_t at = tape.first(place); !tape.is_end(at); at = tape.next(at)) ++count;
-    dims.push_back(count);
-    if (count == 0) break;
-  }
-  std::string out = "(";
-  for (size_t i = 0; i < dims.size(); ++i) out += fmt::format("{}{}", i == 0 ? "" : ", ", dims[i]);
-  return out + (dims.size() == 1 ? ",)" : ")");
 }
 
 bool is_group_member(std::string_view name) {
