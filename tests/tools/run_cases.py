@@ -12,7 +12,8 @@ A case is a list of directives, each on a line of its own. Set-up:
     bytes FILE 93 4e "UMPY" 00*16   a binary file: hex, quoted text, repetitions
     copy FILE from data/…           a file or folder of tests/data
     env NAME=VALUE                  for every command below
-    run COMMAND                     a bash line, with assay and tests/tools on PATH; of a pipeline, the last exit code that is not 0
+    run COMMAND                     a bash line, with assay and tests/tools on PATH; of a pipeline, the last exit code that is not 0.
+                                    Indented lines below it are further lines of the command
 All commands of a case run in one fresh folder. Expectations on the command before them (without `exit`, 0 is expected):
     exit N
     stdout + block, stderr + block  exactly these lines; the temporary folder is shown as $DIR
@@ -80,7 +81,7 @@ class Directive:
 def which_directive(line: str) -> tuple[str, tuple[str, ...]] | None:
     for kind, pattern in DIRECTIVES.items():
         if found := pattern.match(line):
-            return kind, tuple(group.strip('"') if i == 0 else group for i, group in enumerate(found.groups()))
+            return kind, tuple(group.strip('"') if i == 0 and kind != "run" else group for i, group in enumerate(found.groups()))
     return None
 
 
@@ -115,6 +116,10 @@ def parse(path: pathlib.Path) -> list[Directive]:
         if found is None:
             raise Failure(f"line {start + 1}: not a directive (start a line of text with |): {line}")
         directive = Directive(*found, start + 1, [line])
+        if directive.kind == "run":
+            while at < len(lines) and lines[at].startswith("  "):
+                at += 1
+            directive.args = ("\n".join([*directive.args, *lines[start + 1:at]]),)
         if directive.kind in WITH_BLOCK:
             if directive.kind == "write" and at < len(lines) and lines[at].startswith((" ", "\t")):
                 while at < len(lines) and (lines[at].strip() == "" or lines[at].startswith((" ", "\t"))):
