@@ -392,9 +392,10 @@ TEST_F(CompactTest, OnlyOneAtATime) {
   CompactRequest request;
   request.root = folder_.path();
   request.watch = true;
-  request.idle_s = 1;
-  std::thread other([&] { EXPECT_TRUE(compact(request)); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  request.idle_s = 2;
+  std::thread other([request] { EXPECT_TRUE(compact(request)); });
+  for (int tries = 0; tries < 2000 && exists("x.npy"); ++tries)  // then it is at work, and stays for idle_s
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
   request.watch = false;
   const auto refused = compact(request);
   other.join();
