@@ -81,4 +81,12 @@ std::vector<std::string> split_list(const std::vector<std::string>& given) {
   return parts;
 }
 
+Result<std::vector<std::string>> parse_patterns(std::string_view flag,
+                                                const std::vector<std::string>& given) {
+  std::vector<std::string> patterns = split_list(given);
+  if (patterns.empty() && !given.empty())
+    return fail(ErrorKind::bad_argument, "{}: is empty; name a pattern, or leave the flag out", flag);
+  return patterns;
+}
+
 }  // namespace assay::cli

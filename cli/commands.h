@@ -60,4 +60,8 @@ inline constexpr const char* kTrustedHelp = "Files may ask for any work (docs/fo
 Result<int64_t> parse_memory(std::string_view text);                         // --memory 2GiB
 std::vector<std::string> split_list(const std::vector<std::string>& given);  // "a,b" and "c" become a b c
 
+// The same of --only and --skip. An empty text is an error: a variable of a shell that was never set must not
+// choose everything.
+Result<std::vector<std::string>> parse_patterns(std::string_view flag, const std::vector<std::string>& given);
+
 }  // namespace assay::cli

@@ -49,8 +49,8 @@ Result<int> run_compact(const CompactFlags& flags) {
   request.root = flags.folder;
   request.choice.form = request.options.form =
       flags.form == "min_max" ? CompactForm::min_max : CompactForm::stats;
-  request.choice.only = split_list(flags.only);
-  request.choice.skip = split_list(flags.skip);
+  ASSAY_TRY(request.choice.only, parse_patterns("--only", flags.only));
+  ASSAY_TRY(request.choice.skip, parse_patterns("--skip", flags.skip));
   int64_t memory = 0;
   if (!flags.memory.empty()) {
     ASSAY_TRY(memory, parse_memory(flags.memory));

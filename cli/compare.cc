@@ -127,8 +127,8 @@ Result<int> run_compare(const CompareFlags& flags, const Context& context) {
   request.mine = flags.mine;
   request.golden = flags.golden;
   request.open.layout = flags.layout;
-  request.open.only = split_list(flags.only);
-  request.open.skip = split_list(flags.skip);
+  ASSAY_TRY(request.open.only, parse_patterns("--only", flags.only));
+  ASSAY_TRY(request.open.skip, parse_patterns("--skip", flags.skip));
   ASSAY_TRY_DO(describe_raw(flags.dtype, flags.shape, request.open.format));
   int64_t budget = 0;
   if (!flags.memory.empty()) {

@@ -26,8 +26,8 @@ Result<int> run_convert(const ConvertFlags& flags) {
   request.to = flags.to;
   request.force = flags.force;
   request.progress = true;
-  request.open.only = split_list(flags.only);
-  request.open.skip = split_list(flags.skip);
+  ASSAY_TRY(request.open.only, parse_patterns("--only", flags.only));
+  ASSAY_TRY(request.open.skip, parse_patterns("--skip", flags.skip));
   if (!flags.dtype.empty()) {
     ASSAY_TRY(request.dtype, parse_dtype(flags.dtype));
   }

@@ -25,8 +25,8 @@ Result<int> run_inspect(const InspectFlags& flags) {
   InspectRequest request;
   request.paths.assign(flags.paths.begin(), flags.paths.end());
   request.open.layout = flags.layout;
-  request.open.only = split_list(flags.only);
-  request.open.skip = split_list(flags.skip);
+  ASSAY_TRY(request.open.only, parse_patterns("--only", flags.only));
+  ASSAY_TRY(request.open.skip, parse_patterns("--skip", flags.skip));
   ASSAY_TRY_DO(describe_raw(flags.dtype, flags.shape, request.open.format));
   limit_files(request.open.format, 0, flags.threads, flags.trusted);
   request.values = flags.values;

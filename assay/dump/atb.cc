@@ -175,6 +175,12 @@ std::optional<Parsed> parse_file(const std::string& relative) {
 
 int64_t top_order(const std::string& op) { return whole_number(op.substr(0, op.find('_'))).value_or(0); }
 
+// Of two that share a round.
+bool is_of_token(const Parsed& parsed, const FrameInfo& info) {
+  const int64_t order = top_order(parsed.op);
+  return order >= info.first_order && order <= info.last_order;
+}
+
 struct Read {
   std::optional<Parsed> parsed;
   bool is_of_other_token = false;
@@ -187,8 +193,7 @@ Read read_file(const fs::path& root, const FoundFile& found, const FrameInfo& in
   Read read;
   read.parsed = parse_file(found.relative);
   if (!read.parsed) return read;
-  const int64_t order = top_order(read.parsed->op);
-  if (order < info.first_order || order > info.last_order) {
+  if (!is_of_token(*read.parsed, info)) {
     read.parsed.reset();
     read.is_of_other_token = true;
     return read;
@@ -301,6 +306,10 @@ Result<Frame> index_atb(const FrameInfo& info, const OpenOptions& options) {
     return each.file.draft.has_data || !each.file.draft.trouble.empty();
   });
   add_statistics(frame, round / kAtbStatistics, info, files);
+  // What only the table knows belongs between the files, where its operator ran.
+  std::ranges::stable_sort(files, [](const OpFiles& a, const OpFiles& b) {
+    return natural_less(a.file.relative, b.file.relative);
+  });
   std::set<std::string, std::less<>> top_folders;
   for (const OpFiles& each : files) top_folders.insert(each.op.substr(0, each.op.find('/')));
   add_models(frame, info, top_folders);
@@ -313,6 +322,11 @@ Result<Frame> index_atb(const FrameInfo& info, const OpenOptions& options) {
     out.add(std::move(each.op), std::move(one));
   }
   out.finish(above_op);
+  if (info.stands_for_ranks)
+    out.note_other_ranks([&](const std::string& relative) {
+      const auto parsed = parse_file(relative);
+      return parsed && is_of_token(*parsed, info);
+    });
   if (!any_data) frame.content = Content::statistics;
   if (frame.nodes.empty())
     frame.warnings.push_back(

@@ -3,9 +3,11 @@
 #include "assay/base/checked.h"
 #include "assay/base/listing.h"
 #include "assay/base/text.h"
+#include "assay/dump/walk.h"
 #include "assay/format/stats_json.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 
 namespace assay {
@@ -117,6 +119,34 @@ void OpFrame::finish(std::string_view (*above)(std::string_view path)) {
       make_node(op, files->second);
       by_path_.erase(files);  // a path that two models share belongs to the first
     }
+  }
+}
+
+void OpFrame::note_other_ranks(const std::function<bool(const std::string& relative)>& counts) {
+  using Files = std::set<std::string, std::less<>>;
+  const auto files_of = [&](const fs::path& rank) {
+    Files files;
+    if (const auto walk = walk_folder(rank))
+      for (const FoundFile& file : walk->files)
+        if (counts(file.relative) && selected(file.relative, options_)) files.insert(file.relative);
+    return files;
+  };
+  const Files own = files_of(root_);
+  const auto say = [&](const Files& some, const fs::path& of, const Files& others, const fs::path& lacking) {
+    std::vector<std::string> names;
+    std::ranges::set_difference(some, others, std::back_inserter(names));
+    if (names.empty()) return;
+    frame_.warnings.push_back(
+        left_out(fmt::format("{}: {} that {} has {} not there: {}", display(lacking),
+                             names.size() == 1 ? "1 tensor" : fmt::format("{} tensors", names.size()),
+                             display(of), names.size() == 1 ? "is" : "are", some_names(names)),
+                 std::ssize(names)));
+  };
+  for (const fs::path& rank : ranks_) {
+    if (rank == root_) continue;
+    const Files there = files_of(rank);
+    say(own, root_, there, rank);
+    say(there, rank, own, root_);
   }
 }
 

@@ -5,6 +5,7 @@
 #include "assay/dump/items.h"
 #include "assay/dump/layout.h"
 
+#include <functional>
 #include <map>
 
 namespace assay {
@@ -39,6 +40,9 @@ class OpFrame {
   // `path`: of the operator, as TreeOp::path. `above`: cuts the last part of a path.
   void add(std::string path, std::vector<OpFile> files);
   void finish(std::string_view (*above)(std::string_view path));
+  // Where this rank stands for all: what only some of them have. Call behind finish(). `counts`: whether a
+  // file, by its path below the frame, is a tensor of it.
+  void note_other_ranks(const std::function<bool(const std::string& relative)>& counts);
 
  private:
   void make_node(int32_t op, std::vector<OpFile>& files);

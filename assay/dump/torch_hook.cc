@@ -325,6 +325,10 @@ Result<Frame> index_torch_hook(const FrameInfo& info, const OpenOptions& options
     add_module(out, frame, token, module, options.format.memory);
   if (info.paths.size() > 1) add_weights(out, frame, info.paths[1], options.format.memory);
   out.finish(above_module);
+  if (info.stands_for_ranks)
+    out.note_other_ranks([](const std::string& relative) {
+      return port_of(relative.substr(relative.rfind('/') + 1)).has_value();
+    });
   const auto has_data = [](const Node& node) {
     return std::any_of(node.items.begin(), node.items.end(), [](const Item& item) {
       return item.data.has_value() && item.port.direction != Direction::parameter;

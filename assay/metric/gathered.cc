@@ -139,7 +139,6 @@ void Gathered::take_sums(const Gathered& scaled) {
   pair.scale = from.scale;
   pair.dot = from.dot;
   pair.diff_squares = from.diff_squares;
-  pair.rest = from.rest;
   pair.diff = from.diff;
   pair.abs_diff = from.abs_diff;
   pair.mine.sum = from.mine.sum;

@@ -70,11 +70,14 @@ constexpr double kRare = 0.01, kOfASize = 0.5, kGap = 16;
 
 bool drowns(const PairSums& pair, const PairSums::Rest& rest, double large) {
   const double peak = std::max(pair.golden.max, -pair.golden.min);
-  if (rest.count == 0 || peak < large || pair.scale != 0) return false;
+  if (rest.count == 0 || peak < large) return false;
   if (std::sqrt(rest.golden_squares / static_cast<double>(rest.count)) * kGap > large) return false;
   const auto others = static_cast<double>(pair.finite - rest.count);
+  // The sums of all elements are those of the values times 2^scale, the rest is not: it needs no scale.
+  const double scaled_peak = std::ldexp(peak, pair.scale);
+  const double scaled_rest = std::ldexp(rest.golden_squares, 2 * pair.scale);
   return others <= kRare * static_cast<double>(pair.finite) ||
-         pair.golden.sum_squares - rest.golden_squares >= kOfASize * others * peak * peak;
+         pair.golden.sum_squares - scaled_rest >= kOfASize * others * scaled_peak * scaled_peak;
 }
 
 // Where all of them are zero in golden, the root mean square of mine. Absent where nothing drowns.

@@ -3,6 +3,7 @@
 #include "assay/metric/metric_test_tools.h"
 
 #include <cmath>
+#include <limits>
 #include <random>
 
 namespace assay {
@@ -45,6 +46,17 @@ TEST(RestMetric, IsThatOfTheElementsBesideAFill) {
   EXPECT_GT(std::get<double>(value), 1);
 }
 
+// Squares of the fill overflow: all other sums come from a pass over scaled values, in which the rest is
+// zero.
+TEST(RestMetric, IsThatOfTheElementsBesideAFillThatIsTheLargestOfF64) {
+  std::vector<double> mine = noise(9'000, 1, 1), golden = noise(9'000, 1, 2);
+  for (size_t i = 4'000; i < 9'000; ++i) mine[i] = golden[i] = std::numeric_limits<double>::lowest();
+  const Value value = rest(DType::f64, mine, golden);
+  ASSERT_TRUE(std::holds_alternative<double>(value));
+  EXPECT_NEAR(std::get<double>(value), slow(mine, golden, 100), 1e-12);
+  EXPECT_EQ(rest(DType::f64, golden, golden), Value(0.0));
+}
+
 TEST(RestMetric, IsThatOfTheElementsBesideAFewMassiveOnes) {
   const std::vector<double> golden = [] {
     std::vector<double> values = noise(9'000, 0.1, 3);
@@ -75,9 +87,8 @@ TEST(RestMetric, IsAbsentWhereNothingDrowns) {
   EXPECT_EQ(rest(DType::f32, {kInf}, {kInf}), Value());
 }
 
-// Where sums need a scale, nothing small is left of the rest.
-TEST(RestMetric, IsAbsentBesideHugeDoubles) {
-  EXPECT_EQ(rest(DType::f64, {2, 4, -1e300}, {1, 2, -1e300}), Value());
+TEST(RestMetric, NeedsNoScaleBesideHugeDoubles) {
+  EXPECT_EQ(rest(DType::f64, {2, 4, -1e300}, {1, 2, -1e300}), Value(1.0));
 }
 
 }  // namespace

@@ -156,6 +156,7 @@ struct FrameInfo {
   std::shared_ptr<const GeGraph> graph = {};
   std::vector<std::string> op_names = {};
   std::shared_ptr<const AtbModels> atb_models = {};  // of its rank, read once for all tokens
+  bool stands_for_ranks = false;                     // the first of several, against another number of them
 };
 
 // What a look at the names in a dump tells.

@@ -62,7 +62,7 @@ std::vector<std::string> weaker(const Summary& summary) {
       fmt::format("statistics only ({}; elements were not compared)", statistics_of(summary, "")));
   add(Evidence::extremes, "the smallest and the largest element only");
   add(Evidence::some_elements, "the last position only");
-  add(Evidence::one_rank, "one rank only (the others hold it whole, too)");
+  add(Evidence::one_rank, "one rank only (what the others hold was not compared)");
   add(Evidence::finite_elements, "finite elements only (others are NaN or infinite)");
   return clauses;
 }
@@ -93,7 +93,7 @@ std::optional<OneWay> one_way(const Summary& summary) {
       {Evidence::some_elements, "by the last position only",
        fmt::format("of {}; other positions were not compared", tensors(compared))},
       {Evidence::one_rank, "by one rank only",
-       fmt::format("of {}, which the others hold whole, too", tensors(compared))},
+       fmt::format("of {}; what the others hold was not compared", tensors(compared))},
       {Evidence::finite_elements, "by finite elements only",
        fmt::format("of {}; others are NaN or infinite", tensors(compared))}};
   for (const OneWay& way : ways)
@@ -157,10 +157,12 @@ VerdictSentence verdict_sentence(const Summary& summary) {
   } else {
     out.head = answer == Answer::error ? "ERROR:" : "FAIL:";
     out.rest = joined(faults(summary)) + ".";
-    if (const auto way = one_way(summary); way && answer == Answer::fail)
+    if (const auto way = one_way(summary))
       out.rest += fmt::format(" Compared {} ({}).", way->how, way->what);
-    else if (const std::vector<std::string> ways = weaker(summary); !ways.empty() && answer == Answer::fail)
+    else if (const std::vector<std::string> ways = weaker(summary); !ways.empty())
       out.rest += fmt::format(" Of {} compared, {}.", summary.compared, joined(ways));
+    if (summary.ignored > 0)
+      out.rest += fmt::format(" {} not compared.", counted(summary.ignored, "other was", "others were"));
   }
   if (!summary.judged_by.empty() && answer != Answer::not_compared)
     out.rest += fmt::format(" Judged by the rules of {}, not by assay's own.", summary.judged_by);

@@ -121,6 +121,9 @@ Result<void> compare_torchair(const TorchairJob& job, const Context& context) {
   ASSAY_TRY(const CompareOutcome outcome, compare(request, reports));
   say_where(outcome);
   say_what_is_left_out(*seen, false);
+  if (outcome.one_sided > 0)
+    return fail(ErrorKind::not_compared, "NOT COMPARED: {} that only one side has",
+                outcome.one_sided == 1 ? "1 graph" : fmt::format("{} graphs", outcome.one_sided));
   return require_enough(outcome.summary);
 }
 

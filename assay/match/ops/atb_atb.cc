@@ -191,6 +191,9 @@ class GraphMatch {
   std::optional<Side> whole_side(size_t mine, size_t golden) const {
     const size_t of_mine = ranks_of(Side::mine, mine), of_golden = ranks_of(Side::golden, golden);
     if (of_mine == of_golden || std::min(of_mine, of_golden) > 1) return std::nullopt;
+    const TensorMeta *const a = mine_.items.item(mine).meta, *const b = golden_.items.item(golden).meta;
+    if (a != nullptr && b != nullptr && a->shape == b->shape)
+      return std::nullopt;  // each rank holds all of it
     return of_mine < of_golden ? Side::mine : Side::golden;
   }
 

@@ -15,13 +15,17 @@ std::set<int> ranks_of(const Dump& dump) {
   return ranks;
 }
 
+// Of each token the first rank that has it, which is the first of all unless that one was cut short.
 Dump first_rank(const Dump& dump, const std::set<int>& ranks) {
   Dump first{dump.layout, dump.root, {}};
-  for (FrameInfo frame : dump.frames) {
-    if (frame.at.rank != *ranks.begin()) continue;
-    frame.at.rank = -1;
-    first.frames.push_back(std::move(frame));
-  }
+  for (const int rank : ranks)
+    for (FrameInfo frame : dump.frames) {
+      if (frame.at.rank != rank) continue;
+      frame.at.rank = -1;
+      if (std::ranges::find(first.frames, frame.at, &FrameInfo::at) != first.frames.end()) continue;
+      frame.stands_for_ranks = ranks.size() > 1;
+      first.frames.push_back(std::move(frame));
+    }
   return first;
 }
 

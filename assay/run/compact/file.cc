@@ -148,6 +148,9 @@ Result<FileFate> publish(const CompactJob& job, const File& file, const Format& 
                             file.name(), display(path->filename())));
   FileFate fate{.fate = Fate::replaced, .replacement = *path};
   fate.was_there = occupant == Occupant::same;
+  if (fate.was_there && (before->owner != job.state.owner || before->links > 1))
+    return kept(fmt::format("{}: {} is there already, and belongs to somebody else; move one of them",
+                            file.name(), display(path->filename())));
   if (options.dry_run) return fate;
   if (fate.was_there) {
     fate.published = *before;
@@ -235,6 +238,8 @@ Result<FileFate> publish_replacement(const CompactJob& job, const CompactOptions
     return kept(
         fmt::format("{}: holds {}, of which its statistics would say nothing; leave it out with --skip",
                     (*file)->name(), **uncovered));
+  // A type that was guessed: the numbers may be those of another one, and nobody could tell any more.
+  if (*format == &atb_bin_format && !set->warnings.empty()) return kept(set->warnings[0]);
   return publish(job, **file, **format, *set, options);
 }
 

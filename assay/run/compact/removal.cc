@@ -77,9 +77,11 @@ bool is_set_aside(std::string_view file_name) {
   return file_name.size() > kAside.size() && file_name.ends_with(kAside);
 }
 
-bool put_back_from_aside(const fs::path& aside) {
+fs::path name_before_aside(const fs::path& aside) {
   const std::string& name = aside.native();
-  return rename_beside(aside, name.substr(0, name.size() - kAside.size()));
+  return name.substr(0, name.size() - kAside.size());
 }
+
+bool put_back_from_aside(const fs::path& aside) { return rename_beside(aside, name_before_aside(aside)); }
 
 }  // namespace assay

@@ -18,6 +18,7 @@ Removal remove_unless_written(const fs::path& path, const FileState& state);
 // knows any more what is in it: the next run gives it its own name back.
 fs::path aside_name(const fs::path& path);
 bool is_set_aside(std::string_view file_name);
+fs::path name_before_aside(const fs::path& aside);
 bool put_back_from_aside(const fs::path& aside);
 
 }  // namespace assay

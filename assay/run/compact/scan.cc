@@ -46,12 +46,21 @@ bool matches_any(const std::vector<std::string>& globs, std::string_view path) {
   });
 }
 
+// A pattern that names a folder keeps all that is in it.
+bool is_skipped(const std::vector<std::string>& globs, std::string_view path) {
+  for (size_t end = path.size(); end != std::string_view::npos && end > 0;
+       end = path.substr(0, end).rfind('/')) {
+    if (matches_any(globs, path.substr(0, end))) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 bool is_wanted(const fs::path& root, const fs::path& file, const CompactChoice& choice) {
   if (!may_be_compacted(file.filename().native(), choice.form)) return false;
   const std::string relative = file.lexically_relative(root).generic_string();
-  return (choice.only.empty() || matches_any(choice.only, relative)) && !matches_any(choice.skip, relative);
+  return (choice.only.empty() || matches_any(choice.only, relative)) && !is_skipped(choice.skip, relative);
 }
 
 Result<CompactScan> scan_for_compaction(const fs::path& root, const fs::path& folder,
@@ -81,10 +90,6 @@ Result<CompactScan> scan_for_compaction(const fs::path& root, const fs::path& fo
       const std::string_view name = entry->d_name;
       const fs::path path = next.path / name;
       if (is_temporary_name(name)) scan.leftovers.push_back(path);
-      if (is_set_aside(name)) {
-        scan.set_aside.push_back(path);
-        continue;
-      }
       if (name.starts_with('.')) continue;
       struct stat status {};
       if (::fstatat(::dirfd(open.get()), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
@@ -96,7 +101,12 @@ Result<CompactScan> scan_for_compaction(const fs::path& root, const fs::path& fo
         continue;
       }
       if (S_ISDIR(status.st_mode) && next.depth < kMaxFolderDepth) waiting.push_back({path, next.depth + 1});
-      if (!S_ISREG(status.st_mode) || !is_wanted(root, path, choice)) continue;
+      if (!S_ISREG(status.st_mode)) continue;
+      if (is_set_aside(name)) {
+        if (is_wanted(root, name_before_aside(path), choice)) scan.set_aside.push_back(path);
+        continue;
+      }
+      if (!is_wanted(root, path, choice)) continue;
       if (const auto state = read_state(path)) scan.files.push_back({path, *state});
     }
   }

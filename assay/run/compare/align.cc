@@ -149,11 +149,9 @@ Result<std::optional<Aligned>> align_one_rank(const OperandPtr& mine, const Oper
   return std::optional<Aligned>();
 }
 
-// Where the other ranks hold it whole too, and nobody looks at these.
+// The others may hold it whole, too.
 Aligned of_one_rank(const Spread& mine, const Spread& golden, Aligned aligned) {
   aligned.is_one_rank = mine.ranks != golden.ranks;
-  if (aligned.is_one_rank)
-    aligned.note += fmt::format("{}the first rank of each side", aligned.note.empty() ? "" : "; ");
   return aligned;
 }
 

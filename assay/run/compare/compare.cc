@@ -3,6 +3,7 @@
 #include "assay/base/cancel.h"
 #include "assay/base/listing.h"
 #include "assay/match/extremes.h"
+#include "assay/match/ops/missing_ranks.h"
 #include "assay/match/ops/model_places.h"
 #include "assay/run/compare/measure.h"
 #include "assay/run/compare/stated_comparison.h"
@@ -131,6 +132,7 @@ Result<Matched> index_and_match(const Section& section, const Dump& mine, const 
   matched.pairing.flattens |= request.matching.flattens;
   attach_extremes(matched.frames, matched.pairing);
   note_model_places(matched);
+  note_missing_ranks(matched);
   return matched;
 }
 
@@ -175,12 +177,14 @@ Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports
   const std::string_view judged_by =
       request.rule_set == &native_rules ? std::string_view() : request.rule_set->name;
   Findings findings({}, {-1, -1}, request.least_compared, judged_by);
+  CompareOutcome outcome;
   bool begun = false, stopped = false;
   Said said;
   for (const Dump* const dump : {&mine, &golden}) note(dump->warnings, said, findings);
   for (const Section& section : sections) {
     if (!section.left_out.empty()) {
       note({left_out(section.left_out)}, said, findings);
+      ++outcome.one_sided;
       continue;
     }
     OpenFiles open_files;
@@ -248,7 +252,6 @@ Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports
   if (!begun) {
     ASSAY_TRY_DO(reports.begin(head));  // every section was left out: the reports are there, and empty
   }
-  CompareOutcome outcome;
   outcome.summary = findings.conclude();
   outcome.summary.stopped_early = stopped;
   ASSAY_TRY(outcome.files, reports.end(outcome.summary));

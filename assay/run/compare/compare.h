@@ -42,6 +42,7 @@ struct CompareRequest {
 struct CompareOutcome {
   Summary summary;
   std::vector<fs::path> files;  // reports written
+  int64_t one_sided = 0;        // parts of the dumps that were left out, since only one side has them
 };
 
 Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports);

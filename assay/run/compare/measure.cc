@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <memory>
 
 namespace assay {
@@ -207,7 +208,8 @@ class Measurer {
                         Comparison& row) {
     Spread of_mine = spread(Side::mine, *row.pair.mine, mine);
     Spread of_golden = spread(row.pair.golden_side(), *row.pair.golden, golden);
-    if (const auto side = side_to_dequantise(matched_.pairing, mine->meta, golden->meta)) {
+    const auto side = side_to_dequantise(matched_.pairing, mine->meta, golden->meta);
+    if (side) {
       Spread& quantised = *side == Side::mine ? of_mine : of_golden;
       auto real =
           recipes_.dequantise(*side, *side == Side::mine ? *row.pair.mine : *row.pair.golden, quantised);
@@ -236,21 +238,78 @@ class Measurer {
     }
     if (!(*aligned)->note.empty()) add_note(row, (*aligned)->note);
     const bool is_whole = (*aligned)->mine == mine && (*aligned)->golden == golden;
-    gather(*(*aligned)->mine, *(*aligned)->golden, is_whole, scratch, row);
-    if (row.evidence == Evidence::elements && (*aligned)->is_one_rank) row.evidence = Evidence::one_rank;
+    const double error = gather(*(*aligned)->mine, *(*aligned)->golden, is_whole, scratch, row);
+    const bool is_one_rank = (*aligned)->is_one_rank && stands_for_ranks(row.pair);
+    if (is_one_rank && !side && has_plain_copies(row.pair)) {
+      gather_copies(of_mine, of_golden, error, scratch, row);
+    } else if (is_one_rank) {
+      add_note(row, "the first rank of each side");
+      if (row.evidence == Evidence::elements) row.evidence = Evidence::one_rank;
+    }
     const bool is_by_elements = row.evidence == Evidence::elements || row.evidence == Evidence::one_rank ||
                                 row.evidence == Evidence::finite_elements;
     if (is_by_elements && (*aligned)->is_part) row.evidence = Evidence::some_elements;
   }
 
-  // is_whole: these are the two tensors of the row, and nothing made of them.
-  void gather(const Operand& mine, const Operand& golden, bool is_whole, PairScratch& scratch,
-              Comparison& row) {
+  // Where the sides have other numbers of ranks, the first rank stands for all of them.
+  bool stands_for_ranks(const Pair& pair) const {
+    return matched_.frames.frame(Side::mine, *pair.mine).at.rank < 0 &&
+           matched_.frames.frame(pair.golden_side(), *pair.golden).at.rank < 0;
+  }
+
+  // What has to be made first is made of the first rank alone; and a table that numbers its pairs is another
+  // tool's, which looks at that rank only.
+  bool has_plain_copies(const Pair& pair) const {
+    return pair.recipe == nullptr && !prepare_ && pair.number < 0;
+  }
+
+  // Each rank of a side holds the tensor whole: all of them have to agree. The row is that of the worst.
+  void gather_copies(const Spread& mine, const Spread& golden, double error, PairScratch& scratch,
+                     Comparison& row) {
+    const std::string first_note = row.note;
+    for (const Side side : {Side::mine, Side::golden}) {
+      const Spread& copies = side == Side::mine ? mine : golden;
+      if (copies.ranks < 2) continue;
+      auto shards = copies.shards();
+      if (!shards) {
+        row.status = Status::unreadable;
+        row.note = shards.error().message;
+        return;
+      }
+      for (size_t rank = 1; rank < shards->size(); ++rank) {
+        const Spread copy{(*shards)[rank], 1, {}};
+        auto aligned = side == Side::mine ? align_pair(copy, {golden.own, 1, {}}, row.pair)
+                                          : align_pair({mine.own, 1, {}}, copy, row.pair);
+        const std::string which = fmt::format("rank {} of {} of {}", rank + 1, copies.ranks,
+                                              side == Side::mine ? "mine" : "golden");
+        if (!aligned || !*aligned) {
+          row.status = aligned ? Status::shape_mismatch : Status::unreadable;
+          row.note = aligned ? fmt::format("{} holds shape {}", which, copy.own->meta.shape.text())
+                             : aligned.error().message;
+          return;
+        }
+        Comparison of_copy = row;
+        const double its_error = gather(*(*aligned)->mine, *(*aligned)->golden, false, scratch, of_copy);
+        if (of_copy.status != Status::compared || its_error > error) {
+          row = std::move(of_copy);
+          error = its_error;
+          if (row.status == Status::compared) row.note = first_note;
+          add_note(row, which);
+        }
+        if (row.status != Status::compared) return;
+      }
+    }
+  }
+
+  // is_whole: these are the two tensors of the row, and nothing made of them. Answers how far they are apart:
+  // the square of the relative error, infinite where NaN or infinities differ.
+  double gather(const Operand& mine, const Operand& golden, bool is_whole, PairScratch& scratch,
+                Comparison& row) {
     if (is_complex(mine.meta.dtype) != is_complex(golden.meta.dtype)) {
       row.status = Status::unreadable;
       row.note = fmt::format("complex against real: {} and {}; convert one of them first",
                              name(mine.meta.dtype), name(golden.meta.dtype));
-      return;
+      return 0;
     }
     scratch.forget();
     const bool is_logits =
@@ -260,7 +319,7 @@ class Measurer {
     if (!gathered) {
       row.status = Status::unreadable;
       row.note = gathered.error().message;
-      return;
+      return 0;
     }
     if ((metrics_.needs & gather::arg_max) != 0 && is_logits) {
       auto chosen = compare_arg_max(mine, golden);
@@ -280,6 +339,8 @@ class Measurer {
       row.evidence = is_range(row)                                        ? Evidence::extremes
                      : pair.finite + pair.nonfinite_mismatch < pair.count ? Evidence::finite_elements
                                                                           : Evidence::elements;
+    if (pair.nonfinite_mismatch > 0) return std::numeric_limits<double>::infinity();
+    return pair.diff_squares > 0 ? pair.diff_squares / pair.golden.sum_squares : 0;
   }
 
   const Matched& matched_;

@@ -104,7 +104,9 @@ class Converter {
     tensors_in_source_ = set.tensors.size();
     std::error_code ignored;
     const auto size = static_cast<int64_t>(fs::file_size(path, ignored));
-    has_more_in_source_ = !set.beside.empty() || !set.others.empty() || (!ignored && set.extent < size);
+    // Of raw bytes the user says what they are; the name of another format does not make them a file of it.
+    has_more_in_source_ = !set.beside.empty() || !set.others.empty() || (!ignored && set.extent < size) ||
+                          request_.open.format.raw_dtype.has_value();
     for (const Remark& remark : set.warnings) log::warn("{}", remark.text);
     std::vector<StoredTensor> wanted;
     for (StoredTensor& tensor : set.tensors) {
