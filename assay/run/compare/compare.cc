@@ -82,10 +82,13 @@ Result<MetricPlan> with_columns_of(const Layout& mine, const Layout& golden, con
   else
     added.push_back("checksum");
   for (const std::string_view name : added) {
-    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    names.emplace_back(name);
-    ASSAY_TRY(const MetricPlan alone, plan_metrics(std::span(&names.back(), 1)));
-    head.shown_columns.insert(head.shown_columns.end(), alone.columns.begin(), alone.columns.end());
+    // A rule may have asked for the metric: then it is measured, but not shown yet.
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
+    const std::string alone(name);
+    ASSAY_TRY(const MetricPlan plan, plan_metrics(std::span(&alone, 1)));
+    for (const std::string& column : plan.columns)
+      if (std::ranges::find(head.shown_columns, column) == head.shown_columns.end())
+        head.shown_columns.push_back(column);
   }
   ASSAY_TRY(MetricPlan plan, plan_metrics(names));
   plan.only_of_logits =
