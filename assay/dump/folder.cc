@@ -11,6 +11,8 @@
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <set>
 #include <unordered_map>
 
@@ -29,33 +31,55 @@ struct Read {
 // time.
 bool is_shard_index(const std::string& relative) { return relative.ends_with(".index.json"); }
 
-// … but it tells which shards there should be.
-void note_missing_shards(const fs::path& root, const Walk& walk, const OpenOptions& options,
-                         Remarks& warnings) {
+// Of the tensors that an index places in a shard, those that the shard lacks.
+std::vector<std::string> missing_from(const Read& shard, const std::vector<std::string>& wanted,
+                                      bool names_are_keys) {
+  std::set<std::string_view> held;
+  for (const TensorDraft& tensor : shard.tensors) {
+    if (tensor.name.empty()) return {};  // it could not be read, which its own row says
+    held.insert(tensor.name);
+  }
+  std::vector<std::string> missing;
+  for (const std::string& name : wanted)
+    if (!held.contains(name)) missing.push_back(name);
+  // Other formats may have a word of their own before every name.
+  if (!names_are_keys && missing.size() == wanted.size()) return {};
+  return missing;
+}
+
+// … but it tells which shards there should be, and what should be in them.
+void note_missing_shards(const fs::path& root, const FoundFile& index, const std::vector<FoundFile>& files,
+                         const std::vector<Read>& reads, const OpenOptions& options, Remarks& warnings) {
   const int64_t memory = options.format.memory;
-  std::set<std::string, std::less<>> present;
-  for (const FoundFile& file : walk.files) present.insert(file.relative);
-  for (const FoundFile& file : walk.files) {
-    if (!is_shard_index(file.relative) || file.size > memory) continue;
-    const auto opened = File::open(root / file.relative);
-    std::string json(static_cast<size_t>(file.size), '\0');
-    if (!opened || !(*opened)->read(0, std::as_writable_bytes(std::span(json)))) continue;
-    const auto entries = parse_safetensors_index(json, (*opened)->name(), memory);
-    if (!entries) continue;  // an index of something else
-    const std::string folder = file.relative.substr(0, file.relative.rfind('/') + 1);
-    std::set<std::string> missing;
-    bool any_present = false;  // else the index is left over from another form of the checkpoint
-    for (const ShardEntry& entry : *entries) {
-      const bool is_present = present.contains(folder + entry.shard);
-      any_present |= is_present;
-      if (!is_present &&
-          selected(printable(fmt::format("{}{}:{}", folder, entry.shard, entry.name)), options))
-        missing.insert(printable(entry.shard));
-    }
-    if (!any_present) continue;
-    for (const std::string& shard : missing)
+  if (index.size > memory) return;
+  const auto opened = File::open(root / index.relative);
+  std::string json(static_cast<size_t>(index.size), '\0');
+  if (!opened || !(*opened)->read(0, std::as_writable_bytes(std::span(json)))) return;
+  const auto entries = parse_safetensors_index(json, (*opened)->name(), memory);
+  if (!entries) return;  // an index of something else
+  std::map<std::string_view, const Read*> present;
+  for (size_t i = 0; i < files.size(); ++i) present.emplace(files[i].relative, &reads[i]);
+  const std::string folder = index.relative.substr(0, index.relative.rfind('/') + 1);
+  std::map<std::string, std::vector<std::string>> wanted;  // tensors by shard
+  bool any_present = false;  // else the index is left over from another form of the checkpoint
+  for (const ShardEntry& entry : *entries) {
+    any_present |= present.contains(folder + entry.shard);
+    if (selected(printable(fmt::format("{}{}:{}", folder, entry.shard, entry.name)), options))
+      wanted[entry.shard].push_back(printable(entry.name));
+  }
+  if (!any_present) return;
+  for (const auto& [shard, tensors] : wanted) {
+    const auto found = present.find(folder + shard);
+    if (found == present.end()) {
       warnings.push_back(
-          unreadable(fmt::format("{}: names {}, which is not there", (*opened)->name(), shard)));
+          unreadable(fmt::format("{}: names {}, which is not there", (*opened)->name(), printable(shard))));
+      continue;
+    }
+    const auto missing = missing_from(*found->second, tensors, shard.ends_with(".safetensors"));
+    if (!missing.empty())
+      warnings.push_back(unreadable(
+          fmt::format("{}: {} of the {} tensors that it places in {} are not there: {}", (*opened)->name(),
+                      missing.size(), tensors.size(), printable(shard), some_names(missing))));
   }
 }
 
@@ -235,16 +259,21 @@ Result<Frame> index_folder(const FrameInfo& info, const OpenOptions& options) {
     frame.warnings.push_back(manifest.error().message + "; the order of names is used instead");
     manifest = std::nullopt;
   }
-  note_missing_shards(root, walk, options, frame.warnings);
-  std::erase_if(walk.files, [&](const FoundFile& file) {
-    return is_shard_index(file.relative) || (*manifest && is_manifest(file.relative));
+  const auto indexes = std::stable_partition(walk.files.begin(), walk.files.end(), [](const FoundFile& file) {
+    return !is_shard_index(file.relative);
   });
+  const std::vector<FoundFile> shard_indexes(std::make_move_iterator(indexes),
+                                             std::make_move_iterator(walk.files.end()));
+  walk.files.erase(indexes, walk.files.end());
+  std::erase_if(walk.files, [&](const FoundFile& file) { return *manifest && is_manifest(file.relative); });
 
   std::vector<Read> reads(walk.files.size());
   tbb::parallel_for(size_t{0}, walk.files.size(), [&](size_t i) {
     if (!cancelled()) reads[i] = read_file(path_of(root, walk.files[i]), walk.files[i], options);
   });
   ASSAY_TRY_DO(check_cancelled());
+  for (const FoundFile& index : shard_indexes)
+    note_missing_shards(root, index, walk.files, reads, options, frame.warnings);
 
   Skipped skipped;
   for (size_t i = 0; i < reads.size(); ++i) {
