@@ -88,9 +88,9 @@ class Skipped {
  public:
   void add(const std::string& relative, bool is_text) {
     const std::string name = fs::path(relative).filename().native();
-    (is_dump_table(name)                                         ? tables_
-     : is_text || is_plainly_text(name) || name.starts_with('.') ? texts_
-                                                                 : unknown_)
+    (is_dump_table(name)                ? tables_
+     : is_text || name.starts_with('.') ? texts_
+                                        : unknown_)
         .push_back(relative);
   }
   size_t count() const { return tables_.size() + texts_.size() + unknown_.size(); }
@@ -133,6 +133,8 @@ bool may_be_lost(const std::string& relative) {
   return is_plainly_text(fs::path(relative).filename().native());
 }
 
+Read lost() { return Read{.is_text = true}; }
+
 Read one_unnamed() {
   Read read;
   read.counts = true;
@@ -143,14 +145,15 @@ Read one_unnamed() {
 // Whether a file that is no format's by content or suffix counts: only as raw bytes that the user described.
 Read read_file(const fs::path& path, const FoundFile& found, const OpenOptions& options) {
   const bool raw = options.format.raw_dtype.has_value();
-  if (!found.trouble.empty()) return may_be_lost(found.relative) ? Read{} : broken(found.trouble);
-  if (raw && !found.is_statistics) return may_be_lost(found.relative) ? Read{} : one_unnamed();
+  if (!found.trouble.empty()) return may_be_lost(found.relative) ? lost() : broken(found.trouble);
+  if (raw && !found.is_statistics && !may_be_lost(found.relative)) return one_unnamed();
   if (!found.is_statistics && needs_no_look(found.relative)) {
     if (found.size == 0) return broken(fmt::format("{}: is empty", display(path)));
     return one_unnamed();
   }
   const auto file = File::open(path);
-  if (!file) return may_be_lost(found.relative) ? Read{} : broken(file.error().message);
+  if (!file) return may_be_lost(found.relative) ? lost() : broken(file.error().message);
+  if (raw && !found.is_statistics) return Read{.is_text = !may_hold_tensors(**file)};
   const auto format = recognise_file(**file);
   if (!format) return broken(format.error().message);
   if (*format == nullptr && found.is_statistics && find_format_by_suffix(found.relative) != nullptr &&
