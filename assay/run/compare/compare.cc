@@ -137,7 +137,7 @@ Result<Matched> index_and_match(const Section& section, const Dump& mine, const 
   return matched;
 }
 
-void log_matching(const Matched& matched, const Matcher& matcher, Said& said) {
+void log_matching(const Matched& matched, const Matcher& matcher, bool takes_our_flags, Said& said) {
   int64_t joined = 0, mine_alone = 0, golden_alone = 0;
   for (const PairedNode& node : matched.pairing.nodes)
     for (const Pair& pair : node.pairs)
@@ -148,10 +148,8 @@ void log_matching(const Matched& matched, const Matcher& matcher, Said& said) {
   log::info("paired {} tensors by {}; {} only in mine, {} only in golden", joined, matcher.name, mine_alone,
             golden_alone);
   if (joined == 0 && mine_alone > 0 && golden_alone > 0)
-    warn_once(
-        fmt::format("nothing of mine fits anything of golden by {}; --match position pairs them in order, "
-                    "docs/scenarios tells of mappings",
-                    matcher.name));
+    warn_once(fmt::format("nothing of mine fits anything of golden by {}; {}docs/scenarios tells of mappings",
+                          matcher.name, takes_our_flags ? "--match position pairs them in order, " : ""));
 }
 
 }  // namespace
@@ -225,7 +223,7 @@ Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports
                         judged_by);
     of_section.pass_over(matched->pairing.passed_over);
     note(matched->pairing.warnings, said, findings);
-    log_matching(*matched, *matcher, said);
+    log_matching(*matched, *matcher, judged_by.empty(), said);
     ASSAY_TRY_DO(reports.open_section(head));
     Progress progress("comparing", bytes_to_read(*matched), request.progress);
     RowFlow flow;
