@@ -290,6 +290,7 @@ Result<Frame> index_folder(const FrameInfo& info, const OpenOptions& options) {
 
   const std::vector<size_t> order =
       execution_order(walk.files, reads, manifest->value_or(Manifest{}), options, frame.warnings);
+  frame.states_order = manifest->has_value();
   for (const size_t i : order) add_node(frame, root, walk.files[i], reads[i], options);
   if (std::all_of(walk.files.begin(), walk.files.end(), [](const FoundFile& f) { return f.is_statistics; }))
     frame.content = Content::statistics;

@@ -4,6 +4,7 @@
 #include "assay/base/listing.h"
 #include "assay/match/extremes.h"
 #include "assay/match/ops/model_places.h"
+#include "assay/match/stated_order.h"
 #include "assay/run/compare/measure.h"
 #include "assay/run/compare/stated_comparison.h"
 #include "assay/run/resources.h"
@@ -130,6 +131,7 @@ Result<Matched> index_and_match(const Section& section, const Dump& mine, const 
   matched.frames = {section.at, std::move(*mine_frames), std::move(*golden_frames)};
   for (const Side side : {Side::mine, Side::golden})
     for (const Frame& frame : matched.frames.frames(side)) note(frame.warnings, said, findings);
+  follow_stated_order(matched.frames);
   ASSAY_TRY(matched.pairing, matcher.match(matched.frames, request.matching));
   matched.pairing.flattens |= request.matching.flattens;
   attach_extremes(matched.frames, matched.pairing);
