@@ -11,6 +11,8 @@
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <set>
 #include <unordered_map>
 
@@ -29,33 +31,55 @@ struct Read {
 // time.
 bool is_shard_index(const std::string& relative) { return relative.ends_with(".index.json"); }
 
-// … but it tells which shards there should be.
-void note_missing_shards(const fs::path& root, const Walk& walk, const OpenOptions& options,
-                         Remarks& warnings) {
+// Of the tensors that an index places in a shard, those that the shard lacks.
+std::vector<std::string> missing_from(const Read& shard, const std::vector<std::string>& wanted,
+                                      bool names_are_keys) {
+  std::set<std::string_view> held;
+  for (const TensorDraft& tensor : shard.tensors) {
+    if (tensor.name.empty()) return {};  // it could not be read, which its own row says
+    held.insert(tensor.name);
+  }
+  std::vector<std::string> missing;
+  for (const std::string& name : wanted)
+    if (!held.contains(name)) missing.push_back(name);
+  // Other formats may have a word of their own before every name.
+  if (!names_are_keys && missing.size() == wanted.size()) return {};
+  return missing;
+}
+
+// … but it tells which shards there should be, and what should be in them.
+void note_missing_shards(const fs::path& root, const FoundFile& index, const std::vector<FoundFile>& files,
+                         const std::vector<Read>& reads, const OpenOptions& options, Remarks& warnings) {
   const int64_t memory = options.format.memory;
-  std::set<std::string, std::less<>> present;
-  for (const FoundFile& file : walk.files) present.insert(file.relative);
-  for (const FoundFile& file : walk.files) {
-    if (!is_shard_index(file.relative) || file.size > memory) continue;
-    const auto opened = File::open(root / file.relative);
-    std::string json(static_cast<size_t>(file.size), '\0');
-    if (!opened || !(*opened)->read(0, std::as_writable_bytes(std::span(json)))) continue;
-    const auto entries = parse_safetensors_index(json, (*opened)->name(), memory);
-    if (!entries) continue;  // an index of something else
-    const std::string folder = file.relative.substr(0, file.relative.rfind('/') + 1);
-    std::set<std::string> missing;
-    bool any_present = false;  // else the index is left over from another form of the checkpoint
-    for (const ShardEntry& entry : *entries) {
-      const bool is_present = present.contains(folder + entry.shard);
-      any_present |= is_present;
-      if (!is_present &&
-          selected(printable(fmt::format("{}{}:{}", folder, entry.shard, entry.name)), options))
-        missing.insert(printable(entry.shard));
-    }
-    if (!any_present) continue;
-    for (const std::string& shard : missing)
+  if (index.size > memory) return;
+  const auto opened = File::open(root / index.relative);
+  std::string json(static_cast<size_t>(index.size), '\0');
+  if (!opened || !(*opened)->read(0, std::as_writable_bytes(std::span(json)))) return;
+  const auto entries = parse_safetensors_index(json, (*opened)->name(), memory);
+  if (!entries) return;  // an index of something else
+  std::map<std::string_view, const Read*> present;
+  for (size_t i = 0; i < files.size(); ++i) present.emplace(files[i].relative, &reads[i]);
+  const std::string folder = index.relative.substr(0, index.relative.rfind('/') + 1);
+  std::map<std::string, std::vector<std::string>> wanted;  // tensors by shard
+  bool any_present = false;  // else the index is left over from another form of the checkpoint
+  for (const ShardEntry& entry : *entries) {
+    any_present |= present.contains(folder + entry.shard);
+    if (selected(printable(fmt::format("{}{}:{}", folder, entry.shard, entry.name)), options))
+      wanted[entry.shard].push_back(printable(entry.name));
+  }
+  if (!any_present) return;
+  for (const auto& [shard, tensors] : wanted) {
+    const auto found = present.find(folder + shard);
+    if (found == present.end()) {
       warnings.push_back(
-          unreadable(fmt::format("{}: names {}, which is not there", (*opened)->name(), shard)));
+          unreadable(fmt::format("{}: names {}, which is not there", (*opened)->name(), printable(shard))));
+      continue;
+    }
+    const auto missing = missing_from(*found->second, tensors, shard.ends_with(".safetensors"));
+    if (!missing.empty())
+      warnings.push_back(unreadable(
+          fmt::format("{}: {} of the {} tensors that it places in {} are not there: {}", (*opened)->name(),
+                      missing.size(), tensors.size(), printable(shard), some_names(missing))));
   }
 }
 
@@ -64,9 +88,9 @@ class Skipped {
  public:
   void add(const std::string& relative, bool is_text) {
     const std::string name = fs::path(relative).filename().native();
-    (is_dump_table(name)                                         ? tables_
-     : is_text || is_plainly_text(name) || name.starts_with('.') ? texts_
-                                                                 : unknown_)
+    (is_dump_table(name)                ? tables_
+     : is_text || name.starts_with('.') ? texts_
+                                        : unknown_)
         .push_back(relative);
   }
   size_t count() const { return tables_.size() + texts_.size() + unknown_.size(); }
@@ -109,6 +133,8 @@ bool may_be_lost(const std::string& relative) {
   return is_plainly_text(fs::path(relative).filename().native());
 }
 
+Read lost() { return Read{.is_text = true}; }
+
 Read one_unnamed() {
   Read read;
   read.counts = true;
@@ -119,14 +145,15 @@ Read one_unnamed() {
 // Whether a file that is no format's by content or suffix counts: only as raw bytes that the user described.
 Read read_file(const fs::path& path, const FoundFile& found, const OpenOptions& options) {
   const bool raw = options.format.raw_dtype.has_value();
-  if (!found.trouble.empty()) return may_be_lost(found.relative) ? Read{} : broken(found.trouble);
-  if (raw && !found.is_statistics) return may_be_lost(found.relative) ? Read{} : one_unnamed();
+  if (!found.trouble.empty()) return may_be_lost(found.relative) ? lost() : broken(found.trouble);
+  if (raw && !found.is_statistics && !may_be_lost(found.relative)) return one_unnamed();
   if (!found.is_statistics && needs_no_look(found.relative)) {
     if (found.size == 0) return broken(fmt::format("{}: is empty", display(path)));
     return one_unnamed();
   }
   const auto file = File::open(path);
-  if (!file) return may_be_lost(found.relative) ? Read{} : broken(file.error().message);
+  if (!file) return may_be_lost(found.relative) ? lost() : broken(file.error().message);
+  if (raw && !found.is_statistics) return Read{.is_text = !may_hold_tensors(**file)};
   const auto format = recognise_file(**file);
   if (!format) return broken(format.error().message);
   if (*format == nullptr && found.is_statistics && find_format_by_suffix(found.relative) != nullptr &&
@@ -235,16 +262,21 @@ Result<Frame> index_folder(const FrameInfo& info, const OpenOptions& options) {
     frame.warnings.push_back(manifest.error().message + "; the order of names is used instead");
     manifest = std::nullopt;
   }
-  note_missing_shards(root, walk, options, frame.warnings);
-  std::erase_if(walk.files, [&](const FoundFile& file) {
-    return is_shard_index(file.relative) || (*manifest && is_manifest(file.relative));
+  const auto indexes = std::stable_partition(walk.files.begin(), walk.files.end(), [](const FoundFile& file) {
+    return !is_shard_index(file.relative);
   });
+  const std::vector<FoundFile> shard_indexes(std::make_move_iterator(indexes),
+                                             std::make_move_iterator(walk.files.end()));
+  walk.files.erase(indexes, walk.files.end());
+  std::erase_if(walk.files, [&](const FoundFile& file) { return *manifest && is_manifest(file.relative); });
 
   std::vector<Read> reads(walk.files.size());
   tbb::parallel_for(size_t{0}, walk.files.size(), [&](size_t i) {
     if (!cancelled()) reads[i] = read_file(path_of(root, walk.files[i]), walk.files[i], options);
   });
   ASSAY_TRY_DO(check_cancelled());
+  for (const FoundFile& index : shard_indexes)
+    note_missing_shards(root, index, walk.files, reads, options, frame.warnings);
 
   Skipped skipped;
   for (size_t i = 0; i < reads.size(); ++i) {
@@ -258,6 +290,7 @@ Result<Frame> index_folder(const FrameInfo& info, const OpenOptions& options) {
 
   const std::vector<size_t> order =
       execution_order(walk.files, reads, manifest->value_or(Manifest{}), options, frame.warnings);
+  frame.states_order = manifest->has_value();
   for (const size_t i : order) add_node(frame, root, walk.files[i], reads[i], options);
   if (std::all_of(walk.files.begin(), walk.files.end(), [](const FoundFile& f) { return f.is_statistics; }))
     frame.content = Content::statistics;

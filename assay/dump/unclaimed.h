@@ -19,7 +19,8 @@ enum class Unclaimed : uint8_t {
 // stand in its place, by their name.
 Unclaimed unclaimed_kind(const fs::path& path);
 
-// A file whose name is no tensor's, by its content: no text, or with a name that text does not have.
+// A file whose name is no tensor's, by its content: no text, or with a name that text does not have. Of one
+// that is named as text, bytes that no text has; tables and locks of other programs never do.
 bool may_hold_tensors(const File& file);
 
 // One of these that cannot be read is no loss; any other one may have been a tensor.

@@ -225,14 +225,16 @@ Verdict judge_compared(const Comparison& row, const NodeResult& node, const Line
       user ? *user
            : default_rule(row.mine.meta->dtype, row.golden.meta->dtype, node.place, heritage.amplified > 0);
   if (!rule.holds(&context, look)) {
-    // Statistics that agree do not tell what the rule asks for. Equal bits do.
-    if (row.basis == Basis::stated && !rule.fails(&context, look) &&
-        judge_stated(row, head, node.place).level == Level::pass) {
-      if (row.evidence == Evidence::checksum) return {};
-      return {Level::ignored,
-              fmt::format("the rule asks for what statistics do not tell: {}", rule.why_not(&context, look))};
+    std::string why_not = rule.why_not(&context, look);
+    // Statistics that agree do not tell what the rule asks for. Equal bits do. Those that differ decide.
+    if (row.basis == Basis::stated && !rule.fails(&context, look)) {
+      const Verdict by_statistics = judge_stated(row, head, node.place);
+      if (by_statistics.level == Level::pass && row.evidence == Evidence::checksum) return {};
+      if (by_statistics.level == Level::pass)
+        return {Level::ignored, fmt::format("the rule asks for what statistics do not tell: {}", why_not)};
+      why_not += fmt::format("; by the default rules, {}", by_statistics.reason);
     }
-    return {Level::fail, rule.why_not(&context, look)};
+    return {Level::fail, std::move(why_not)};
   }
   if (user == nullptr) {
     if (auto other = other_integer(row, context, node.place)) return {Level::fail, std::move(*other)};

@@ -124,7 +124,8 @@ struct FileEntry {
 
 struct Frame {
   At at;
-  bool is_file = false;  // a single file, whose tensors may have any names
+  bool is_file = false;       // a single file, whose tensors may have any names
+  bool states_order = false;  // of execution, by a list of its files
   Content content = Content::data;
   bool has_stacks = false;  // the dump says where its nodes were called from
   std::string framework;    // "pytorch", "mindspore"; empty where the layout does not say

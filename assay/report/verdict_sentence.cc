@@ -142,8 +142,9 @@ VerdictSentence not_enough_sentence(const Summary& summary) {
     text += fmt::format("; {} no elements", counted(empty, "has", "have"));
   if (summary.unmatched > 0)
     text += fmt::format("; {} no counterpart", counted(summary.unmatched, "has", "have"));
-  if (coverage.compared > 0)
-    text += fmt::format(" (a pass needs {:g} %; --min-compared sets it)", 100 * summary.least_compared);
+  if (coverage.compared > 0)  // the commands of other tools have no such flag
+    text += fmt::format(" (a pass needs {:g} %{})", 100 * summary.least_compared,
+                        summary.judged_by.empty() ? "; --min-compared sets it" : "");
   return {Answer::not_compared, std::string(kHead), text + "."};
 }
 

@@ -80,6 +80,8 @@ TEST(VerdictSentence, TooLittleIsNoPass) {
       "NOT COMPARED: 1 of 1000 tensors of golden was compared; 999 have no counterpart (a pass needs 50 %; "
       "--min-compared sets it).");
   EXPECT_EQ(verdict_sentence(summary).answer, Answer::not_compared);
+  summary.judged_by = "msit";  // whose commands have no such flag
+  EXPECT_THAT(said(summary), testing::EndsWith("999 have no counterpart (a pass needs 50 %)."));
 }
 
 TEST(VerdictSentence, AFailureSaysByWhat) {

@@ -271,15 +271,15 @@ class XlsxSink : public Sink {
     for (const Fact& fact : summary_facts(summary)) line(fact.key, fact.value);
     if (summary.first_divergence) {
       out += "<row/>";
-      line("first divergence", {});
       const PlacedRow place(*summary.first_divergence);
       for (const Column& column : table_.columns())
-        line(column.title, column.cell(place.view(table_.head())));
+        line(fmt::format("first_divergence_{}", column.title), column.cell(place.view(table_.head())));
     }
-    if (summary.first_origin) {
+    if (const auto& origin = summary.first_origin) {
       out += "<row/>";
-      line("first origin", summary.first_origin->node);
-      line("called at", summary.first_origin->called_at);
+      line("first_origin_section", origin->section);
+      line("first_origin_name", origin->node);
+      line("first_origin_called_at", origin->called_at);
     }
     out += xlsx_summary_end();
     return out;

@@ -33,6 +33,19 @@ TEST(XlsxReport, HoldsASummaryAndTheRows) {
   EXPECT_NE(parts["xl/worksheets/sheet1.xml"].find("<t>rows</t></is></c><c><v>2</v></c>"), std::string::npos);
 }
 
+TEST(XlsxReport, HasEachKeyOfTheSummaryOnce) {
+  const TestFolder folder;
+  const Comparison bad = sample_row("x", Level::fail, 0.5, 0.25);
+  Summary summary;
+  summary.rows = 1;
+  summary.first_divergence = summary.first_origin = Place{"rank 0", "n1", "x", "x", "net.py", bad};
+  auto parts = parts_of(write_report("xlsx", folder.path(), sample_head(), {node_of("n1", {bad})}, summary));
+  const std::string& sheet = parts["xl/worksheets/sheet1.xml"];
+  for (const char* const key : {"verdict", "mine", "golden", "first_divergence_verdict",
+                                "first_divergence_mine", "first_origin_name", "first_origin_called_at"})
+    EXPECT_EQ(count_of(sheet, fmt::format("<row><c s=\"1\" t=\"inlineStr\"><is><t>{}</t>", key)), 1) << key;
+}
+
 // Large batches are deflated in render(), small ones are collected in write(): all must come out in order.
 TEST(XlsxReport, KeepsTheOrderOfLargeAndSmallBatches) {
   const TestFolder folder;

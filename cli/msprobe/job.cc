@@ -215,7 +215,23 @@ MakeSink table_sinks(const MsprobeJob& job, const Profile& profile, bool per_ran
 struct Parts {
   int64_t count = 0;
   std::vector<std::string> not_compared;
+  std::string why;  // the last of these was not
 };
+
+// "2 of 3 rows are of other shapes, 1 has no counterpart".
+std::string why_nothing(const Summary& summary) {
+  std::string out;
+  const auto add = [&](int64_t count, std::string_view one, std::string_view many) {
+    if (count == 0) return;
+    out += out.empty() ? fmt::format("{} of {} rows", count, summary.rows) : fmt::format(", {}", count);
+    out += fmt::format(" {}", count == 1 ? one : many);
+  };
+  add(summary.misshapen, "has another shape", "have other shapes");
+  add(summary.unmatched, "has no counterpart", "have no counterpart");
+  add(summary.broken, "could not be read", "could not be read");
+  add(summary.without_data, "has no data", "have no data");
+  return out.empty() ? "there is nothing in it to compare" : out;
+}
 
 class PartCounter final : public Sink {
  public:
@@ -227,12 +243,15 @@ class PartCounter final : public Sink {
   }
   Result<void> close_section(const Summary& of_section) override {
     ++parts_.count;
-    if (of_section.compared == 0) parts_.not_compared.push_back(open_);
+    if (of_section.compared > 0) return {};
+    parts_.not_compared.push_back(open_);
+    parts_.why = why_nothing(of_section);
     return {};
   }
-  Result<void> skip_section(const Head& head, const Error&) override {
+  Result<void> skip_section(const Head& head, const Error& error) override {
     ++parts_.count;
     parts_.not_compared.push_back(head.at.text());
+    parts_.why = error.message;
     return {};
   }
   std::string render(std::string_view, std::span<const NodeResult>) const override { return {}; }
@@ -254,6 +273,7 @@ Result<void> run(CompareRequest& request, ReportSet& reports) {
   if (!outcome) return tl::unexpected<Error>(outcome.error());
   ASSAY_TRY_DO(require_enough(outcome->summary));
   if (parts.not_compared.empty()) return {};
+  if (parts.count == 1) return fail(ErrorKind::not_compared, "NOT COMPARED: {}", parts.why);
   return fail(ErrorKind::not_compared, "NOT COMPARED: {} of {} parts of the dump: {}",
               parts.not_compared.size(), parts.count, some_names(parts.not_compared));
 }

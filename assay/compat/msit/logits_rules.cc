@@ -2,6 +2,7 @@
 
 #include "assay/compat/msprobe/row.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace assay {
@@ -11,9 +12,10 @@ constexpr std::string_view kOtherShape = "data shape doesn't match.";
 constexpr std::string_view kGoldenNotFinite = "golden_data includes NAN or inf.";
 constexpr std::string_view kMineNotFinite = "my_data includes NAN or inf.";
 
-// The leading dimension is a batch of one.
+// Leading dimensions of one are a batch of one, and a sequence of one.
 Shape without_batch(Shape shape) {
-  if (!shape.dims.empty() && shape.dims[0] == 1) shape.dims.erase(shape.dims.begin());
+  const auto first = std::ranges::find_if(shape.dims, [](int64_t dim) { return dim != 1; });
+  shape.dims.erase(shape.dims.begin(), first);
   return shape;
 }
 

@@ -64,10 +64,13 @@ TEST(Logitscmp, PassesLargestLogitsOneUlpApart) {
   EXPECT_EQ(judged(compared({.cosine = 0, .mine_max = -4, .golden_max = -4})).word, "False");  // no ULP
 }
 
-TEST(Logitscmp, LeavesOutABatchOfOneAndNothingElse) {
+TEST(Logitscmp, LeavesOutLeadingOnesAndNothingElse) {
   EXPECT_EQ(judged(compared({}, {{1, 8}}, {{8}})).word, "True");
   EXPECT_EQ(judged(compared({}, {{2, 4}}, {{1, 2, 4}})).word, "True");
-  EXPECT_EQ(judged(compared({}, {{1, 1, 8}}, {{8}})).reason, "data shape doesn't match.");
+  EXPECT_EQ(judged(compared({}, {{1, 1, 8}}, {{1, 8}})).word, "True");
+  EXPECT_EQ(judged(compared({}, {{8}}, {{1, 1, 8}})).word, "True");
+  EXPECT_EQ(judged(compared({}, {{8, 1}}, {{8}})).reason, "data shape doesn't match.");
+  EXPECT_EQ(judged(compared({}, {{1, 2, 4}}, {{1, 8}})).reason, "data shape doesn't match.");
 }
 
 TEST(Logitscmp, GivesTheReasonOfARowWithoutNumbers) {

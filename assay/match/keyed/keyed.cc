@@ -2,11 +2,13 @@
 
 #include "assay/base/text.h"
 #include "assay/match/keyed/dtype_rule.h"
+#include "assay/match/keyed/entry_name.h"
 #include "assay/match/keyed/fuzzy.h"
 #include "assay/match/keyed/key_groups.h"
 #include "assay/match/keyed/renumber.h"
 
 #include <functional>
+#include <unordered_map>
 
 namespace assay {
 namespace {
@@ -42,6 +44,38 @@ void join_in_order(PairingBuilder& builder, const Keys& keys, const KeyGroups& g
   for (size_t m = 0; m < keys.key.size(); ++m) {
     const auto group = groups.find(keys.key[m]);
     if (earlier[m] < group.size()) builder.join(m, group[earlier[m]], keys.why[m]);
+  }
+}
+
+// "….forward.input.weight" for "….forward.kwargs.weight", empty for any other name. A dump of tensors names
+// what was passed by keyword after its file, one of statistics after its place in the entry.
+std::string keyword_as_input(std::string_view name, std::string_view entry_name) {
+  constexpr std::string_view kKeyword = ".kwargs.";
+  const auto [entry, rest] = split_key(name, entry_name);
+  if (entry.empty() || !rest.starts_with(kKeyword)) return {};
+  return std::string(entry) + ".input." + std::string(rest.substr(kKeyword.size()));
+}
+
+// Among what is left, what was passed by keyword and only one side says so.
+void join_keywords(PairingBuilder& builder, const Keys& keys) {
+  for (const Side side : {Side::mine, Side::golden}) {
+    const Side other = side == Side::mine ? Side::golden : Side::mine;
+    const auto key = [&](Side of, size_t i) { return of == Side::mine ? keys.key[i] : builder.name(of, i); };
+    std::vector<std::pair<size_t, std::string>> waiting;
+    for (size_t i = 0; i < builder.size(side); ++i)
+      if (!builder.is_joined(side, i))
+        if (std::string name = keyword_as_input(key(side, i), builder.node(side, i).name); !name.empty())
+          waiting.emplace_back(i, std::move(name));
+    if (waiting.empty()) continue;
+    std::unordered_map<std::string_view, size_t> left;
+    for (size_t i = 0; i < builder.size(other); ++i)
+      if (!builder.is_joined(other, i)) left.try_emplace(key(other, i), i);
+    for (const auto& [i, name] : waiting) {
+      const auto found = left.find(name);
+      if (found == left.end() || builder.is_joined(other, found->second)) continue;
+      const size_t m = side == Side::mine ? i : found->second, g = side == Side::mine ? found->second : i;
+      builder.join(m, g, keys.why[m]);
+    }
   }
 }
 
@@ -120,6 +154,7 @@ Result<Pairing> match_keys(const Indexed& frames, PairingBuilder& builder, Keys&
   auto groups = std::make_optional<const KeyGroups>(golden_keys);
   if (join == Join::in_order) {
     join_in_order(builder, keys, *groups, mapped);
+    join_keywords(builder, keys);
   } else {
     ASSAY_TRY_DO(join_all_that_fit(builder, keys, *groups, join, CompatibleTypes(frames, options)));
   }

@@ -5,6 +5,7 @@
 #include "assay/match/extremes.h"
 #include "assay/match/ops/missing_ranks.h"
 #include "assay/match/ops/model_places.h"
+#include "assay/match/stated_order.h"
 #include "assay/run/compare/measure.h"
 #include "assay/run/compare/stated_comparison.h"
 #include "assay/run/resources.h"
@@ -83,10 +84,13 @@ Result<MetricPlan> with_columns_of(const Layout& mine, const Layout& golden, con
   else
     added.push_back("checksum");
   for (const std::string_view name : added) {
-    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    names.emplace_back(name);
-    ASSAY_TRY(const MetricPlan alone, plan_metrics(std::span(&names.back(), 1)));
-    head.shown_columns.insert(head.shown_columns.end(), alone.columns.begin(), alone.columns.end());
+    // A rule may have asked for the metric: then it is measured, but not shown yet.
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
+    const std::string alone(name);
+    ASSAY_TRY(const MetricPlan plan, plan_metrics(std::span(&alone, 1)));
+    for (const std::string& column : plan.columns)
+      if (std::ranges::find(head.shown_columns, column) == head.shown_columns.end())
+        head.shown_columns.push_back(column);
   }
   ASSAY_TRY(MetricPlan plan, plan_metrics(names));
   plan.only_of_logits =
@@ -128,6 +132,7 @@ Result<Matched> index_and_match(const Section& section, const Dump& mine, const 
   matched.frames = {section.at, std::move(*mine_frames), std::move(*golden_frames)};
   for (const Side side : {Side::mine, Side::golden})
     for (const Frame& frame : matched.frames.frames(side)) note(frame.warnings, said, findings);
+  follow_stated_order(matched.frames);
   ASSAY_TRY(matched.pairing, matcher.match(matched.frames, request.matching));
   matched.pairing.flattens |= request.matching.flattens;
   attach_extremes(matched.frames, matched.pairing);
@@ -136,7 +141,7 @@ Result<Matched> index_and_match(const Section& section, const Dump& mine, const 
   return matched;
 }
 
-void log_matching(const Matched& matched, const Matcher& matcher, Said& said) {
+void log_matching(const Matched& matched, const Matcher& matcher, bool takes_our_flags, Said& said) {
   int64_t joined = 0, mine_alone = 0, golden_alone = 0;
   for (const PairedNode& node : matched.pairing.nodes)
     for (const Pair& pair : node.pairs)
@@ -147,10 +152,8 @@ void log_matching(const Matched& matched, const Matcher& matcher, Said& said) {
   log::info("paired {} tensors by {}; {} only in mine, {} only in golden", joined, matcher.name, mine_alone,
             golden_alone);
   if (joined == 0 && mine_alone > 0 && golden_alone > 0)
-    warn_once(
-        fmt::format("nothing of mine fits anything of golden by {}; --match position pairs them in order, "
-                    "docs/scenarios tells of mappings",
-                    matcher.name));
+    warn_once(fmt::format("nothing of mine fits anything of golden by {}; {}docs/scenarios tells of mappings",
+                          matcher.name, takes_our_flags ? "--match position pairs them in order, " : ""));
 }
 
 }  // namespace
@@ -226,7 +229,7 @@ Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports
                         judged_by);
     of_section.pass_over(matched->pairing.passed_over);
     note(matched->pairing.warnings, said, findings);
-    log_matching(*matched, *matcher, said);
+    log_matching(*matched, *matcher, judged_by.empty(), said);
     ASSAY_TRY_DO(reports.open_section(head));
     Progress progress("comparing", bytes_to_read(*matched), request.progress);
     RowFlow flow;

@@ -31,6 +31,16 @@ void add_note(Comparison& row, std::string_view text) {
   row.note += text;
 }
 
+// What the file says of it: ": t.bin: holds no data; it refers to …".
+std::string why_no_data(const Item& item) {
+  if (item.facts == nullptr) return {};
+  for (const Fact& fact : *item.facts)
+    if (const auto* const why = std::get_if<std::string>(&fact.value);
+        fact.key == "no_data" && why != nullptr)
+      return fmt::format(": {}", *why);
+  return {};
+}
+
 // The smallest and the largest element are all that one side keeps: files of that form, by name and shape.
 bool is_range(const Comparison& row) {
   return std::ranges::any_of(std::array{&row.mine, &row.golden}, [](const SideFacts* side) {
@@ -130,8 +140,8 @@ class Measurer {
     };
     if (!item.trouble.empty()) return refuse(Status::unreadable, std::string(item.trouble));
     if (!item.data)
-      return refuse(Status::no_data,
-                    fmt::format("{} has no data in {}", item.name, side == Side::mine ? "mine" : "golden"));
+      return refuse(Status::no_data, fmt::format("{} has no data in {}{}", item.name,
+                                                 side == Side::mine ? "mine" : "golden", why_no_data(item)));
     auto loaded = loader_.load(side, *id);
     if (!loaded && loaded.error().kind == ErrorKind::not_found)
       if (const auto left = loader_.find_statistics(side, *id)) {
