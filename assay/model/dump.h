@@ -5,6 +5,8 @@
 #include "assay/base/file.h"
 #include "assay/base/remark.h"
 #include "assay/model/op_tree.h"
+#include "assay/model/port.h"
+#include "assay/model/string_pool.h"
 #include "assay/model/value.h"
 #include "assay/tensor/operand.h"
 
@@ -16,37 +18,6 @@
 #include <vector>
 
 namespace assay {
-
-// Strings with stable addresses, packed into chunks. Moving the pool does not move them.
-class StringPool {
- public:
-  StringPool() = default;
-  StringPool(StringPool&&) = default;
-  StringPool& operator=(StringPool&&) = default;
-  std::string_view keep(std::string_view text);
-
- private:
-  std::vector<std::unique_ptr<char[]>> chunks_;
-  size_t used_ = 0, size_ = 0;  // of the last chunk
-};
-
-enum class Direction : uint8_t { none, input, output, parameter, parameter_gradient };
-
-// Numbers of the parameters of a module.
-inline constexpr int kWeightPort = 0, kBiasPort = 1;
-
-// When a tensor of an operator was dumped: what it works on in place is another one afterwards.
-enum class Phase : uint8_t { not_said, before, after };
-
-struct Port {
-  constexpr Port() = default;
-  constexpr Port(Direction which, int number, Phase when = Phase::not_said)
-      : direction(which), phase(when), index(number) {}
-
-  Direction direction = Direction::none;
-  Phase phase = Phase::not_said;
-  int index = 0;
-};
 
 struct TensorRef {
   int32_t file = 0;  // index into Frame::files
