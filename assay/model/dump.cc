@@ -4,7 +4,28 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace assay {
+
+void Frame::set_ops(size_t node, std::vector<int32_t> ops) {
+  for (const int32_t op : ops) {
+    const auto place = static_cast<size_t>(op);
+    if (node_of_op.size() <= place) node_of_op.resize(place + 1, -1);
+    if (node_of_op[place] < 0) node_of_op[place] = static_cast<int32_t>(node);
+  }
+  if (ops_of_node.size() <= node) ops_of_node.resize(node + 1);
+  ops_of_node[node] = std::move(ops);
+}
+
+std::span<const int32_t> Frame::ops_of(size_t node) const {
+  return node < ops_of_node.size() ? ops_of_node[node] : std::span<const int32_t>();
+}
+
+int32_t Frame::node_of(int32_t op) const {
+  const auto place = static_cast<size_t>(op);
+  return place < node_of_op.size() ? node_of_op[place] : -1;
+}
 
 bool operator==(const Scalar& a, const Scalar& b) {
   if (a.kind_ != b.kind_) return false;

@@ -69,7 +69,7 @@ struct Node {
   std::vector<Item> items;
 };
 
-struct GeGraph;  // assay/model/ge_graph.h
+struct Graph;  // assay/model/graph.h
 
 // What the items of a frame can be compared by.
 enum class Content : uint8_t { data, statistics, checksums };
@@ -109,9 +109,17 @@ struct Frame {
   std::deque<std::vector<Fact>> facts;
   std::deque<std::vector<std::string_view>> stacks;
   std::deque<std::vector<TensorRef>> shards;
-  OpTree tree;                           // empty where the dump does not say
-  std::shared_ptr<const GeGraph> graph;  // of a compiled model, where the dump has it
+  OpTree tree;                         // empty where the dump does not say
+  std::shared_ptr<const Graph> graph;  // of a compiled model, where the dump has it
+  // Which operators of the graph a node is, by node, and which node an operator ran in, by operator: the
+  // first of several. One that the compiler fused is several, in execution order where the graph says so.
+  std::vector<std::vector<int32_t>> ops_of_node;
+  std::vector<int32_t> node_of_op;
   Remarks warnings;
+
+  void set_ops(size_t node, std::vector<int32_t> ops);
+  std::span<const int32_t> ops_of(size_t node) const;
+  int32_t node_of(int32_t op) const;  // -1: nothing of it was dumped
 };
 
 struct AtbModels;  // assay/dump/atb_place.h
@@ -124,7 +132,7 @@ struct FrameInfo {
           last_order = INT64_MAX;  // of the top-level operators of a round that two tokens share
   // Of a compiled graph. Where the two sides do not number theirs alike, the names tell which is which.
   std::string model = {};  // as its folder is called
-  std::shared_ptr<const GeGraph> graph = {};
+  std::shared_ptr<const Graph> graph = {};
   std::vector<std::string> op_names = {};
   std::shared_ptr<const AtbModels> atb_models = {};  // of its rank, read once for all tokens
 };

@@ -1,7 +1,7 @@
 // How the operators of a frame contain each other, as the topology files of the dump say.
 #pragma once
 
-#include "assay/model/op_kind.h"
+#include "assay/model/graph.h"
 
 #include <cstdint>
 #include <optional>
@@ -9,11 +9,6 @@
 #include <vector>
 
 namespace assay {
-
-// Of a quantisation whose factors are no tensors: q = round(x * scale + offset).
-struct QuantStep {
-  double scale = 1, offset = 0;
-};
 
 struct TreeOp {
   std::string_view name;  // "LinearOperation_1_0", "root.model.layers.0.mlp"
