@@ -1,6 +1,7 @@
 #include "assay/model/dump.h"
 
 #include "assay/base/text.h"
+#include "assay/model/graph.h"
 
 #include <fmt/format.h>
 
@@ -25,6 +26,11 @@ std::span<const int32_t> Frame::ops_of(size_t node) const {
 int32_t Frame::node_of(int32_t op) const {
   const auto place = static_cast<size_t>(op);
   return place < node_of_op.size() ? node_of_op[place] : -1;
+}
+
+const Graph& Frame::tree() const {
+  static const Graph kNone;
+  return graph != nullptr && graph->is_tree ? *graph : kNone;
 }
 
 bool operator==(const Scalar& a, const Scalar& b) {

@@ -4,7 +4,6 @@
 
 #include "assay/base/file.h"
 #include "assay/base/remark.h"
-#include "assay/model/op_tree.h"
 #include "assay/model/port.h"
 #include "assay/model/string_pool.h"
 #include "assay/model/value.h"
@@ -109,8 +108,7 @@ struct Frame {
   std::deque<std::vector<Fact>> facts;
   std::deque<std::vector<std::string_view>> stacks;
   std::deque<std::vector<TensorRef>> shards;
-  OpTree tree;                         // empty where the dump does not say
-  std::shared_ptr<const Graph> graph;  // of a compiled model, where the dump has it
+  std::shared_ptr<const Graph> graph;  // of the model; null where the dump does not say
   // Which operators of the graph a node is, by node, and which node an operator ran in, by operator: the
   // first of several. One that the compiler fused is several, in execution order where the graph says so.
   std::vector<std::vector<int32_t>> ops_of_node;
@@ -120,6 +118,8 @@ struct Frame {
   void set_ops(size_t node, std::vector<int32_t> ops);
   std::span<const int32_t> ops_of(size_t node) const;
   int32_t node_of(int32_t op) const;  // -1: nothing of it was dumped
+  // The graph where its operators contain each other; else an empty one.
+  const Graph& tree() const;
 };
 
 struct AtbModels;  // assay/dump/atb_place.h

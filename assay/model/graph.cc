@@ -8,6 +8,14 @@
 
 namespace assay {
 
+Graph::Graph(const std::shared_ptr<const Graph>& base)
+    : name(base->name),
+      ops(base->ops),
+      fused(base->fused),
+      is_tree(base->is_tree),
+      fused_by_name_(base->fused_by_name_),
+      kept_({base}) {}
+
 int32_t Graph::add(GraphOp op) {
   const auto place = static_cast<int32_t>(ops.size());
   if (op.parent >= 0) ops[static_cast<size_t>(op.parent)].children.push_back(place);
@@ -54,6 +62,8 @@ void Graph::take(int32_t op, GraphInput& input, int32_t value) {
 void Graph::connect_by_names() {
   is_tree = true;
   index_names();
+  by_path_.clear();
+  for (size_t i = 0; i < ops.size(); ++i) by_path_.try_emplace(ops[i].path, static_cast<int32_t>(i));
   values.clear();
   position.assign(ops.size(), -1);
   std::unordered_map<std::string_view, int32_t> current;
@@ -154,7 +164,12 @@ void Graph::order_by_dependencies() {
 
 int32_t Graph::find(std::string_view op) const {
   const auto found = by_name_.find(op);
-  return found == by_name_.end() ? -1 : found->second;
+  return found == by_name_.end() ? kNone : found->second;
+}
+
+int32_t Graph::find_path(std::string_view path) const {
+  const auto found = by_path_.find(path);
+  return found == by_path_.end() ? kNone : found->second;
 }
 
 const GraphOp* Graph::find_fused(std::string_view op) const {

@@ -8,6 +8,7 @@
 #include "assay/tensor/dtype.h"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -61,7 +62,13 @@ struct GraphValue {
 };
 
 // Built in two steps: operators are added, then one of the ways to connect them finds what belongs together.
+// Frames of one model share it, so that what was dumped is not in here: Frame::node_of.
 struct Graph {
+  static constexpr int32_t kNone = -1;  // no operator, no value, or not known which
+
+  Graph() = default;
+  explicit Graph(const std::shared_ptr<const Graph>& base);  // a copy that may be added to
+
   std::string name;
   // Of a tree, an operator before its children, and several roots where a dump holds several models; else
   // those of the graph and its sub-graphs, in the order of the file.
@@ -82,7 +89,8 @@ struct Graph {
   void connect_by_producers();
 
   const GraphOp& at(int32_t op) const { return ops[static_cast<size_t>(op)]; }
-  int32_t find(std::string_view op) const;  // the first of that name; -1: none
+  int32_t find(std::string_view op) const;         // the first of that name; -1: none
+  int32_t find_path(std::string_view path) const;  // of a tree: the first with that folder; -1: none
   // One that says itself which operators it was fused from, the last of that name; null: none does.
   const GraphOp* find_fused(std::string_view op) const;
 
@@ -105,7 +113,8 @@ struct Graph {
   int32_t add_value(int32_t producer, int output);
   void take(int32_t op, GraphInput& input, int32_t value);
 
-  std::unordered_map<std::string_view, int32_t> by_name_, fused_by_name_;
+  std::unordered_map<std::string_view, int32_t> by_name_, by_path_, fused_by_name_;
+  std::vector<std::shared_ptr<const void>> kept_;  // where texts lie that are not in `strings`
 };
 
 // "DT_BF16", as the graph engine names types.
