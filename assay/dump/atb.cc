@@ -193,13 +193,14 @@ void add_models(Frame& frame, const FrameInfo& info, const std::set<std::string,
   for (const AtbModel& model : models) {
     if (std::find(info.paths.begin() + 1, info.paths.end(), model.topology) == info.paths.end()) continue;
     int64_t order = model.first_order;
-    const auto& children = model.content.ops[0].children;
+    const auto& children = model.content->ops[0].children;
     const bool is_here = std::any_of(children.begin(), children.end(), [&](int32_t child) {
       return top_folders.contains(
-          fmt::format("{}_{}", order++, model.content.ops[static_cast<size_t>(child)].type));
+          fmt::format("{}_{}", order++, model.content->ops[static_cast<size_t>(child)].type));
     });
     if (!is_here && models.size() > 1) continue;
-    frame.warnings.insert(frame.warnings.end(), model.content.warnings.begin(), model.content.warnings.end());
+    frame.warnings.insert(frame.warnings.end(), model.content->warnings.begin(),
+                          model.content->warnings.end());
     here.push_back(&model);
   }
   frame.graph = info.atb_models->graphs->of(here);

@@ -18,11 +18,13 @@ GraphOp op_of(Graph& graph, const AtbOp& op) {
   made.has_rows_out = op.find_flag("transposeB").value_or(true);
   if (const auto scale = op.find_number("quantParam.inputScale"))
     made.quant_step = QuantStep{*scale, op.find_number("quantParam.inputOffset").value_or(0)};
+  made.params = op.params;
   return made;
 }
 
 void add_model(Graph& graph, const AtbModel& model) {
-  const AtbTopology& topology = model.content;
+  const AtbTopology& topology = *model.content;
+  graph.keep(model.content);
   std::vector<int32_t> places;  // in the graph, by place in the topology
   std::vector<int64_t> next_child(topology.ops.size(), 0);
   for (const AtbOp& op : topology.ops) {

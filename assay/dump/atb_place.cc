@@ -114,7 +114,8 @@ AtbModels models_of(const fs::path& rank, int64_t memory, Remarks& warnings) {
       auto topology = read_atb_topology(it->path(), memory);
       if (topology) {
         const int64_t first_order = topology->start_order + shift;
-        models.push_back({it->path(), std::move(*topology), first_order});
+        models.push_back(
+            {it->path(), std::make_shared<const AtbTopology>(std::move(*topology)), first_order});
       }
       if (!topology) warnings.push_back(topology.error().message);
     }

@@ -8,7 +8,7 @@ namespace assay {
 
 struct AtbModel {
   fs::path topology;
-  AtbTopology content;
+  std::shared_ptr<const AtbTopology> content;
   int64_t first_order = 0;  // of its first operator among the folders of a round
 };
 

@@ -33,6 +33,7 @@ void Graph::add_fused(const GraphOp& op) {
       *text = strings.keep(*text);
     output.value = -1;
   }
+  own.params = {};
   fused_by_name_.insert_or_assign(own.name, static_cast<int32_t>(fused.size() - 1));
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "assay/model/op_kind.h"
+#include "assay/model/op_param.h"
 #include "assay/model/port.h"
 #include "assay/model/string_pool.h"
 #include "assay/tensor/dtype.h"
@@ -10,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -52,6 +54,7 @@ struct GraphOp {
   std::optional<int> elewise_type = {};           // of an element-wise one, as ATB numbers them
   bool has_rows_out = true;                       // of a linear one: its weight is [out, in], as in torch
   std::optional<QuantStep> quant_step = {};
+  std::span<const OpParam> params = {};  // all that the topology says, which the graph keeps
 };
 
 // What one operator makes and others take.
@@ -83,6 +86,8 @@ struct Graph {
 
   int32_t add(GraphOp op);            // below op.parent, which is there already
   void add_fused(const GraphOp& op);  // of any graph: its texts are copied
+  // What operators have views of: texts, parameters.
+  void keep(std::shared_ptr<const void> owner) { kept_.push_back(std::move(owner)); }
   // By the names of tensors: a name stands for what was last written under it.
   void connect_by_names();
   // By the names of operators. Those of a cycle keep the order of the file.
@@ -114,7 +119,7 @@ struct Graph {
   void take(int32_t op, GraphInput& input, int32_t value);
 
   std::unordered_map<std::string_view, int32_t> by_name_, by_path_, fused_by_name_;
-  std::vector<std::shared_ptr<const void>> kept_;  // where texts lie that are not in `strings`
+  std::vector<std::shared_ptr<const void>> kept_;
 };
 
 // "DT_BF16", as the graph engine names types.
