@@ -2,10 +2,10 @@
 
 #include "assay/base/cancel.h"
 #include "assay/base/text.h"
+#include "assay/dump/atb_graph.h"
 #include "assay/dump/atb_place.h"
 #include "assay/dump/atb_statistics.h"
 #include "assay/dump/walk.h"
-#include "assay/graph/atb_topology.h"
 
 #include <tbb/parallel_for.h>
 
@@ -119,36 +119,6 @@ Result<Survey> survey_atb(const fs::path& root, const OpenOptions& options) {
   return survey;
 }
 
-void add_model(Frame& frame, const AtbTopology& topology, int64_t first_order) {
-  std::vector<int32_t> places;  // in the tree, by place in the topology
-  std::vector<int64_t> next_child(topology.ops.size(), 0);
-  for (const AtbOp& op : topology.ops) {
-    TreeOp added;
-    if (op.parent < 0) {
-      added.name = "root";
-      added.type = frame.strings.keep(topology.name);
-      next_child[0] = first_order;
-    } else {
-      const auto parent = static_cast<size_t>(op.parent);
-      added.parent = places[parent];
-      const std::string_view above = frame.tree.at(added.parent).path;
-      added.path = frame.strings.keep(
-          fmt::format("{}{}{}_{}", above, above.empty() ? "" : "/", next_child[parent]++, op.type));
-      added.name = frame.strings.keep(op.name);
-      added.type = frame.strings.keep(op.type);
-      for (const std::string& tensor : op.in_tensors) added.inputs.push_back(frame.strings.keep(tensor));
-      for (const std::string& tensor : op.out_tensors) added.outputs.push_back(frame.strings.keep(tensor));
-      added.has_bias = op.has_bias();
-      if (const auto kind = op.elewise_type()) added.elewise_type = static_cast<int>(*kind);
-      added.kind = kind_of_atb(op.type, op.elewise_type());
-      added.has_rows_out = op.find_flag("transposeB").value_or(true);
-      if (const auto scale = op.find_number("quantParam.inputScale"))
-        added.quant_step = QuantStep{*scale, op.find_number("quantParam.inputOffset").value_or(0)};
-    }
-    places.push_back(frame.tree.add(std::move(added)));
-  }
-}
-
 // "1_Layer/0_Linear/after/outtensor0.bin": the operator and what of it.
 struct Parsed {
   std::string op;
@@ -224,18 +194,21 @@ std::string_view above_op(std::string_view path) {
 // Only the models of which something was dumped: from the second token on nothing of the first one was.
 void add_models(Frame& frame, const FrameInfo& info, const std::set<std::string, std::less<>>& top_folders) {
   const std::vector<AtbModel>& models = info.atb_models->all;
+  std::vector<const AtbModel*> here;
   for (const AtbModel& model : models) {
     if (std::find(info.paths.begin() + 1, info.paths.end(), model.topology) == info.paths.end()) continue;
     int64_t order = model.first_order;
-    const auto& children = model.content.ops[0].children;
+    const auto& children = model.content->ops[0].children;
     const bool is_here = std::any_of(children.begin(), children.end(), [&](int32_t child) {
       return top_folders.contains(
-          fmt::format("{}_{}", order++, model.content.ops[static_cast<size_t>(child)].type));
+          fmt::format("{}_{}", order++, model.content->ops[static_cast<size_t>(child)].type));
     });
     if (!is_here && models.size() > 1) continue;
-    frame.warnings.insert(frame.warnings.end(), model.content.warnings.begin(), model.content.warnings.end());
-    add_model(frame, model.content, model.first_order);
+    frame.warnings.insert(frame.warnings.end(), model.content->warnings.begin(),
+                          model.content->warnings.end());
+    here.push_back(&model);
   }
+  frame.graph = info.atb_models->graphs->of(here);
 }
 
 struct OpFiles {

@@ -1,6 +1,7 @@
 #include "assay/dump/atb_place.h"
 
 #include "assay/base/text.h"
+#include "assay/dump/atb_graph.h"
 #include "assay/dump/atb_statistics.h"
 #include "assay/graph/atb_topology.h"
 
@@ -104,7 +105,7 @@ AtbModels models_of(const fs::path& rank, int64_t memory, Remarks& warnings) {
   int64_t shift = 0;  // a transdata operation that runs first takes the first number
   for (const fs::path& layers : topology_folders(rank, "layer"))
     if (is_file(layers / "TransdataOperation_0.json")) shift = 1;
-  AtbModels found;
+  AtbModels found{{}, std::make_shared<AtbGraphs>()};
   std::vector<AtbModel>& models = found.all;
   for (const fs::path& folder : topology_folders(rank, "model")) {
     std::error_code error;
@@ -113,7 +114,8 @@ AtbModels models_of(const fs::path& rank, int64_t memory, Remarks& warnings) {
       auto topology = read_atb_topology(it->path(), memory);
       if (topology) {
         const int64_t first_order = topology->start_order + shift;
-        models.push_back({it->path(), std::move(*topology), first_order});
+        models.push_back(
+            {it->path(), std::make_shared<const AtbTopology>(std::move(*topology)), first_order});
       }
       if (!topology) warnings.push_back(topology.error().message);
     }

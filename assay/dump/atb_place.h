@@ -8,7 +8,7 @@ namespace assay {
 
 struct AtbModel {
   fs::path topology;
-  AtbTopology content;
+  std::shared_ptr<const AtbTopology> content;
   int64_t first_order = 0;  // of its first operator among the folders of a round
 };
 
@@ -22,9 +22,11 @@ AtbPlace locate_atb(const fs::path& root);
 std::vector<fs::path> sibling_ranks(const fs::path& rank);  // all ranks beside this one, with it
 bool is_atb_round(const fs::path& folder);
 
-// In the order in which they run.
+class AtbGraphs;  // assay/dump/atb_graph.h
+
 struct AtbModels {
-  std::vector<AtbModel> all;
+  std::vector<AtbModel> all;          // in the order in which they run
+  std::shared_ptr<AtbGraphs> graphs;  // of these, made when they are asked for
 };
 
 // Unreadable ones are left out with a warning.

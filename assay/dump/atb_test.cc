@@ -1,6 +1,7 @@
 #include "assay/dump/atb.h"
 
 #include "assay/dump/atb_statistics.h"
+#include "assay/model/graph.h"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -119,8 +120,28 @@ TEST_F(AtbDump, TwoModelsShareRoundOneAfterAWarmUp) {
     ASSERT_TRUE(frame);
     EXPECT_THAT(names(*frame),
                 ElementsAre(token == 0 ? "0_Linear/after/outtensor0.bin" : "1_Linear/after/outtensor0.bin"));
-    EXPECT_THAT(frame->tree.roots(), SizeIs(1)) << token;  // of the model that ran
+    EXPECT_THAT(frame->tree().roots(), SizeIs(1)) << token;  // of the model that ran
   }
+}
+
+TEST_F(AtbDump, TokensOfOneModelShareItsGraph) {
+  put_model("Model", 0, {"Linear"});
+  for (const std::string round : {"0", "1", "2"}) put_tensor(round + "/0_Linear/after/outtensor0.bin");
+  put_tensor("2/0_Linear/0_MatMulKernel/after/outtensor0.bin");
+  const auto dump = open();
+  ASSERT_TRUE(dump);
+  std::vector<Frame> frames;
+  for (const FrameInfo& info : dump->frames) frames.push_back(*dump->layout->index(info, {}));
+  ASSERT_THAT(frames, SizeIs(3));
+  EXPECT_EQ(frames[0].graph, frames[1].graph);
+  EXPECT_THAT(frames[0].graph->ops, SizeIs(2));
+  // A folder that the topology does not know is one of its own frame alone.
+  EXPECT_NE(frames[0].graph, frames[2].graph);
+  EXPECT_EQ(frames[2].graph->find_path("0_Linear/0_MatMulKernel"), 2);
+  EXPECT_THAT(frames[2].ops_of(0), ElementsAre(2));
+  EXPECT_THAT(frames[2].ops_of(1), ElementsAre(1));
+  EXPECT_EQ(frames[2].node_of(2), 0);
+  EXPECT_EQ(frames[2].node_of(0), Graph::kNone);
 }
 
 // As msit has it: a frame of its own behind the tokens, also where its round is all that is meant.

@@ -3,7 +3,7 @@
 #include "assay/base/checked.h"
 #include "assay/base/text.h"
 #include "assay/dump/op_folders.h"
-#include "assay/model/ge_graph.h"
+#include "assay/model/graph.h"
 #include "assay/support/csv.h"
 
 #include <algorithm>

@@ -5,6 +5,7 @@
 #include "assay/base/text.h"
 #include "assay/dump/walk.h"
 #include "assay/format/stats_json.h"
+#include "assay/model/graph.h"
 
 #include <algorithm>
 #include <set>
@@ -73,53 +74,52 @@ void OpFrame::add(std::string path, std::vector<OpFile> files) {
 }
 
 void OpFrame::finish(std::string_view (*above)(std::string_view path)) {
-  OpTree& tree = frame_.tree;
-  std::unordered_map<std::string_view, int32_t> known;
-  for (size_t i = 0; i < tree.ops.size(); ++i) known.try_emplace(tree.ops[i].path, static_cast<int32_t>(i));
-  if (tree.ops.empty()) {
-    TreeOp root;
-    root.name = "root";
-    known.emplace("", tree.add(std::move(root)));
+  add_unknown_ops(above);
+  const Graph& graph = *frame_.graph;
+  for (const int32_t op : graph.in_order())
+    if (const auto files = by_path_.find(graph.at(op).path); files != by_path_.end()) {
+      make_node(op, files->second);
+      by_path_.erase(files);  // a path that two models share belongs to the first
+    }
+}
+
+void OpFrame::add_unknown_ops(std::string_view (*above)(std::string_view path)) {
+  std::shared_ptr<Graph> own;
+  std::unordered_map<std::string_view, int32_t> added;
+  const auto find = [&](std::string_view path) {
+    if (const auto found = added.find(path); found != added.end()) return found->second;
+    return frame_.graph == nullptr ? Graph::kNone : frame_.graph->find_path(path);
+  };
+  if (frame_.graph == nullptr) {
+    own = std::make_shared<Graph>();
+    added.emplace("", own->add({.name = "root", .type = {}}));
   }
   for (const std::string& path : in_order_) {
     std::vector<std::string_view> missing;
     std::string_view at = path;
-    while (!known.contains(at) && !at.empty()) {
+    while (find(at) < 0 && !at.empty()) {
       missing.push_back(at);
       at = above(at);
     }
-    const auto anchor = known.find(at);
-    int32_t parent = anchor == known.end() ? 0 : anchor->second;
+    if (missing.empty()) continue;
+    if (own == nullptr) own = std::make_shared<Graph>(frame_.graph);
+    int32_t parent = std::max(find(at), 0);
     for (; !missing.empty(); missing.pop_back()) {
-      const std::string_view kept = frame_.strings.keep(missing.back());
+      const std::string_view kept = own->strings.keep(missing.back());
       const std::string_view last = kept.substr(above(kept).size());
       const size_t word = last.find_first_not_of("/._0123456789");
-      TreeOp op;
+      GraphOp op;
       op.name = op.path = kept;
       op.type = word == std::string_view::npos ? last : last.substr(word);
       op.kind = kind_of(frame_.framework, op.type);
       op.parent = parent;
-      parent = tree.add(std::move(op));
-      known.emplace(kept, parent);
+      parent = own->add(std::move(op));
+      added.emplace(kept, parent);
     }
   }
-  // Post-order without recursion: an op is made when it is met for the second time.
-  std::vector<std::pair<int32_t, bool>> waiting;
-  for (const int32_t root : tree.roots()) waiting.emplace_back(root, false);
-  std::reverse(waiting.begin(), waiting.end());
-  while (!waiting.empty()) {
-    const auto [op, met] = waiting.back();
-    waiting.pop_back();
-    if (!met) {
-      waiting.emplace_back(op, true);
-      const auto& children = tree.at(op).children;
-      for (auto child = children.rbegin(); child != children.rend(); ++child)
-        waiting.emplace_back(*child, false);
-    } else if (const auto files = by_path_.find(tree.at(op).path); files != by_path_.end()) {
-      make_node(op, files->second);
-      by_path_.erase(files);  // a path that two models share belongs to the first
-    }
-  }
+  if (own == nullptr) return;
+  own->connect_by_names();
+  frame_.graph = std::move(own);
 }
 
 void OpFrame::note_other_ranks(const std::function<bool(const std::string& relative)>& counts) {
@@ -157,7 +157,7 @@ void OpFrame::make_node(int32_t op, std::vector<OpFile>& files) {
   };
   std::stable_sort(files.begin(), files.end(), is_before);
   Node node;
-  TreeOp& tree_op = frame_.tree.ops[static_cast<size_t>(op)];
+  const GraphOp& graph_op = frame_.graph->at(op);
   for (OpFile& file : files) {
     const std::string& name = file.name.empty() ? file.relative : file.name;
     if (!selected(name, options_)) continue;
@@ -171,11 +171,11 @@ void OpFrame::make_node(int32_t op, std::vector<OpFile>& files) {
     node.items.push_back(item);
   }
   if (node.items.empty()) return;
-  node.name = frame_.strings.keep(printable(tree_op.path.empty() ? tree_op.name : tree_op.path));
-  node.type = frame_.strings.keep(printable(tree_op.type));
-  if (tree_op.parent >= 0) node.parent = frame_.tree.at(tree_op.parent).path;
+  node.name = frame_.strings.keep(printable(graph_op.path.empty() ? graph_op.name : graph_op.path));
+  node.type = frame_.strings.keep(printable(graph_op.type));
+  if (graph_op.parent >= 0) node.parent = frame_.graph->at(graph_op.parent).path;
   node.order = std::ssize(frame_.nodes);
-  tree_op.node = static_cast<int32_t>(frame_.nodes.size());
+  frame_.set_ops(frame_.nodes.size(), {op});
   frame_.nodes.push_back(std::move(node));
 }
 

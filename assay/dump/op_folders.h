@@ -31,13 +31,13 @@ struct OpFile {
 };
 
 // Makes the nodes of a frame from files that are grouped by operator: children before their parents, since
-// that is the order in which they finish. Operators that the tree does not know are added to it, below the
-// nearest one it does.
+// that is the order in which they finish. Where the graph of the frame, which others may share, does not know
+// an operator, the frame gets one of its own, with the operator below the nearest one that is known.
 class OpFrame {
  public:
   // `ranks`: the frames of all ranks, this one among them, in order.
   OpFrame(Frame& frame, const OpenOptions& options, fs::path root, std::vector<fs::path> ranks);
-  // `path`: of the operator, as TreeOp::path. `above`: cuts the last part of a path.
+  // `path`: of the operator, as GraphOp::path. `above`: cuts the last part of a path.
   void add(std::string path, std::vector<OpFile> files);
   void finish(std::string_view (*above)(std::string_view path));
   // Where this rank stands for all: what only some of them have. Call behind finish(). `counts`: whether a
@@ -45,6 +45,7 @@ class OpFrame {
   void note_other_ranks(const std::function<bool(const std::string& relative)>& counts);
 
  private:
+  void add_unknown_ops(std::string_view (*above)(std::string_view path));
   void make_node(int32_t op, std::vector<OpFile>& files);
   const std::vector<TensorRef>* shards_of(const std::string& relative, int32_t own);
 

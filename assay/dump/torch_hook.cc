@@ -3,6 +3,7 @@
 #include "assay/base/text.h"
 #include "assay/dump/op_folders.h"
 #include "assay/dump/walk.h"
+#include "assay/model/graph.h"
 #include "assay/support/csv.h"
 #include "assay/support/json_tape.h"
 
@@ -107,17 +108,18 @@ Result<std::string> read_text(const fs::path& path, int64_t memory) {
   return text;
 }
 
-// {"name": …, "type": …, "children": […]}, however deep.
-Result<void> read_tree(Frame& frame, const fs::path& path, int64_t memory) {
+// {"name": …, "type": …, "children": […]}, however deep. Null where there is none.
+Result<std::shared_ptr<const Graph>> read_tree(const fs::path& path, int64_t memory, Remarks& warnings) {
   ASSAY_TRY(const std::string text, read_text(path, memory));
   ASSAY_TRY(const JsonTape tape, parse_json_text(text, display(path)));
   if (tape.too_deep())
-    frame.warnings.push_back(
+    warnings.push_back(
         fmt::format("{}: is nested too deep; its innermost modules are missing", display(path)));
   struct Waiting {
     size_t place;
     int32_t parent;
   };
+  auto graph = std::make_shared<Graph>();
   std::vector<Waiting> waiting = {{0, -1}};
   while (!waiting.empty()) {
     const Waiting next = waiting.back();
@@ -126,19 +128,21 @@ Result<void> read_tree(Frame& frame, const fs::path& path, int64_t memory) {
     const size_t name = tape.find(next.place, "name"), type = tape.find(next.place, "type");
     if (name == 0 || !tape.is_text(name))
       return fail(ErrorKind::bad_format, "{}: a module has no name", display(path));
-    TreeOp op;
-    op.name = op.path = frame.strings.keep(tape.text(name));
-    if (type != 0 && tape.is_text(type)) op.type = frame.strings.keep(tape.text(type));
+    GraphOp op;
+    op.name = op.path = graph->strings.keep(tape.text(name));
+    if (type != 0 && tape.is_text(type)) op.type = graph->strings.keep(tape.text(type));
     op.kind = kind_of_module(op.type);
     op.parent = next.parent;
-    const int32_t place = frame.tree.add(std::move(op));
+    const int32_t place = graph->add(std::move(op));
     const size_t children = tape.find(next.place, "children");
     if (children == 0 || tape.kind(children) != JsonKind::array) continue;
     std::vector<Waiting> below;
     for (size_t at = tape.first(children); !tape.is_end(at); at = tape.next(at)) below.push_back({at, place});
     waiting.insert(waiting.end(), below.rbegin(), below.rend());
   }
-  return {};
+  if (graph->ops.empty()) return nullptr;
+  graph->connect_by_names();
+  return graph;
 }
 
 // "output" is 0, "output_2" is 2, "output_2_1" is 2.
@@ -314,10 +318,11 @@ Result<Frame> index_torch_hook(const FrameInfo& info, const OpenOptions& options
   Frame frame;
   frame.at = info.at;
   frame.framework = "pytorch";
-  if (const auto read = read_tree(frame, rank / kTree, options.format.memory); !read) {
-    frame.tree.ops.clear();
-    frame.warnings.push_back(read.error().message + "; modules are told apart by their names alone");
-  }
+  auto tree = read_tree(rank / kTree, options.format.memory, frame.warnings);
+  if (tree)
+    frame.graph = std::move(*tree);
+  else
+    frame.warnings.push_back(tree.error().message + "; modules are told apart by their names alone");
   std::vector<fs::path> ranks;
   for (const fs::path& each : ranks_in(rank.parent_path())) ranks.push_back(each / token.filename());
   OpFrame out(frame, options, token, std::move(ranks));

@@ -9,7 +9,7 @@
 #include "assay/dump/torchair_names.h"
 #include "assay/dump/walk.h"
 #include "assay/model/blocks.h"
-#include "assay/model/ge_origins.h"
+#include "assay/model/origins.h"
 
 #include <tbb/parallel_for.h>
 
@@ -184,6 +184,7 @@ struct GeFile {
   fs::path path;
   int64_t size = 0;
   std::string type, name, time;
+  std::vector<int32_t> origins;  // operators of the graph
   std::vector<TensorDraft> tensors;
   Remarks warnings;
   std::string trouble;
@@ -317,7 +318,7 @@ void mark_repeats(std::vector<GeFile>& files, Remarks& warnings) {
 
 // That of the graph: names of files have the time at which they were written, which need not be that at which
 // operators ran.
-std::vector<size_t> execution_order(const std::vector<GeFile>& files, const GeGraph* graph) {
+std::vector<size_t> execution_order(const std::vector<GeFile>& files, const Graph* graph) {
   std::vector<size_t> by_time(files.size());
   for (size_t i = 0; i < by_time.size(); ++i) by_time[i] = i;
   std::stable_sort(by_time.begin(), by_time.end(), [&](size_t a, size_t b) {
@@ -334,7 +335,7 @@ std::vector<size_t> execution_order(const std::vector<GeFile>& files, const GeGr
   std::vector<Key> keys;
   int32_t latest = -1;
   for (size_t t = 0; t < by_time.size(); ++t) {
-    if (const auto position = place_of(*graph, files[by_time[t]].name)) latest = *position;
+    if (const auto position = place_of(*graph, files[by_time[t]].origins)) latest = *position;
     keys.push_back({latest, t, by_time[t]});
   }
   std::stable_sort(keys.begin(), keys.end(), [](const Key& a, const Key& b) {
@@ -377,6 +378,7 @@ void add_node(Frame& frame, GeFile& file, const OpenOptions& options) {
   node.name = frame.strings.keep(printable(file.name));
   node.type = frame.strings.keep(printable(file.type));
   node.order = std::ssize(frame.nodes);
+  frame.set_ops(frame.nodes.size(), std::move(file.origins));
   frame.nodes.push_back(std::move(node));
 }
 
@@ -390,6 +392,8 @@ Result<Frame> index_ge(const FrameInfo& info, const OpenOptions& options) {
   ASSAY_TRY_DO(check_cancelled());
   name_by_headers(files, frame.warnings);
   mark_repeats(files, frame.warnings);
+  if (frame.graph != nullptr)
+    for (GeFile& file : files) file.origins = origins_of(*frame.graph, file.name);
   bool any_data = false;
   for (const size_t i : execution_order(files, frame.graph.get())) {
     GeFile& file = files[i];

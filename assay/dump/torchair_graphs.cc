@@ -4,7 +4,7 @@
 #include "assay/base/text.h"
 #include "assay/dump/torchair_names.h"
 #include "assay/graph/ge_graph_file.h"
-#include "assay/model/ge_origins.h"
+#include "assay/model/origins.h"
 #include "assay/support/log.h"
 
 #include <algorithm>
@@ -43,9 +43,9 @@ std::vector<fs::path> last_passes(std::vector<fs::path> files) {
   return built;
 }
 
-bool holds_all(const GeGraph& graph, const std::vector<std::string>& names) {
+bool holds_all(const Graph& graph, const std::vector<std::string_view>& names) {
   return std::all_of(names.begin(), names.end(),
-                     [&](const std::string& name) { return graph.find(name) != nullptr; });
+                     [&](std::string_view name) { return graph.find(name) >= 0; });
 }
 
 // Graphs of compiled models are large, and few of those behind TorchAir's own optimisation tell of fusion.
@@ -66,8 +66,7 @@ bool mentions(const fs::path& path, std::string_view word) {
 // What a graph that was written later says of fusion.
 struct LaterGraph {
   GraphFileName of = {};  // -1: its file does not tell
-  std::string name = {};
-  std::vector<GeOp> fused = {};
+  Graph graph = {};       // its name and what was fused, no more
 };
 
 void read_later_graph(const fs::path& path, GraphFileName of, int64_t memory,
@@ -78,8 +77,10 @@ void read_later_graph(const fs::path& path, GraphFileName of, int64_t memory,
     log::warn("{}; what it says of fused operators is not used", graph.error().message);
     return;
   }
-  std::erase_if(graph->ops, [](const GeOp& op) { return op.original_names.size() < 2; });
-  later.push_back({of, std::move(graph->name), std::move(graph->ops)});
+  LaterGraph& found = later.emplace_back(LaterGraph{of});
+  found.graph.name = std::move(graph->name);
+  for (const GraphOp& op : graph->ops)
+    if (op.fused_from.size() > 1) found.graph.add_fused(op);
 }
 
 std::vector<LaterGraph> later_graphs(const std::vector<fs::path>& candidates, int64_t memory) {
@@ -100,19 +101,19 @@ bool may_be_of(const LaterGraph& later, const GraphFile& file) {
 }
 
 // Names of operators repeat from graph to graph: where the later one says of which it is, it is of no other.
-void add_fused(std::vector<GeGraph>& graphs, const std::vector<GraphFile>& files,
+void add_fused(std::vector<Graph>& graphs, const std::vector<GraphFile>& files,
                const std::vector<LaterGraph>& later) {
   std::set<std::string_view> names;
-  for (const GeGraph& graph : graphs) names.insert(graph.name);
+  for (const Graph& graph : graphs) names.insert(graph.name);
   for (size_t i = 0; i < graphs.size(); ++i) {
-    GeGraph& graph = graphs[i];
+    Graph& graph = graphs[i];
     for (const LaterGraph& from : later) {
-      const bool is_named = from.of.graph < 0 && !from.name.empty() && names.contains(from.name);
-      if (!may_be_of(from, files[i]) || (is_named && from.name != graph.name)) continue;
-      for (const GeOp& op : from.fused)
-        if (holds_all(graph, op.original_names)) graph.fused.push_back(op);
+      const std::string& name = from.graph.name;
+      const bool is_named = from.of.graph < 0 && !name.empty() && names.contains(name);
+      if (!may_be_of(from, files[i]) || (is_named && name != graph.name)) continue;
+      for (const GraphOp& op : from.graph.fused)
+        if (holds_all(graph, op.fused_from)) graph.add_fused(op);
     }
-    if (!graph.fused.empty()) graph.finish();
   }
 }
 
@@ -121,8 +122,8 @@ void add_fused(std::vector<GeGraph>& graphs, const std::vector<GraphFile>& files
 class Fits {
  public:
   Fits(const std::vector<CompiledModel*>& models, const std::vector<const GraphFile*>& graphs) {
-    const auto has = [](const GeGraph& graph, const std::string& op) { return graph.find(op) != nullptr; };
-    const auto has_parts = [](const GeGraph& graph, const std::string& op) {
+    const auto has = [](const Graph& graph, const std::string& op) { return graph.find(op) >= 0; };
+    const auto has_parts = [](const Graph& graph, const std::string& op) {
       return !origins_of(graph, op).empty();
     };
     for (const CompiledModel* model : models) {
@@ -191,19 +192,19 @@ std::vector<GraphFile> find_graphs(const fs::path& root, const std::vector<std::
     candidates = files_in(folder);
   }
   std::vector<GraphFile> graphs;
-  std::vector<GeGraph> contents;  // like graphs; empty: unreadable
+  std::vector<Graph> contents;  // like graphs; empty: unreadable
   for (const fs::path& path : candidates) {
     const auto name = parse_graph_file(path.filename().native());
     if (!name) continue;
     GraphFile file{path, name->graph, name->rank};
     auto graph = read_ge_graph(path, memory);
     if (!graph) log::warn("{}; what its operators came from is not known", graph.error().message);
-    contents.push_back(graph ? std::move(*graph) : GeGraph{});
+    contents.push_back(graph ? std::move(*graph) : Graph{});
     graphs.push_back(std::move(file));
   }
   add_fused(contents, graphs, later_graphs(candidates, memory));
   for (size_t i = 0; i < graphs.size(); ++i)
-    if (!contents[i].ops.empty()) graphs[i].content = std::make_shared<const GeGraph>(std::move(contents[i]));
+    if (!contents[i].ops.empty()) graphs[i].content = std::make_shared<const Graph>(std::move(contents[i]));
   std::stable_sort(graphs.begin(), graphs.end(),
                    [](const GraphFile& a, const GraphFile& b) { return a.graph < b.graph; });
   return graphs;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "assay/dump/layout.h"
-#include "assay/model/ge_graph.h"
+#include "assay/model/graph.h"
 
 #include <memory>
 #include <unordered_set>
@@ -12,7 +12,7 @@ namespace assay {
 struct GraphFile {
   fs::path path;
   int graph = -1, rank = -1;
-  std::shared_ptr<const GeGraph> content = {};  // null: unreadable
+  std::shared_ptr<const Graph> content = {};  // null: unreadable
 };
 
 // The graphs that were written before optimisation, below the dump or beside it, by number. What was

@@ -8,10 +8,10 @@ namespace assay {
 namespace {
 
 GraphFile file(int number, const std::vector<std::string>& ops) {
-  GeGraph graph;
-  for (const std::string& op : ops) graph.ops.push_back({op, op, {}, {}, {}});
-  graph.finish();
-  return {"", number, 0, std::make_shared<const GeGraph>(std::move(graph))};
+  auto graph = std::make_shared<Graph>();
+  for (const std::string& op : ops) graph->add({.name = graph->strings.keep(op), .type = {}});
+  graph->connect_by_producers();
+  return {"", number, 0, std::move(graph)};
 }
 
 const GraphFile* assigned(CompiledModel model, const std::vector<const GraphFile*>& graphs) {

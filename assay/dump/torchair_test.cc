@@ -1,7 +1,7 @@
 #include "assay/dump/torchair.h"
 
 #include "assay/dump/layout.h"
-#include "assay/model/ge_graph.h"
+#include "assay/model/graph.h"
 #include "assay/support/log.h"
 
 #include <gmock/gmock.h>
@@ -374,7 +374,7 @@ TEST_F(Torchair, FusedOperatorsOfTheEngine) {
   const Frame frame = index(torchair_ge_layout, root_);
   ASSERT_NE(frame.graph, nullptr);
   ASSERT_NE(frame.graph->find_fused("opaque"), nullptr);
-  EXPECT_THAT(frame.graph->find_fused("opaque")->original_names, ElementsAre("Conv", "Relu"));
+  EXPECT_THAT(frame.graph->find_fused("opaque")->fused_from, ElementsAre("Conv", "Relu"));
   EXPECT_EQ(frame.graph->find_fused("other"), nullptr);
   EXPECT_EQ(frame.graph->find_fused("early"), nullptr);
 }

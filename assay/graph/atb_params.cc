@@ -65,10 +65,10 @@ bool ParamReader::holds_containers(size_t array) const {
 }
 
 bool ParamReader::add_value(size_t place) {
-  AtbParam param;
+  OpParam param;
   param.key = key_;
   param.is_list = tape_.kind(place) == JsonKind::array;
-  out_.bytes += static_cast<int64_t>(sizeof(AtbParam) + 2 * key_.size());
+  out_.bytes += static_cast<int64_t>(sizeof(OpParam) + 2 * key_.size());
   const auto add = [&](size_t at) {
     out_.bytes += static_cast<int64_t>(sizeof(Value) + (tape_.is_text(at) ? tape_.text(at).size() : 0));
     if (out_.bytes <= memory_) param.values.push_back(scalar_at(tape_, at));
@@ -124,7 +124,7 @@ std::optional<AtbParams> read_atb_params(const JsonTape& tape, size_t place, int
   if (tape.kind(place) == JsonKind::text || tape.kind(place) == JsonKind::null) return AtbParams{};
   if (tape.kind(place) != JsonKind::object) {
     AtbParams single;
-    single.bytes = sizeof(AtbParam) + sizeof(Value);
+    single.bytes = sizeof(OpParam) + sizeof(Value);
     single.list.push_back({"param", {scalar_at(tape, place)}, false});
     return single;
   }

@@ -7,7 +7,7 @@
 namespace assay {
 
 struct AtbParams {
-  std::vector<AtbParam> list;
+  std::vector<OpParam> list;
   int64_t bytes = 0;
 };
 

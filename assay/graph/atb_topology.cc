@@ -223,8 +223,8 @@ Result<AtbTopology> TopologyBuilder::finish() {
 
 }  // namespace
 
-const AtbParam* AtbOp::find_param(std::string_view key) const {
-  for (const AtbParam& param : params)
+const OpParam* AtbOp::find_param(std::string_view key) const {
+  for (const OpParam& param : params)
     if (param.key == key) return &param;
   return nullptr;
 }
@@ -232,7 +232,7 @@ const AtbParam* AtbOp::find_param(std::string_view key) const {
 std::optional<bool> AtbOp::has_bias() const { return find_flag("hasBias"); }
 
 std::optional<double> AtbOp::find_number(std::string_view key) const {
-  const AtbParam* const param = find_param(key);
+  const OpParam* const param = find_param(key);
   if (param == nullptr || param->values.size() != 1) return std::nullopt;
   if (const double* const value = std::get_if<double>(&param->values.front())) return *value;
   if (const int64_t* const value = std::get_if<int64_t>(&param->values.front()))
@@ -241,7 +241,7 @@ std::optional<double> AtbOp::find_number(std::string_view key) const {
 }
 
 std::optional<bool> AtbOp::find_flag(std::string_view key) const {
-  const AtbParam* const param = find_param(key);
+  const OpParam* const param = find_param(key);
   if (param == nullptr || param->values.empty()) return std::nullopt;
   if (const bool* const value = std::get_if<bool>(&param->values.front())) return *value;
   if (const int64_t* const value = std::get_if<int64_t>(&param->values.front())) return *value != 0;
@@ -249,7 +249,7 @@ std::optional<bool> AtbOp::find_flag(std::string_view key) const {
 }
 
 std::optional<int64_t> AtbOp::elewise_type() const {
-  const AtbParam* const param = find_param("elewiseType");
+  const OpParam* const param = find_param("elewiseType");
   if (param == nullptr || param->values.empty()) return std::nullopt;
   const int64_t* const value = std::get_if<int64_t>(&param->values.front());
   return value == nullptr ? std::nullopt : std::optional(*value);

@@ -4,7 +4,7 @@
 
 #include "assay/base/file.h"
 #include "assay/base/result.h"
-#include "assay/model/value.h"
+#include "assay/model/op_param.h"
 
 #include <optional>
 #include <string>
@@ -13,23 +13,15 @@
 
 namespace assay {
 
-// One parameter of an operation. An object inside the parameters is taken apart: {"norm": {"eps": 1e-5}} is
-// the key norm.eps; so is a list of lists or objects: norm.0, norm.1.
-struct AtbParam {
-  std::string key;
-  std::vector<Value> values;  // one, unless it is a list; null, NaN and Infinity are absent values
-  bool is_list = false;
-};
-
 struct AtbOp {
   std::string name;  // opName, empty if the file has none
   std::string type;  // opType, empty if the file has none and for a model
   int32_t parent = -1;
   std::vector<int32_t> children;
   std::vector<std::string> in_tensors, out_tensors;
-  std::vector<AtbParam> params;  // in the order of the file, each key once
+  std::vector<OpParam> params;  // in the order of the file, each key once
 
-  const AtbParam* find_param(std::string_view key) const;
+  const OpParam* find_param(std::string_view key) const;
   std::optional<bool> find_flag(std::string_view key) const;      // a whole number is a flag too
   std::optional<double> find_number(std::string_view key) const;  // nothing for a list of several
   std::optional<bool> has_bias() const;                           // of linear operations

@@ -83,7 +83,7 @@ TEST_F(AtbTopologyTest, TakesNestedParametersApart) {
       "perm":[0,2,1],"grid":[[1],[2,3]],"none":[],"bad":NaN,"big":123456789012345678901,"":true}})");
   ASSERT_TRUE(topology) << topology.error().message;
   std::vector<std::string> keys;
-  for (const AtbParam& param : topology->ops[0].params) keys.push_back(param.key);
+  for (const OpParam& param : topology->ops[0].params) keys.push_back(param.key);
   EXPECT_THAT(keys, ElementsAre("eps", "norm.kind", "norm.deep.n", "perm", "grid.0", "grid.1", "none", "bad",
                                 "big", ""));
   const auto& params = topology->ops[0].params;

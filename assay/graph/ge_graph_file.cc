@@ -19,26 +19,23 @@ std::optional<int> parse_index(std::string_view text) {
 }
 
 // "producer:1"; names may have colons of their own.
-GeInput parse_input(std::string text) {
+GraphInput parse_input(std::string_view text) {
   const size_t colon = text.rfind(':');
-  if (colon == std::string::npos) return {std::move(text), 0};
-  const auto index = parse_index(std::string_view(text).substr(colon + 1));
-  if (!index) return {std::move(text), 0};
-  text.resize(colon);
-  return {std::move(text), *index};
+  if (colon == std::string_view::npos) return {text};
+  const auto index = parse_index(text.substr(colon + 1));
+  return index ? GraphInput{text.substr(0, colon), *index} : GraphInput{text};
 }
 
 // "{node}-{target}.OUTPUT.1"
-void set_fx_name(std::string text, GeOutput& output) {
+void set_fx_name(std::string_view text, GraphOutput& output) {
   constexpr std::string_view kOutput = ".OUTPUT.";
+  output.fx_name = text;
   const size_t place = text.rfind(kOutput);
-  if (place != std::string::npos) {
-    if (const auto index = parse_index(std::string_view(text).substr(place + kOutput.size()))) {
-      output.fx_index = *index;
-      text.resize(place);
-    }
+  if (place == std::string_view::npos) return;
+  if (const auto index = parse_index(text.substr(place + kOutput.size()))) {
+    output.fx_index = *index;
+    output.fx_name = text.substr(0, place);
   }
-  output.fx_name = std::move(text);
 }
 
 class GraphReader {
@@ -46,7 +43,7 @@ class GraphReader {
   GraphReader(const std::shared_ptr<const File>& file, int64_t memory)
       : file_(*file), memory_(memory), reader_(file, memory) {}
 
-  Result<GeGraph> read();
+  Result<Graph> read();
 
  private:
   enum class Place : uint8_t { file, graph, op, output_desc, attr, value, list };
@@ -76,6 +73,7 @@ class GraphReader {
   Result<void> skip();
   Result<void> read_value(TextEvent event);
   Result<void> read_name(std::string& out);
+  Result<void> keep_name(std::string_view& out);
   Result<void> charge(int64_t bytes);
   Result<void> refuse_foreign() const;
   void leave();
@@ -87,13 +85,13 @@ class GraphReader {
   const int64_t memory_;
   int64_t held_ = 0;
   TextFormatReader reader_;
-  GeGraph graph_;
+  Graph graph_;
   std::vector<Level> levels_{{Place::file, false, -1}};
   Attribute attribute_;    // of the innermost attr block
   bool is_model_ = false;  // graphs inside a ModelDef
 };
 
-Result<GeGraph> GraphReader::read() {
+Result<Graph> GraphReader::read() {
   for (;;) {
     const TextEvent event = reader_.next();
     if (event == TextEvent::end) break;
@@ -110,7 +108,7 @@ Result<GeGraph> GraphReader::read() {
         "{}: no operators: expected the text of a GE graph (op {{ ... }}), as torchair writes it with type "
         "\"txt\"",
         file_.name());
-  graph_.finish();
+  graph_.connect_by_producers();
   return std::move(graph_);
 }
 
@@ -130,13 +128,13 @@ Result<void> GraphReader::read_field(TextEvent event) {
       if (key == "name" && level.op < 0 && graph_.ops.empty()) return read_name(graph_.name);
       break;
     case Place::op: {
-      GeOp& op = graph_.ops[static_cast<size_t>(level.op)];
-      if (key == "name") return read_name(op.name);
-      if (key == "type") return read_name(op.type);
+      GraphOp& op = graph_.ops[static_cast<size_t>(level.op)];
+      if (key == "name") return keep_name(op.name);
+      if (key == "type") return keep_name(op.type);
       if (key == "input") {
-        std::string text;
-        ASSAY_TRY_DO(read_name(text));
-        op.inputs.push_back(parse_input(std::move(text)));
+        std::string_view text;
+        ASSAY_TRY_DO(keep_name(text));
+        op.inputs.push_back(parse_input(text));
       }
       break;
     }
@@ -194,7 +192,7 @@ Result<void> GraphReader::enter_as(Place place) {
       graph_.ops.emplace_back();
       break;
     case Place::output_desc:
-      ASSAY_TRY_DO(charge(sizeof(GeOutput)));
+      ASSAY_TRY_DO(charge(sizeof(GraphOutput) + sizeof(GraphValue)));
       graph_.ops[static_cast<size_t>(level.op)].outputs.emplace_back();
       level.is_of_output = true;
       break;
@@ -216,6 +214,10 @@ Result<void> GraphReader::skip() {
 void GraphReader::leave() {
   const Level level = levels_.back();
   levels_.pop_back();
+  if (level.place == Place::op) {
+    GraphOp& op = graph_.ops[static_cast<size_t>(level.op)];
+    op.kind = kind_of_ge(op.type);
+  }
   if (level.place != Place::attr) return;
   if (attribute_.key.empty() || !wants_attribute())
     held_ -= attribute_.held;
@@ -251,18 +253,20 @@ Result<void> GraphReader::read_value(TextEvent event) {
 
 void GraphReader::finish_attribute(const Level& level) {
   if (level.op < 0) return;
-  GeOp& op = graph_.ops[static_cast<size_t>(level.op)];
+  GraphOp& op = graph_.ops[static_cast<size_t>(level.op)];
   if (!level.is_of_output) {
     if (attribute_.key != kOriginalNames) return;
-    std::erase(attribute_.texts, "");  // an operator that the compiler added came from none
-    op.original_names = std::move(attribute_.texts);
+    op.fused_from.clear();
+    for (const std::string& text : attribute_.texts)  // an operator that the compiler added came from ""
+      if (!text.empty()) op.fused_from.push_back(graph_.strings.keep(text));
     return;
   }
-  GeOutput& output = op.outputs.back();
+  GraphOutput& output = op.outputs.back();
   if (attribute_.key == kOriginIndex) output.origin_index = parse_index(attribute_.number).value_or(0);
   if (attribute_.texts.empty()) return;
-  if (attribute_.key == kFxName) set_fx_name(std::move(attribute_.texts.front()), output);
-  if (attribute_.key == kOriginName) output.origin_name = std::move(attribute_.texts.front());
+  const std::string_view text = graph_.strings.keep(attribute_.texts.front());
+  if (attribute_.key == kFxName) set_fx_name(text, output);
+  if (attribute_.key == kOriginName) output.origin_name = text;
 }
 
 // ----- limits and errors
@@ -270,6 +274,13 @@ void GraphReader::finish_attribute(const Level& level) {
 Result<void> GraphReader::read_name(std::string& out) {
   if (!reader_.read_text(out)) return trouble();
   return charge(kBytesPerName + std::ssize(out));
+}
+
+Result<void> GraphReader::keep_name(std::string_view& out) {
+  std::string text;
+  ASSAY_TRY_DO(read_name(text));
+  out = graph_.strings.keep(text);
+  return {};
 }
 
 Result<void> GraphReader::charge(int64_t bytes) {
@@ -304,7 +315,7 @@ tl::unexpected<Error> GraphReader::trouble() const {
 
 }  // namespace
 
-Result<GeGraph> read_ge_graph(const fs::path& path, int64_t memory) {
+Result<Graph> read_ge_graph(const fs::path& path, int64_t memory) {
   ASSAY_TRY(const auto file, File::open(path));
   return GraphReader(file, memory).read();
 }

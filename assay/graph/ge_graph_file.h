@@ -4,12 +4,12 @@
 
 #include "assay/base/file.h"
 #include "assay/base/result.h"
-#include "assay/model/ge_graph.h"
+#include "assay/model/graph.h"
 
 namespace assay {
 
 // A graph, or a model of graphs, whose first one gives the name; sub-graphs are among the operators wherever
 // the file has them. `memory` bounds what the graph may take; weights are passed over, however large.
-Result<GeGraph> read_ge_graph(const fs::path& path, int64_t memory);
+Result<Graph> read_ge_graph(const fs::path& path, int64_t memory);
 
 }  // namespace assay

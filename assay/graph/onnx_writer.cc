@@ -75,7 +75,7 @@ std::string to_text(const Value& value) {
 
 // As the tools of CANN write it: texts are STRINGS, all else FLOATS; 0, false and null are FLOATS without
 // any.
-void set_attribute(onnx::Attribute& out, const AtbParam& param) {
+void set_attribute(onnx::Attribute& out, const OpParam& param) {
   const bool has_text = std::any_of(param.values.begin(), param.values.end(), [](const Value& value) {
     return std::holds_alternative<std::string>(value);
   });
@@ -150,7 +150,7 @@ void OnnxBuilder::add_node(onnx::Graph& graph, const FlowNode& node) {
   // A node with neither is not allowed; an input without a name is one that was left out.
   if (node.ins.empty() && node.outs.empty()) out.add_input("");
   UniqueNames keys;
-  for (const AtbParam& param : op.params) {
+  for (const OpParam& param : op.params) {
     onnx::Attribute& attribute = *out.add_attribute();
     attribute.set_name(keys.claim(param.key.empty() ? "param" : printable(param.key)));
     set_attribute(attribute, param);

@@ -1,26 +1,36 @@
 #include "assay/model/dump.h"
 
 #include "assay/base/text.h"
+#include "assay/model/graph.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 namespace assay {
 
-std::string_view StringPool::keep(std::string_view text) {
-  constexpr size_t kChunk = size_t{1} << 16;
-  if (text.size() > size_ - used_) {
-    size_ = std::max(kChunk, text.size());
-    used_ = 0;
-    chunks_.push_back(std::make_unique_for_overwrite<char[]>(size_));
+void Frame::set_ops(size_t node, std::vector<int32_t> ops) {
+  for (const int32_t op : ops) {
+    const auto place = static_cast<size_t>(op);
+    if (node_of_op.size() <= place) node_of_op.resize(place + 1, -1);
+    if (node_of_op[place] < 0) node_of_op[place] = static_cast<int32_t>(node);
   }
-  if (text.empty()) return {};
-  char* const place = chunks_.back().get() + used_;
-  std::memcpy(place, text.data(), text.size());
-  used_ += text.size();
-  return {place, text.size()};
+  if (ops_of_node.size() <= node) ops_of_node.resize(node + 1);
+  ops_of_node[node] = std::move(ops);
+}
+
+std::span<const int32_t> Frame::ops_of(size_t node) const {
+  return node < ops_of_node.size() ? ops_of_node[node] : std::span<const int32_t>();
+}
+
+int32_t Frame::node_of(int32_t op) const {
+  const auto place = static_cast<size_t>(op);
+  return place < node_of_op.size() ? node_of_op[place] : -1;
+}
+
+const Graph& Frame::tree() const {
+  static const Graph kNone;
+  return graph != nullptr && graph->is_tree ? *graph : kNone;
 }
 
 bool operator==(const Scalar& a, const Scalar& b) {

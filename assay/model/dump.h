@@ -4,7 +4,8 @@
 
 #include "assay/base/file.h"
 #include "assay/base/remark.h"
-#include "assay/model/op_tree.h"
+#include "assay/model/port.h"
+#include "assay/model/string_pool.h"
 #include "assay/model/value.h"
 #include "assay/tensor/operand.h"
 
@@ -16,37 +17,6 @@
 #include <vector>
 
 namespace assay {
-
-// Strings with stable addresses, packed into chunks. Moving the pool does not move them.
-class StringPool {
- public:
-  StringPool() = default;
-  StringPool(StringPool&&) = default;
-  StringPool& operator=(StringPool&&) = default;
-  std::string_view keep(std::string_view text);
-
- private:
-  std::vector<std::unique_ptr<char[]>> chunks_;
-  size_t used_ = 0, size_ = 0;  // of the last chunk
-};
-
-enum class Direction : uint8_t { none, input, output, parameter, parameter_gradient };
-
-// Numbers of the parameters of a module.
-inline constexpr int kWeightPort = 0, kBiasPort = 1;
-
-// When a tensor of an operator was dumped: what it works on in place is another one afterwards.
-enum class Phase : uint8_t { not_said, before, after };
-
-struct Port {
-  constexpr Port() = default;
-  constexpr Port(Direction which, int number, Phase when = Phase::not_said)
-      : direction(which), phase(when), index(number) {}
-
-  Direction direction = Direction::none;
-  Phase phase = Phase::not_said;
-  int index = 0;
-};
 
 struct TensorRef {
   int32_t file = 0;  // index into Frame::files
@@ -98,7 +68,7 @@ struct Node {
   std::vector<Item> items;
 };
 
-struct GeGraph;  // assay/model/ge_graph.h
+struct Graph;  // assay/model/graph.h
 
 // What the items of a frame can be compared by.
 enum class Content : uint8_t { data, statistics, checksums };
@@ -139,9 +109,18 @@ struct Frame {
   std::deque<std::vector<Fact>> facts;
   std::deque<std::vector<std::string_view>> stacks;
   std::deque<std::vector<TensorRef>> shards;
-  OpTree tree;                           // empty where the dump does not say
-  std::shared_ptr<const GeGraph> graph;  // of a compiled model, where the dump has it
+  std::shared_ptr<const Graph> graph;  // of the model; null where the dump does not say
+  // Which operators of the graph a node is, by node, and which node an operator ran in, by operator: the
+  // first of several. One that the compiler fused is several, in execution order where the graph says so.
+  std::vector<std::vector<int32_t>> ops_of_node;
+  std::vector<int32_t> node_of_op;
   Remarks warnings;
+
+  void set_ops(size_t node, std::vector<int32_t> ops);
+  std::span<const int32_t> ops_of(size_t node) const;
+  int32_t node_of(int32_t op) const;  // -1: nothing of it was dumped
+  // The graph where its operators contain each other; else an empty one.
+  const Graph& tree() const;
 };
 
 struct AtbModels;  // assay/dump/atb_place.h
@@ -154,7 +133,7 @@ struct FrameInfo {
           last_order = INT64_MAX;  // of the top-level operators of a round that two tokens share
   // Of a compiled graph. Where the two sides do not number theirs alike, the names tell which is which.
   std::string model = {};  // as its folder is called
-  std::shared_ptr<const GeGraph> graph = {};
+  std::shared_ptr<const Graph> graph = {};
   std::vector<std::string> op_names = {};
   std::shared_ptr<const AtbModels> atb_models = {};  // of its rank, read once for all tokens
   bool stands_for_ranks = false;                     // the first of several, against another number of them

@@ -38,15 +38,18 @@ Walk walk(const fs::path& path, bool reads_texts) {
   }
 }
 
-void check_graph(const GeGraph& graph) {
+void check_graph(const Graph& graph) {
   ASSAY_CHECK(!graph.ops.empty() && graph.position.size() == graph.ops.size());
   std::vector<int32_t> order = graph.position;
   std::sort(order.begin(), order.end());
   for (size_t i = 0; i < order.size(); ++i) ASSAY_CHECK(order[i] == static_cast<int32_t>(i));
-  for (const GeOp& op : graph.ops) {
-    ASSAY_CHECK(graph.find(op.name) != nullptr);
-    for (const GeInput& input : op.inputs) ASSAY_CHECK(input.output >= -1);
+  for (const GraphOp& op : graph.ops) {
+    ASSAY_CHECK(graph.find(op.name) >= 0);
+    for (const GraphInput& input : op.inputs)
+      ASSAY_CHECK(input.output >= -1 && input.value < std::ssize(graph.values));
   }
+  for (const GraphValue& value : graph.values)
+    ASSAY_CHECK(value.output >= 0 && value.producer < std::ssize(graph.ops));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "tests/fuzz/target.h"
 
 #include "assay/dump/torch_hook.h"
+#include "assay/model/graph.h"
 
 #include <fstream>
 
@@ -13,8 +14,8 @@ void check_token(const fs::path& token) {
   check_error(frame);
   if (!frame) return;
   for (const std::string& warning : frame->warnings) ASSAY_CHECK(warning.find('\n') == std::string::npos);
-  for (size_t i = 0; i < frame->tree.ops.size(); ++i)
-    ASSAY_CHECK(frame->tree.ops[i].parent < static_cast<int32_t>(i));
+  const std::vector<GraphOp>& ops = frame->tree().ops;
+  for (size_t i = 0; i < ops.size(); ++i) ASSAY_CHECK(ops[i].parent < static_cast<int32_t>(i));
   for (const Node& node : frame->nodes)
     for (const Item& item : node.items)
       if (item.data) ASSAY_CHECK(item.data->file < std::ssize(frame->files));

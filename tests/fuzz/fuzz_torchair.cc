@@ -4,7 +4,7 @@
 
 #include "assay/base/text.h"
 #include "assay/dump/torchair_names.h"
-#include "assay/model/ge_origins.h"
+#include "assay/model/origins.h"
 
 namespace assay {
 namespace {
@@ -33,45 +33,44 @@ void check_name(std::string_view name) {
 }
 
 // Each line "name input input …".
-GeGraph graph_of(const std::vector<std::string_view>& lines) {
-  GeGraph graph;
+Graph graph_of(const std::vector<std::string_view>& lines) {
+  Graph graph;
   for (const std::string_view line : lines) {
     const std::vector<std::string_view> words = split(line, ' ');
-    GeOp op{std::string(words[0]), {}, {}, {}, {}};
+    GraphOp op{graph.strings.keep(words[0]), {}};
     for (size_t i = 1; i < words.size(); ++i)
-      op.inputs.push_back({std::string(words[i]), i % 3 == 2 ? -1 : 0});
+      op.inputs.push_back({graph.strings.keep(words[i]), i % 3 == 2 ? -1 : 0});
     if (words.size() > 3) {  // what it says it was fused from may be anything, itself among it
-      GeOp fused = op;
-      for (size_t i = 0; i < 3; ++i) fused.original_names.emplace_back(words[i]);
-      GeOutput& output = fused.outputs.emplace_back();
-      output.origin_name = words[3];
-      graph.fused.push_back(std::move(fused));
+      GraphOp fused = op;
+      fused.fused_from = {words[0], words[1], words[2]};
+      fused.outputs.push_back({.origin_name = words[3]});
+      graph.add_fused(fused);
     }
-    graph.ops.push_back(std::move(op));
+    graph.add(std::move(op));
   }
-  graph.finish();
+  graph.connect_by_producers();
   return graph;
 }
 
-void check_origins(const GeGraph& graph, std::string_view name) {
-  const std::vector<const GeOp*> origins = origins_of(graph, name);
+void check_origins(const Graph& graph, std::string_view name) {
+  const std::vector<int32_t> origins = origins_of(graph, name);
   size_t length = 0;
-  for (const GeOp* op : origins) {
-    ASSAY_CHECK(op >= graph.ops.data() && op < graph.ops.data() + graph.ops.size());
-    length += op->name.size();
+  for (const int32_t op : origins) {
+    ASSAY_CHECK(op >= 0 && op < std::ssize(graph.ops));
+    length += graph.at(op).name.size();
   }
   // The whole name is used up, but for a slice; or the graph said so.
   const std::string_view whole = name.substr(0, name.rfind("_lxslice"));
-  const bool is_said = graph.find(whole) != nullptr || graph.find(name) != nullptr ||
+  const bool is_said = graph.find(whole) >= 0 || graph.find(name) >= 0 ||
                        graph.find_fused(whole) != nullptr || graph.find_fused(name) != nullptr;
   ASSAY_CHECK(origins.empty() || is_said || length == name.size() || length == name.rfind("_lxslice"));
-  for (const OuterInput& input : outer_inputs(origins)) {
-    ASSAY_CHECK(input.index < input.op->inputs.size() && input.from->output >= 0);
-    for (const GeOp* op : origins) ASSAY_CHECK(op->name != input.from->producer);
+  for (const OuterInput& input : outer_inputs(graph, origins)) {
+    ASSAY_CHECK(input.index < graph.at(input.op).inputs.size() && input.from->output >= 0);
+    for (const int32_t op : origins) ASSAY_CHECK(graph.at(op).name != input.from->name);
   }
   const OutputOrigins::Origin first = OutputOrigins(graph, name, origins).of(0);
-  ASSAY_CHECK(first.op == nullptr || graph.find(first.op->name) != nullptr);
-  const auto place = place_of(graph, name);
+  ASSAY_CHECK(first.op < 0 || graph.find(graph.at(first.op).name) == first.op);
+  const auto place = place_of(graph, origins);
   ASSAY_CHECK(!place || (*place >= 0 && *place < static_cast<int32_t>(graph.ops.size())));
 }
 
@@ -87,7 +86,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::vector<std::string_view> lines =
       split(std::string_view(reinterpret_cast<const char*>(data), size), '\n');
   const auto gap = std::find(lines.begin(), lines.end(), "");
-  const GeGraph graph = graph_of({lines.begin(), gap});
+  const Graph graph = graph_of({lines.begin(), gap});
   for (auto line = gap; line != lines.end(); ++line) {
     check_name(*line);
     check_origins(graph, *line);

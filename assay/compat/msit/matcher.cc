@@ -78,7 +78,7 @@ class MsitMatcher {
     pairing.flattens = true;
     pairing.repeats_batch = options_.repeats_batch;
     for (const MsitMatch& match : msit_matches(mine, golden, level, options_.op_mapping.get())) {
-      PairedNode node{mine.tree.at(match.mine).path, std::ssize(pairing.nodes), {}};
+      PairedNode node{mine.tree().at(match.mine).path, std::ssize(pairing.nodes), {}};
       const FilePairs files = file_pairs(match);
       for (const auto& [m, g] : files.pairs) {
         Pair pair;

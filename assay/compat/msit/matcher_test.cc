@@ -1,5 +1,6 @@
 #include "assay/compat/msit/matchers.h"
 #include "assay/match/match_test_tools.h"
+#include "assay/model/graph.h"
 
 #include <gmock/gmock.h>
 
@@ -25,17 +26,19 @@ Direction direction_of(const std::string& file) {
 Frame dump(const std::string& framework, const std::vector<Op>& ops) {
   Frame frame;
   frame.framework = framework;
+  auto graph = std::make_shared<Graph>();
+  frame.graph = graph;
   for (const Op& op : ops) {
-    TreeOp added;
-    added.path = frame.strings.keep(op.path);
-    added.name = op.name.empty() ? added.path : frame.strings.keep(op.name);
-    added.type = frame.strings.keep(op.type);
+    GraphOp added;
+    added.path = graph->strings.keep(op.path);
+    added.name = op.name.empty() ? added.path : graph->strings.keep(op.name);
+    added.type = graph->strings.keep(op.type);
     added.parent = op.parent;
-    const int32_t place = frame.tree.add(std::move(added));
+    const int32_t place = graph->add(std::move(added));
     if (op.files.empty()) continue;
-    frame.tree.ops[static_cast<size_t>(place)].node = static_cast<int32_t>(frame.nodes.size());
+    frame.set_ops(frame.nodes.size(), {place});
     Node& node = frame.nodes.emplace_back();
-    node.name = frame.tree.at(place).path;
+    node.name = graph->at(place).path;
     for (const std::string& file : op.files) {
       Item& item = node.items.emplace_back();
       item.name = frame.strings.keep(op.path + "/" + file);

@@ -1,6 +1,7 @@
 #include "assay/compat/msit/policies.h"
 
 #include "assay/base/text.h"
+#include "assay/model/graph.h"
 
 #include <algorithm>
 #include <array>
@@ -26,11 +27,11 @@ const OpMapping& built_in_mapping() {
 // One model: a root and what is below it.
 class Model {
  public:
-  Model(const OpTree& tree, int32_t root) : tree_(tree), root_(root), all_(tree.below(root)) {
+  Model(const Graph& tree, int32_t root) : tree_(tree), root_(root), all_(tree.below(root)) {
     all_.insert(all_.begin(), root);
     find_layers();
   }
-  const OpTree& tree() const { return tree_; }
+  const Graph& tree() const { return tree_; }
   int32_t root() const { return root_; }
   const Ops& all() const { return all_; }
   const Ops& layers() const { return layers_; }
@@ -72,7 +73,7 @@ class Model {
     }
   }
 
-  const OpTree& tree_;
+  const Graph& tree_;
   const int32_t root_;
   Ops all_, layers_;
 };
@@ -93,12 +94,12 @@ class Policies {
   }
 
   std::vector<MsitMatch> run(MsitLevel level) {
-    Ops mine = mine_.tree.roots(), golden = golden_.tree.roots();
+    Ops mine = mine_.tree().roots(), golden = golden_.tree().roots();
     if (mine.empty() || golden.empty()) return {};
     const size_t models = std::max(mine.size(), golden.size());
     for (size_t i = 0; i < models; ++i)
-      match_models(Model(mine_.tree, mine[i % mine.size()]), Model(golden_.tree, golden[i % golden.size()]),
-                   level);
+      match_models(Model(mine_.tree(), mine[i % mine.size()]),
+                   Model(golden_.tree(), golden[i % golden.size()]), level);
     if (mine_.framework == "atb")
       std::stable_sort(found_.begin(), found_.end(),
                        [](const MsitMatch& a, const MsitMatch& b) { return a.mine < b.mine; });
@@ -223,7 +224,7 @@ class Policies {
 
   static int32_t with_bias(const Model& model, int32_t op) {
     constexpr int kAdd = 8;
-    const TreeOp& linear = model.tree().at(op);
+    const GraphOp& linear = model.tree().at(op);
     if (linear.type != "LinearOperation" || linear.has_bias.value_or(false) || linear.parent < 0) return op;
     const Ops& siblings = model.tree().at(linear.parent).children;
     const auto next = std::find(siblings.begin(), siblings.end(), op) + 1;

@@ -1,7 +1,7 @@
 #include "assay/match/compiled/ge_places.h"
 #include "assay/match/compiled/torchair.h"
 #include "assay/match/compiled/torchair_pairs.h"
-#include "assay/model/ge_origins.h"
+#include "assay/model/origins.h"
 #include "assay/support/log.h"
 
 #include <memory>
@@ -14,15 +14,15 @@ struct Unfused {
   std::vector<size_t> inputs, outputs;
 };
 
-Unfused unfuse(const GraphOps& plain, const std::vector<const GeOp*>& origins) {
+Unfused unfuse(const GraphOps& plain, const Graph& graph, const std::vector<int32_t>& origins) {
   Unfused found;
-  for (const OuterInput& input : outer_inputs(origins)) {
-    const GraphOps::Op* const op = plain.find(input.op->name);
+  for (const OuterInput& input : outer_inputs(graph, origins)) {
+    const GraphOps::Op* const op = plain.find(graph.at(input.op).name);
     const bool is_dumped = op != nullptr && input.index < op->inputs.size();
     found.inputs.push_back(is_dumped ? op->inputs[input.index] : kNotDumped);
   }
-  for (const GeOp* origin : origins)  // of the last one that was dumped, though its result may be another
-    if (const GraphOps::Op* const op = plain.find(origin->name)) found.outputs = op->outputs;
+  for (const int32_t origin : origins)  // of the last one that was dumped, though its result may be another
+    if (const GraphOps::Op* const op = plain.find(graph.at(origin).name)) found.outputs = op->outputs;
   return found;
 }
 
@@ -30,8 +30,8 @@ Unfused unfuse(const GraphOps& plain, const std::vector<const GeOp*>& origins) {
 class GeFusion {
  public:
   // Both ran what is one graph, so that of either side will do.
-  GeFusion(const PairingBuilder& builder, int32_t mine, int32_t golden, const GeGraph* mine_graph,
-           const GeGraph* golden_graph)
+  GeFusion(const PairingBuilder& builder, int32_t mine, int32_t golden, const Graph* mine_graph,
+           const Graph* golden_graph)
       : mine_(builder, Side::mine, mine),
         golden_(builder, Side::golden, golden),
         mine_graph_(mine_graph),
@@ -48,10 +48,10 @@ class GeFusion {
       zip_lists(op.outputs, same->outputs, Why::same_name, found.pairs);
       return found;
     }
-    const std::vector<const GeOp*> origins =
-        mine_graph_ == nullptr ? std::vector<const GeOp*>() : origins_for_msit(*mine_graph_, op.name);
+    const std::vector<int32_t> origins =
+        mine_graph_ == nullptr ? std::vector<int32_t>() : origins_for_msit(*mine_graph_, op.name);
     if (origins.size() > 1) {
-      const Unfused unfused = unfuse(golden_, origins);
+      const Unfused unfused = unfuse(golden_, *mine_graph_, origins);
       zip_lists(op.inputs, unfused.inputs, Why::fused_from, found.pairs);
       zip_lists(op.outputs, unfused.outputs, Why::fused_from, found.pairs);
     }
@@ -105,7 +105,7 @@ class GeFusion {
   }
 
   const GraphOps mine_, golden_;
-  const GeGraph* const mine_graph_;
+  const Graph* const mine_graph_;
   const GePlaces mine_places_, golden_places_;
 };
 
@@ -119,12 +119,12 @@ Result<Pairing> match_ge_fusion(const Indexed& frames, const MatchOptions& optio
     if (!golden && options.numbers_by_rank)
       log::warn("My token_id {} not found in golden dump data", frames.mine[m].at.token);
     if (!golden) continue;
-    const GeGraph* const graph = frames.mine[m].graph.get();
+    const Graph* const graph = frames.mine[m].graph.get();
     tokens.push_back(std::make_unique<GeFusion>(builder, static_cast<int32_t>(m), *golden, graph,
                                                 frames.golden[static_cast<size_t>(*golden)].graph.get()));
     const GeFusion& token = *tokens.back();
     if (options.numbers_by_rank) {
-      const GeGraph none;
+      const Graph none;
       visited.emplace_back();
       for (const GraphOps::Op* op : in_order_of_msit(token.mine(), graph == nullptr ? none : *graph))
         visited.back().push_back(token.pairs_as_msit(*op));

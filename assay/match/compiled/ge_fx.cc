@@ -1,6 +1,6 @@
 #include "assay/match/compiled/torchair.h"
 #include "assay/match/compiled/torchair_pairs.h"
-#include "assay/model/ge_origins.h"
+#include "assay/model/origins.h"
 #include "assay/support/log.h"
 
 #include <fmt/format.h>
@@ -17,10 +17,9 @@ namespace {
 // One token of both sides. Of a pair, `mine` is the tensor of the graph engine.
 class GeFx {
  public:
-  GeFx(GraphOps ge, GraphOps fx, const GeGraph& graph)
-      : ge_(std::move(ge)), fx_(std::move(fx)), graph_(graph) {
-    for (const GeOp& op : graph.ops)
-      for (const GeOutput& output : op.outputs)
+  GeFx(GraphOps ge, GraphOps fx, const Graph& graph) : ge_(std::move(ge)), fx_(std::move(fx)), graph_(graph) {
+    for (const GraphOp& op : graph.ops)
+      for (const GraphOutput& output : op.outputs)
         if (!output.fx_name.empty()) computed_.emplace(output.fx_name, output.fx_index);
   }
 
@@ -28,44 +27,45 @@ class GeFx {
 
   OpPairs pairs_of(const GraphOps::Op& op, bool as_msit) const {
     OpPairs found{&op};
-    const std::vector<const GeOp*> origins =
-        as_msit ? origins_for_msit(graph_, op.name) : origins_of(graph_, op.name);
+    const std::vector<int32_t> origins =
+        as_msit ? origins_for_msit(graph_, op.name) : ge_.origins(op, graph_);
     if (origins.empty()) {
       if (changes_form_only(op)) pair_with_own_inputs(op, found.pairs);
       return found;
     }
     const Why why = origins.size() == 1 ? Why::same_origin : Why::fused_from;
     if (as_msit)
-      zip_inputs(op, *origins.front(), why, found.pairs);
+      zip_inputs(op, graph_.at(origins.front()), why, found.pairs);
     else
       trace_inputs(op, origins, why, found.pairs);
     const OutputOrigins results =
         as_msit ? OutputOrigins(origins.back()) : OutputOrigins(graph_, op.name, origins);
     pair_outputs(op, results, why, found.pairs);
     // For every output with a name it pairs all tensors anew, and keeps the last of these lists.
+    const GraphOp& last = graph_.at(origins.back());
     if (as_msit && origins.size() == 1)
-      found.numbers_lost = std::max<int64_t>(0, dumped_names(*origins.back()) - 1) * std::ssize(found.pairs);
-    if (as_msit && found.pairs.empty()) warn_missing(op, *origins.back());
+      found.numbers_lost = std::max<int64_t>(0, dumped_names(last) - 1) * std::ssize(found.pairs);
+    if (as_msit && found.pairs.empty()) warn_missing(op, last);
     return found;
   }
 
  private:
   // The node of the eager graph whose result the operator computes.
-  const GraphOps::Op* node_of(const GeOp& op) const {
-    for (const GeOutput& output : op.outputs)
+  const GraphOps::Op* node_of(const GraphOp& op) const {
+    for (const GraphOutput& output : op.outputs)
       if (!output.fx_name.empty())
         if (const GraphOps::Op* const node = fx_.find(output.fx_name)) return node;
     return nullptr;
   }
 
-  int64_t dumped_names(const GeOp& op) const {
-    return std::count_if(op.outputs.begin(), op.outputs.end(), [&](const GeOutput& output) {
+  int64_t dumped_names(const GraphOp& op) const {
+    return std::count_if(op.outputs.begin(), op.outputs.end(), [&](const GraphOutput& output) {
       return !output.fx_name.empty() && fx_.find(output.fx_name) != nullptr;
     });
   }
 
-  void warn_missing(const GraphOps::Op& op, const GeOp& origin) const {
-    for (const GeOutput& output : origin.outputs)
+  void warn_missing(const GraphOps::Op& op, const GraphOp& origin) const {
+    for (const GraphOutput& output : origin.outputs)
       if (!output.fx_name.empty() && fx_.find(output.fx_name) == nullptr) {
         log::warn("FX data missing, GE tensor name: {}, FX tensor name: {}", op.name, output.fx_name);
         return;
@@ -86,7 +86,8 @@ class GeFx {
     return list;
   }
 
-  void zip_inputs(const GraphOps::Op& op, const GeOp& origin, Why why, std::vector<TensorPair>& pairs) const {
+  void zip_inputs(const GraphOps::Op& op, const GraphOp& origin, Why why,
+                  std::vector<TensorPair>& pairs) const {
     const GraphOps::Op* const node = node_of(origin);
     if (node == nullptr) return;
     const auto list = arguments(*node);
@@ -97,13 +98,13 @@ class GeFx {
 
   bool fits(size_t ge, size_t fx) const { return may_be_same(ge_.outline(ge), fx_.outline(fx)); }
 
-  using Places = std::unordered_map<const GeInput*, size_t>;  // among the inputs of the operator that ran
+  using Places = std::unordered_map<const GraphInput*, size_t>;  // among the inputs of the operator that ran
 
   std::vector<Outline> input_outlines(const GraphOps::Op& op, const Places& places,
-                                      const GeOp& origin) const {
+                                      const GraphOp& origin) const {
     std::vector<Outline> outlines;
-    for (const GeInput& input : origin.inputs) {
-      if (input.output < 0 || input.producer.empty()) continue;
+    for (const GraphInput& input : origin.inputs) {
+      if (input.output < 0 || input.name.empty()) continue;
       if (const auto place = places.find(&input); place != places.end()) {
         outlines.push_back(ge_.outline(op.inputs[place->second]));
         continue;
@@ -116,7 +117,7 @@ class GeFx {
 
   // Which argument of its node each input of an operator is: the one at the same place, if there are as many
   // and all fit; else types and numbers of elements tell, in order.
-  std::vector<std::optional<size_t>> arguments_as_inputs(const GeOp& origin,
+  std::vector<std::optional<size_t>> arguments_as_inputs(const GraphOp& origin,
                                                          const std::vector<Outline>& inputs) const {
     const GraphOps::Op* const node = node_of(origin);
     if (node == nullptr) return std::vector<std::optional<size_t>>(inputs.size());
@@ -140,8 +141,8 @@ class GeFx {
 
   // An axis, a size, a flag: the compiler makes its own constants of them, which may count otherwise.
   bool is_setting(const OuterInput& input, size_t argument) const {
-    const GeOp* const producer = graph_.find(input.from->producer);
-    if (producer == nullptr || !producer->type.starts_with("Const")) return false;
+    const int32_t producer = graph_.producer_of(input.from->value);
+    if (producer < 0 || !graph_.at(producer).type.starts_with("Const")) return false;
     const TensorMeta* const meta = fx_.item(argument).meta;
     if (meta == nullptr) return true;
     const bool is_python =
@@ -149,12 +150,13 @@ class GeFx {
     return is_python && (meta->shape.dims.size() <= 1 || fx_.is_range(argument));
   }
 
-  std::optional<size_t> result_of(const GeInput& from) const {
-    const GeOp* const producer = graph_.find(from.producer);
-    if (producer == nullptr || from.output < 0 ||
-        static_cast<size_t>(from.output) >= producer->outputs.size())
-      return std::nullopt;
-    const GeOutput& output = producer->outputs[static_cast<size_t>(from.output)];
+  std::optional<size_t> result_of(const GraphInput& from) const {
+    const int32_t producer = graph_.producer_of(from.value);
+    if (producer < 0) return std::nullopt;
+    const std::vector<GraphOutput>& outputs = graph_.at(producer).outputs;
+    const auto number = static_cast<size_t>(from.output);
+    if (number >= outputs.size()) return std::nullopt;
+    const GraphOutput& output = outputs[number];
     return result_named(output.fx_name, output.fx_index);
   }
 
@@ -168,20 +170,22 @@ class GeFx {
 
   // An input is what the node was given, where its arguments stand in the same order; else what the graph
   // says it comes from.
-  void trace_inputs(const GraphOps::Op& op, const std::vector<const GeOp*>& origins, Why why,
+  void trace_inputs(const GraphOps::Op& op, const std::vector<int32_t>& origins, Why why,
                     std::vector<TensorPair>& pairs) const {
-    const std::vector<OuterInput> outer = outer_inputs(origins);
+    const std::vector<OuterInput> outer = outer_inputs(graph_, origins);
     if (outer.size() != op.inputs.size()) {
-      const GraphOps::Op* const node = node_of(*origins.front());
+      const GraphOps::Op* const node = node_of(graph_.at(origins.front()));
       if (node != nullptr) pair_lists(ge_, op.inputs, fx_, node->inputs, why, pairs);
       return;
     }
     Places places;
     for (size_t i = 0; i < outer.size(); ++i) places.emplace(outer[i].from, i);
-    std::unordered_map<const GeOp*, std::vector<std::optional<size_t>>> given;
-    for (const GeOp* origin : origins)
-      if (!given.contains(origin))
-        given.emplace(origin, arguments_as_inputs(*origin, input_outlines(op, places, *origin)));
+    std::unordered_map<int32_t, std::vector<std::optional<size_t>>> given;
+    for (const int32_t each : origins) {
+      const GraphOp& origin = graph_.at(each);
+      if (!given.contains(each))
+        given.emplace(each, arguments_as_inputs(origin, input_outlines(op, places, origin)));
+    }
     for (size_t i = 0; i < outer.size(); ++i) {
       const auto& argument = given.at(outer[i].op)[outer[i].index];
       if (argument && is_setting(outer[i], *argument)) continue;
@@ -196,19 +200,20 @@ class GeFx {
   // operator computes that.
   void pair_outputs(const GraphOps::Op& op, const OutputOrigins& results, Why why,
                     std::vector<TensorPair>& pairs) const {
-    const GeOp* origin = nullptr;
+    int32_t origin = -1;
     const GraphOps::Op* node = nullptr;
     for (const size_t output : op.outputs) {
       const OutputOrigins::Origin from = results.of(ge_.item(output).port.index);
-      if (from.op == nullptr) continue;
-      if (from.op != origin) node = node_of(*from.op);
+      if (from.op < 0) continue;
+      if (from.op != origin) node = node_of(graph_.at(from.op));
       origin = from.op;
       if (node == nullptr) continue;
       const auto index = static_cast<size_t>(from.index);
-      const bool is_named = index < origin->outputs.size() && !origin->outputs[index].fx_name.empty();
+      const std::vector<GraphOutput>& outputs = graph_.at(origin).outputs;
+      const bool is_named = index < outputs.size() && !outputs[index].fx_name.empty();
       std::optional<size_t> result;
       if (is_named)
-        result = result_named(origin->outputs[index].fx_name, origin->outputs[index].fx_index);
+        result = result_named(outputs[index].fx_name, outputs[index].fx_index);
       else if (!computed_.contains({node->name, from.index}))
         result = result_named(node->name, from.index);
       if (result) pairs.push_back({output, *result, why});
@@ -216,7 +221,7 @@ class GeFx {
   }
 
   const GraphOps ge_, fx_;
-  const GeGraph& graph_;
+  const Graph& graph_;
   std::set<std::pair<std::string_view, int>> computed_;  // results of FX nodes that an operator is known for
 };
 

@@ -113,14 +113,13 @@ TEST(GeFx, FusedOperators) {
                           "MulAdd.output.0|add-aten.add.OUTPUT.0 fused from"));
 }
 
-std::shared_ptr<const GeGraph> mul_and_add(std::vector<GeOp> fused) {
-  GeGraph graph = *make_graph({{"x"},
-                               {"y"},
-                               {"Mul", "Mul", {{"x", 0}, {"y", 0}}, {{kMul, 0}}},
-                               {"Add", "Add", {{"Mul", 0}, {"y", 0}}, {{kAdd, 0}}}});
-  graph.fused = std::move(fused);
-  graph.finish();
-  return std::make_shared<const GeGraph>(std::move(graph));
+std::shared_ptr<const Graph> mul_and_add(const GraphOp& fused) {
+  auto graph = make_graph({{"x"},
+                           {"y"},
+                           {"Mul", "Mul", {{"x", 0}, {"y", 0}}, {{kMul, 0}}},
+                           {"Add", "Add", {{"Mul", 0}, {"y", 0}}, {{kAdd, 0}}}});
+  graph->add_fused(fused);
+  return graph;
 }
 
 Frame fx_of_mul_and_add() {
@@ -129,7 +128,7 @@ Frame fx_of_mul_and_add() {
 
 // The fused operator has the name of its first part; a later graph tells.
 TEST(GeFx, AFusedOperatorOfTheNameOfAPart) {
-  const auto graph = mul_and_add({{"Mul", "Fused", {}, {}, {"Add", "Mul"}}});
+  const auto graph = mul_and_add({.name = "Mul", .type = "Fused", .fused_from = {"Add", "Mul"}});
   EXPECT_THAT(
       matched(make_graph_frame("ge", {{"Mul", "Fused", {{0}, {1}, {2}}, {{0}}}}, graph), fx_of_mul_and_add()),
       ElementsAre("Mul.input.0|mul-aten.mul.INPUT.0 fused from",
@@ -139,8 +138,11 @@ TEST(GeFx, AFusedOperatorOfTheNameOfAPart) {
 }
 
 TEST(GeFx, EachOutputOfAFusedOperatorByItsOrigin) {
-  const auto graph = mul_and_add(
-      {{"kern", "Fused", {}, {{"", 0, "Mul", 0}, {"", 0, "Add", 0}, {"", 0, "gone", 0}}, {"Mul", "Add"}}});
+  const auto graph =
+      mul_and_add({.name = "kern",
+                   .type = "Fused",
+                   .outputs = {{.origin_name = "Mul"}, {.origin_name = "Add"}, {.origin_name = "gone"}},
+                   .fused_from = {"Mul", "Add"}});
   EXPECT_THAT(
       matched(make_graph_frame("ge", {{"kern", "Fused", {}, {{0}, {1}, {2}, {3}}}}, graph),
               make_graph_frame("fx", {{kMul, "", {}, {{0}}}, {kAdd, "", {}, {{0}}}})),

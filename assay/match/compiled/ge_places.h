@@ -3,7 +3,7 @@
 #pragma once
 
 #include "assay/match/compiled/torchair_pairs.h"
-#include "assay/model/ge_graph.h"
+#include "assay/model/graph.h"
 
 #include <map>
 #include <tuple>
@@ -28,7 +28,7 @@ struct PlacedOp {
 // One side of a pair of frames. Without a graph, operators are what they are called.
 class GePlaces {
  public:
-  GePlaces(const GraphOps& ops, const GeGraph* graph);
+  GePlaces(const GraphOps& ops, const Graph* graph);
 
   const PlacedOp& at(const GraphOps::Op& op) const;
   size_t find(const GePlace& place) const;  // position of the tensor; kNotDumped

@@ -2,7 +2,7 @@
 // which types their numbers went through.
 #pragma once
 
-#include "assay/model/ge_origins.h"
+#include "assay/model/origins.h"
 #include "assay/model/pairing.h"
 
 #include <vector>
@@ -12,7 +12,7 @@ namespace assay {
 class RunGraph {
  public:
   // The frame has a graph, and outlives this.
-  explicit RunGraph(const Frame& frame);
+  explicit RunGraph(const Frame& frame) : frame_(frame), graph_(*frame.graph) {}
 
   // Of each node of the frame, the coarsest real type of its own tensors and of those it is computed from.
   std::vector<DType> coarsest_types() const;
@@ -23,18 +23,12 @@ class RunGraph {
                                       const Pairing& pairing) const;
 
  private:
-  struct Owner {
-    int32_t node = -1;     // that the operator ran in
-    bool is_last = false;  // of those fused into it: its results are the node's
-  };
-  size_t number_of(const GeOp& op) const { return static_cast<size_t>(&op - graph_.ops.data()); }
-  InputSource trace(const GeInput& input, const std::vector<int32_t>& paired, const Pairing& pairing) const;
+  InputSource trace(const GraphInput& input, const std::vector<int32_t>& paired,
+                    const Pairing& pairing) const;
   bool has_partner(const PairedNode& node, int output) const;
 
   const Frame& frame_;
-  const GeGraph& graph_;
-  std::vector<std::vector<const GeOp*>> origins_;  // by node
-  std::vector<Owner> owners_;                      // by operator of the graph
+  const Graph& graph_;
 };
 
 }  // namespace assay

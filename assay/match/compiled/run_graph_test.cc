@@ -115,14 +115,13 @@ TEST(RunGraph, KnowsWhichTypesWentBefore) {
 
 // Extremes of bf16 are f32 in their files; the weights are what they are on both sides.
 TEST(RunGraph, TheGraphKnowsTypesThatFilesDoNot) {
-  GeGraph graph =
-      *make_graph({{"w", "Const"}, {"Mul", "Mul", {{"w", 0}}, {{"mul", 0}}}, {"Exp", "Exp", {{"Mul", 0}}}});
-  graph.ops[0].outputs.emplace_back().dtype = DType::f8e4m3fn;
-  graph.ops[1].outputs.at(0).dtype = DType::bf16;
-  graph.finish();
+  const auto graph =
+      make_graph({{"w", "Const"}, {"Mul", "Mul", {{"w", 0}}, {{"mul", 0}}}, {"Exp", "Exp", {{"Mul", 0}}}});
+  graph->ops[0].outputs.emplace_back().dtype = DType::f8e4m3fn;
+  graph->ops[1].outputs.at(0).dtype = DType::bf16;
+  graph->connect_by_producers();
   const Frame frame =
-      make_graph_frame("ge", {{"Mul", "", {}, {{0, DType::f32}}}, {"Exp", "", {}, {{0, DType::f32}}}},
-                       std::make_shared<const GeGraph>(std::move(graph)));
+      make_graph_frame("ge", {{"Mul", "", {}, {{0, DType::f32}}}, {"Exp", "", {}, {{0, DType::f32}}}}, graph);
   EXPECT_THAT(RunGraph(frame).coarsest_types(), ElementsAre(DType::bf16, DType::bf16));
 }
 

@@ -66,13 +66,14 @@ std::string_view name_for_msit(std::string_view file) {
 
 }  // namespace
 
-GraphOps::GraphOps(const PairingBuilder& builder, Side side, int32_t frame) : builder_(builder), side_(side) {
+GraphOps::GraphOps(const PairingBuilder& builder, Side side, int32_t frame)
+    : builder_(builder), side_(side), frame_(builder.frames(side)[static_cast<size_t>(frame)]) {
   const std::vector<ItemId>& items = builder.items(side);
   for (size_t position = 0; position < items.size();) {
     const size_t end = builder.end_of_node(side, position);
     if (items[position].frame == frame) {
       const Node& node = builder.node(side, position);
-      Op op{node.name, node.type, {}, {}, position};
+      Op op{node.name, node.type, {}, {}, position, static_cast<size_t>(items[position].node)};
       for (size_t i = position; i < end; ++i) {
         const Direction direction = item(i).port.direction;
         if (direction == Direction::input) op.inputs.push_back(i);
@@ -90,9 +91,12 @@ const GraphOps::Op* GraphOps::find(std::string_view name) const {
   return found == by_name_.end() ? nullptr : &ops_[found->second];
 }
 
-const fs::path& GraphOps::file(const Op& op) const {
-  const ItemId& id = builder_.items(side_)[op.first];
-  return *file_of(builder_.frames(side_)[static_cast<size_t>(id.frame)], item(op.first));
+const fs::path& GraphOps::file(const Op& op) const { return *file_of(frame_, item(op.first)); }
+
+std::vector<int32_t> GraphOps::origins(const Op& op, const Graph& graph) const {
+  if (frame_.graph.get() != &graph) return origins_of(graph, op.name);
+  const std::span<const int32_t> found = frame_.ops_of(op.node);
+  return {found.begin(), found.end()};
 }
 
 bool GraphOps::is_range(size_t position) const { return assay::is_range(builder_, side_, position); }
@@ -243,12 +247,12 @@ Pairing numbered_pairs(PairingBuilder& builder, const std::vector<Visited>& toke
   return pairing;
 }
 
-std::vector<const GeOp*> origins_for_msit(const GeGraph& graph, std::string_view op_name) {
-  std::vector<const GeOp*> origins = origins_by_name(graph, op_name);
+std::vector<int32_t> origins_for_msit(const Graph& graph, std::string_view op_name) {
+  std::vector<int32_t> origins = origins_by_name(graph, op_name);
   return origins.empty() ? origins_of(graph, op_name) : origins;
 }
 
-std::vector<const GraphOps::Op*> in_order_of_msit(const GraphOps& mine, const GeGraph& graph) {
+std::vector<const GraphOps::Op*> in_order_of_msit(const GraphOps& mine, const Graph& graph) {
   struct Key {
     int32_t place;  // in the file of the graph; -1: not in it
     const GraphOps::Op* op;
@@ -256,8 +260,7 @@ std::vector<const GraphOps::Op*> in_order_of_msit(const GraphOps& mine, const Ge
   std::vector<Key> keys;
   for (const GraphOps::Op& op : mine.all()) {
     const std::string file = mine.file(op).filename().native();
-    const auto known = graph.by_name.find(name_for_msit(file));
-    keys.push_back({known == graph.by_name.end() ? -1 : known->second, &op});
+    keys.push_back({graph.find(name_for_msit(file)), &op});
   }
   std::stable_sort(keys.begin(), keys.end(), [&](const Key& a, const Key& b) {
     if (a.place != b.place) return a.place < b.place;

@@ -4,7 +4,7 @@
 
 #include "assay/match/compiled/torchair_sections.h"
 #include "assay/match/pairing_builder.h"
-#include "assay/model/ge_origins.h"
+#include "assay/model/origins.h"
 
 #include <unordered_map>
 
@@ -27,6 +27,7 @@ class GraphOps {
     std::string_view name, type;
     std::vector<size_t> inputs, outputs;  // positions in PairingBuilder::items, by number
     size_t first = 0;                     // position of its first tensor
+    size_t node = 0;                      // of the frame
   };
   const std::vector<Op>& all() const { return ops_; }  // in execution order
   const Op* find(std::string_view name) const;
@@ -34,10 +35,13 @@ class GraphOps {
   bool is_range(size_t position) const;  // the smallest and the largest element are all that is left of it
   Outline outline(size_t position) const;
   const fs::path& file(const Op& op) const;
+  // The operators of the graph that it was made of; the graph may be that of the other side.
+  std::vector<int32_t> origins(const Op& op, const Graph& graph) const;
 
  private:
   const PairingBuilder& builder_;
   const Side side_;
+  const Frame& frame_;
   std::vector<Op> ops_;
   std::unordered_map<std::string_view, size_t> by_name_;
 };
@@ -84,9 +88,9 @@ using Visited = std::vector<OpPairs>;  // of one token
 Pairing numbered_pairs(PairingBuilder& builder, const std::vector<Visited>& tokens, int64_t& next_number);
 
 // What names tell comes first: msit reads nothing else. Later graphs tell where names do not.
-std::vector<const GeOp*> origins_for_msit(const GeGraph& graph, std::string_view op_name);
+std::vector<int32_t> origins_for_msit(const Graph& graph, std::string_view op_name);
 
 // Operators that the graph does not have come first, in the order of their paths.
-std::vector<const GraphOps::Op*> in_order_of_msit(const GraphOps& mine, const GeGraph& graph);
+std::vector<const GraphOps::Op*> in_order_of_msit(const GraphOps& mine, const Graph& graph);
 
 }  // namespace assay

@@ -2,7 +2,7 @@
 
 #include "assay/base/text.h"
 #include "assay/match/frames.h"
-#include "assay/model/ge_graph.h"
+#include "assay/model/graph.h"
 #include "assay/support/log.h"
 
 #include <algorithm>
@@ -47,10 +47,10 @@ std::vector<Group> groups_of(Dump& dump, int rank) {
     group.frames.push_back(&frame);
     group.names.insert(frame.op_names.begin(), frame.op_names.end());
     if (frame.graph == nullptr || group.frames.size() > 1) continue;
-    for (const GeOp& op : frame.graph->ops) {
-      group.names.insert(op.name);
-      for (const GeOutput& output : op.outputs)
-        if (!output.fx_name.empty()) group.names.insert(output.fx_name);
+    for (const GraphOp& op : frame.graph->ops) {
+      group.names.emplace(op.name);
+      for (const GraphOutput& output : op.outputs)
+        if (!output.fx_name.empty()) group.names.emplace(output.fx_name);
     }
   }
   std::vector<Group> list;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "assay/match/match_test_tools.h"
-#include "assay/model/ge_graph.h"
+#include "assay/model/origins.h"
 
 #include <fmt/format.h>
 
@@ -23,7 +23,7 @@ struct TestNode {
 
 // Items are named "Add.input.0" or "add-aten.add.INPUT.0".
 inline Frame make_graph_frame(const std::string& framework, const std::vector<TestNode>& nodes,
-                              std::shared_ptr<const GeGraph> graph = nullptr, int token = 0) {
+                              std::shared_ptr<const Graph> graph = nullptr, int token = 0) {
   Frame frame;
   frame.framework = framework;
   frame.graph = std::move(graph);
@@ -50,24 +50,29 @@ inline Frame make_graph_frame(const std::string& framework, const std::vector<Te
       }
     }
   }
+  for (size_t i = 0; frame.graph != nullptr && i < frame.nodes.size(); ++i)
+    frame.set_ops(i, origins_of(*frame.graph, frame.nodes[i].name));
   return frame;
 }
 
 struct TestGeOp {
   std::string name, type = {};
-  std::vector<GeInput> inputs = {};
+  std::vector<std::pair<std::string, int>> inputs = {};   // producers and their outputs
   std::vector<std::pair<std::string, int>> results = {};  // of FX, by output; "" where it is not said
   Texts fused_from = {};
 };
 
-inline std::shared_ptr<const GeGraph> make_graph(const std::vector<TestGeOp>& ops) {
-  auto graph = std::make_shared<GeGraph>();
+inline std::shared_ptr<Graph> make_graph(const std::vector<TestGeOp>& ops) {
+  auto graph = std::make_shared<Graph>();
   for (const TestGeOp& from : ops) {
-    GeOp op{from.name, from.type, from.inputs, {}, from.fused_from};
-    for (const auto& [name, index] : from.results) op.outputs.push_back({name, index, {}, 0, {}});
-    graph->ops.push_back(std::move(op));
+    GraphOp op{graph->strings.keep(from.name), graph->strings.keep(from.type), kind_of_ge(from.type)};
+    for (const auto& [name, output] : from.inputs) op.inputs.push_back({graph->strings.keep(name), output});
+    for (const auto& [name, index] : from.results)
+      op.outputs.push_back({.fx_name = graph->strings.keep(name), .fx_index = index});
+    for (const std::string& part : from.fused_from) op.fused_from.push_back(graph->strings.keep(part));
+    graph->add(std::move(op));
   }
-  graph->finish();
+  graph->connect_by_producers();
   return graph;
 }
 

@@ -2,7 +2,6 @@
 #include "assay/match/ops/op_aligner.h"
 #include "assay/match/ops/op_items.h"
 #include "assay/match/ops/op_sections.h"
-#include "assay/model/op_values.h"
 
 #include <algorithm>
 #include <map>
@@ -21,11 +20,11 @@ std::pair<Phase, std::string_view> file_of(const Item& item) {
   return {item.port.phase, item.name.substr(item.name.rfind('/') + 1)};
 }
 
-// One side: its items, and which of them are one value.
+// One side: its graph, and the items of it.
 struct GraphSide {
-  GraphSide(const PairingBuilder& builder, Side side) : items(builder, side), values(items.tree()) {}
+  GraphSide(const PairingBuilder& builder, Side side) : items(builder, side) {}
 
-  const OpTree& tree() const { return items.tree(); }
+  const Graph& tree() const { return items.tree(); }
 
   // A group of operators of the graph; an operator whose kernels were dumped is none.
   bool is_block(int32_t op) const {
@@ -48,7 +47,7 @@ struct GraphSide {
 
   // Sums of products of int8 are numbers only when the operator behind has scaled them.
   int32_t with_real_output(int32_t op) const {
-    const TreeOp& linear = tree().at(op);
+    const GraphOp& linear = tree().at(op);
     if (linear.parent < 0 || float_type(linear.type) == linear.type) return op;
     const auto sums = items.find(op, Direction::output, 0);
     const TensorMeta* const meta = sums ? items.item(*sums).meta : nullptr;
@@ -61,18 +60,17 @@ struct GraphSide {
   // A value that an operator made, in the shape it had then: a graph is drawn once, when there are no keys
   // and values of earlier tokens yet.
   bool is_as_made(size_t position, int32_t value) const {
-    const int32_t maker = value == OpValues::kUnknown ? value : values.maker(value);
-    if (maker == OpValues::kUnknown) return false;
-    for (const size_t made : items.all(maker, Direction::output)) {
+    const int32_t producer = tree().producer_of(value);
+    if (producer == Graph::kNone) return false;
+    for (const size_t made : items.all(producer, Direction::output)) {
       const TensorMeta *const a = items.item(made).meta, *const b = items.item(position).meta;
-      if (values.of(maker, items.item(made).port) == value && a != nullptr && b != nullptr)
+      if (tree().value_of(producer, items.item(made).port) == value && a != nullptr && b != nullptr)
         return a->shape == b->shape;
     }
     return false;
   }
 
   const OpItems items;
-  const OpValues values;
 };
 
 class GraphMatch {
@@ -112,7 +110,7 @@ class GraphMatch {
       const auto [a, b] = waiting.back();
       waiting.pop_back();
       ops_.emplace_back(a, b);
-      const TreeOp &of_mine = mine_.tree().at(a), &of_golden = golden_.tree().at(b);
+      const GraphOp &of_mine = mine_.tree().at(a), &of_golden = golden_.tree().at(b);
       const auto children = align_ops(mine_.tree(), of_mine.children, golden_.tree(), of_golden.children);
       graphs_differ_ |= children.size() != of_mine.children.size() ||
                         children.size() != of_golden.children.size() ||
@@ -141,12 +139,12 @@ class GraphMatch {
         const bool is_input = direction == Direction::input;
         const int32_t of_mine = is_input ? a : mine_.with_real_output(a);
         const int32_t of_golden = is_input ? b : golden_.with_real_output(b);
-        const TreeOp& op = mine_.tree().at(of_mine);
+        const GraphOp& op = mine_.tree().at(of_mine);
         const size_t count = is_input ? op.inputs.size() : op.outputs.size();
         for (int index = 0; index < static_cast<int>(count); ++index) {
-          const int32_t mine = mine_.values.of(of_mine, {direction, index});
-          const int32_t golden = golden_.values.of(of_golden, {direction, index});
-          if (golden != OpValues::kUnknown) same_values_.emplace(mine, golden);
+          const int32_t mine = mine_.tree().value_of(of_mine, {direction, index});
+          const int32_t golden = golden_.tree().value_of(of_golden, {direction, index});
+          if (golden != Graph::kNone) same_values_.emplace(mine, golden);
         }
       }
   }
@@ -158,7 +156,7 @@ class GraphMatch {
       const auto op = static_cast<int32_t>(i);
       for (const Direction direction : {Direction::output, Direction::input})
         for (const size_t position : golden_.items.all(op, direction)) {
-          const int32_t value = golden_.values.of(op, golden_.items.item(position).port);
+          const int32_t value = golden_.tree().value_of(op, golden_.items.item(position).port);
           if (golden_.is_as_made(position, value)) of_golden[value].push_back(position);
         }
     }
@@ -166,7 +164,7 @@ class GraphMatch {
       const auto op = static_cast<int32_t>(i);
       for (const Direction direction : {Direction::input, Direction::output})
         for (const size_t position : mine_.items.all(op, direction)) {
-          const int32_t value = mine_.values.of(op, mine_.items.item(position).port);
+          const int32_t value = mine_.tree().value_of(op, mine_.items.item(position).port);
           const auto same = same_values_.lower_bound({value, INT32_MIN});
           if (same == same_values_.end() || same->first != value) continue;
           const auto found = of_golden.find(same->second);
@@ -198,7 +196,7 @@ class GraphMatch {
   }
 
   bool is_share_of_weight(size_t mine, size_t golden, int32_t value) const {
-    if (value == OpValues::kUnknown || mine_.values.maker(value) != OpValues::kUnknown) return false;
+    if (value == Graph::kNone || mine_.tree().producer_of(value) != Graph::kNone) return false;
     const TensorMeta *const a = mine_.items.item(mine).meta, *const b = golden_.items.item(golden).meta;
     return ranks_of(Side::mine, mine) != ranks_of(Side::golden, golden) && a != nullptr && b != nullptr &&
            a->shape != b->shape;
@@ -220,7 +218,8 @@ class GraphMatch {
       const bool rows_of_golden = golden_.tree().at(b).has_rows_out;
       share.is_transposed = rows_of_mine != rows_of_golden;
       share.out_dimension = (*side == Side::mine ? rows_of_mine : rows_of_golden) ? 0 : 1;
-      const auto fused = fused_.find(mine_.values.of(mine_.with_real_output(a), {Direction::output, 0}));
+      const auto fused =
+          fused_.find(mine_.tree().value_of(mine_.with_real_output(a), {Direction::output, 0}));
       if (fused != fused_.end()) share.cuts = widths_of(*side, fused->second);
     }
     const TensorMeta& of_mine = *mine_.items.item(mine).meta;
@@ -243,15 +242,15 @@ class GraphMatch {
       if (kind == OpKind::product)
         note_projection(mine_.is_block(a) ? mine_.projection_in(a) : a,
                         golden_.is_block(b) ? golden_.projection_in(b) : b);
-      const int32_t value = mine_.values.of(a, {Direction::input, 0});
+      const int32_t value = mine_.tree().value_of(a, {Direction::input, 0});
       const bool splits = kind == OpKind::split || is_gate(a, b, kind);
-      if (splits && value != OpValues::kUnknown) fused_.emplace(value, OpPair(a, b));
+      if (splits && value != Graph::kNone) fused_.emplace(value, OpPair(a, b));
     }
   }
 
   void note_projection(int32_t a, int32_t b) {
     for (int index = 1; index < static_cast<int>(mine_.tree().at(a).inputs.size()); ++index)
-      projections_.emplace(mine_.values.of(a, {Direction::input, index}), OpPair(a, b));
+      projections_.emplace(mine_.tree().value_of(a, {Direction::input, index}), OpPair(a, b));
   }
 
   // An activation that takes two projections at once gives half as much.
@@ -294,7 +293,7 @@ class GraphMatch {
       for (const Direction direction : {Direction::input, Direction::output})
         for (const size_t position : mine_.items.all(static_cast<int32_t>(i), direction)) {
           const auto found =
-              by_value.find(mine_.values.of(static_cast<int32_t>(i), mine_.items.item(position).port));
+              by_value.find(mine_.tree().value_of(static_cast<int32_t>(i), mine_.items.item(position).port));
           if (found != by_value.end()) by_item.emplace(&mine_.items.item(position), found->second);
         }
     for (PairedNode& node : pairing.nodes)
@@ -340,7 +339,7 @@ class GraphMatch {
       const auto other = golden_.items.find(inner_b, Direction::input, index);
       if (!position || !other) continue;
       if (builder_.is_joined(Side::mine, *position) && builder_.is_joined(Side::golden, *other)) continue;
-      join(*position, *other, mine_.values.of(inner_a, {Direction::input, index}));
+      join(*position, *other, mine_.tree().value_of(inner_a, {Direction::input, index}));
     }
   }
 
@@ -349,7 +348,7 @@ class GraphMatch {
     for (const size_t position : mine_.items.every(a, Direction::parameter))
       for (const size_t other : golden_.items.every(b, Direction::parameter))
         if (file_of(mine_.items.item(position)) == file_of(golden_.items.item(other)))
-          join(position, other, OpValues::kUnknown);
+          join(position, other, Graph::kNone);
   }
 
   // Tensors of the same number in two operators of one kind.
@@ -357,7 +356,7 @@ class GraphMatch {
     const int32_t result_a = mine_.with_real_output(a), result_b = golden_.with_real_output(b);
     for (const auto& [direction, of_mine, of_golden] :
          {std::tuple(Direction::input, a, b), std::tuple(Direction::output, result_a, result_b)}) {
-      const TreeOp &mine = mine_.tree().at(of_mine), &golden = golden_.tree().at(of_golden);
+      const GraphOp &mine = mine_.tree().at(of_mine), &golden = golden_.tree().at(of_golden);
       const bool same_kind = mine.type == golden.type;
       std::map<std::pair<Phase, std::string_view>, size_t> by_file;
       for (const size_t position : golden_.items.every(of_golden, direction))
@@ -368,7 +367,7 @@ class GraphMatch {
           continue;
         const auto other = by_file.find(file_of(mine_.items.item(position)));
         if (other == by_file.end()) continue;
-        join(position, other->second, mine_.values.of(of_mine, mine_.items.item(position).port));
+        join(position, other->second, mine_.tree().value_of(of_mine, mine_.items.item(position).port));
       }
     }
   }
@@ -378,12 +377,12 @@ class GraphMatch {
   void join_blocks(int32_t a, int32_t b) {
     for (const Direction direction : {Direction::input, Direction::output}) {
       const bool is_input = direction == Direction::input;
-      const TreeOp &mine = mine_.tree().at(a), &golden = golden_.tree().at(b);
+      const GraphOp &mine = mine_.tree().at(a), &golden = golden_.tree().at(b);
       const bool same_count = is_input ? mine.inputs.size() == golden.inputs.size()
                                        : mine.outputs.size() == golden.outputs.size();
       for (const size_t position : mine_.items.every(a, direction)) {
         const Item& item = mine_.items.item(position);
-        const int32_t value = mine_.values.of(a, item.port);
+        const int32_t value = mine_.tree().value_of(a, item.port);
         const auto known = same_values_.lower_bound({value, INT32_MIN});
         const bool is_known = known != same_values_.end() && known->first == value;
         const auto join_first = [&](const auto& fits) {
@@ -395,9 +394,10 @@ class GraphMatch {
           }
           return false;
         };
-        const bool joined = is_known && join_first([&](const Item& candidate) {
-                              return same_values_.contains({value, golden_.values.of(b, candidate.port)});
-                            });
+        const bool joined =
+            is_known && join_first([&](const Item& candidate) {
+              return same_values_.contains({value, golden_.tree().value_of(b, candidate.port)});
+            });
         // What a block gives may still be worked on in golden: gathered from the ranks.
         if (!joined && same_count && (!is_known || !is_input))
           join_first([&](const Item& candidate) { return candidate.port.index == item.port.index; });

@@ -3,7 +3,6 @@
 #include "assay/match/ops/model_roles.h"
 #include "assay/match/ops/op_items.h"
 #include "assay/match/ops/op_sections.h"
-#include "assay/model/op_values.h"
 
 #include <algorithm>
 #include <set>
@@ -39,8 +38,7 @@ class RoleMatch {
         torch_(builder_, torch_side_),
         atb_roles_(roles_of_atb(builder_.frames(atb_side_)[0])),
         torch_roles_(roles_of_torch(torch_.tree())),
-        values_(atb_.tree()),
-        known_(values_.size()) {}
+        known_(atb_.tree().values.size()) {}
 
   Pairing run() {
     note_layers();
@@ -78,8 +76,8 @@ class RoleMatch {
 
   // The first that is said of a value counts: it comes from its most direct source.
   void note_value(int32_t op, const Port& port, const Partners& partners) {
-    const int32_t value = values_.of(op, port);
-    if (value == OpValues::kUnknown) return;
+    const int32_t value = atb_.tree().value_of(op, port);
+    if (value == Graph::kNone) return;
     KnownValue& known = known_[static_cast<size_t>(value)];
     if (!known.partners.positions.empty()) return;
     known.partners = partners;
@@ -89,17 +87,17 @@ class RoleMatch {
 
   // The inputs of an operator are the outputs of others: a tensor has the partners of its value.
   void pair_same_values() {
-    const OpTree& tree = atb_.tree();
+    const Graph& tree = atb_.tree();
     for (size_t i = 0; i < tree.ops.size(); ++i) {
       const auto op = static_cast<int32_t>(i);
       if (keeps_numbers(tree.at(op)))
-        if (const int32_t given = values_.of(op, {Direction::input, 0}); given != OpValues::kUnknown)
+        if (const int32_t given = atb_.tree().value_of(op, {Direction::input, 0}); given != Graph::kNone)
           note_value(op, {Direction::output, 0}, known_[static_cast<size_t>(given)].partners);
       for (const Direction direction : {Direction::input, Direction::output})
         for (const size_t position : atb_.all(op, direction)) {
           const Item& item = atb_.item(position);
-          const int32_t value = values_.of(op, item.port);
-          if (value == OpValues::kUnknown || builder_.is_joined(atb_side_, position)) continue;
+          const int32_t value = atb_.tree().value_of(op, item.port);
+          if (value == Graph::kNone || builder_.is_joined(atb_side_, position)) continue;
           const KnownValue& known = known_[static_cast<size_t>(value)];
           // A graph is drawn once, when there are no keys and values of earlier tokens yet.
           const bool has_grown =
@@ -110,7 +108,7 @@ class RoleMatch {
   }
 
   // A cast or a quantisation changes the type of a tensor and not, beyond rounding, what is in it.
-  static bool keeps_numbers(const TreeOp& op) {
+  static bool keeps_numbers(const GraphOp& op) {
     return op.elewise_type && (op.kind == OpKind::cast || op.kind == OpKind::quantise);
   }
 
@@ -238,7 +236,7 @@ class RoleMatch {
   // What a projection or a norm multiplies with and adds: those of several modules in one.
   void pair_weights(int32_t atb_op, const std::vector<int32_t>& modules) {
     const int32_t op = source_op(atb_op);
-    const TreeOp& tree_op = atb_.tree().at(op);
+    const GraphOp& tree_op = atb_.tree().at(op);
     SharedWeight share;
     share.is_projection = is_leaf_of(op, OpKind::product);
     share.is_transposed = !tree_op.has_rows_out;
@@ -354,7 +352,7 @@ class RoleMatch {
     if (used == 0) warnings_.push_back(std::string("the operator mapping fits nothing in any layer"));
   }
 
-  static std::vector<int32_t> with_type(const OpTree& tree, int32_t layer, const std::string& type) {
+  static std::vector<int32_t> with_type(const Graph& tree, int32_t layer, const std::string& type) {
     std::vector<int32_t> ops = tree.below(layer);
     ops.insert(ops.begin(), layer);
     std::erase_if(ops, [&](int32_t op) { return !has(tree.at(op).type, type); });
@@ -377,7 +375,6 @@ class RoleMatch {
   const Side atb_side_, torch_side_;
   const OpItems atb_, torch_;
   const Roles atb_roles_, torch_roles_;
-  const OpValues values_;
   std::vector<KnownValue> known_;         // by value
   std::map<size_t, Partners> made_from_;  // by item of ATB
   std::set<std::pair<size_t, size_t>> joined_;

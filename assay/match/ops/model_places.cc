@@ -11,25 +11,27 @@ namespace assay {
 namespace {
 
 // The name of an operator alone is not enough where its inputs were dumped: one of them is in int8.
-bool multiplies_in_int8(const Frame& frame, const TreeOp& op) {
+bool multiplies_in_int8(const Frame& frame, int32_t place) {
+  const GraphOp& op = frame.graph->at(place);
   if (op.elewise_type && op.kind == OpKind::quantise) return true;
   const std::string type = to_lower(op.type);  // LinearQuantOperation, but also LinearNoQuant
   if (type.find("quant") == std::string::npos) return false;
   for (const std::string_view plain : {"noquant", "unquant"})
     if (type.find(plain) != std::string::npos) return false;
-  if (op.node < 0) return true;
-  const std::vector<Item>& items = frame.nodes[static_cast<size_t>(op.node)].items;
+  const int32_t node = frame.node_of(place);
+  if (node < 0) return true;
+  const std::vector<Item>& items = frame.nodes[static_cast<size_t>(node)].items;
   const auto is_input = [](const Item& item) { return item.port.direction == Direction::input; };
   const auto is_int8 = [](const Item& item) { return item.meta != nullptr && item.meta->dtype == DType::i8; };
   return std::ranges::none_of(items, is_input) || std::ranges::any_of(items, is_int8);
 }
 
 std::vector<int32_t> layers_of(const Frame& frame) {
-  return frame.framework == "atb" ? atb_layers(frame.tree) : torch_layers(frame.tree);
+  return frame.framework == "atb" ? atb_layers(frame.tree()) : torch_layers(frame.tree());
 }
 
 // How far a model has got when an operator runs: 2 for every layer that is finished, 1 more inside of one.
-std::vector<int32_t> progress_of(const OpTree& tree, const std::vector<int32_t>& layers) {
+std::vector<int32_t> progress_of(const Graph& tree, const std::vector<int32_t>& layers) {
   std::vector<int32_t> progress(tree.ops.size(), 0);
   std::vector<bool> is_layer(tree.ops.size(), false);
   for (const int32_t layer : layers) is_layer[static_cast<size_t>(layer)] = true;
@@ -60,11 +62,11 @@ struct FirstInt8 {
 FirstInt8 first_int8(const std::vector<Frame>& frames) {
   FirstInt8 first;
   for (const Frame& frame : frames) {
-    const std::vector<int32_t> progress = progress_of(frame.tree, layers_of(frame));
+    const std::vector<int32_t> progress = progress_of(frame.tree(), layers_of(frame));
     for (size_t i = 0; i < progress.size(); ++i) {
-      const TreeOp& op = frame.tree.ops[i];
-      if (progress[i] < first.progress && multiplies_in_int8(frame, op))
-        first = {progress[i], printable(op.path.empty() ? op.name : op.path)};
+      if (progress[i] >= first.progress || !multiplies_in_int8(frame, static_cast<int32_t>(i))) continue;
+      const GraphOp& op = frame.graph->ops[i];
+      first = {progress[i], printable(op.path.empty() ? op.name : op.path)};
     }
   }
   return first;
@@ -72,7 +74,7 @@ FirstInt8 first_int8(const std::vector<Frame>& frames) {
 
 // By node of the frame.
 std::vector<ModelPlace> places_in(const Frame& frame, int32_t quantised_from) {
-  const OpTree& tree = frame.tree;
+  const Graph& tree = frame.tree();
   const std::vector<int32_t> progress = progress_of(tree, layers_of(frame));
   std::vector<ModelPlace> of_op(tree.ops.size());
   for (size_t i = 0; i < tree.ops.size(); ++i) {
@@ -80,13 +82,14 @@ std::vector<ModelPlace> places_in(const Frame& frame, int32_t quantised_from) {
     of_op[i].is_quantised = progress[i] >= quantised_from;
   }
   for (size_t i = tree.ops.size(); i-- > 0;) {
-    const TreeOp& op = tree.ops[i];
-    if (op.parent >= 0 && (op.node >= 0 || of_op[i].is_group))
-      of_op[static_cast<size_t>(op.parent)].is_group = true;
+    const int32_t parent = tree.ops[i].parent;
+    if (parent >= 0 && (frame.node_of(static_cast<int32_t>(i)) >= 0 || of_op[i].is_group))
+      of_op[static_cast<size_t>(parent)].is_group = true;
   }
   std::vector<ModelPlace> of_node(frame.nodes.size());
   for (size_t i = 0; i < tree.ops.size(); ++i)
-    if (const int32_t node = tree.ops[i].node; node >= 0) of_node[static_cast<size_t>(node)] = of_op[i];
+    if (const int32_t node = frame.node_of(static_cast<int32_t>(i)); node >= 0)
+      of_node[static_cast<size_t>(node)] = of_op[i];
   return of_node;
 }
 
@@ -136,7 +139,7 @@ const ItemId* first_of_mine(const PairedNode& node) {
 
 void note_model_places(Matched& matched) {
   const Indexed& frames = matched.frames;
-  const auto has_places = [](const Frame& frame) { return !frame.tree.ops.empty() || is_graph(frame); };
+  const auto has_places = [](const Frame& frame) { return !frame.tree().ops.empty() || is_graph(frame); };
   for (const Side side : {Side::mine, Side::golden})
     if (frames.frames(side).empty() || !std::ranges::all_of(frames.frames(side), has_places)) return;
   const FirstInt8 in_mine = first_int8(frames.mine), in_golden = first_int8(frames.golden);

@@ -147,7 +147,7 @@ TEST(ModelPlaces, RemembersTheCoarsestType) {
 
 TEST(ModelPlaces, SaysNothingWithoutTrees) {
   Frame plain = atb_model("LinearOperation");
-  plain.tree.ops.clear();
+  plain.graph = nullptr;
   for (const PairedNode& node : paired(atb_model("LinearOperation"), std::move(plain)).pairing.nodes)
     EXPECT_EQ(node.place.layers_before, 0);
 }

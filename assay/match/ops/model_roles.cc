@@ -19,7 +19,7 @@ bool is_any(std::string_view word, const std::string_view (&words)[kCount]) {
 
 // Children of one op that are of the most frequent type among those that contain others; at least two of
 // them.
-std::vector<int32_t> most_frequent_blocks(const OpTree& tree, int32_t op) {
+std::vector<int32_t> most_frequent_blocks(const Graph& tree, int32_t op) {
   std::unordered_map<std::string_view, std::vector<int32_t>> by_type;
   for (const int32_t child : tree.at(op).children)
     if (!tree.is_leaf(child)) by_type[tree.at(child).type].push_back(child);
@@ -32,7 +32,7 @@ std::vector<int32_t> most_frequent_blocks(const OpTree& tree, int32_t op) {
 
 }  // namespace
 
-std::vector<int32_t> torch_layers(const OpTree& tree) {
+std::vector<int32_t> torch_layers(const Graph& tree) {
   std::vector<int32_t> best;
   size_t largest = 0;
   for (size_t i = 0; i < tree.ops.size(); ++i) {
@@ -55,7 +55,7 @@ std::vector<int32_t> torch_layers(const OpTree& tree) {
   return best;
 }
 
-std::vector<int32_t> atb_layers(const OpTree& tree) {
+std::vector<int32_t> atb_layers(const Graph& tree) {
   std::vector<int32_t> layers;
   for (const int32_t root : tree.roots()) {
     std::vector<int32_t> found;
@@ -135,7 +135,7 @@ void add(Roles& roles, const RolePlace& place, int32_t op, Port port = kOutput) 
 
 }  // namespace
 
-Roles roles_of_torch(const OpTree& tree) {
+Roles roles_of_torch(const Graph& tree) {
   Roles roles;
   const std::vector<int32_t> layers = torch_layers(tree);
   std::vector<bool> is_inside(tree.ops.size(), false);
@@ -146,7 +146,7 @@ Roles roles_of_torch(const OpTree& tree) {
     int32_t unnamed = 0;
     for (const int32_t op : tree.below(layers[i])) {
       is_inside[static_cast<size_t>(op)] = true;
-      const TreeOp& each = tree.at(op);
+      const GraphOp& each = tree.at(op);
       const auto role = role_in_layer(last_word(each.name), last_word(tree.at(each.parent).name), each.type);
       if (!role) continue;
       RolePlace place{layer, *role};
@@ -173,7 +173,7 @@ namespace {
 class AtbLayer {
  public:
   AtbLayer(const Frame& frame, int32_t op, int32_t layer, Roles& roles)
-      : frame_(frame), tree_(frame.tree), top_(op), layer_(layer), roles_(roles) {}
+      : frame_(frame), tree_(frame.tree()), top_(op), layer_(layer), roles_(roles) {}
 
   void read() {
     give(Role::layer, top_);
@@ -311,11 +311,10 @@ class AtbLayer {
   // An addition behind a linear op without a bias may as well be that of the residual: the bias is a vector;
   // where the operands were not dumped, a residual ends its block and a bias does not.
   bool adds_bias(int32_t op, int32_t next) const {
-    const TreeOp& linear = tree_.at(op);
+    const GraphOp& linear = tree_.at(op);
     if (linear.has_bias.value_or(true) || tree_.at(next).kind != OpKind::sum) return false;
-    if (tree_.at(next).node >= 0) {
-      const Node& node = frame_.nodes[static_cast<size_t>(tree_.at(next).node)];
-      for (const Item& item : node.items)
+    if (const int32_t node = frame_.node_of(next); node >= 0) {
+      for (const Item& item : frame_.nodes[static_cast<size_t>(node)].items)
         if (item.port.direction == Direction::input && item.port.index == 1 && item.meta != nullptr) {
           const Shape& shape = item.meta->shape;
           return !shape.dims.empty() && shape.count() == shape.dims.back();
@@ -346,7 +345,7 @@ class AtbLayer {
   }
 
   const Frame& frame_;
-  const OpTree& tree_;
+  const Graph& tree_;
   const int32_t top_, layer_;
   Roles& roles_;
   std::vector<Linear> before_core_, mlp_;
@@ -355,7 +354,7 @@ class AtbLayer {
 };
 
 // The block, and the projection in it: of several ranks each has its share before they are gathered.
-void add_logits(const OpTree& tree, int32_t block, Roles& roles) {
+void add_logits(const Graph& tree, int32_t block, Roles& roles) {
   add(roles, {-1, Role::logits}, block);
   for (const int32_t op : tree.leaves(block))
     if (tree.at(op).kind == OpKind::product) add(roles, {-1, Role::logits}, op);
@@ -365,7 +364,7 @@ void add_logits(const OpTree& tree, int32_t block, Roles& roles) {
 
 Roles roles_of_atb(const Frame& frame) {
   Roles roles;
-  const OpTree& tree = frame.tree;
+  const Graph& tree = frame.tree();
   const std::vector<int32_t> layers = atb_layers(tree);
   for (size_t i = 0; i < layers.size(); ++i)
     AtbLayer(frame, layers[i], static_cast<int32_t>(i), roles).read();

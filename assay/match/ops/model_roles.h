@@ -2,6 +2,7 @@
 #pragma once
 
 #include "assay/model/dump.h"
+#include "assay/model/graph.h"
 
 #include <compare>
 #include <map>
@@ -51,11 +52,11 @@ struct PortOfOp {
 // The most direct source first.
 using Roles = std::map<RolePlace, std::vector<PortOfOp>>;
 
-Roles roles_of_torch(const OpTree& tree);
+Roles roles_of_torch(const Graph& tree);
 Roles roles_of_atb(const Frame& frame);
 
 // The repeated blocks of a model, in order; empty where there are none.
-std::vector<int32_t> torch_layers(const OpTree& tree);
-std::vector<int32_t> atb_layers(const OpTree& tree);
+std::vector<int32_t> torch_layers(const Graph& tree);
+std::vector<int32_t> atb_layers(const Graph& tree);
 
 }  // namespace assay

@@ -11,7 +11,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 // "path>0" for an output, "path<0" for an input.
-Texts found(const OpTree& tree, const Roles& roles, const RolePlace& place) {
+Texts found(const Graph& tree, const Roles& roles, const RolePlace& place) {
   Texts texts;
   if (const auto at = roles.find(place); at != roles.end())
     for (const PortOfOp& source : at->second)
@@ -38,9 +38,9 @@ TEST(TorchRoles, FindsTheLayersOfLlama) {
   std::vector<TestOp> ops = modules(names);
   ops[3].type = "ModuleList";
   const Frame frame = make_op_frame("pytorch", ops);
-  const Roles roles = roles_of_torch(frame.tree);
-  const auto role = [&](int32_t layer, Role which) { return found(frame.tree, roles, {layer, which}); };
-  EXPECT_EQ(torch_layers(frame.tree).size(), 2U);
+  const Roles roles = roles_of_torch(frame.tree());
+  const auto role = [&](int32_t layer, Role which) { return found(frame.tree(), roles, {layer, which}); };
+  EXPECT_EQ(torch_layers(frame.tree()).size(), 2U);
   EXPECT_THAT(role(1, Role::query), ElementsAre("root.model.layers.1.self_attn.q_proj>0"));
   EXPECT_THAT(role(1, Role::key), ElementsAre("root.model.layers.1.self_attn.k_proj>0"));
   EXPECT_THAT(role(0, Role::value), ElementsAre("root.model.layers.0.self_attn.v_proj>0"));
@@ -60,15 +60,16 @@ TEST(TorchRoles, TellsTheTwoProjectionsOfGpt2Apart) {
   std::vector<TestOp> ops = modules(names);
   ops[1].type = "ModuleList";
   const Frame frame = make_op_frame("pytorch", ops);
-  const Roles roles = roles_of_torch(frame.tree);
-  EXPECT_THAT(found(frame.tree, roles, {0, Role::output_projection}), ElementsAre("root.h.0.attn.c_proj>0"));
-  EXPECT_THAT(found(frame.tree, roles, {0, Role::down}), ElementsAre("root.h.0.mlp.c_proj>0"));
-  EXPECT_THAT(found(frame.tree, roles, {1, Role::query_key_value}), ElementsAre("root.h.1.attn.c_attn>0"));
+  const Roles roles = roles_of_torch(frame.tree());
+  EXPECT_THAT(found(frame.tree(), roles, {0, Role::output_projection}),
+              ElementsAre("root.h.0.attn.c_proj>0"));
+  EXPECT_THAT(found(frame.tree(), roles, {0, Role::down}), ElementsAre("root.h.0.mlp.c_proj>0"));
+  EXPECT_THAT(found(frame.tree(), roles, {1, Role::query_key_value}), ElementsAre("root.h.1.attn.c_attn>0"));
 }
 
 TEST(TorchRoles, OfAnEmptyTreeAreNone) {
-  EXPECT_THAT(roles_of_torch(OpTree()), IsEmpty());
-  EXPECT_THAT(torch_layers(OpTree()), IsEmpty());
+  EXPECT_THAT(roles_of_torch(Graph()), IsEmpty());
+  EXPECT_THAT(torch_layers(Graph()), IsEmpty());
 }
 
 TestOp linear(const std::string& path) { return {.path = path, .has_bias = false}; }
@@ -82,7 +83,7 @@ TEST(AtbRoles, NamesThreeProjectionsInOrder) {
                                             {.path = "0_Prefill_layer/4_SelfAttentionOperation"},
                                             linear("0_Prefill_layer/5_LinearOperation")});
   const Roles roles = roles_of_atb(frame);
-  const auto role = [&](Role which) { return found(frame.tree, roles, {0, which}); };
+  const auto role = [&](Role which) { return found(frame.tree(), roles, {0, which}); };
   EXPECT_THAT(role(Role::attention_norm), ElementsAre("0_Prefill_layer/0_RmsNormOperation>0"));
   EXPECT_THAT(role(Role::query), ElementsAre("0_Prefill_layer/1_LinearOperation>0"));
   EXPECT_THAT(role(Role::key), ElementsAre("0_Prefill_layer/2_LinearOperation>0"));
@@ -98,11 +99,11 @@ TEST(AtbRoles, TakesTheSplitOfAFusedProjectionForItsParts) {
                                             {.path = "0_layer/0_Attention/1_SplitOperation"},
                                             {.path = "0_layer/0_Attention/2_SelfAttentionOperation"}});
   const Roles roles = roles_of_atb(frame);
-  EXPECT_THAT(found(frame.tree, roles, {0, Role::query_key_value}),
+  EXPECT_THAT(found(frame.tree(), roles, {0, Role::query_key_value}),
               ElementsAre("0_layer/0_Attention/0_LinearOperation>0"));
-  EXPECT_THAT(found(frame.tree, roles, {0, Role::key}),
+  EXPECT_THAT(found(frame.tree(), roles, {0, Role::key}),
               ElementsAre("0_layer/0_Attention/1_SplitOperation>1"));
-  EXPECT_THAT(found(frame.tree, roles, {0, Role::value}),
+  EXPECT_THAT(found(frame.tree(), roles, {0, Role::value}),
               ElementsAre("0_layer/0_Attention/1_SplitOperation>2"));
 }
 
@@ -115,7 +116,7 @@ TEST(AtbRoles, TakesTheSumOfTheRanks) {
                             {.path = "0_layer/0_Attention/1_LinearRowParallelNoAdd"},
                             linear("0_layer/0_Attention/1_LinearRowParallelNoAdd/0_LinearOperation"),
                             {.path = "0_layer/0_Attention/1_LinearRowParallelNoAdd/1_AllReduceOperation"}});
-  EXPECT_THAT(found(frame.tree, roles_of_atb(frame), {0, Role::output_projection}),
+  EXPECT_THAT(found(frame.tree(), roles_of_atb(frame), {0, Role::output_projection}),
               ElementsAre("0_layer/0_Attention/1_LinearRowParallelNoAdd/1_AllReduceOperation>0"));
 }
 
@@ -126,7 +127,7 @@ TEST(AtbRoles, TakesDequantisedSums) {
                             linear("0_layer/0_Mlp/0_LinearOperation"),
                             {.path = "0_layer/0_Mlp/1_LinearQuantOperation", .has_bias = true},
                             {.path = "0_layer/0_Mlp/2_ElewiseOperation", .elewise_type = 18}});
-  EXPECT_THAT(found(frame.tree, roles_of_atb(frame), {0, Role::down}),
+  EXPECT_THAT(found(frame.tree(), roles_of_atb(frame), {0, Role::down}),
               ElementsAre("0_layer/0_Mlp/2_ElewiseOperation>0"));
 }
 
@@ -142,7 +143,7 @@ TEST(AtbRoles, TellsABiasFromAResidual) {
                                               linear("0_layer/0_Mlp/1_LinearOperation"),
                                               add});
     EXPECT_THAT(
-        found(frame.tree, roles_of_atb(frame), {0, Role::down}),
+        found(frame.tree(), roles_of_atb(frame), {0, Role::down}),
         ElementsAre(is_bias ? "0_layer/0_Mlp/2_ElewiseOperation>0" : "0_layer/0_Mlp/1_LinearOperation>0"));
   }
 }
@@ -155,9 +156,9 @@ TEST(AtbRoles, FindsWhatStandsOutsideTheLayers) {
                                             {.path = "3_LmHead"},
                                             {.path = "3_LmHead/0_LinearOperation"}});
   const Roles roles = roles_of_atb(frame);
-  EXPECT_THAT(found(frame.tree, roles, {-1, Role::embedding}), ElementsAre("0_WordEmbedding>0"));
-  EXPECT_THAT(found(frame.tree, roles, {-1, Role::final_norm}), ElementsAre("2_RmsNormOperation>0"));
-  EXPECT_THAT(found(frame.tree, roles, {-1, Role::logits}),
+  EXPECT_THAT(found(frame.tree(), roles, {-1, Role::embedding}), ElementsAre("0_WordEmbedding>0"));
+  EXPECT_THAT(found(frame.tree(), roles, {-1, Role::final_norm}), ElementsAre("2_RmsNormOperation>0"));
+  EXPECT_THAT(found(frame.tree(), roles, {-1, Role::logits}),
               ElementsAre("3_LmHead>0", "3_LmHead/0_LinearOperation>0"));
 }
 

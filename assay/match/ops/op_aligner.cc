@@ -13,7 +13,7 @@ using Ops = std::vector<int32_t>;
 
 class ChildAligner {
  public:
-  ChildAligner(const OpTree& mine, const OpTree& golden) : mine_(mine), golden_(golden) {}
+  ChildAligner(const Graph& mine, const Graph& golden) : mine_(mine), golden_(golden) {}
 
   std::vector<std::pair<int32_t, int32_t>> align(const Ops& mine, const Ops& golden) {
     std::vector<std::pair<int32_t, int32_t>> pairs;
@@ -57,7 +57,7 @@ class ChildAligner {
         for (size_t i = 0; i < group.first.size(); ++i) pairs.emplace_back(group.first[i], group.second[i]);
   }
 
-  const OpTree &mine_, &golden_;
+  const Graph &mine_, &golden_;
 };
 
 }  // namespace
@@ -74,8 +74,8 @@ std::string_view float_type(std::string_view type) {
   return type;
 }
 
-std::vector<std::pair<int32_t, int32_t>> align_ops(const OpTree& mine_tree, const Ops& mine,
-                                                   const OpTree& golden_tree, const Ops& golden) {
+std::vector<std::pair<int32_t, int32_t>> align_ops(const Graph& mine_tree, const Ops& mine,
+                                                   const Graph& golden_tree, const Ops& golden) {
   return ChildAligner(mine_tree, golden_tree).align(mine, golden);
 }
 

@@ -15,14 +15,14 @@ OpItems::OpItems(const PairingBuilder& builder, Side side)
 }
 
 const Node* OpItems::node_of(int32_t op) const {
-  const int32_t node = frame_.tree.at(op).node;
+  const int32_t node = frame_.node_of(op);
   return node < 0 ? nullptr : &frame_.nodes[static_cast<size_t>(node)];
 }
 
 std::optional<size_t> OpItems::find(int32_t op, Direction direction, int index) const {
   const Node* const node = node_of(op);
   if (node == nullptr) return std::nullopt;
-  const size_t begin = begin_[static_cast<size_t>(frame_.tree.at(op).node)];
+  const size_t begin = begin_[static_cast<size_t>(frame_.node_of(op))];
   const Phase other_phase = direction == Direction::input ? Phase::after : Phase::before;
   std::optional<size_t> found;
   for (size_t i = 0; i < node->items.size(); ++i) {
@@ -51,7 +51,7 @@ std::vector<size_t> OpItems::every(int32_t op, Direction direction) const {
   std::vector<size_t> found;
   const Node* const node = node_of(op);
   if (node == nullptr) return found;
-  const size_t begin = begin_[static_cast<size_t>(frame_.tree.at(op).node)];
+  const size_t begin = begin_[static_cast<size_t>(frame_.node_of(op))];
   for (size_t i = 0; i < node->items.size(); ++i)
     if (node->items[i].port.direction == direction) found.push_back(begin + i);
   return found;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "assay/match/pairing_builder.h"
+#include "assay/model/graph.h"
 
 #include <unordered_map>
 
@@ -12,7 +13,7 @@ class OpItems {
  public:
   OpItems(const PairingBuilder& builder, Side side);
 
-  const OpTree& tree() const { return frame_.tree; }
+  const Graph& tree() const { return frame_.tree(); }
   const Node* node_of(int32_t op) const;
   // An input as it was before the operation, an output as it was after it, where both moments were dumped.
   std::optional<size_t> find(int32_t op, Direction direction, int index) const;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "assay/match/match_test_tools.h"
+#include "assay/model/graph.h"
 
 namespace assay {
 
@@ -40,33 +41,29 @@ inline Frame make_op_frame(const std::string& framework, const std::vector<TestO
   Frame frame;
   frame.framework = framework;
   const char separator = framework == "atb" ? '/' : '.';
-  if (framework == "atb") {
-    TreeOp root;
-    root.name = "root";
-    root.type = "Model";
-    frame.tree.add(std::move(root));
-  }
+  auto graph = std::make_shared<Graph>();
+  if (framework == "atb") graph->add({.name = "root", .type = "Model"});
   for (const TestOp& op : ops) {
-    TreeOp added;
-    added.name = added.path = frame.strings.keep(op.path);
+    GraphOp added;
+    added.name = added.path = graph->strings.keep(op.path);
     const size_t cut = op.path.rfind(separator);
     const std::string above = cut == std::string::npos ? "" : op.path.substr(0, cut);
-    for (size_t i = 0; i < frame.tree.ops.size(); ++i)
-      if (frame.tree.ops[i].path == above) added.parent = static_cast<int32_t>(i);
+    for (size_t i = 0; i < graph->ops.size(); ++i)
+      if (graph->ops[i].path == above) added.parent = static_cast<int32_t>(i);
     const std::string last = op.path.substr(cut + 1);
-    added.type = frame.strings.keep(!op.type.empty() ? op.type : last.substr(last.find('_') + 1));
-    for (const std::string& name : op.inputs) added.inputs.push_back(frame.strings.keep(name));
-    for (const std::string& name : op.outputs) added.outputs.push_back(frame.strings.keep(name));
+    added.type = graph->strings.keep(!op.type.empty() ? op.type : last.substr(last.find('_') + 1));
+    for (const std::string& name : op.inputs) added.inputs.push_back({graph->strings.keep(name)});
+    for (const std::string& name : op.outputs) added.outputs.push_back({.name = graph->strings.keep(name)});
     added.has_bias = op.has_bias;
     added.elewise_type = op.elewise_type;
     added.has_rows_out = op.has_rows_out;
     added.kind = framework == "atb" ? kind_of_atb(added.type, op.elewise_type) : kind_of_module(added.type);
     if (!op.files.empty()) {
-      added.node = static_cast<int32_t>(frame.nodes.size());
+      frame.set_ops(frame.nodes.size(), {static_cast<int32_t>(graph->ops.size())});
       Node& node = frame.nodes.emplace_back();
-      node.name = added.path;
-      node.type = added.type;
-      node.order = added.node;
+      node.name = frame.strings.keep(added.path);
+      node.type = frame.strings.keep(added.type);
+      node.order = std::ssize(frame.nodes) - 1;
       Texts files = op.files;
       if (!op.output_dims.empty()) files.push_back("after/outtensor0.bin");
       for (const std::string& file : files) {
@@ -81,8 +78,10 @@ inline Frame make_op_frame(const std::string& framework, const std::vector<TestO
                                                                                       : op.dims}});
       }
     }
-    frame.tree.add(std::move(added));
+    graph->add(std::move(added));
   }
+  graph->connect_by_names();
+  frame.graph = std::move(graph);
   return frame;
 }
 

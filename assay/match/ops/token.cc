@@ -13,7 +13,7 @@ namespace {
 // else of whatever finished last.
 std::optional<size_t> logits_of(const PairingBuilder& builder, Side side) {
   const OpItems items(builder, side);
-  const OpTree& tree = items.tree();
+  const Graph& tree = items.tree();
   const Roles roles = builder.frames(side)[0].framework == "atb" ? Roles() : roles_of_torch(tree);
   if (const auto head = roles.find({-1, Role::logits}); head != roles.end())
     if (const auto found = items.find(head->second.front().op, Direction::output, 0)) return found;

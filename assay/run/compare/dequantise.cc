@@ -15,14 +15,10 @@ bool is_factor(const Item* item, int64_t channels) {
 }  // namespace
 
 QuantSources::QuantSources(const Frame& frame, int32_t number)
-    : frame_(frame), number_(number), values_(frame.tree), op_of_node_(frame.nodes.size(), -1) {
-  for (size_t i = 0; i < frame.tree.ops.size(); ++i)
-    if (const int32_t node = frame.tree.ops[i].node; node >= 0)
-      op_of_node_[static_cast<size_t>(node)] = static_cast<int32_t>(i);
-}
+    : frame_(frame), number_(number), tree_(frame.tree()) {}
 
 const Item* QuantSources::input(int32_t op, int index) const {
-  const int32_t node = frame_.tree.at(op).node;
+  const int32_t node = frame_.node_of(op);
   const Item* found = nullptr;
   if (node < 0) return found;
   for (const Item& item : frame_.nodes[static_cast<size_t>(node)].items) {
@@ -34,7 +30,7 @@ const Item* QuantSources::input(int32_t op, int index) const {
 }
 
 ItemId QuantSources::id_of(const Item& item, int32_t op) const {
-  const int32_t node = frame_.tree.at(op).node;
+  const int32_t node = frame_.node_of(op);
   const auto& items = frame_.nodes[static_cast<size_t>(node)].items;
   return {number_, node, static_cast<int32_t>(&item - items.data())};
 }
@@ -42,10 +38,11 @@ ItemId QuantSources::id_of(const Item& item, int32_t op) const {
 std::optional<QuantFactors> QuantSources::find(const ItemId& quantised) const {
   const Item& item =
       frame_.nodes[static_cast<size_t>(quantised.node)].items[static_cast<size_t>(quantised.item)];
-  int32_t op = op_of_node_[static_cast<size_t>(quantised.node)];
-  if (op < 0 || item.meta == nullptr) return std::nullopt;
-  if (const int32_t value = values_.of(op, item.port); value != OpValues::kUnknown)
-    op = values_.maker(value);
+  const std::span<const int32_t> ops = frame_.ops_of(static_cast<size_t>(quantised.node));
+  if (tree_.ops.empty() || ops.empty() || item.meta == nullptr) return std::nullopt;
+  int32_t op = ops.front();
+  if (const int32_t value = tree_.value_of(op, item.port); value != Graph::kNone)
+    op = tree_.producer_of(value);
   else if (item.port.direction != Direction::output)
     return std::nullopt;
   if (op < 0) return std::nullopt;
@@ -62,11 +59,11 @@ std::optional<QuantFactors> QuantSources::find(const ItemId& quantised) const {
   }
   // An operator that does nothing but quantise cannot have anything else, whatever the types.
   constexpr int kQuantise = 6, kQuantisePerChannel = 17;
-  if (const auto& step = frame_.tree.at(op).quant_step; step && frame_.tree.at(op).elewise_type == kQuantise)
+  if (const auto& step = tree_.at(op).quant_step; step && tree_.at(op).elewise_type == kQuantise)
     return step->scale != 0 && std::isfinite(step->scale) && std::isfinite(step->offset)
                ? std::optional(QuantFactors{std::nullopt, std::nullopt, *step})
                : std::nullopt;
-  if (frame_.tree.at(op).elewise_type != kQuantisePerChannel) return std::nullopt;
+  if (tree_.at(op).elewise_type != kQuantisePerChannel) return std::nullopt;
   const Item *const scale = input(op, 1), *const offset = input(op, 2);
   if (!is_factor(scale, channels) || !is_real(scale->meta->dtype)) return std::nullopt;
   QuantFactors factors{id_of(*scale, op), std::nullopt};

@@ -2,7 +2,7 @@
 // quantised it was given.
 #pragma once
 
-#include "assay/model/op_values.h"
+#include "assay/model/graph.h"
 #include "assay/model/outcome.h"
 #include "assay/model/pairing.h"
 
@@ -33,8 +33,7 @@ class QuantSources {
 
   const Frame& frame_;
   const int32_t number_;
-  const OpValues values_;
-  std::vector<int32_t> op_of_node_;
+  const Graph& tree_;
 };
 
 }  // namespace assay

@@ -16,16 +16,19 @@ struct Tensor {
 
 class QuantGraph : public ::testing::Test {
  protected:
-  QuantGraph() { frame_.tree.add({}); }
+  QuantGraph() {
+    frame_.graph = graph_;
+    graph_->add({});
+  }
 
-  void add(std::vector<std::string_view> inputs, std::vector<std::string_view> outputs,
+  void add(const std::vector<std::string_view>& inputs, const std::vector<std::string_view>& outputs,
            const std::vector<Tensor>& tensors, std::optional<int> elewise_type = {}) {
-    TreeOp op;
+    GraphOp op;
     op.parent = 0;
-    op.inputs = std::move(inputs);
-    op.outputs = std::move(outputs);
+    for (const std::string_view name : inputs) op.inputs.push_back({name});
+    for (const std::string_view name : outputs) op.outputs.push_back({.name = name});
     op.elewise_type = elewise_type;
-    op.node = static_cast<int32_t>(frame_.nodes.size());
+    frame_.set_ops(frame_.nodes.size(), {static_cast<int32_t>(graph_->ops.size())});
     Node& node = frame_.nodes.emplace_back();
     for (const Tensor& tensor : tensors) {
       Item& item = node.items.emplace_back();
@@ -34,12 +37,14 @@ class QuantGraph : public ::testing::Test {
       item.meta = &frame_.metas.emplace_back(TensorMeta{tensor.dtype, Shape{tensor.dims}});
       item.data = TensorRef{};
     }
-    frame_.tree.add(std::move(op));
+    graph_->add(std::move(op));
+    graph_->connect_by_names();
   }
 
   static Port in(int index) { return {Direction::input, index}; }
   static Port out(int index) { return {Direction::output, index}; }
 
+  const std::shared_ptr<Graph> graph_ = std::make_shared<Graph>();
   Frame frame_;
 };
 
@@ -84,7 +89,7 @@ TEST_F(QuantGraph, FindsNothingWhereTheDumpHasNothing) {
 
 TEST_F(QuantGraph, TakesTheFactorsThatTheOperatorStates) {
   add({"x"}, {"small"}, {kSmall}, 6);
-  TreeOp& op = frame_.tree.ops.back();
+  GraphOp& op = graph_->ops.back();
   EXPECT_FALSE(QuantSources(frame_, 0).find({0, 0, 0}));
   op.quant_step = QuantStep{20, -3};
   const auto found = QuantSources(frame_, 0).find({0, 0, 0});

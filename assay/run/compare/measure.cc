@@ -4,6 +4,7 @@
 #include "assay/format/min_max.h"
 #include "assay/metric/arg_max.h"
 #include "assay/metric/numpy_stats.h"
+#include "assay/model/graph.h"
 #include "assay/model/logits.h"
 #include "assay/run/compare/gather_parallel.h"
 #include "assay/run/compare/recipe.h"
@@ -70,7 +71,7 @@ class Measurer {
         side_statistics_(side_statistics),
         prepare_(prepare) {
     for (const Side side : {Side::mine, Side::golden})
-      for (const Frame& frame : matched.frames.frames(side)) has_trees_ &= !frame.tree.ops.empty();
+      for (const Frame& frame : matched.frames.frames(side)) has_trees_ &= !frame.tree().ops.empty();
   }
 
   NodeResult measure_node(const PairedNode& node, PairScratch& scratch) {
