@@ -86,6 +86,14 @@ Result<std::vector<std::string>> parse_patterns(std::string_view flag,
   std::vector<std::string> patterns = split_list(given);
   if (patterns.empty() && !given.empty())
     return fail(ErrorKind::bad_argument, "{}: is empty; name a pattern, or leave the flag out", flag);
+  for (std::string& pattern : patterns) {
+    // "--skip= --dry-run" of a script whose variable is empty: the parser takes the next word for the value.
+    if (pattern.starts_with("--"))
+      return fail(ErrorKind::bad_argument, "{}: '{}' is a flag, not a pattern; is a value missing before it?",
+                  flag, printable(pattern));
+    if (pattern.starts_with("./")) pattern.erase(0, 2);  // folders as shells complete them
+    while (pattern.size() > 1 && pattern.ends_with('/')) pattern.pop_back();
+  }
   return patterns;
 }
 
