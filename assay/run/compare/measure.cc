@@ -278,36 +278,38 @@ class Measurer {
   void gather_copies(const Spread& mine, const Spread& golden, double error, PairScratch& scratch,
                      Comparison& row) {
     const std::string first_note = row.note;
+    // One rank that cannot be compared leaves nothing to say of the others.
+    const auto give_up = [&](Status status, std::string why) {
+      row.status = status;
+      row.note = std::move(why);
+      row.basis = Basis::nothing;
+      row.evidence = Evidence::nothing;
+      row.metrics.clear();
+    };
     for (const Side side : {Side::mine, Side::golden}) {
       const Spread& copies = side == Side::mine ? mine : golden;
       if (copies.ranks < 2) continue;
       auto shards = copies.shards();
-      if (!shards) {
-        row.status = Status::unreadable;
-        row.note = shards.error().message;
-        return;
-      }
+      if (!shards) return give_up(Status::unreadable, shards.error().message);
       for (size_t rank = 1; rank < shards->size(); ++rank) {
         const Spread copy{(*shards)[rank], 1, {}};
         auto aligned = side == Side::mine ? align_pair(copy, {golden.own, 1, {}}, row.pair)
                                           : align_pair({mine.own, 1, {}}, copy, row.pair);
         const std::string which = fmt::format("rank {} of {} of {}", rank + 1, copies.ranks,
                                               side == Side::mine ? "mine" : "golden");
-        if (!aligned || !*aligned) {
-          row.status = aligned ? Status::shape_mismatch : Status::unreadable;
-          row.note = aligned ? fmt::format("{} holds shape {}", which, copy.own->meta.shape.text())
-                             : aligned.error().message;
-          return;
-        }
+        if (!aligned) return give_up(Status::unreadable, aligned.error().message);
+        if (!*aligned)
+          return give_up(Status::shape_mismatch,
+                         fmt::format("{} holds shape {}", which, copy.own->meta.shape.text()));
         Comparison of_copy = row;
         const double its_error = gather(*(*aligned)->mine, *(*aligned)->golden, false, scratch, of_copy);
-        if (of_copy.status != Status::compared || its_error > error) {
+        if (of_copy.status != Status::compared) return give_up(of_copy.status, std::move(of_copy.note));
+        if (its_error > error) {
           row = std::move(of_copy);
           error = its_error;
-          if (row.status == Status::compared) row.note = first_note;
+          row.note = first_note;
           add_note(row, which);
         }
-        if (row.status != Status::compared) return;
       }
     }
   }
