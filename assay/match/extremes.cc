@@ -13,12 +13,14 @@ bool keeps_extremes(const Indexed& frames, Side side, const ItemId& id) {
 void attach_extremes(const Indexed& frames, Pairing& pairing) {
   for (PairedNode& node : pairing.nodes)
     for (Pair& pair : node.pairs) {
-      if (!pair.mine || !pair.golden || pair.recipe != nullptr) continue;
+      if (!pair.mine || !pair.golden || pair.plans != nullptr) continue;
       const bool mine = keeps_extremes(frames, Side::mine, *pair.mine);
       if (mine == keeps_extremes(frames, pair.golden_side(), *pair.golden)) continue;
-      Recipe& recipe = pairing.recipes.emplace_back();
-      recipe.range_of = mine ? Side::golden : Side::mine;
-      pair.recipe = &recipe;
+      PairPlans& plans = pairing.plans.emplace_back();
+      const Side whole = mine ? Side::golden : Side::mine;
+      plans.of(whole) = as_it_stands(whole, whole == Side::mine ? *pair.mine : *pair.golden);
+      plans.of(whole).add(PlanOp::extremes);
+      pair.plans = &plans;
     }
 }
 

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace assay {
@@ -97,6 +98,42 @@ inline std::vector<Why> reasons_of(const Matched& matched) {
     for (const Pair& pair : node.pairs)
       if (pair.mine) out.push_back(pair.why);
   return out;
+}
+
+// "join(q, k, v; 0) weight(1, 0)": the steps of a plan over the names of its items, "#1" for the result of
+// the first step; "as it stands" where there is none.
+inline std::string plan_text(const Matched& matched, const Plan* plan) {
+  if (plan == nullptr) return "as it stands";
+  static constexpr const char* kNames[] = {"cut",    "join",          "weight",     "add_ranks", "unstack",
+                                           "angles", "single_angles", "dequantise", "rescale",   "extremes"};
+  std::string text;
+  for (const PlanStep& step : plan->steps) {
+    text += text.empty() ? "" : " ";
+    text += kNames[static_cast<size_t>(step.op)];
+    std::string separator = "(";
+    for (const int32_t operand : step.in) {
+      const auto number = static_cast<size_t>(operand);
+      text += std::exchange(separator, ", ");
+      text += number < plan->from.size()
+                  ? std::string(matched.item(plan->from[number].side, plan->from[number].item).name)
+                  : fmt::format("#{}", number - plan->from.size() + 1);
+    }
+    separator = "; ";
+    for (const int64_t arg : step.args) text += std::exchange(separator, ", ") + std::to_string(arg);
+    text += ")";
+  }
+  return text;
+}
+
+// Of the first pair of these two; "no pair" where there is none.
+inline std::string plan_of(const Matched& matched, Side side, std::string_view mine,
+                           std::string_view golden) {
+  for (const PairedNode& node : matched.pairing.nodes)
+    for (const Pair& pair : node.pairs)
+      if (pair.mine && pair.golden && matched.item(Side::mine, *pair.mine).name == mine &&
+          matched.item(pair.golden_side(), *pair.golden).name == golden)
+        return plan_text(matched, pair.plan(side));
+  return "no pair";
 }
 
 }  // namespace assay

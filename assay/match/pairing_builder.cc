@@ -76,10 +76,21 @@ size_t PairingBuilder::end_of_node(Side side, size_t begin) const {
   return begin + node(side, begin).items.size() - static_cast<size_t>(ids[begin].item);
 }
 
-void PairingBuilder::join(size_t mine, size_t golden, Why why) {
-  links_.push_back(Link{static_cast<uint32_t>(mine), static_cast<uint32_t>(golden), why});
+void PairingBuilder::join(size_t mine, size_t golden, Why why, PairPlans plans) {
+  const bool has_plans = !plans.is_empty();
+  links_.push_back(Link{static_cast<uint32_t>(mine), static_cast<uint32_t>(golden),
+                        has_plans ? static_cast<uint32_t>(plans_.size()) : kNone, why});
+  if (has_plans) plans_.push_back(std::move(plans));
   mine_is_joined_[mine] = true;
   if (first_partner_[golden] == kNone) first_partner_[golden] = static_cast<uint32_t>(mine);
+}
+
+void PairingBuilder::cover(Side side, size_t position, size_t mine) {
+  covers_ = true;
+  if (side == Side::mine)
+    mine_is_joined_[position] = true;
+  else if (first_partner_[position] == kNone)
+    first_partner_[position] = static_cast<uint32_t>(mine);
 }
 
 bool PairingBuilder::is_joined(Side side, size_t position) const {
@@ -153,14 +164,18 @@ Pairing PairingBuilder::finish() {
     for (size_t m = begin; m < end; ++m) {
       add_golden_items(paired, 2 * m);
       if (!mine_is_joined_[m]) paired.pairs.push_back(Pair{mine_[m], std::nullopt, why_alone_[m]});
-      for (; next_link != links_.end() && next_link->mine == m; ++next_link)
-        paired.pairs.push_back(Pair{mine_[m], golden_[next_link->golden], next_link->why});
+      for (; next_link != links_.end() && next_link->mine == m; ++next_link) {
+        Pair& pair = paired.pairs.emplace_back(Pair{mine_[m], golden_[next_link->golden], next_link->why});
+        if (next_link->plans != kNone) pair.plans = &plans_[next_link->plans];
+      }
       add_golden_items(paired, 2 * m + 1);
     }
     add_golden_nodes(end);
     begin = end;
   }
   number_as_executed(frames_, pairing);
+  if (covers_) std::erase_if(pairing.nodes, [](const PairedNode& node) { return node.pairs.empty(); });
+  pairing.plans = std::move(plans_);
   return pairing;
 }
 

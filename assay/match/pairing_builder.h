@@ -24,7 +24,9 @@ class PairingBuilder {
   size_t end_of_node(Side side, size_t begin) const;
 
   // An item may be joined several times; the pairs of an item of mine keep the order of the calls.
-  void join(size_t mine, size_t golden, Why why);
+  void join(size_t mine, size_t golden, Why why, PairPlans plans = {});
+  // The item stands in the row of another, which item `mine` of mine belongs to, and has none of its own.
+  void cover(Side side, size_t position, size_t mine);
   void expect(size_t joins) { links_.reserve(joins); }
   bool is_joined(Side side, size_t position) const;
   size_t joined() const { return links_.size(); }
@@ -37,8 +39,8 @@ class PairingBuilder {
   Pairing finish();
 
  private:
-  struct Link {  // narrow: a dump of millions of items has millions of links
-    uint32_t mine, golden;
+  struct Link {                    // narrow: a dump of millions of items has millions of links
+    uint32_t mine, golden, plans;  // the last: of plans_, or none
     Why why;
   };
   struct Leftovers;
@@ -48,6 +50,8 @@ class PairingBuilder {
   const Indexed& frames_;
   std::vector<ItemId> mine_, golden_;
   std::vector<Link> links_;
+  std::deque<PairPlans> plans_;
+  bool covers_ = false;
   std::vector<Why> why_alone_;
   std::vector<bool> mine_is_joined_;
   std::vector<uint32_t> first_partner_;  // of an item of golden; kNone: not joined

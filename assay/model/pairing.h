@@ -2,22 +2,15 @@
 #pragma once
 
 #include "assay/model/dump.h"
-#include "assay/model/weight_share.h"
+#include "assay/model/plan.h"
 
 namespace assay {
-
-enum class Side : uint8_t { mine, golden };
 
 // Frames that are compared together. Several per side where ranks are joined.
 struct Section {
   At at;
   std::vector<FrameInfo> mine, golden;
   std::string left_out = {};  // why it is not compared; empty: it is
-};
-
-struct ItemId {
-  int32_t frame = 0, node = 0, item = 0;
-  friend bool operator==(const ItemId&, const ItemId&) = default;
 };
 
 struct Indexed {
@@ -64,47 +57,21 @@ enum class Why : uint8_t {
 };
 std::string_view text(Why why);  // "same name"
 
-// One side is a table of angles for all positions, the other has those of the positions at hand, which end
-// with the one that its item `length` counts up to.
-struct RopeRow {
-  ItemId length;
-  bool is_sine = false;
-  Side table_of = Side::golden;
-  int64_t rows = 0;  // how many positions are at hand; 0: the last one, told as msit tells it
-};
-
-// Mine holds whole numbers q that stand for (q - offset) * scale; both are items of mine.
-struct QuantisedBy {
-  ItemId scale, offset;
-};
-
-// How the sides of a pair become comparable, where one item against one is not enough.
-struct Recipe {
-  // Items of one side that stand behind each other in one item of the other, along the last dimension: query,
-  // key and value in one projection. The item of the pair is the first of them, or holds all of them.
-  std::vector<ItemId> parts = {};
-  Side parts_of = Side::golden;  // or the side that holds the whole weight
-  std::string parts_name = {};   // "q_proj/output.pth + k_proj/output.pth"; empty: that of the pair's item
-  std::optional<RopeRow> rope = {};
-  std::optional<QuantisedBy> quantised = {};
-  // Of this side the smallest and the largest element are taken; the other has no more.
-  std::optional<Side> range_of = {};
-  bool golden_is_mine = false;  // what stands for golden is an item of mine: an operator's own input
-  std::optional<SharedWeight> weight = {};  // of which the parts, if there are any, are the matrices
-
-  // Nobody is to blame where the sides cannot be made comparable: no dump says for certain that they can.
-  bool may_not_fit() const { return weight || (rope && rope->rows > 0); }
-};
-
 struct Pair {
   std::optional<ItemId> mine, golden;  // one may be empty: unmatched
   Why why = Why::nothing_fits;
-  int32_t number = -1;             // where a report numbers its pairs
-  const Recipe* recipe = nullptr;  // null: the usual one against one; lives in the pairing
+  int32_t number = -1;               // where a report numbers its pairs
+  const PairPlans* plans = nullptr;  // null: both as they stand; lives in the pairing
 
-  bool has_parts() const { return recipe != nullptr && !recipe->parts.empty(); }
-  bool has_parts(Side side) const { return has_parts() && recipe->parts_of == side; }
-  Side golden_side() const { return recipe != nullptr && recipe->golden_is_mine ? Side::mine : Side::golden; }
+  // Null: as it stands.
+  const Plan* plan(Side side) const {
+    return plans == nullptr || plans->of(side).is_empty() ? nullptr : &plans->of(side);
+  }
+  // Whose item stands for golden: an operator of mine may be held against its own input.
+  Side golden_side() const {
+    const Plan* const of_golden = plan(Side::golden);
+    return of_golden == nullptr ? Side::golden : of_golden->from.front().side;
+  }
 };
 static_assert(sizeof(Pair) <= 48, "two dump.json of 1 GB have millions of them");
 
@@ -147,7 +114,7 @@ struct Pairing {
   std::vector<PairedNode> nodes;
   // Of each node, where a graph says it; empty otherwise.
   std::vector<std::vector<InputSource>> sources;
-  std::deque<Recipe> recipes;
+  std::deque<PairPlans> plans;
   Remarks warnings;            // what a matcher could not make sense of
   int64_t passed_over = 0;     // tensors that the method has no pair for, and no row
   bool graphs_differ = false;  // operators of one side only are to be expected

@@ -82,13 +82,17 @@ class MsitMatcher {
       const FilePairs files = file_pairs(match);
       for (const auto& [m, g] : files.pairs) {
         Pair pair;
-        if (files.length && has(golden_.name(g), "rotary")) {
-          Recipe& recipe = pairing.recipes.emplace_back();
-          recipe.rope = RopeRow{builder_.items(Side::mine)[*files.length], has(mine_.name(m), "intensor3")};
-          pair.recipe = &recipe;
-        }
         pair.mine = builder_.items(Side::mine)[m];
         pair.golden = builder_.items(Side::golden)[g];
+        if (files.length && has(golden_.name(g), "rotary")) {
+          PairPlans& plans = pairing.plans.emplace_back();
+          plans.mine = as_it_stands(Side::mine, *pair.mine);
+          plans.mine.add(PlanOp::single_angles);
+          plans.golden = as_it_stands(Side::golden, *pair.golden);
+          plans.golden.add_with(PlanOp::angles, {{Side::mine, builder_.items(Side::mine)[*files.length]}},
+                                {has(mine_.name(m), "intensor3"), 0});
+          pair.plans = &plans;
+        }
         pair.why = Why::same_role;
         if (options_.numbering) pair.number = static_cast<int32_t>((*options_.numbering)++);
         node.pairs.push_back(pair);

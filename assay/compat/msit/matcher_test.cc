@@ -114,11 +114,14 @@ TEST(MsitMatcher, TakesTheAnglesOfARotaryEmbedding) {
   int64_t cosines = 0, sines = 0;
   for (const PairedNode& node : matched.pairing.nodes)
     for (const Pair& pair : node.pairs) {
-      if (pair.recipe == nullptr) continue;
-      ++(pair.recipe->rope->is_sine ? sines : cosines);
-      EXPECT_TRUE(matched.item(Side::mine, pair.recipe->rope->length).name.ends_with("intensor4.bin"));
-      EXPECT_TRUE(matched.item(Side::mine, *pair.mine)
-                      .name.ends_with(pair.recipe->rope->is_sine ? "intensor3.bin" : "intensor2.bin"));
+      if (pair.plans == nullptr) continue;
+      const std::string mine(matched.item(Side::mine, *pair.mine).name);
+      const std::string plan = plan_text(matched, pair.plan(Side::golden));
+      const bool is_sine = plan.ends_with("; 1, 0)");
+      ++(is_sine ? sines : cosines);
+      EXPECT_THAT(plan, ::testing::HasSubstr(", " + mine.substr(0, mine.rfind('/')) + "/intensor4.bin; "));
+      EXPECT_TRUE(mine.ends_with(is_sine ? "intensor3.bin" : "intensor2.bin"));
+      EXPECT_EQ(plan_text(matched, pair.plan(Side::mine)), "single_angles(" + mine + ")");
     }
   EXPECT_EQ(cosines, kBlocks);
   EXPECT_EQ(sines, kBlocks);

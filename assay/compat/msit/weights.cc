@@ -73,9 +73,11 @@ Result<Pairing> match_weights(const Indexed& frames, const MatchOptions&) {
     pair.mine = builder.items(Side::mine)[*m];
     pair.golden = builder.items(Side::golden)[g];
     pair.why = Why::same_name;
-    Recipe& recipe = pairing.recipes.emplace_back();
-    recipe.quantised = QuantisedBy{builder.items(Side::mine)[*scale], builder.items(Side::mine)[*offset]};
-    pair.recipe = &recipe;
+    PairPlans& plans = pairing.plans.emplace_back();
+    plans.mine = as_it_stands(Side::mine, *pair.mine);
+    plans.mine.add_with(PlanOp::rescale, {{Side::mine, builder.items(Side::mine)[*offset]},
+                                          {Side::mine, builder.items(Side::mine)[*scale]}});
+    pair.plans = &plans;
     PairedNode node{golden.key(g), std::ssize(pairing.nodes), {}};
     node.pairs.push_back(pair);
     pairing.nodes.push_back(std::move(node));

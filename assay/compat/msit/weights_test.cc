@@ -33,10 +33,14 @@ Frame checkpoint(const std::vector<Weight>& weights) {
 Texts quantised_by(const Matched& matched) {
   Texts out;
   for (const PairedNode& node : matched.pairing.nodes)
-    for (const Pair& pair : node.pairs)
-      out.push_back(std::string(node.name) + ": " +
-                    std::string(matched.item(Side::mine, pair.recipe->quantised->scale).name) + ", " +
-                    std::string(matched.item(Side::mine, pair.recipe->quantised->offset).name));
+    for (const Pair& pair : node.pairs) {
+      const PlanStep* const step = pair.plan(Side::mine)->find(PlanOp::rescale);
+      const auto factor = [&](size_t input) {
+        const PlanSource& source = pair.plan(Side::mine)->from[static_cast<size_t>(step->in[input])];
+        return std::string(matched.item(source.side, source.item).name);
+      };
+      out.push_back(std::string(node.name) + ": " + factor(2) + ", " + factor(1));
+    }
   return out;
 }
 

@@ -173,7 +173,7 @@ TEST(GeFx, WithoutAGraphNothingIsPaired) {
   EXPECT_THAT(found.pairing.warnings, ElementsAre(HasSubstr("mine has no graph")));
 }
 
-// One result of mine, in full, against an output in full and an input of which a range is left: a recipe is
+// One result of mine, in full, against an output in full and an input of which a range is left: a plan is
 // for its own pair alone.
 TEST(GeFx, ARangeOfOnePairIsNotThatOfAnother) {
   const auto graph = make_graph({{"Mul", "Mul", {}, {{kMul, 0}}}, {"Add", "Add", {{"Mul", 0}}, {{kAdd, 0}}}});

@@ -42,14 +42,19 @@ bool is_range(const PairingBuilder& builder, Side side, size_t position) {
 }
 
 // Null for two tensors that are compared as they are.
-const Recipe* recipe_of(const PairingBuilder& builder, const TensorPair& pair, Pairing& pairing) {
-  Recipe recipe;
-  recipe.golden_is_mine = pair.golden_is_mine;
+const PairPlans* plans_of(const PairingBuilder& builder, const TensorPair& pair, Pairing& pairing) {
+  const Side golden_side = pair.golden_is_mine ? Side::mine : Side::golden;
   const bool mine = is_range(builder, Side::mine, pair.mine);
-  const bool golden = is_range(builder, pair.golden_is_mine ? Side::mine : Side::golden, pair.golden);
-  if (mine != golden) recipe.range_of = mine ? Side::golden : Side::mine;
-  if (!recipe.golden_is_mine && !recipe.range_of) return nullptr;
-  return &pairing.recipes.emplace_back(std::move(recipe));
+  const bool golden = is_range(builder, golden_side, pair.golden);
+  PairPlans plans;
+  if (pair.golden_is_mine || (mine && !golden))
+    plans.golden = as_it_stands(golden_side, builder.items(golden_side)[pair.golden]);
+  if (mine && !golden) plans.golden.add(PlanOp::extremes);
+  if (golden && !mine) {
+    plans.mine = as_it_stands(Side::mine, builder.items(Side::mine)[pair.mine]);
+    plans.mine.add(PlanOp::extremes);
+  }
+  return plans.is_empty() ? nullptr : &pairing.plans.emplace_back(std::move(plans));
 }
 
 // What stands between the first word and the last three of a file name, whatever more there is: with an
@@ -188,7 +193,7 @@ Pairing all_pairs(PairingBuilder& builder, const std::vector<OpPairs>& ops) {
       if (!pair.mine) continue;
       const auto found = special.find({key_of(*pair.mine), pair.golden ? key_of(*pair.golden) : kNone});
       if (found == special.end()) continue;
-      pair.recipe = recipe_of(builder, *found->second, pairing);
+      pair.plans = plans_of(builder, *found->second, pairing);
       if (!found->second->golden_is_mine) continue;
       pair.golden = mine[found->second->golden];
       pair.why = Why::own_input;
@@ -221,7 +226,7 @@ Pairing numbered_pairs(PairingBuilder& builder, const std::vector<Visited>& toke
         pair.golden = builder.items(each.golden_is_mine ? Side::mine : Side::golden)[each.golden];
         pair.why = each.why;
         pair.number = static_cast<int32_t>(number);
-        pair.recipe = recipe_of(builder, each, pairing);
+        pair.plans = plans_of(builder, each, pairing);
         rows.push_back({key_of_msit(builder, each.mine), pair});
         mine_shown.insert(each.mine);
         (each.golden_is_mine ? mine_shown : golden_shown).insert(each.golden);

@@ -93,7 +93,7 @@ inline std::string_view short_reason(Why why) {
   }
 }
 
-// "mine|golden reason" per pair, in report order; "-" for an empty side. "range of golden" where a recipe
+// "mine|golden reason" per pair, in report order; "-" for an empty side. "range of golden" where a plan
 // says so.
 inline Texts explained_pairs(const Matched& matched) {
   Texts out;
@@ -103,8 +103,9 @@ inline Texts explained_pairs(const Matched& matched) {
       line += "|";
       line += pair.golden ? matched.item(pair.golden_side(), *pair.golden).name : "-";
       if (pair.mine && pair.golden) line += fmt::format(" {}", short_reason(pair.why));
-      if (pair.recipe != nullptr && pair.recipe->range_of)
-        line += pair.recipe->range_of == Side::mine ? ", range of mine" : ", range of golden";
+      for (const Side side : {Side::mine, Side::golden})
+        if (pair.plan(side) != nullptr && pair.plan(side)->has(PlanOp::extremes))
+          line += side == Side::mine ? ", range of mine" : ", range of golden";
       out.push_back(line);
     }
   return out;

@@ -2,6 +2,8 @@
 #include "assay/match/ops/op_aligner.h"
 #include "assay/match/ops/op_items.h"
 #include "assay/match/ops/op_sections.h"
+#include "assay/match/ops/quantised.h"
+#include "assay/model/share_fit.h"
 
 #include <algorithm>
 #include <map>
@@ -12,8 +14,6 @@ namespace assay {
 namespace {
 
 using Ops = std::vector<int32_t>;
-
-constexpr size_t kLastDimension = SIZE_MAX;  // whatever number it has
 
 // Which of the tensors of its operator it is: "outtensor0.bin" after it, "output_0.pth".
 std::pair<Phase, std::string_view> file_of(const Item& item) {
@@ -76,7 +76,10 @@ struct GraphSide {
 class GraphMatch {
  public:
   explicit GraphMatch(const Indexed& frames)
-      : builder_(frames), mine_(builder_, Side::mine), golden_(builder_, Side::golden) {}
+      : builder_(frames),
+        mine_(builder_, Side::mine),
+        golden_(builder_, Side::golden),
+        dequantiser_(frames) {}
 
   Pairing run() {
     align_graphs();
@@ -90,7 +93,6 @@ class GraphMatch {
     for (const auto& [a, b] : ops_) join_parameters(a, b);
     join_same_values();
     Pairing pairing = builder_.finish();
-    attach_recipes(pairing);
     pairing.repeats_batch = true;
     pairing.dequantises = true;
     pairing.graphs_differ = graphs_differ_;
@@ -122,13 +124,16 @@ class GraphMatch {
   bool is_block(int32_t a, int32_t b) const { return mine_.is_block(a) && golden_.is_block(b); }
 
   void join(size_t mine, size_t golden, int32_t value) {
+    PairPlans plans;
+    dequantiser_.plan(builder_.items(Side::mine)[mine], builder_.items(Side::golden)[golden], plans);
     if (is_share_of_weight(mine, golden, value)) {
-      const auto share = share_of_weight(mine, golden, value);
-      if (!share) return builder_.explain(mine, Why::other_shape);
-      shares_.emplace(std::pair(mine, golden), *share);
+      if (!plan_share_of_weight(mine, golden, value, plans)) return builder_.explain(mine, Why::other_shape);
+    } else if (ranks_of(Side::mine, mine) != ranks_of(Side::golden, golden)) {
+      plan_fused(mine, golden, value, plans);
+      plan_collectives(mine, golden, value, plans);
     }
     const bool same = mine_.items.item(mine).name == golden_.items.item(golden).name;
-    builder_.join(mine, golden, same ? Why::same_name : Why::same_role);
+    builder_.join(mine, golden, same ? Why::same_name : Why::same_role, std::move(plans));
   }
 
   // A value of mine may be two of golden, where golden casts it in between.
@@ -185,13 +190,12 @@ class GraphMatch {
     return std::max<size_t>(1, builder_.item(side, position).shards().size());
   }
 
-  // The side of one rank where the other has several, and so perhaps shares of what this one holds.
+  // The side of fewer ranks, which the other side may have shares of; nothing where each rank holds all of
+  // it.
   std::optional<Side> whole_side(size_t mine, size_t golden) const {
     const size_t of_mine = ranks_of(Side::mine, mine), of_golden = ranks_of(Side::golden, golden);
-    if (of_mine == of_golden || std::min(of_mine, of_golden) > 1) return std::nullopt;
     const TensorMeta *const a = mine_.items.item(mine).meta, *const b = golden_.items.item(golden).meta;
-    if (a != nullptr && b != nullptr && a->shape == b->shape)
-      return std::nullopt;  // each rank holds all of it
+    if (of_mine == of_golden || a == nullptr || b == nullptr || a->shape == b->shape) return std::nullopt;
     return of_mine < of_golden ? Side::mine : Side::golden;
   }
 
@@ -203,34 +207,78 @@ class GraphMatch {
   }
 
   // What comes from outside the graph is shared out along the dimension that differs; of a projection that
-  // computes several at once every rank has its share of each. Nothing where the shapes do not tell how.
-  std::optional<Recipe> share_of_weight(size_t mine, size_t golden, int32_t value) const {
+  // computes several at once every rank has its share of each. False where the shapes do not tell how.
+  bool plan_share_of_weight(size_t mine, size_t golden, int32_t value, PairPlans& plans) const {
     const auto side = whole_side(mine, golden);
-    if (!side) return std::nullopt;
-    Recipe recipe;
-    recipe.parts_of = *side;
-    SharedWeight& share = recipe.weight.emplace();
-    const auto projection = projections_.find(value);
-    share.is_projection = projection != projections_.end();
-    if (share.is_projection) {
+    if (!side) return false;
+    const size_t position = *side == Side::mine ? mine : golden;
+    const Shape& whole = builder_.item(*side, position).meta->shape;
+    const Shape& other = builder_.item(other_side(*side), *side == Side::mine ? golden : mine).meta->shape;
+    ShareRules rules;
+    std::vector<int64_t> widths;
+    if (const auto projection = projections_.find(value); projection != projections_.end()) {
       const auto& [a, b] = projection->second;
       const bool rows_of_mine = mine_.tree().at(a).has_rows_out;
       const bool rows_of_golden = golden_.tree().at(b).has_rows_out;
-      share.is_transposed = rows_of_mine != rows_of_golden;
-      share.out_dimension = (*side == Side::mine ? rows_of_mine : rows_of_golden) ? 0 : 1;
+      rules.may_be_transposed = true;
+      rules.is_transposed = rows_of_mine != rows_of_golden;
+      rules.out_dimension = (*side == Side::mine ? rows_of_mine : rows_of_golden) ? 0 : 1;
       const auto fused =
           fused_.find(mine_.tree().value_of(mine_.with_real_output(a), {Direction::output, 0}));
-      if (fused != fused_.end()) share.cuts = widths_of(*side, fused->second);
+      if (fused != fused_.end()) widths = widths_of(*side, fused->second);
     }
-    const TensorMeta& of_mine = *mine_.items.item(mine).meta;
-    const TensorMeta& of_golden = *golden_.items.item(golden).meta;
-    const bool mine_is_whole = *side == Side::mine;
-    const auto pieces = cut_shapes((mine_is_whole ? of_mine : of_golden).shape, share);
-    const size_t ranks = mine_is_whole ? ranks_of(Side::golden, golden) : ranks_of(Side::mine, mine);
-    if (!pieces ||
-        !fit_share(*pieces, (mine_is_whole ? of_golden : of_mine).shape, static_cast<int64_t>(ranks), share))
-      return std::nullopt;
-    return recipe;
+    const auto dimension = static_cast<int64_t>(rules.out_dimension);
+    if (!widths.empty() && !are_all_of(widths, whole, dimension)) return false;
+    std::vector<Shape> pieces(std::max<size_t>(1, widths.size()), whole);
+    for (size_t i = 0; i < widths.size(); ++i)
+      pieces[i].dims[std::min(rules.out_dimension, whole.dims.size() - 1)] = widths[i];
+    const auto of_mine = static_cast<int64_t>(ranks_of(Side::mine, mine)),
+               of_golden = static_cast<int64_t>(ranks_of(Side::golden, golden));
+    if (!fit_shares(pieces, *side == Side::mine ? of_mine : of_golden, other,
+                    *side == Side::mine ? of_golden : of_mine, rules))
+      return false;
+    Plan& plan = plan_to_add_to(*side, position, plans);
+    if (!widths.empty()) plan.cut_in_pieces(dimension, widths);
+    plan.add(PlanOp::weight, {rules.may_be_transposed, rules.is_transposed});
+    return true;
+  }
+
+  Plan& plan_to_add_to(Side side, size_t position, PairPlans& plans) const {
+    Plan& plan = plans.of(side);
+    if (plan.is_empty()) plan = as_it_stands(side, builder_.items(side)[position]);
+    return plan;
+  }
+
+  // Of what a projection gives that computes several at once every rank has its share of each.
+  void plan_fused(size_t mine, size_t golden, int32_t value, PairPlans& plans) const {
+    const auto fused = fused_.find(value);
+    const auto side = fused == fused_.end() ? std::nullopt : whole_side(mine, golden);
+    if (!side) return;
+    const size_t position = *side == Side::mine ? mine : golden;
+    const std::vector<int64_t> widths = widths_of(*side, fused->second);
+    if (!are_all_of(widths, builder_.item(*side, position).meta->shape, kLastDimension)) return;
+    plan_to_add_to(*side, position, plans).cut_in_pieces(kLastDimension, widths);
+  }
+
+  // What is handed to an all-reduce are terms, which depend on how many ranks there are, as does the stack
+  // that an all-gather gives.
+  void plan_collectives(size_t mine, size_t golden, int32_t value, PairPlans& plans) const {
+    if (value == Graph::kNone) return;
+    const int32_t producer = mine_.tree().producer_of(value);
+    const bool is_gathered = producer != Graph::kNone && mine_.tree().at(producer).kind == OpKind::collective;
+    const bool is_term =
+        std::ranges::any_of(mine_.tree().values[static_cast<size_t>(value)].consumers, [&](int32_t op) {
+          return mine_.tree().is_leaf(op) && mine_.tree().at(op).kind == OpKind::all_reduce;
+        });
+    for (const Side side : {Side::mine, Side::golden}) {
+      const size_t position = side == Side::mine ? mine : golden;
+      const auto ranks = static_cast<int64_t>(ranks_of(side, position));
+      const TensorMeta* const meta = builder_.item(side, position).meta;
+      if (ranks < 2 || meta == nullptr) continue;
+      const bool is_stack = meta->shape.dims.size() > 2 && meta->shape.dims.front() == ranks;
+      if (is_gathered && is_stack) plan_to_add_to(side, position, plans).add(PlanOp::unstack);
+      if (is_term) plan_to_add_to(side, position, plans).add(PlanOp::add_ranks);
+    }
   }
 
   // A projection that computes several at once gives every rank its share of each: not one piece of the
@@ -279,55 +327,6 @@ class GraphMatch {
     }
     if (widths.size() == 1) widths.push_back(widths[0]);
     return widths;
-  }
-
-  void attach_recipes(Pairing& pairing) {
-    const std::unordered_map<int32_t, const Recipe*> by_value = recipes_of_fused(pairing);
-    std::map<std::pair<const Item*, const Item*>, const Recipe*> by_items;
-    for (auto& [positions, recipe] : shares_)
-      by_items.emplace(std::pair(&mine_.items.item(positions.first), &golden_.items.item(positions.second)),
-                       &pairing.recipes.emplace_back(std::move(recipe)));
-    if (by_value.empty() && by_items.empty()) return;
-    std::unordered_map<const Item*, const Recipe*> by_item;  // of mine
-    for (size_t i = 0; i < mine_.tree().ops.size(); ++i)
-      for (const Direction direction : {Direction::input, Direction::output})
-        for (const size_t position : mine_.items.all(static_cast<int32_t>(i), direction)) {
-          const auto found =
-              by_value.find(mine_.tree().value_of(static_cast<int32_t>(i), mine_.items.item(position).port));
-          if (found != by_value.end()) by_item.emplace(&mine_.items.item(position), found->second);
-        }
-    for (PairedNode& node : pairing.nodes)
-      for (Pair& pair : node.pairs) {
-        if (!pair.mine || !pair.golden) continue;
-        const Item* const mine = &builder_.item(Side::mine, *pair.mine);
-        const Item* const golden = &builder_.item(Side::golden, *pair.golden);
-        if (const auto fused = by_item.find(mine); fused != by_item.end()) pair.recipe = fused->second;
-        if (const auto share = by_items.find({mine, golden}); share != by_items.end())
-          pair.recipe = share->second;
-      }
-  }
-
-  // Of what projections give that compute several at once; by value of mine.
-  std::unordered_map<int32_t, const Recipe*> recipes_of_fused(Pairing& pairing) const {
-    std::unordered_map<int32_t, const Recipe*> by_value;
-    for (const auto& [value, split] : fused_) {
-      const auto& [a, b] = split;
-      const auto given = mine_.items.find(a, Direction::input, 0);
-      const auto taken = golden_.items.find(b, Direction::input, 0);
-      const auto side = given && taken ? whole_side(*given, *taken) : std::nullopt;
-      if (!side) continue;
-      const std::vector<size_t> pieces = *side == Side::mine ? mine_.items.all(a, Direction::output)
-                                                             : golden_.items.all(b, Direction::output);
-      if (pieces.empty()) continue;
-      Recipe& recipe = pairing.recipes.emplace_back();
-      recipe.parts_of = *side;
-      if (pieces.size() > 1)
-        for (const size_t piece : pieces) recipe.parts.push_back(builder_.items(*side)[piece]);
-      else  // no tensors hold the halves by themselves: they are cut as those of the weight are
-        recipe.weight = SharedWeight{widths_of(*side, split), kLastDimension, false};
-      by_value.emplace(value, &recipe);
-    }
-    return by_value;
   }
 
   // A projection in a block of its own takes what the plain one takes; it gives the sum of one rank alone.
@@ -408,10 +407,10 @@ class GraphMatch {
   PairingBuilder builder_;
   const GraphSide mine_, golden_;
   std::vector<OpPair> ops_;
-  std::set<std::pair<int32_t, int32_t>> same_values_;   // of mine, of golden
-  std::map<int32_t, OpPair> projections_;               // by value of mine that is their weight or bias
-  std::map<int32_t, OpPair> fused_;                     // by value of mine: what takes it apart
-  std::map<std::pair<size_t, size_t>, Recipe> shares_;  // by positions in mine and golden
+  std::set<std::pair<int32_t, int32_t>> same_values_;  // of mine, of golden
+  std::map<int32_t, OpPair> projections_;              // by value of mine that is their weight or bias
+  std::map<int32_t, OpPair> fused_;                    // by value of mine: what takes it apart
+  const Dequantiser dequantiser_;
   bool graphs_differ_ = false;
 };
 

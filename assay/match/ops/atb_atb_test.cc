@@ -97,12 +97,11 @@ TEST(AtbAtb, PairsInputsOfABlockByTheirValue) {
   EXPECT_THAT(pairs, Contains("0_Block/before/intensor1.bin|-"));
 }
 
-const Recipe* only_recipe(const Matched& matched, std::string_view name) {
-  for (const PairedNode& node : matched.pairing.nodes)
-    for (const Pair& pair : node.pairs)
-      if (pair.mine && pair.golden && matched.item(Side::mine, *pair.mine).name == name) return pair.recipe;
-  return nullptr;
+std::string plan_of_same(const Matched& matched, Side side, std::string_view name) {
+  return plan_of(matched, side, name, name);
 }
+
+const std::string kWeight = "0_LinearOperation/before/intensor1.bin";
 
 Frame plain_projection(size_t ranks, std::vector<int64_t> weight) {
   return make_op_frame("atb", {{.path = "0_LinearOperation",
@@ -117,16 +116,15 @@ TEST(AtbAtb, JoinsTheSharesOfAWeight) {
   for (const std::vector<int64_t>& share : {std::vector<int64_t>{4, 6}, {8, 3}}) {
     const Matched matched =
         match_frames(atb_atb_matcher, plain_projection(2, share), plain_projection(1, {8, 6}), {});
-    const Recipe* const recipe = only_recipe(matched, "0_LinearOperation/before/intensor1.bin");
-    ASSERT_TRUE(recipe != nullptr && recipe->weight);
-    EXPECT_EQ(recipe->parts_of, Side::golden);
-    EXPECT_TRUE(recipe->weight->cuts.empty());
+    EXPECT_EQ(plan_of_same(matched, Side::golden, kWeight), "weight(" + kWeight + "; 1, 0)");
+    EXPECT_EQ(plan_of_same(matched, Side::mine, kWeight), "as it stands");
   }
   const Matched exchanged =
       match_frames(atb_atb_matcher, plain_projection(1, {8, 6}), plain_projection(2, {8, 3}), {});
-  const Recipe* const recipe = only_recipe(exchanged, "0_LinearOperation/before/intensor1.bin");
-  ASSERT_NE(recipe, nullptr);
-  EXPECT_EQ(recipe->parts_of, Side::mine);
+  EXPECT_EQ(plan_of_same(exchanged, Side::mine, kWeight), "weight(" + kWeight + "; 1, 0)");
+  const Matched two_and_four =
+      match_frames(atb_atb_matcher, plain_projection(4, {2, 6}), plain_projection(2, {4, 6}), {});
+  EXPECT_EQ(plan_of_same(two_and_four, Side::golden, kWeight), "weight(" + kWeight + "; 1, 0)");
 }
 
 // Over ranks a projection is a block that adds up what each of them gives.
@@ -186,10 +184,8 @@ TEST(AtbAtb, CutsAFusedWeightWhereItsResultIsSplit) {
                                   .ranks = ranks}});
   };
   const Matched matched = match_frames(atb_atb_matcher, graph_of(2, 8, 4), graph_of(1, 16, 8), {});
-  const Recipe* const recipe = only_recipe(matched, "0_LinearOperation/before/intensor1.bin");
-  ASSERT_TRUE(recipe != nullptr && recipe->weight);
-  EXPECT_THAT(recipe->weight->cuts, ElementsAre(8, 8));
-  EXPECT_EQ(recipe->weight->out_dimension, 0U);
+  EXPECT_EQ(plan_of_same(matched, Side::golden, kWeight),
+            fmt::format("cut({0}; 0, 0, 8) cut({0}; 0, 8, 8) join(#1, #2; 0) weight(#3; 1, 0)", kWeight));
 }
 
 // SwiGLU takes the gate and what it lets through as one tensor.
@@ -210,12 +206,11 @@ TEST(AtbAtb, CutsAFusedWeightInHalvesWhereAnActivationTakesBoth) {
                                   .output_dims = {2, half}}});
   };
   const Matched matched = match_frames(atb_atb_matcher, graph_of(2, 4), graph_of(1, 8), {});
-  for (const auto* name :
-       {"0_LinearOperation/before/intensor1.bin", "1_ActivationOperation/before/intensor0.bin"}) {
-    const Recipe* const recipe = only_recipe(matched, name);
-    ASSERT_TRUE(recipe != nullptr && recipe->weight) << name;
-    EXPECT_THAT(recipe->weight->cuts, ElementsAre(8, 8));
-  }
+  EXPECT_EQ(plan_of_same(matched, Side::golden, kWeight),
+            fmt::format("cut({0}; 0, 0, 8) cut({0}; 0, 8, 8) join(#1, #2; 0) weight(#3; 1, 0)", kWeight));
+  const std::string both = "1_ActivationOperation/before/intensor0.bin";
+  EXPECT_EQ(plan_of_same(matched, Side::golden, both),
+            fmt::format("cut({0}; -1, 0, 8) cut({0}; -1, 8, 8) join(#1, #2; -1)", both));
 }
 
 TEST(AtbAtb, PairsTheParametersOfModules) {

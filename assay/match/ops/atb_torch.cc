@@ -3,6 +3,7 @@
 #include "assay/match/ops/model_roles.h"
 #include "assay/match/ops/op_items.h"
 #include "assay/match/ops/op_sections.h"
+#include "assay/match/ops/quantised.h"
 
 #include <algorithm>
 #include <set>
@@ -11,6 +12,8 @@ namespace assay {
 namespace {
 
 bool has(std::string_view text, std::string_view word) { return text.find(word) != std::string_view::npos; }
+
+constexpr int64_t kRowsOut = 0;  // weights of torch are [out, in]
 
 // "Type_outtensor1" as a type and a file; without a file all outputs are meant.
 struct TypedOutput {
@@ -38,6 +41,7 @@ class RoleMatch {
         torch_(builder_, torch_side_),
         atb_roles_(roles_of_atb(builder_.frames(atb_side_)[0])),
         torch_roles_(roles_of_torch(torch_.tree())),
+        dequantiser_(frames),
         known_(atb_.tree().values.size()) {}
 
   Pairing run() {
@@ -52,21 +56,28 @@ class RoleMatch {
     if (options_.op_mapping) pair_by_types(*options_.op_mapping);
     pair_same_values();
     Pairing pairing = builder_.finish();
-    attach_recipes(pairing);
     pairing.dequantises = true;
     pairing.warnings = std::move(warnings_);
     return pairing;
   }
 
  private:
+  // Torch has a table of angles for all positions, ATB those at hand.
+  struct RowsOfAngles {
+    size_t lengths;  // position of the item of ATB that counts the positions of each sequence
+    bool are_sines;
+    int64_t rows;  // at hand
+  };
+  struct WeightOf {
+    bool is_projection, is_transposed;  // which ATB may hold transposed, and as its operator says does
+  };
+
   // What in torch has the same numbers: one tensor, or several behind each other, or a table of which some
   // rows are meant.
   struct Partners {
     std::vector<size_t> positions;
-    std::optional<RopeRow> rope = {};
-    std::optional<SharedWeight> weight = {};
-
-    bool needs_recipe() const { return positions.size() > 1 || rope || weight; }
+    std::optional<RowsOfAngles> angles = {};
+    std::optional<WeightOf> weight = {};
   };
 
   struct KnownValue {
@@ -112,9 +123,35 @@ class RoleMatch {
     return op.elewise_type && (op.kind == OpKind::cast || op.kind == OpKind::quantise);
   }
 
+  // One pair, which stands at the first of the partners.
   void join_all(size_t atb, const Partners& partners) {
-    for (const size_t torch : partners.positions) join(atb, torch, Why::same_role);
-    if (partners.needs_recipe()) made_from_.emplace(atb, partners);
+    if (partners.positions.empty()) return;
+    const size_t first = partners.positions.front();
+    join(atb, first, Why::same_role, plan_of_torch(partners));
+    for (const size_t torch : partners.positions)
+      if (torch != first) builder_.cover(torch_side_, torch, torch_side_ == Side::mine ? first : atb);
+  }
+
+  Plan plan_of_torch(const Partners& partners) const {
+    const std::vector<ItemId>& items = builder_.items(torch_side_);
+    Plan plan;
+    if (partners.positions.size() > 1) {
+      std::vector<ItemId> parts;
+      for (const size_t position : partners.positions) parts.push_back(items[position]);
+      plan = joined_from(torch_side_, parts, partners.weight ? kRowsOut : kLastDimension);
+      for (const size_t position : partners.positions) {
+        plan.name += plan.name.empty() ? "" : " + ";
+        plan.name += builder_.name(torch_side_, position);
+      }
+    } else if (partners.angles || partners.weight) {
+      plan = as_it_stands(torch_side_, items[partners.positions.front()]);
+    }
+    if (partners.angles)
+      plan.add_with(PlanOp::angles, {{atb_side_, builder_.items(atb_side_)[partners.angles->lengths]}},
+                    {partners.angles->are_sines, partners.angles->rows});
+    if (partners.weight)
+      plan.add(PlanOp::weight, {partners.weight->is_projection, partners.weight->is_transposed});
+    return plan;
   }
 
   // What the embedding is given beside its table.
@@ -134,9 +171,13 @@ class RoleMatch {
       }
   }
 
-  void join(size_t atb, size_t torch, Why why) {
+  void join(size_t atb, size_t torch, Why why, Plan of_torch = {}) {
     const auto [m, g] = atb_side_ == Side::mine ? std::pair(atb, torch) : std::pair(torch, atb);
-    if (joined_.emplace(m, g).second) builder_.join(m, g, why);
+    if (!joined_.emplace(m, g).second) return;
+    PairPlans plans;
+    plans.of(torch_side_) = std::move(of_torch);
+    dequantiser_.plan(builder_.items(Side::mine)[m], builder_.items(Side::golden)[g], plans);
+    builder_.join(m, g, why, std::move(plans));
   }
 
   void note_layers() {
@@ -237,9 +278,7 @@ class RoleMatch {
   void pair_weights(int32_t atb_op, const std::vector<int32_t>& modules) {
     const int32_t op = source_op(atb_op);
     const GraphOp& tree_op = atb_.tree().at(op);
-    SharedWeight share;
-    share.is_projection = is_leaf_of(op, OpKind::product);
-    share.is_transposed = !tree_op.has_rows_out;
+    const WeightOf share{is_leaf_of(op, OpKind::product), !tree_op.has_rows_out};
     pair_weight(op, 1, modules, kWeightPort, share);
     // Behind the weight a quantised operator has other things than a bias.
     const bool adds_bias = share.is_projection
@@ -249,7 +288,7 @@ class RoleMatch {
   }
 
   void pair_weight(int32_t op, int input, const std::vector<int32_t>& modules, int parameter,
-                   const SharedWeight& share) {
+                   const WeightOf& share) {
     const auto given = atb_.find(op, Direction::input, input);
     const TensorMeta* const meta = given ? atb_.item(*given).meta : nullptr;
     if (meta == nullptr || !atb_.item(*given).data || !is_real(meta->dtype)) return;
@@ -273,7 +312,7 @@ class RoleMatch {
       if (ops.empty()) ops.push_back(source.op);
       for (const int32_t op : ops)
         if (is_leaf_of(op, OpKind::gather))
-          return pair_weight(op, 0, {module->second.front().op}, kWeightPort, {.is_projection = false});
+          return pair_weight(op, 0, {module->second.front().op}, kWeightPort, {false, false});
     }
   }
 
@@ -296,46 +335,11 @@ class RoleMatch {
         if (!given || !table || !torch_.item(*table).data) continue;
         const TensorMeta* const meta = atb_.item(*given).meta;
         if (meta == nullptr || meta->shape.count() == 0 || meta->shape.dims.size() < 2) continue;
-        const RopeRow rope{builder_.items(atb_side_)[*length], kind == 1, torch_side_,
-                           meta->shape.count() / meta->shape.dims.back()};
-        note_value(op, port, {{*table}, rope});
-        join_all(*given, {{*table}, rope});
+        const RowsOfAngles angles{*length, kind == 1, meta->shape.count() / meta->shape.dims.back()};
+        note_value(op, port, {{*table}, angles});
+        join_all(*given, {{*table}, angles});
       }
     }
-  }
-
-  // The pairs of a tensor with its parts become one pair, which stands at the first of them.
-  void attach_recipes(Pairing& pairing) {
-    std::map<std::pair<int32_t, int32_t>, const Recipe*> by_item;  // of ATB
-    for (const auto& [atb, torch] : made_from_) {
-      Recipe& recipe = pairing.recipes.emplace_back();
-      recipe.rope = torch.rope;
-      recipe.weight = torch.weight;
-      recipe.parts_of = torch_side_;
-      if (torch.positions.size() > 1) {
-        for (const size_t position : torch.positions) {
-          recipe.parts.push_back(builder_.items(torch_side_)[position]);
-          recipe.parts_name += recipe.parts_name.empty() ? "" : " + ";
-          recipe.parts_name += builder_.name(torch_side_, position);
-        }
-      }
-      const ItemId& id = builder_.items(atb_side_)[atb];
-      by_item.emplace(std::pair(id.node, id.item), &recipe);
-    }
-    const auto is_later_part = [&](const Pair& pair) {
-      const auto& torch = torch_side_ == Side::mine ? pair.mine : pair.golden;
-      return pair.has_parts() && !(*torch == pair.recipe->parts.front());
-    };
-    for (PairedNode& node : pairing.nodes) {
-      for (Pair& pair : node.pairs) {
-        if (!pair.mine || !pair.golden) continue;
-        const ItemId& atb = atb_side_ == Side::mine ? *pair.mine : *pair.golden;
-        const auto found = by_item.find({atb.node, atb.item});
-        if (found != by_item.end()) pair.recipe = found->second;
-      }
-      std::erase_if(node.pairs, is_later_part);
-    }
-    std::erase_if(pairing.nodes, [](const PairedNode& node) { return node.pairs.empty(); });
   }
 
   // As the file says, within every pair of layers; where both have as many of a type.
@@ -375,8 +379,8 @@ class RoleMatch {
   const Side atb_side_, torch_side_;
   const OpItems atb_, torch_;
   const Roles atb_roles_, torch_roles_;
-  std::vector<KnownValue> known_;         // by value
-  std::map<size_t, Partners> made_from_;  // by item of ATB
+  const Dequantiser dequantiser_;
+  std::vector<KnownValue> known_;  // by value
   std::set<std::pair<size_t, size_t>> joined_;
   Remarks warnings_;
 };

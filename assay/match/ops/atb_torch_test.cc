@@ -84,10 +84,9 @@ TEST(AtbTorch, JoinsTheModulesOfAFusedProjection) {
   Texts joined;
   for (const PairedNode& node : matched.pairing.nodes)
     for (const Pair& pair : node.pairs)
-      if (pair.has_parts()) {
-        EXPECT_EQ(pair.recipe->parts.size(), 3U);
-        joined.push_back(std::string(matched.item(Side::mine, *pair.mine).name) + "|" +
-                         pair.recipe->parts_name);
+      if (const Plan* const plan = pair.plan(Side::golden)) {
+        EXPECT_EQ(plan->parts().size(), 3U);
+        joined.push_back(std::string(matched.item(Side::mine, *pair.mine).name) + "|" + plan->name);
       }
   EXPECT_THAT(joined,
               ElementsAre("0_layer/1_LinearOperation/after/outtensor0.bin|root.layers.0.self_attn.q_proj/"
@@ -101,10 +100,11 @@ TEST(AtbTorch, JoinsTheModulesOfMineForAFusedProjectionOfGolden) {
   for (const PairedNode& node : matched.pairing.nodes) {
     EXPECT_FALSE(node.pairs.empty());
     for (const Pair& pair : node.pairs) {
-      if (!pair.has_parts()) continue;
-      EXPECT_TRUE(pair.has_parts(Side::mine));
-      EXPECT_EQ(*pair.mine, pair.recipe->parts.front());
-      joined.push_back(std::string(node.name) + ": " + pair.recipe->parts_name + "|" +
+      const Plan* const plan = pair.plan(Side::mine);
+      if (plan == nullptr) continue;
+      EXPECT_EQ(plan->parts().size(), 3U);
+      EXPECT_EQ(*pair.mine, plan->parts().front().item);
+      joined.push_back(std::string(node.name) + ": " + plan->name + "|" +
                        std::string(matched.item(Side::golden, *pair.golden).name));
     }
   }
@@ -113,15 +113,6 @@ TEST(AtbTorch, JoinsTheModulesOfMineForAFusedProjectionOfGolden) {
                           "root.layers.0.self_attn.k_proj/output.pth + "
                           "root.layers.0.self_attn.v_proj/output.pth|0_layer/1_LinearOperation/after/"
                           "outtensor0.bin"));
-}
-
-const Recipe* recipe_of(const Matched& matched, std::string_view mine, std::string_view golden) {
-  for (const PairedNode& node : matched.pairing.nodes)
-    for (const Pair& pair : node.pairs)
-      if (pair.mine && pair.golden && matched.item(Side::mine, *pair.mine).name == mine &&
-          matched.item(Side::golden, *pair.golden).name == golden)
-        return pair.recipe;
-  return nullptr;
 }
 
 Frame torch_with_angles() {
@@ -151,19 +142,15 @@ TEST(AtbTorch, PairsTheAnglesAtHandWithTheTableOfAll) {
        {std::tuple("1_layer/0_RopeOperation/before/intensor2.bin", "0.pth", false),
         std::tuple("1_layer/0_RopeOperation/before/intensor3.bin", "1.pth", true),
         std::tuple("0_Gather/after/outtensor0.bin", "0.pth", false)}) {
-    const Recipe* const recipe = recipe_of(matched, file, table + output);
-    ASSERT_TRUE(recipe != nullptr && recipe->rope) << file;
-    EXPECT_EQ(recipe->rope->is_sine, is_sine);
-    EXPECT_EQ(recipe->rope->table_of, Side::golden);
-    EXPECT_EQ(recipe->rope->rows, 2);  // of [2, 4]
-    EXPECT_EQ(matched.item(Side::mine, recipe->rope->length).name,
-              "1_layer/0_RopeOperation/before/intensor4.bin");
+    // Two rows, of [2, 4].
+    EXPECT_EQ(plan_of(matched, Side::golden, file, table + output),
+              fmt::format("angles({}{}, 1_layer/0_RopeOperation/before/intensor4.bin; {:d}, 2)", table,
+                          output, is_sine));
+    EXPECT_EQ(plan_of(matched, Side::mine, file, table + output), "as it stands");
   }
   const Matched exchanged = match_frames(atb_torch_matcher, torch_with_angles(), atb_with_angles(), {});
-  const Recipe* const recipe =
-      recipe_of(exchanged, table + "1.pth", "1_layer/0_RopeOperation/before/intensor3.bin");
-  ASSERT_TRUE(recipe != nullptr && recipe->rope);
-  EXPECT_EQ(recipe->rope->table_of, Side::mine);
+  EXPECT_EQ(plan_of(exchanged, Side::mine, table + "1.pth", "1_layer/0_RopeOperation/before/intensor3.bin"),
+            fmt::format("angles({}1.pth, 1_layer/0_RopeOperation/before/intensor4.bin; 1, 2)", table));
 }
 
 TEST(AtbTorch, LeavesAnglesAloneWhosePositionsNobodyTells) {
@@ -194,16 +181,14 @@ TEST(AtbTorch, PairsTheWeightsOfModules) {
                                      .has_rows_out = false}});
   const Matched matched =
       match_frames(atb_torch_matcher, std::move(atb), make_op_frame("pytorch", torch), {});
-  const Recipe* const fused = recipe_of(matched, "0_layer/0_LinearOperation/before/intensor1.bin",
-                                        kLayer + ".self_attn.q_proj/weight");
-  ASSERT_TRUE(fused != nullptr && fused->weight);
-  EXPECT_EQ(fused->parts.size(), 3U);
-  EXPECT_FALSE(fused->weight->is_transposed);
-  const Recipe* const output = recipe_of(matched, "0_layer/2_LinearOperation/before/intensor1.bin",
-                                         kLayer + ".self_attn.o_proj/weight");
-  ASSERT_TRUE(output != nullptr && output->weight);
-  EXPECT_TRUE(output->weight->is_transposed);
-  EXPECT_TRUE(output->parts.empty());
+  const std::string modules = kLayer + ".self_attn.";
+  EXPECT_EQ(
+      plan_of(matched, Side::golden, "0_layer/0_LinearOperation/before/intensor1.bin",
+              modules + "q_proj/weight"),
+      fmt::format("join({0}q_proj/weight, {0}k_proj/weight, {0}v_proj/weight; 0) weight(#1; 1, 0)", modules));
+  EXPECT_EQ(plan_of(matched, Side::golden, "0_layer/2_LinearOperation/before/intensor1.bin",
+                    modules + "o_proj/weight"),
+            fmt::format("weight({}o_proj/weight; 1, 1)", modules));
 }
 
 // What only torch has keeps its row.
@@ -217,8 +202,8 @@ TEST(AtbTorch, LosesNothing) {
     for (const Pair& pair : node.pairs) {
       if (pair.mine) seen.insert(matched.item(Side::mine, *pair.mine).name);
       if (pair.golden) seen.insert(matched.item(Side::golden, *pair.golden).name);
-      if (pair.has_parts())
-        for (const ItemId& part : pair.recipe->parts) seen.insert(matched.item(Side::golden, part).name);
+      if (const Plan* const plan = pair.plan(Side::golden))
+        for (const PlanSource& part : plan->parts()) seen.insert(matched.item(part.side, part.item).name);
     }
   EXPECT_EQ(seen.size(), wanted);
 }

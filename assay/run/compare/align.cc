@@ -32,16 +32,6 @@ std::optional<size_t> differing_dimension(const Dims& a, const Dims& b) {
   return found;
 }
 
-// As rows of the last dimension.
-Dims as_rows(const Shape& shape) {
-  const int64_t last = shape.dims.empty() ? 1 : shape.dims.back();
-  return {last == 0 ? 0 : shape.count() / last, last};
-}
-
-std::string joined_note(std::string_view which, size_t ranks, size_t axis) {
-  return fmt::format("{} joined from {} ranks along dimension {}", which, ranks, axis);
-}
-
 // One join that makes `a` and `b` equal in all dimensions, if there is one: of mine, of golden, or of both.
 Result<std::optional<Aligned>> join_ranks(const Spread& mine, const Spread& golden, const Dims& a,
                                           const Dims& b) {
@@ -53,13 +43,15 @@ Result<std::optional<Aligned>> join_ranks(const Spread& mine, const Spread& gold
   const bool join_golden = g > 1 && !(m > 1 && in_mine * m == in_golden) &&
                            (in_golden * g == in_mine || in_mine * m == in_golden * g);
   if (!join_mine && !join_golden) return std::optional<Aligned>();
-  Aligned done{mine.own, golden.own, {}};
+  Aligned done{mine.own, golden.own};
   if (join_mine) {
     ASSAY_TRY(done.mine, join_shards(mine, *axis, Shape{a}));
+    done.mine_joined = true;
     done.note = joined_note("mine", mine.ranks, *axis);
   }
   if (join_golden) {
     ASSAY_TRY(done.golden, join_shards(golden, *axis, Shape{b}));
+    done.golden_joined = true;
     done.note += (done.note.empty() ? "" : "; ") + joined_note("golden", golden.ranks, *axis);
   }
   if (done.mine->meta.shape.count() != done.golden->meta.shape.count()) return std::optional<Aligned>();
@@ -117,7 +109,7 @@ Result<std::optional<OperandPtr>> last_rows(const OperandPtr& whole, int64_t row
 }
 
 Result<std::optional<Aligned>> take_last_rows(const OperandPtr& mine, const OperandPtr& golden) {
-  const Dims a = as_rows(mine->meta.shape), b = as_rows(golden->meta.shape);
+  const Dims a = as_rows(mine->meta.shape).dims, b = as_rows(golden->meta.shape).dims;
   if (a[1] != b[1] || a[0] == b[0]) return std::optional<Aligned>();
   const bool mine_is_whole = a[0] > b[0];
   ASSAY_TRY(const auto view, last_rows(mine_is_whole ? mine : golden, std::min(a[0], b[0])));
@@ -149,43 +141,35 @@ Result<std::optional<Aligned>> align_one_rank(const OperandPtr& mine, const Oper
   return std::optional<Aligned>();
 }
 
-// The others may hold it whole, too.
-Aligned of_one_rank(const Spread& mine, const Spread& golden, Aligned aligned) {
-  aligned.is_one_rank = mine.ranks != golden.ranks;
-  return aligned;
-}
-
 }  // namespace
 
 Result<std::optional<Aligned>> align(const Spread& mine, const Spread& golden, const AlignRules& rules) {
   const Shape &a = mine.own->meta.shape, &b = golden.own->meta.shape;
-  if (a == b) return std::optional(of_one_rank(mine, golden, {mine.own, golden.own, {}}));
+  if (a == b) return std::optional(Aligned{mine.own, golden.own});
   if (same_but_for_ones(a, b))
-    return std::optional(of_one_rank(
-        mine, golden,
-        {mine.own, golden.own,
-         fmt::format("shapes {} and {} differ in dimensions of size 1 only", a.text(), b.text())}));
+    return std::optional(
+        Aligned{mine.own, golden.own,
+                fmt::format("shapes {} and {} differ in dimensions of size 1 only", a.text(), b.text())});
   if (mine.ranks > 1 || golden.ranks > 1) {
     ASSAY_TRY(auto done,
               join_ranks(mine, golden, without_leading_ones(a.dims), without_leading_ones(b.dims)));
     if (!done) {
-      ASSAY_TRY(done, join_ranks(mine, golden, as_rows(a), as_rows(b)));
+      ASSAY_TRY(done, join_ranks(mine, golden, as_rows(a).dims, as_rows(b).dims));
     }
     if (done) return done;
   }
-  ASSAY_TRY(auto first, align_one_rank(mine.own, golden.own, rules));
-  if (first) first = of_one_rank(mine, golden, std::move(*first));
-  return first;
+  return align_one_rank(mine.own, golden.own, rules);
 }
 
 Result<OperandPtr> join_shards(const Spread& side, size_t axis, const Shape& shape_of_part) {
-  ASSAY_TRY(std::vector<OperandPtr> parts, side.shards());
-  for (OperandPtr& part : parts) {
+  std::vector<OperandPtr> parts;
+  for (size_t rank = 0; rank < side.ranks; ++rank) {
+    ASSAY_TRY(OperandPtr part, side.at_rank(rank));
     if (part->meta.shape != side.own->meta.shape)
       return fail(ErrorKind::mismatch,
                   "the ranks hold parts of shapes {} and {}; parts of one shape can be joined",
                   side.own->meta.shape.text(), part->meta.shape.text());
-    part = reshaped(std::move(part), shape_of_part);
+    parts.push_back(reshaped(std::move(part), shape_of_part));
   }
   return concatenated(std::move(parts), static_cast<int64_t>(axis));
 }
@@ -205,25 +189,13 @@ Result<std::optional<OperandPtr>> broadcast_to(const OperandPtr& source, const S
   return std::optional(std::move(view));
 }
 
-Result<std::optional<OperandPtr>> join_parts(std::vector<OperandPtr> parts, int64_t ranks) {
-  std::vector<OperandPtr> pieces;
-  for (OperandPtr& part : parts) part = reshaped(part, Shape{as_rows(part->meta.shape)});
-  const int64_t rows = parts.at(0)->meta.shape.dims[0];
-  for (const OperandPtr& part : parts)
-    if (part->meta.shape.dims[0] != rows || part->meta.shape.dims[1] % ranks != 0)
-      return std::optional<OperandPtr>();
-  for (int64_t rank = 0; rank < ranks; ++rank)
-    for (const OperandPtr& part : parts) {
-      const int64_t whole = part->meta.shape.dims[1], width = whole / ranks;
-      if (ranks == 1) {
-        pieces.push_back(part);
-        continue;
-      }
-      ASSAY_TRY(OperandPtr piece, strided(part, Shape{{rows, width}}, {whole, 1}, rank * width));
-      pieces.push_back(std::move(piece));
-    }
-  ASSAY_TRY(OperandPtr whole, concatenated(std::move(pieces), 1));
-  return std::optional(std::move(whole));
+Shape as_rows(const Shape& shape) {
+  const int64_t last = shape.dims.empty() ? 1 : shape.dims.back();
+  return Shape{{last == 0 ? 0 : shape.count() / last, last}};
+}
+
+std::string joined_note(std::string_view which, size_t ranks, size_t axis) {
+  return fmt::format("{} joined from {} ranks along dimension {}", which, ranks, axis);
 }
 
 }  // namespace assay

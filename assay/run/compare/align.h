@@ -12,8 +12,10 @@ namespace assay {
 // One side: its tensor, and those of the other ranks where there are several.
 struct Spread {
   OperandPtr own;
-  size_t ranks = 1;                                         // that hold a part, or a copy
-  std::function<Result<std::vector<OperandPtr>>()> shards;  // of all of them, in order; called only if needed
+  size_t ranks = 1;                                           // that hold a part, or a copy
+  std::function<Result<OperandPtr>(size_t rank)> shard = {};  // of one of them; called only if needed
+
+  Result<OperandPtr> at_rank(size_t rank) const { return ranks == 1 ? Result<OperandPtr>(own) : shard(rank); }
 };
 
 struct AlignRules {
@@ -26,9 +28,10 @@ struct AlignRules {
 
 struct Aligned {
   OperandPtr mine, golden;
-  std::string note;          // what was done; empty: nothing
-  bool is_part = false;      // not all elements of the larger side
-  bool is_one_rank = false;  // of several with a tensor of this shape
+  std::string note = {};  // what was done; empty: nothing
+  bool is_part = false;   // not all elements of the larger side
+  // Put together from what the ranks hold. Otherwise a side of several ranks has a copy on each.
+  bool mine_joined = false, golden_joined = false;
 };
 
 // Nothing where the shapes do not fit. An error where a shard cannot be read.
@@ -40,8 +43,9 @@ Result<OperandPtr> join_shards(const Spread& side, size_t axis, const Shape& sha
 // The view of a tensor under a shape it can be broadcast to by torch's rules; nothing where it cannot.
 Result<std::optional<OperandPtr>> broadcast_to(const OperandPtr& source, const Shape& shape);
 
-// The golden tensor of a projection that computes several at once: `parts` joined along their last dimension,
-// rank by rank where the result is spread over `ranks`. Nothing where they cannot be cut that way.
-Result<std::optional<OperandPtr>> join_parts(std::vector<OperandPtr> parts, int64_t ranks);
+// Seen as rows of the last dimension.
+Shape as_rows(const Shape& shape);
+// "mine joined from 2 ranks along dimension 1"
+std::string joined_note(std::string_view which, size_t ranks, size_t axis);
 
 }  // namespace assay

@@ -32,6 +32,12 @@ const fs::path* Loader::file_of(Side side, const ItemId& id) const {
 int64_t Loader::size_of_item(Side side, const ItemId& id) const {
   const Item& item = frames_.item(side, id);
   if (!item.data) return 0;
+  const Frame& of_item = frames_.frame(side, id);
+  if (of_item.at.rank < 0 && !item.shards().empty()) {  // those of the other ranks are read, too
+    int64_t size = 0;
+    for (const TensorRef& shard : item.shards()) size += of_item.files[static_cast<size_t>(shard.file)].size;
+    return size;
+  }
   if (item.meta) return item.meta->byte_size();
   const auto file = static_cast<size_t>(item.data->file);
   const auto frame = static_cast<size_t>(id.frame);
@@ -106,19 +112,13 @@ std::vector<std::pair<Stats, int64_t>> Loader::load_shard_statistics(Side side, 
   return found;
 }
 
-Result<std::vector<OperandPtr>> Loader::load_shards(Side side, const ItemId& id) {
-  const Item& item = frames_.item(side, id);
-  const Frame& frame = frames_.frame(side, id);
-  std::vector<OperandPtr> shards;
-  for (const TensorRef& shard : item.shards()) {
-    const fs::path& path = frame.files[static_cast<size_t>(shard.file)].path;
-    ASSAY_TRY(const Set set, open(path));
-    if (static_cast<size_t>(shard.slot) >= set->tensors.size())
-      return fail(ErrorKind::bad_format, "{}: holds no tensor any more", display(path));
-    ASSAY_TRY(OperandPtr data, set->tensors[static_cast<size_t>(shard.slot)].data);
-    shards.push_back(std::move(data));
-  }
-  return shards;
+Result<OperandPtr> Loader::load_shard(Side side, const ItemId& id, size_t number) {
+  const TensorRef& shard = frames_.item(side, id).shards()[number];
+  const fs::path& path = frames_.frame(side, id).files[static_cast<size_t>(shard.file)].path;
+  ASSAY_TRY(const Set set, open(path));
+  if (static_cast<size_t>(shard.slot) >= set->tensors.size())
+    return fail(ErrorKind::bad_format, "{}: holds no tensor any more", display(path));
+  return set->tensors[static_cast<size_t>(shard.slot)].data;
 }
 
 }  // namespace assay

@@ -24,7 +24,7 @@ class Loader {
   // open_files: what indexing left open; null where it left nothing.
   Loader(const Indexed& frames, const FormatOptions& options, OpenFiles* open_files = nullptr);
   Result<Loaded> load(Side side, const ItemId& id);
-  Result<std::vector<OperandPtr>> load_shards(Side side, const ItemId& id);  // Item::shards, in order
+  Result<OperandPtr> load_shard(Side side, const ItemId& id, size_t number);  // of Item::shards
   // What is left of a tensor whose file was compacted; nothing where that is not why it cannot be loaded.
   std::optional<StoredTensor> find_statistics(Side side, const ItemId& id) const;
   // What the files of Item::shards state, and how many elements each has; nothing where one does not say.

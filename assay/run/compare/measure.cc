@@ -7,7 +7,8 @@
 #include "assay/model/graph.h"
 #include "assay/model/logits.h"
 #include "assay/run/compare/gather_parallel.h"
-#include "assay/run/compare/recipe.h"
+#include "assay/run/compare/plan_runner.h"
+#include "assay/run/compare/quantised_rows.h"
 #include "assay/run/compare/stated_comparison.h"
 #include "assay/support/log.h"
 
@@ -65,7 +66,7 @@ class Measurer {
       : matched_(matched),
         metrics_(metrics),
         loader_(matched.frames, options.format, options.open_files),
-        recipes_(matched, loader_),
+        plans_(matched.frames, loader_),
         stated_(matched, metrics, loader_),
         progress_(progress),
         side_statistics_(side_statistics),
@@ -97,28 +98,43 @@ class Measurer {
   Comparison measure_pair(const Pair& pair, PairScratch& scratch) {
     Comparison row;
     row.pair = pair;
-    const OperandPtr mine = take(Side::mine, pair.mine, row.mine, row);
-    const OperandPtr golden = take(pair.golden_side(), pair.golden, row.golden, row);
-    if (pair.has_parts() && !pair.recipe->parts_name.empty())
-      (pair.recipe->parts_of == Side::mine ? row.mine : row.golden).name = pair.recipe->parts_name;
+    std::optional<Made> mine = take(Side::mine, Side::mine, pair.mine, row.mine, row);
+    std::optional<Made> golden = take(Side::golden, pair.golden_side(), pair.golden, row.golden, row);
+    for (const Side side : {Side::mine, Side::golden})
+      if (const Plan* const plan = pair.plan(side); plan != nullptr && !plan->name.empty())
+        (side == Side::mine ? row.mine : row.golden).name = plan->name;
     if (!pair.mine || !pair.golden) {  // what cannot be read is trouble whether it has a partner or not
       if (row.status != Status::unreadable) row.status = pair.mine ? Status::only_mine : Status::only_golden;
       return row;
     }
+    if (mine && golden) {
+      leave_whole_numbers(*mine, *golden);
+      leave_whole_numbers(*golden, *mine);
+    }
+    const OperandPtr of_mine = mine ? mine->own() : nullptr, of_golden = golden ? golden->own() : nullptr;
     if (row.status == Status::compared)
-      align_and_gather(mine, golden, scratch, row);
+      align_and_gather(*mine, *golden, scratch, row);
     else if (row.status == Status::no_data)
-      stated_.compare(mine, golden, row);
+      stated_.compare(of_mine, of_golden, row);
     if (side_statistics_ == SideStatistics::as_f32) {
-      add_statistics_as_f32(mine, row.mine, row);
-      add_statistics_as_f32(golden, row.golden, row);
+      add_statistics_as_f32(of_mine, row.mine, row);
+      add_statistics_as_f32(of_golden, row.golden, row);
     }
     return row;
   }
 
+  // What was planned before the type of the other side was known: that holds whole numbers, too.
+  static void leave_whole_numbers(Made& made, const Made& other) {
+    if (made.quantised == nullptr || is_real(other.own()->meta.dtype)) return;
+    made.parts = {*made.quantised};
+    made.quantised = nullptr;
+  }
+
   // Opens one side and notes what it is. A failure sets the status of the row; the first reason stays.
-  OperandPtr take(Side side, const std::optional<ItemId>& id, SideFacts& facts, Comparison& row) {
-    if (!id) return nullptr;
+  // `side`: whose item it is, which may be mine where it stands for golden.
+  std::optional<Made> take(Side stands_for, Side side, const std::optional<ItemId>& id, SideFacts& facts,
+                           Comparison& row) {
+    if (!id) return std::nullopt;
     const Item& item = matched_.item(side, *id);
     facts.name = item.name;
     facts.item = &item;
@@ -137,7 +153,7 @@ class Measurer {
         row.status = status;
         row.note = std::move(why);
       }
-      return nullptr;
+      return std::nullopt;
     };
     if (!item.trouble.empty()) return refuse(Status::unreadable, std::string(item.trouble));
     if (!item.data)
@@ -172,88 +188,82 @@ class Measurer {
         log::warn("{}", remark.text);
         row.left_out += remark.count;
       }
-    bool is_made = false;
-    if (prepare_) {
+    const bool is_prepared = static_cast<bool>(prepare_);
+    if (is_prepared) {
       auto prepared = prepare_(side, facts.file, loaded->data);
       if (!prepared) return refuse(Status::unreadable, prepared.error().message);
-      is_made = *prepared != loaded->data;
       loaded->data = std::move(*prepared);
     }
-    const Recipe* const recipe = row.pair.recipe;
-    if (recipe != nullptr) {
-      auto prepared = recipes_.prepare(side, *recipe, std::move(loaded->data));
-      if (!prepared) return refuse(Status::unreadable, prepared.error().message);
-      loaded->data = std::move(*prepared);
-    }
-    const TensorMeta& found = loaded->data->meta;
-    is_made |= recipe != nullptr && (recipe->rope || recipe->range_of == side);
-    if (!is_made && item.meta != nullptr && item.meta->shape != found.shape)
+    if (!is_prepared && item.meta != nullptr && item.meta->shape != loaded->data->meta.shape)
       row.note = fmt::format("{} holds shape {} where the dump says {}", display(facts.file),
-                             found.shape.text(), item.meta->shape.text());
-    facts.meta = found;
+                             loaded->data->meta.shape.text(), item.meta->shape.text());
+    Result<Made> made = make(stands_for, side, *id, row.pair, std::move(loaded->data));
+    if (!made)
+      return refuse(made.error().kind == ErrorKind::not_found ? Status::no_data : Status::unreadable,
+                    made.error().message);
+    facts.meta = (made->quantised != nullptr ? made->quantised->own : made->own())->meta;
     if (side_statistics_ == SideStatistics::own_type) {
-      const auto side_sums = gather_one(*loaded->data);
+      const auto side_sums = gather_one(*made->own());
       if (!side_sums) return refuse(Status::unreadable, side_sums.error().message);
-      facts.measured = numpy_statistics(*side_sums, found.dtype);
+      facts.measured = numpy_statistics(*side_sums, facts.meta->dtype);
     }
-    return loaded->data;
+    return std::move(*made);
   }
 
-  Spread spread(Side side, const ItemId& id, OperandPtr own) {
-    const size_t ranks = std::max<size_t>(1, matched_.item(side, id).shards().size());
-    return {std::move(own), ranks, [this, side, id] { return loader_.load_shards(side, id); }};
+  Result<Made> make(Side stands_for, Side side, const ItemId& id, const Pair& pair, OperandPtr loaded) const {
+    if (const Plan* const plan = pair.plan(stands_for)) return plans_.run(*plan, std::move(loaded));
+    Made as_it_stands;
+    as_it_stands.parts.push_back(plans_.spread(side, id, std::move(loaded)));
+    return as_it_stands;
   }
 
-  Result<std::optional<Aligned>> align_pair(const Spread& of_mine, const Spread& of_golden,
-                                            const Pair& pair) {
+  Result<std::optional<Aligned>> align_pair(const Made& mine, const Made& golden, const Pair& pair) const {
     AlignRules rules;
     rules.merge = has_trees_ || matched_.pairing.graphs_differ;
     rules.flatten = matched_.pairing.flattens;
     // A table that numbers its pairs is another tool's, which leaves such pairs out.
     rules.last_row = pair.why == Why::last_output && pair.number < 0;
     rules.repeat = matched_.pairing.repeats_batch;
-    return recipes_.align(pair, of_mine, of_golden, rules);
+    return align(mine, golden, rules);
   }
 
-  void align_and_gather(const OperandPtr& mine, const OperandPtr& golden, PairScratch& scratch,
-                        Comparison& row) {
-    Spread of_mine = spread(Side::mine, *row.pair.mine, mine);
-    Spread of_golden = spread(row.pair.golden_side(), *row.pair.golden, golden);
-    const auto side = side_to_dequantise(matched_.pairing, mine->meta, golden->meta);
-    if (side) {
-      Spread& quantised = *side == Side::mine ? of_mine : of_golden;
-      auto real =
-          recipes_.dequantise(*side, *side == Side::mine ? *row.pair.mine : *row.pair.golden, quantised);
-      if (!real) return refuse_int8(row, real.error().message);
-      quantised = std::move(*real);
-      add_note(row, fmt::format("int8 of {} made real by its scale and offset",
-                                *side == Side::mine ? "mine" : "golden"));
+  void align_and_gather(const Made& mine, const Made& golden, PairScratch& scratch, Comparison& row) {
+    if (is_left_quantised(matched_.pairing, mine.own()->meta, golden.own()->meta)) {
+      const Side side = mine.own()->meta.dtype == DType::i8 ? Side::mine : Side::golden;
+      const ItemId& id = side == Side::mine ? *row.pair.mine : *row.pair.golden;
+      return refuse_int8(
+          row, fmt::format("the dump holds no scale and offset of {}", matched_.item(side, id).name));
     }
-    auto aligned = align_pair(of_mine, of_golden, row.pair);
+    for (const Side side : {Side::mine, Side::golden})
+      if ((side == Side::mine ? mine : golden).quantised != nullptr)
+        add_note(row, fmt::format("int8 of {} made real by its scale and offset", name_of(side)));
+    const auto aligned = align_pair(mine, golden, row.pair);
     if (!aligned) {
       row.status = Status::unreadable;
       row.note = aligned.error().message;
       return;
     }
     if (!*aligned) {
-      row.is_excused = row.pair.recipe != nullptr && row.pair.recipe->may_not_fit();
+      row.is_excused = row.pair.plans != nullptr && row.pair.plans->may_not_fit();
       row.status = row.is_excused ? Status::no_data : Status::shape_mismatch;
-      add_note(row, fmt::format("shape {} against {}", mine->meta.shape.text(), golden->meta.shape.text()));
+      add_note(row, fmt::format("shape {} against {}", mine.own()->meta.shape.text(),
+                                golden.own()->meta.shape.text()));
       return;
     }
-    if (row.pair.has_parts()) {
-      const bool is_mine = row.pair.has_parts(Side::mine);
-      (is_mine ? row.mine : row.golden).meta = (is_mine ? (*aligned)->mine : (*aligned)->golden)->meta;
-      add_note(row, fmt::format("{} tensors of {} joined", row.pair.recipe->parts.size(),
-                                is_mine ? "mine" : "golden"));
-    }
+    for (const Side side : {Side::mine, Side::golden})
+      if (const Plan* const plan = row.pair.plan(side); plan != nullptr && !plan->parts().empty()) {
+        (side == Side::mine ? row.mine : row.golden).meta =
+            (side == Side::mine ? (*aligned)->mine : (*aligned)->golden)->meta;
+        add_note(row, fmt::format("{} tensors of {} joined", plan->parts().size(), name_of(side)));
+      }
     if (!(*aligned)->note.empty()) add_note(row, (*aligned)->note);
-    const bool is_whole = (*aligned)->mine == mine && (*aligned)->golden == golden;
+    const bool is_whole = (*aligned)->mine == mine.own() && (*aligned)->golden == golden.own();
     const double error = gather(*(*aligned)->mine, *(*aligned)->golden, is_whole, scratch, row);
-    const bool is_one_rank = (*aligned)->is_one_rank && stands_for_ranks(row.pair);
-    if (is_one_rank && !side && has_plain_copies(row.pair)) {
-      gather_copies(of_mine, of_golden, error, scratch, row);
-    } else if (is_one_rank) {
+    const bool has_copies = stands_for_ranks(row.pair) && (has_copies_of(Side::mine, mine, **aligned) ||
+                                                           has_copies_of(Side::golden, golden, **aligned));
+    if (has_copies && compares_copies(row.pair)) {
+      gather_copies(mine, golden, **aligned, error, scratch, row);
+    } else if (has_copies) {
       add_note(row, "the first rank of each side");
       if (row.evidence == Evidence::elements) row.evidence = Evidence::one_rank;
     }
@@ -262,21 +272,25 @@ class Measurer {
     if (is_by_elements && (*aligned)->is_part) row.evidence = Evidence::some_elements;
   }
 
+  static std::string_view name_of(Side side) { return side == Side::mine ? "mine" : "golden"; }
+
+  // Each rank holds all of it.
+  static bool has_copies_of(Side side, const Made& made, const Aligned& aligned) {
+    return made.ranks() > 1 && !(side == Side::mine ? aligned.mine_joined : aligned.golden_joined);
+  }
+
   // Where the sides have other numbers of ranks, the first rank stands for all of them.
   bool stands_for_ranks(const Pair& pair) const {
     return matched_.frames.frame(Side::mine, *pair.mine).at.rank < 0 &&
            matched_.frames.frame(pair.golden_side(), *pair.golden).at.rank < 0;
   }
 
-  // What has to be made first is made of the first rank alone; and a table that numbers its pairs is another
-  // tool's, which looks at that rank only.
-  bool has_plain_copies(const Pair& pair) const {
-    return pair.recipe == nullptr && !prepare_ && pair.number < 0;
-  }
+  // A table that numbers its pairs is another tool's, which looks at the first rank only.
+  bool compares_copies(const Pair& pair) const { return !prepare_ && pair.number < 0; }
 
   // Each rank of a side holds the tensor whole: all of them have to agree. The row is that of the worst.
-  void gather_copies(const Spread& mine, const Spread& golden, double error, PairScratch& scratch,
-                     Comparison& row) {
+  void gather_copies(const Made& mine, const Made& golden, const Aligned& first, double error,
+                     PairScratch& scratch, Comparison& row) {
     const std::string first_note = row.note;
     // One rank that cannot be compared leaves nothing to say of the others.
     const auto give_up = [&](Status status, std::string why) {
@@ -287,20 +301,18 @@ class Measurer {
       row.metrics.clear();
     };
     for (const Side side : {Side::mine, Side::golden}) {
-      const Spread& copies = side == Side::mine ? mine : golden;
-      if (copies.ranks < 2) continue;
-      auto shards = copies.shards();
-      if (!shards) return give_up(Status::unreadable, shards.error().message);
-      for (size_t rank = 1; rank < shards->size(); ++rank) {
-        const Spread copy{(*shards)[rank], 1, {}};
-        auto aligned = side == Side::mine ? align_pair(copy, {golden.own, 1, {}}, row.pair)
-                                          : align_pair({mine.own, 1, {}}, copy, row.pair);
-        const std::string which = fmt::format("rank {} of {} of {}", rank + 1, copies.ranks,
-                                              side == Side::mine ? "mine" : "golden");
+      const Made& copies = side == Side::mine ? mine : golden;
+      if (!has_copies_of(side, copies, first)) continue;
+      for (size_t rank = 1; rank < copies.ranks(); ++rank) {
+        const std::string which = fmt::format("rank {} of {} of {}", rank + 1, copies.ranks(), name_of(side));
+        const auto copy = copies.at_rank(rank);
+        if (!copy) return give_up(Status::unreadable, copy.error().message);
+        const auto aligned =
+            side == Side::mine ? align_pair(*copy, golden, row.pair) : align_pair(mine, *copy, row.pair);
         if (!aligned) return give_up(Status::unreadable, aligned.error().message);
         if (!*aligned)
           return give_up(Status::shape_mismatch,
-                         fmt::format("{} holds shape {}", which, copy.own->meta.shape.text()));
+                         fmt::format("{} holds shape {}", which, copy->own()->meta.shape.text()));
         Comparison of_copy = row;
         const double its_error = gather(*(*aligned)->mine, *(*aligned)->golden, false, scratch, of_copy);
         if (of_copy.status != Status::compared) return give_up(of_copy.status, std::move(of_copy.note));
@@ -359,7 +371,7 @@ class Measurer {
   const Matched& matched_;
   const MetricPlan& metrics_;
   Loader loader_;
-  RecipeBook recipes_;
+  const PlanRunner plans_;
   const StatedComparison stated_;
   Progress& progress_;
   const SideStatistics side_statistics_;

@@ -4,7 +4,7 @@
 #include "assay/metric/numpy_stats.h"
 #include "assay/model/blocks.h"
 #include "assay/model/scalar_of.h"
-#include "assay/run/compare/dequantise.h"
+#include "assay/run/compare/quantised_rows.h"
 #include "assay/run/compare/stated_parts.h"
 
 #include <deque>
@@ -104,16 +104,26 @@ void StatedComparison::compare(const OperandPtr& mine_data, const OperandPtr& go
                                Comparison& row) const {
   find_statistics(row.mine, mine_data, row.golden);
   find_statistics(row.golden, golden_data, row.mine);
-  if (row.pair.has_parts()) {
-    SideFacts& joined = row.pair.recipe->parts_of == Side::mine ? row.mine : row.golden;
-    if (!join_parts(*row.pair.recipe, joined)) return;
+  bool has_parts = false, is_range = false, is_made_real = false, mine_joined = false, golden_joined = false;
+  for (const Side side : {Side::mine, Side::golden}) {
+    const Plan* const plan = row.pair.plan(side);
+    if (plan == nullptr) continue;
+    is_range |= plan->has(PlanOp::extremes);
+    is_made_real |= plan->has(PlanOp::dequantise);
+    const std::vector<PlanSource> parts = plan->parts();
+    if (parts.empty()) continue;
+    has_parts = true;
+    SideFacts &joined = side == Side::mine ? row.mine : row.golden,
+              &other = side == Side::mine ? row.golden : row.mine;
+    const Joined how = join_parts(parts, joined, other);
+    if (how == Joined::not_at_all) return;
+    (side == Side::mine ? mine_joined : golden_joined) = how == Joined::of_all_ranks;
   }
   const Side of_golden = row.pair.golden_side();
-  const bool mine_joined = join_ranks(Side::mine, *row.pair.mine, row.mine, row.golden);
-  const bool golden_joined = join_ranks(of_golden, *row.pair.golden, row.golden, row.mine);
+  mine_joined = mine_joined || join_ranks(Side::mine, *row.pair.mine, row.mine, row.golden);
+  golden_joined = golden_joined || join_ranks(of_golden, *row.pair.golden, row.golden, row.mine);
   const int64_t mine_left = ranks_left_out(Side::mine, *row.pair.mine, mine_joined);
   const int64_t golden_left = ranks_left_out(of_golden, *row.pair.golden, golden_joined);
-  const bool is_range = row.pair.recipe != nullptr && row.pair.recipe->range_of;
   if (is_range) {
     leave_extremes(row.mine);
     leave_extremes(row.golden);
@@ -121,7 +131,7 @@ void StatedComparison::compare(const OperandPtr& mine_data, const OperandPtr& go
   const Stated *const mine = row.mine.stated(), *const golden = row.golden.stated();
   if (mine == nullptr || golden == nullptr) return;
   if (row.mine.meta && row.golden.meta &&
-      side_to_dequantise(matched_.pairing, *row.mine.meta, *row.golden.meta)) {
+      (is_made_real || is_left_quantised(matched_.pairing, *row.mine.meta, *row.golden.meta))) {
     refuse_int8(row, "statistics cannot be made real");
     return;
   }
@@ -143,45 +153,65 @@ void StatedComparison::compare(const OperandPtr& mine_data, const OperandPtr& go
   }
   const bool other_shape =
       !is_range && ((row.mine.meta && row.golden.meta && !may_be_same(row.mine, row.golden)) ||
-                    (!mine_joined && !golden_joined && !row.pair.has_parts() && states_other_count(row)));
+                    (!mine_joined && !golden_joined && !has_parts && states_other_count(row)));
   row.status = other_shape ? Status::shape_mismatch : Status::compared;
   if (!other_shape) note_stated_evidence(is_range, row);
 }
 
-// Of all parts together; the shape is theirs side by side.
-bool StatedComparison::join_parts(const Recipe& recipe, SideFacts& facts) const {
-  std::vector<SideFacts> sides(recipe.parts.size());
+// Of all parts together, and of all ranks where each holds a share of them; the shape is theirs side by side.
+StatedComparison::Joined StatedComparison::join_parts(const std::vector<PlanSource>& sources,
+                                                      SideFacts& facts, const SideFacts& other) const {
+  std::deque<SideFacts> sides;
   std::vector<StatedPart> parts;
-  int64_t width = 0, last = 0;
-  for (size_t i = 0; i < sides.size(); ++i) {
-    sides[i].item = &matched_.item(recipe.parts_of, recipe.parts[i]);
+  int64_t width = 0, last = 0, count = 0;
+  size_t ranks = 1;
+  TensorMeta whole;
+  for (const PlanSource& source : sources) {
+    SideFacts& side = sides.emplace_back();
+    side.item = &matched_.item(source.side, source.item);
+    ranks = std::max(ranks, side.item->shards().size());
     OperandPtr data;
-    if (sides[i].item->data)
-      if (auto loaded = loader_.load(recipe.parts_of, recipe.parts[i])) data = loaded->data;
-    find_statistics(sides[i], data, {});
-    const TensorMeta* const meta = data ? &data->meta : sides[i].item->meta;
-    if (meta == nullptr) return false;
-    parts.push_back({sides[i].stated(), meta->shape.count()});
+    if (side.item->data)
+      if (auto loaded = loader_.load(source.side, source.item)) data = loaded->data;
+    find_statistics(side, data, {});
+    const TensorMeta* const meta = data ? &data->meta : side.item->meta;
+    if (meta == nullptr) return Joined::not_at_all;
+    parts.push_back({side.stated(), meta->shape.count()});
+    count += meta->shape.count();
     last = meta->shape.dims.empty() ? 1 : meta->shape.dims.back();
     width += last;
-    if (i + 1 < sides.size() || last == 0) continue;
-    facts.meta = TensorMeta{meta->dtype, Shape{{meta->shape.count() / last, width}}};
+    if (last > 0) whole = {meta->dtype, Shape{{meta->shape.count() / last, width}}};
+  }
+  if (last == 0) return Joined::not_at_all;
+  const bool are_shares =
+      ranks > 1 && other.meta && other.meta->shape.count() == count * static_cast<int64_t>(ranks);
+  std::deque<std::vector<std::pair<Stats, int64_t>>> of_shards;
+  std::deque<Stated> stated;
+  if (are_shares) {
+    parts.clear();
+    for (const PlanSource& source : sources)
+      for (const auto& [stats, elements] : of_shards.emplace_back(shard_statistics(source.side, source.item)))
+        parts.push_back({&stated.emplace_back(as_stated(stats)), elements});
+    if (parts.size() != sources.size() * ranks) return Joined::not_at_all;
+    whole.shape.dims.back() *= static_cast<int64_t>(ranks);
   }
   const auto joined = join_stated(parts);
-  if (joined) facts.computed = std::make_shared<const Stated>(*joined);
-  return joined.has_value();
+  if (!joined) return Joined::not_at_all;
+  facts.meta = whole;
+  facts.computed = std::make_shared<const Stated>(*joined);
+  return are_shares ? Joined::of_all_ranks : Joined::of_one_rank;
 }
 
 // As the files of the shards state them, or else of their data.
 std::vector<std::pair<Stats, int64_t>> StatedComparison::shard_statistics(Side side, const ItemId& id) const {
   std::vector<std::pair<Stats, int64_t>> found = loader_.load_shard_statistics(side, id);
   if (!found.empty()) return found;
-  const auto shards = loader_.load_shards(side, id);
-  if (!shards) return {};
-  for (const OperandPtr& shard : *shards) {
-    const auto sums = gather_one(*shard);
+  for (size_t i = 0; i < matched_.item(side, id).shards().size(); ++i) {
+    const auto shard = loader_.load_shard(side, id, i);
+    if (!shard) return {};
+    const auto sums = gather_one(**shard);
     if (!sums) return {};
-    found.emplace_back(numpy_statistics(*sums, shard->meta.dtype), shard->meta.shape.count());
+    found.emplace_back(numpy_statistics(*sums, (*shard)->meta.dtype), (*shard)->meta.shape.count());
   }
   return found;
 }

@@ -22,7 +22,8 @@ class StatedComparison {
   void compare(const OperandPtr& mine_data, const OperandPtr& golden_data, Comparison& row) const;
 
  private:
-  bool join_parts(const Recipe& recipe, SideFacts& facts) const;
+  enum class Joined : uint8_t { not_at_all, of_one_rank, of_all_ranks };
+  Joined join_parts(const std::vector<PlanSource>& sources, SideFacts& facts, const SideFacts& other) const;
   bool join_ranks(Side side, const ItemId& id, SideFacts& facts, const SideFacts& other) const;
   std::vector<std::pair<Stats, int64_t>> shard_statistics(Side side, const ItemId& id) const;
   int64_t ranks_left_out(Side side, const ItemId& id, bool is_joined) const;

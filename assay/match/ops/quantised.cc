@@ -1,4 +1,4 @@
-#include "assay/run/compare/dequantise.h"
+#include "assay/match/ops/quantised.h"
 
 #include <cmath>
 
@@ -74,19 +74,40 @@ std::optional<QuantFactors> QuantSources::find(const ItemId& quantised) const {
   return factors;
 }
 
-std::optional<Side> side_to_dequantise(const Pairing& pairing, const TensorMeta& mine,
-                                       const TensorMeta& golden) {
-  if (!pairing.dequantises) return std::nullopt;
-  if (mine.dtype == DType::i8 && is_real(golden.dtype)) return Side::mine;
-  if (golden.dtype == DType::i8 && is_real(mine.dtype)) return Side::golden;
-  return std::nullopt;
+Dequantiser::Dequantiser(const Indexed& frames) : frames_(frames) {
+  for (const Frame& frame : frames.mine) mine_.emplace_back(frame, static_cast<int32_t>(mine_.size()));
+  for (const Frame& frame : frames.golden) golden_.emplace_back(frame, static_cast<int32_t>(golden_.size()));
 }
 
-void refuse_int8(Comparison& row, std::string_view why) {
-  row.status = Status::no_data;
-  row.is_excused = true;
-  const DType mine = row.mine.meta->dtype, golden = row.golden.meta->dtype;
-  row.note = fmt::format("int8 against {}: {}", name(mine == DType::i8 ? golden : mine), why);
+void Dequantiser::plan(const ItemId& mine, const ItemId& golden, PairPlans& plans) const {
+  const Item &of_mine = frames_.item(Side::mine, mine), &of_golden = frames_.item(Side::golden, golden);
+  const bool of_other_ranks = of_mine.shards().size() != of_golden.shards().size();
+  const auto is_int8 = [](const Item& item) { return item.meta != nullptr && item.meta->dtype == DType::i8; };
+  // A type that is not known yet is taken for a real one; whoever measures the pair sees it.
+  const auto is_asked_for = [&](const Item& item, const Item& other) {
+    return is_int8(item) &&
+           (other.meta == nullptr || is_real(other.meta->dtype) || (is_int8(other) && of_other_ranks));
+  };
+  const bool asks_mine = is_asked_for(of_mine, of_golden), asks_golden = is_asked_for(of_golden, of_mine);
+  const auto by_mine = asks_mine ? mine_[static_cast<size_t>(mine.frame)].find(mine) : std::nullopt;
+  const auto by_golden = asks_golden ? golden_[static_cast<size_t>(golden.frame)].find(golden) : std::nullopt;
+  // One of two int8 tensors made real alone would be held against numbers of another kind.
+  if (asks_mine && asks_golden && (!by_mine || !by_golden)) return;
+  if (by_mine) plan(Side::mine, mine, *by_mine, plans);
+  if (by_golden) plan(Side::golden, golden, *by_golden, plans);
+}
+
+void Dequantiser::plan(Side side, const ItemId& id, const QuantFactors& factors, PairPlans& plans) const {
+  Plan& plan = plans.of(side);
+  if (plan.is_empty()) plan = as_it_stands(side, id);
+  if (factors.stated) {
+    plan.add(PlanOp::dequantise);
+    plan.steps.back().numbers = {factors.stated->scale, factors.stated->offset};
+    return;
+  }
+  std::vector<PlanSource> tensors = {{side, *factors.scale}};
+  if (factors.offset) tensors.push_back({side, *factors.offset});
+  plan.add_with(PlanOp::dequantise, tensors);
 }
 
 }  // namespace assay

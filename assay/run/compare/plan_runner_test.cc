@@ -1,4 +1,4 @@
-#include "assay/run/compare/recipe.h"
+#include "assay/run/compare/plan_runner.h"
 
 #include "assay/tensor/dense.h"
 
@@ -20,18 +20,24 @@ OperandPtr tensor_of(DType dtype, const Numbers& parts, std::vector<int64_t> dim
   return dense_in_memory(std::move(bytes), TensorMeta{dtype, Shape{std::move(dims)}});
 }
 
-// What is left of a tensor where the other side has no more than its range.
+// A section of one frame with one item, of which nothing is read.
+Indexed one_item() {
+  Indexed frames;
+  frames.mine.emplace_back().nodes.emplace_back().items.emplace_back();
+  return frames;
+}
+
+// What is left of a tensor where the other side has no more than its extremes.
 OperandPtr range_of(OperandPtr data) {
-  const Matched nothing;
-  Loader loader(nothing.frames, {});
-  RecipeBook book(nothing, loader);
-  Recipe recipe;
-  recipe.range_of = Side::golden;
-  const auto untouched = book.prepare(Side::mine, recipe, data);
-  EXPECT_TRUE(untouched && *untouched == data);
-  auto range = book.prepare(Side::golden, recipe, std::move(data));
+  const Indexed frames = one_item();
+  Loader loader(frames, {});
+  Plan plan = as_it_stands(Side::mine, {});
+  const auto untouched = PlanRunner(frames, loader).run(plan, data);
+  EXPECT_TRUE(untouched && untouched->own() == data);
+  plan.add(PlanOp::extremes);
+  auto range = PlanRunner(frames, loader).run(plan, std::move(data));
   EXPECT_TRUE(range) << range.error().message;
-  return range ? *range : nullptr;
+  return range ? range->own() : nullptr;
 }
 
 Numbers numbers_in(const Operand& data) {
@@ -95,6 +101,43 @@ TEST(RangeOf, WholeNumbersAreExact) {
   std::memcpy(both, found.data(), sizeof both);
   EXPECT_EQ(both[0], -9007199254740993);
   EXPECT_EQ(both[1], 9007199254740993);
+}
+
+OperandPtr made_by(const Plan& plan, OperandPtr data) {
+  const Indexed frames = one_item();
+  Loader loader(frames, {});
+  const auto made = PlanRunner(frames, loader).run(plan, std::move(data));
+  EXPECT_TRUE(made) << made.error().message;
+  return made ? made->own() : nullptr;
+}
+
+TEST(PlanRunner, CutsAndJoinsAgain) {
+  const Indexed frames = one_item();
+  Loader loader(frames, {});
+  Plan plan = as_it_stands(Side::mine, {});
+  plan.cut_in_pieces(kLastDimension, {1, 2});
+  const auto made = PlanRunner(frames, loader).run(plan, tensor_of(DType::f32, {1, 2, 3, 4, 5, 6}, {2, 3}));
+  ASSERT_TRUE(made) << made.error().message;
+  ASSERT_EQ(made->parts.size(), 2U);
+  EXPECT_EQ(numbers_in(*made->parts[0].own), (Numbers{1, 4}));
+  EXPECT_EQ(numbers_in(*made->parts[1].own), (Numbers{2, 3, 5, 6}));
+}
+
+TEST(PlanRunner, RefusesACutBeyondTheEnd) {
+  const Indexed frames = one_item();
+  Loader loader(frames, {});
+  Plan plan = as_it_stands(Side::mine, {});
+  plan.cut_in_pieces(0, {1, 2});
+  const auto made = PlanRunner(frames, loader).run(plan, tensor_of(DType::f32, {1, 2}, {2, 1}));
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().message, "shape [2, 1] has no indices 1 to 3 along dimension 0");
+}
+
+TEST(PlanRunner, MakesInt8RealByStatedNumbers) {
+  Plan plan = as_it_stands(Side::mine, {});
+  plan.add(PlanOp::dequantise);
+  plan.steps.back().numbers = {4, 2};  // q = x * 4 + 2
+  EXPECT_EQ(numbers_in(*made_by(plan, tensor_of(DType::i8, {2, 6, -2}, {3}))), (Numbers{0, 1, -1}));
 }
 
 }  // namespace

@@ -3,16 +3,9 @@
 #pragma once
 
 #include "assay/model/graph.h"
-#include "assay/model/outcome.h"
 #include "assay/model/pairing.h"
 
 namespace assay {
-
-// The side of int8 where the other one is of a real type and that is to be expected.
-std::optional<Side> side_to_dequantise(const Pairing& pairing, const TensorMeta& mine,
-                                       const TensorMeta& golden);
-// The row says why int8 and a real type are not compared, and is not held against either side.
-void refuse_int8(Comparison& row, std::string_view why);
 
 // Two items, or what the operator itself states.
 struct QuantFactors {
@@ -34,6 +27,20 @@ class QuantSources {
   const Frame& frame_;
   const int32_t number_;
   const Graph& tree_;
+};
+
+// Plans how int8 of one side is made real where the other side is. Where both are int8 and other numbers of
+// ranks quantised them, each by its own scale, both are.
+class Dequantiser {
+ public:
+  explicit Dequantiser(const Indexed& frames);  // which outlives this
+  void plan(const ItemId& mine, const ItemId& golden, PairPlans& plans) const;
+
+ private:
+  void plan(Side side, const ItemId& id, const QuantFactors& factors, PairPlans& plans) const;
+
+  const Indexed& frames_;
+  std::vector<QuantSources> mine_, golden_;  // by frame
 };
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-#include "assay/run/compare/dequantise.h"
+#include "assay/match/ops/quantised.h"
 
 #include <gtest/gtest.h>
 

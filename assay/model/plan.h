@@ -1,0 +1,78 @@
+// What is done to tensors of the dumps before two of them are compared, where the files do not hold them in
+// a form that can be. A matcher writes the plan when it joins a pair; run/compare/plan_runner.h carries it
+// out, on every rank that holds the tensors.
+#pragma once
+
+#include "assay/model/item_id.h"
+
+#include <string>
+#include <vector>
+
+namespace assay {
+
+enum class PlanOp : uint8_t {
+  cut,        // (a): args dimension, first index, how many
+  join,       // (a, b, …): behind each other; args dimension. Comes last
+  weight,     // (a): ranks may hold shares of it; args may it lie transposed, does it as a rule. Comes last
+  add_ranks,  // (a): what the ranks hold, added up: partial sums in front of an all-reduce. Comes last
+  unstack,    // (a): [ranks, rows, columns], as an all-gather stacks them, side by side: [rows, ranks *
+              // columns]
+  angles,     // (table, lengths): args 1 for sines, and how many positions are at hand (0: as msit tells)
+  single_angles,  // (a): of one position, where every angle stands twice, each once
+  dequantise,     // (q, scale, offset) per channel, without offset 0; or (q) with numbers scale and offset
+  rescale,        // (q, offset, scale): (q - offset) * scale, as torch broadcasts and rounds
+  extremes,       // (a): the smallest and the largest element
+};
+
+inline constexpr int64_t kLastDimension = -1;
+
+struct PlanStep {
+  PlanOp op;
+  std::vector<int32_t> in;  // operands: the sources first, then the results of the steps
+  std::vector<int64_t> args = {};
+  std::vector<double> numbers = {};
+};
+
+struct PlanSource {
+  Side side;
+  ItemId item;
+};
+
+// Empty: the item of the pair as it stands. Otherwise that item is the first source, and the last operand is
+// what is compared.
+struct Plan {
+  std::vector<PlanSource> from;
+  std::vector<PlanStep> steps;
+  std::string name;  // in a report; empty: that of the item
+
+  bool is_empty() const { return from.empty(); }
+  const PlanStep* find(PlanOp op) const;  // the last such step; null: none
+  bool has(PlanOp op) const { return find(op) != nullptr; }
+  // The sources that stand behind each other as they are: query, key, value. Empty: it is not made of
+  // several.
+  std::vector<PlanSource> parts() const;
+
+  // Each appends a step that takes what the plan has made so far.
+  void add(PlanOp op, std::vector<int64_t> args = {});
+  void add_with(PlanOp op, const std::vector<PlanSource>& more, std::vector<int64_t> args = {});
+  // Seen as the pieces of these widths that it holds along a dimension: other ranks hold a share of each.
+  void cut_in_pieces(int64_t dimension, const std::vector<int64_t>& widths);
+  int32_t last() const { return static_cast<int32_t>(from.size() + steps.size()) - 1; }
+};
+
+// Tensors of one side that stand behind each other along a dimension.
+Plan joined_from(Side side, const std::vector<ItemId>& parts, int64_t dimension);
+Plan as_it_stands(Side side, const ItemId& item);  // to add steps to
+
+// Of the two sides of a pair.
+struct PairPlans {
+  Plan mine, golden;
+
+  Plan& of(Side side) { return side == Side::mine ? mine : golden; }
+  const Plan& of(Side side) const { return side == Side::mine ? mine : golden; }
+  bool is_empty() const { return mine.is_empty() && golden.is_empty(); }
+  // Nobody is to blame where the sides cannot be made comparable: no dump says for certain that they can.
+  bool may_not_fit() const;
+};
+
+}  // namespace assay

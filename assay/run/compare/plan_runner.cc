@@ -1,0 +1,227 @@
+#include "assay/run/compare/plan_runner.h"
+
+#include "assay/run/compare/rope.h"
+#include "assay/tensor/affine.h"
+#include "assay/tensor/dense.h"
+#include "assay/tensor/dequantized.h"
+#include "assay/tensor/extremes.h"
+#include "assay/tensor/gather.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace assay {
+namespace {
+
+using Operands = std::vector<OperandPtr>;
+using OnOneRank = std::function<Result<OperandPtr>(const Operands& in)>;
+
+// The same on every rank, each with what it holds itself. What a side holds once serves all ranks.
+Spread on_every_rank(std::vector<Spread> in, const Operands& own, OnOneRank act, OperandPtr of_own) {
+  const size_t ranks = in.front().ranks;
+  Spread made{std::move(of_own), ranks};
+  if (ranks > 1)
+    made.shard = [in = std::move(in), own, act = std::move(act), ranks](size_t rank) -> Result<OperandPtr> {
+      Operands of_rank;
+      for (size_t i = 0; i < in.size(); ++i) {
+        if (in[i].ranks != ranks && in[i].ranks != 1)
+          return fail(ErrorKind::not_found, "{} of {} ranks hold what is needed beside the tensor: its scale",
+                      in[i].ranks, ranks);
+        ASSAY_TRY(OperandPtr operand, in[i].ranks == 1 ? Result<OperandPtr>(own[i]) : in[i].shard(rank));
+        of_rank.push_back(std::move(operand));
+      }
+      return act(of_rank);
+    };
+  return made;
+}
+
+// Two elements, of the same type. Of nothing, as numpy has it, NaN; where the type has none, in f64.
+Result<OperandPtr> extremes_of(const Operand& data) {
+  ASSAY_TRY(const Extremes found, gather_extremes(data));
+  const DType dtype = is_real(found.dtype) || !found.is_empty ? found.dtype : DType::f64;
+  const auto size = static_cast<size_t>(size_of(dtype));
+  std::vector<std::byte> bytes(2 * size);
+  if (found.is_empty) {
+    const double nothing[] = {NAN, NAN};
+    from_f64(dtype, nothing, 2, bytes.data());
+  } else {
+    std::memcpy(bytes.data(), found.min.data(), size);
+    std::memcpy(bytes.data() + size, found.max.data(), size);
+  }
+  return dense_in_memory(std::move(bytes), TensorMeta{dtype, Shape{{2}}});
+}
+
+OperandPtr one_number(double value) {
+  std::vector<std::byte> bytes(sizeof(value));
+  std::memcpy(bytes.data(), &value, sizeof(value));
+  return dense_in_memory(std::move(bytes), TensorMeta{DType::f64, Shape{{1}}});
+}
+
+Result<OperandPtr> cut(const OperandPtr& whole, int64_t dimension, int64_t first, int64_t count) {
+  Shape shape = whole->meta.shape;
+  if (shape.dims.empty()) return fail(ErrorKind::mismatch, "one number cannot be cut");
+  const size_t last = shape.dims.size() - 1;
+  const size_t axis = dimension < 0 ? last : std::min(static_cast<size_t>(dimension), last);
+  if (first < 0 || count < 0 || count > shape.dims[axis] || first > shape.dims[axis] - count)
+    return fail(ErrorKind::mismatch, "shape {} has no indices {} to {} along dimension {}", shape.text(),
+                first, first + count, axis);
+  std::vector<int64_t> strides(shape.dims.size(), 1);
+  for (size_t i = last; i > 0; --i) strides[i - 1] = strides[i] * shape.dims[i];
+  shape.dims[axis] = count;
+  return strided(whole, std::move(shape), strides, first * strides[axis]);
+}
+
+Result<OperandPtr> unstack(const OperandPtr& stacked) {
+  const std::vector<int64_t>& dims = stacked->meta.shape.dims;
+  if (dims.size() < 2) return stacked;
+  const int64_t ranks = dims.front(), columns = dims.back();
+  const int64_t rows = ranks * columns == 0 ? 0 : stacked->meta.shape.count() / (ranks * columns);
+  ASSAY_TRY(OperandPtr side_by_side,
+            strided(stacked, Shape{{rows, ranks, columns}}, {columns, rows * columns, 1}, 0));
+  return reshaped(std::move(side_by_side), Shape{{rows, ranks * columns}});
+}
+
+Result<OperandPtr> dequantise(const Operands& in, const std::vector<double>& numbers) {
+  if (numbers.empty()) return dequantized(in[0], in[1], in.size() > 2 ? in[2] : nullptr);
+  return dequantized(in[0], one_number(1 / numbers[0]), one_number(numbers[1]));
+}
+
+using Names = std::vector<std::string_view>;  // of operands that are items of a dump; others have none
+
+Result<OperandPtr> rescale(const Operands& in, const Names& names) {
+  OperandPtr factors[2];
+  for (size_t i = 0; i < 2; ++i) {
+    const OperandPtr& factor = in[i + 1];
+    ASSAY_TRY(const auto view, broadcast_to(factor, in[0]->meta.shape));
+    if (!view)
+      return fail(ErrorKind::mismatch, "{} of shape {} does not fit weights of shape {}", names[i + 1],
+                  factor->meta.shape.text(), in[0]->meta.shape.text());
+    factors[i] = *view;
+  }
+  return affine(in[0], std::move(factors[0]), std::move(factors[1]));
+}
+
+// As many as there are sequences; nothing where that cannot be told.
+Result<std::vector<int64_t>> lengths_in(const Operand& data) {
+  constexpr int64_t kMostSequences = 1024;
+  constexpr double kLongest = 1e15;  // exact as a double
+  const TensorMeta& meta = data.meta;
+  const int64_t count = meta.shape.count();
+  std::vector<int64_t> lengths;
+  if (count > kMostSequences || is_complex(meta.dtype)) return lengths;
+  ASSAY_TRY(const std::vector<std::byte> bytes, read_whole(data, count * size_of(meta.dtype)));
+  std::vector<double> values(static_cast<size_t>(count));
+  to_f64(meta.dtype, bytes.data(), count, values.data());
+  for (const double value : values) {
+    if (!(value >= 1 && value <= kLongest)) return std::vector<int64_t>();
+    lengths.push_back(static_cast<int64_t>(value));
+  }
+  return lengths;
+}
+
+Result<OperandPtr> angles(const Operands& in, bool is_sine, int64_t rows) {
+  const Angles which = is_sine ? Angles::sines : Angles::cosines;
+  ASSAY_TRY(const std::vector<int64_t> seen, lengths_in(*in[1]));
+  if (rows > 0) return rows_of_angles(in[0], seen, rows, which);
+  if (seen.size() != 1) return in[0];  // of several sequences
+  return row_of_angles(in[0], seen[0], which);
+}
+
+Result<OperandPtr> act(const PlanStep& step, const Operands& in, const Names& names) {
+  switch (step.op) {
+    case PlanOp::cut:
+      return cut(in[0], step.args[0], step.args[1], step.args[2]);
+    case PlanOp::angles:
+      return angles(in, step.args[0] != 0, step.args[1]);
+    case PlanOp::single_angles: {
+      const std::vector<int64_t>& dims = in[0]->meta.shape.dims;
+      return dims.size() == 2 && dims[0] == 1 ? without_repeated_columns(in[0]) : in[0];
+    }
+    case PlanOp::dequantise:
+      return dequantise(in, step.numbers);
+    case PlanOp::rescale:
+      return rescale(in, names);
+    case PlanOp::extremes:
+      return extremes_of(*in[0]);
+    case PlanOp::unstack:
+      return unstack(in[0]);
+    case PlanOp::join:
+    case PlanOp::weight:
+    case PlanOp::add_ranks:
+      break;  // for the alignment to do
+  }
+  return in[0];
+}
+
+}  // namespace
+
+Spread PlanRunner::spread(Side side, const ItemId& id, OperandPtr own) const {
+  Spread spread{std::move(own), std::max<size_t>(1, frames_.item(side, id).shards().size())};
+  spread.shard = [this, side, id](size_t rank) { return loader_.load_shard(side, id, rank); };
+  return spread;
+}
+
+Result<Spread> PlanRunner::load(const PlanSource& source) const {
+  const Item& item = frames_.item(source.side, source.item);
+  if (!item.trouble.empty()) return fail(ErrorKind::bad_format, "{}", item.trouble);
+  if (!item.data) return fail(ErrorKind::not_found, "{} has no data", item.name);
+  ASSAY_TRY(Loaded loaded, loader_.load(source.side, source.item));
+  return spread(source.side, source.item, std::move(loaded.data));
+}
+
+Result<Made> PlanRunner::run(const Plan& plan, OperandPtr first) const {
+  std::vector<Spread> operands;
+  for (const PlanSource& source : plan.from) {
+    if (operands.empty()) {
+      operands.push_back(spread(source.side, source.item, first));
+      continue;
+    }
+    ASSAY_TRY(Spread loaded, load(source));
+    operands.push_back(std::move(loaded));
+  }
+  Made made;
+  for (const PlanStep& step : plan.steps) {
+    std::vector<Spread> in;
+    for (const int32_t operand : step.in) in.push_back(operands[static_cast<size_t>(operand)]);
+    if (step.op == PlanOp::join) {
+      made.dimension = step.args[0];
+      made.parts = std::move(in);
+      operands.emplace_back();
+      continue;
+    }
+    if (step.op == PlanOp::weight) {
+      made.is_weight = true;
+      made.may_be_transposed = step.args[0] != 0;
+      made.is_transposed = step.args[1] != 0;
+      operands.push_back(in.front());
+      continue;
+    }
+    if (step.op == PlanOp::add_ranks) {
+      made.adds_ranks = true;
+      operands.push_back(in.front());
+      continue;
+    }
+    if (step.op == PlanOp::dequantise) made.quantised = std::make_shared<const Spread>(in.front());
+    made.is_angles |= step.op == PlanOp::angles && step.args[1] > 0;
+    Operands own;
+    Names names;
+    for (size_t i = 0; i < in.size(); ++i) {
+      own.push_back(in[i].own);
+      const auto operand = static_cast<size_t>(step.in[i]);
+      names.push_back(operand < plan.from.size()
+                          ? frames_.item(plan.from[operand].side, plan.from[operand].item).name
+                          : std::string_view());
+    }
+    ASSAY_TRY(OperandPtr of_own, act(step, own, names));
+    // The lengths that the other run saw say nothing of its ranks.
+    if (step.op == PlanOp::angles) in[1].ranks = 1;
+    operands.push_back(on_every_rank(
+        std::move(in), own, [step, names](const Operands& each) { return act(step, each, names); },
+        std::move(of_own)));
+  }
+  if (made.parts.empty()) made.parts.push_back(std::move(operands.back()));
+  return made;
+}
+
+}  // namespace assay
