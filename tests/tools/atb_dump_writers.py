@@ -17,15 +17,29 @@ MSPROBE_HEADER = ("Device and PID,Execution Count,Op Name,Op Type,Op Id,Input/Ou
                   "Max,Min,Mean,Norm,Tensor Path")
 
 
-class TorchWriter:
-    """`{root}/torch_tensors/cpu_{pid}/{token}/{module}/*.pth`, or a statistics.csv in each module's folder."""
+# Which dimension of what a module takes and gives is shared out over ranks: of a projection onto many features the result, of
+# one back from them what it is given. Angles are the same everywhere; keys and values belong to heads.
+SHARED_INPUTS = {"o_proj": -1, "down_proj": -1, "act_fn": -1, "rotary_emb": 1}
+SHARED_OUTPUTS = {"q_proj": -1, "k_proj": -1, "v_proj": -1, "gate_proj": -1, "up_proj": -1, "act_fn": -1}
+SHARED_WEIGHTS = {"q_proj": 0, "k_proj": 0, "v_proj": 0, "gate_proj": 0, "up_proj": 0, "o_proj": 1, "down_proj": 1}
 
-    def __init__(self, root: pathlib.Path, pid: int, tree: dict, statistics: bool, inputs: bool) -> None:
-        self.folder = root / "torch_tensors" / f"cpu_{pid}"
+
+def torch_rank(pid: int, rank: int, ranks: int) -> str:
+    """The folder of a rank, as the hooks name it."""
+    return f"cpu_{pid}" if ranks == 1 else f"npu{rank}_{pid + rank}"
+
+
+class TorchWriter:
+    """`{root}/torch_tensors/cpu_{pid}/{token}/{module}/*.pth`, or a statistics.csv in each module's folder; npu{rank}_… where
+    several ranks hold shares."""
+
+    def __init__(self, root: pathlib.Path, pid: int, tree: dict, statistics: bool, inputs: bool, ranks: int = 1) -> None:
+        self.folders = [root / "torch_tensors" / torch_rank(pid, rank, ranks) for rank in range(ranks)]
         self.statistics, self.inputs = statistics, inputs
         self.token = 0
-        self.folder.mkdir(parents=True)
-        (self.folder / "model_tree.json").write_text(json.dumps(tree))
+        for folder in self.folders:
+            folder.mkdir(parents=True)
+            (folder / "model_tree.json").write_text(json.dumps(tree))
         self.types: dict[str, str] = {}
         rest = [tree]
         while rest:
@@ -33,18 +47,29 @@ class TorchWriter:
             self.types[node["name"]] = node["type"]
             rest += node["children"]
 
+    def share(self, whole: torch.Tensor, axis: int | None, rank: int) -> torch.Tensor:
+        return whole if axis is None else whole.chunk(len(self.folders), axis)[rank].contiguous()
+
     def write_weights(self, named: dict[str, torch.Tensor]) -> None:
-        folder = self.folder / "weights"
-        folder.mkdir()
-        for name, tensor in named.items():
-            torch.save(torch.nn.Parameter(tensor), folder / f"root.{name}.pth")
+        for rank, folder in enumerate(self.folders):
+            (folder / "weights").mkdir()
+            for name, tensor in named.items():
+                own = self.share(tensor, SHARED_WEIGHTS.get(name.split(".")[-2]), rank)
+                torch.save(torch.nn.Parameter(own.clone()), folder / "weights" / f"root.{name}.pth")
 
     def record(self, module: str, inputs: list[torch.Tensor], outputs: dict[str, torch.Tensor]) -> None:
-        name = f"root.{module}"
-        folder = self.folder / str(self.token) / name
+        kind = module.rpartition(".")[2]
+        for rank, folder in enumerate(self.folders):
+            named = {}
+            if self.inputs:
+                named = {f"input_{i}": self.share(x, SHARED_INPUTS.get(kind), rank) for i, x in enumerate(inputs)}
+            named |= {stem: self.share(x, 1 if stem.startswith("output_2_") else SHARED_OUTPUTS.get(kind), rank)
+                      for stem, x in outputs.items()}
+            self.write(folder / str(self.token), f"root.{module}", named)
+
+    def write(self, token: pathlib.Path, name: str, named: dict[str, torch.Tensor]) -> None:
+        folder = token / name
         folder.mkdir(parents=True)
-        named = {f"input_{i}": x for i, x in enumerate(inputs)} if self.inputs else {}
-        named |= outputs
         if not self.statistics:
             for stem, tensor in named.items():
                 atb_files.write_pth(folder / f"{stem}.pth", tensor)

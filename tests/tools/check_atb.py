@@ -12,8 +12,10 @@ import argparse
 import contextlib
 import hashlib
 import io
+import itertools
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -74,6 +76,17 @@ VARIANTS = {
     "statistics twin": Variant("--atb-twin same --statistics", "model.layers.1.mlp.up_proj:1.5"),
     "ranks twin": Variant("--atb-twin same --ranks 2", "model.layers.1.mlp.up_proj:1.5"),
     "twin of ranks": Variant("--atb-twin same --ranks 2", exchanged=True),
+    # Hooks of several ranks, against fewer, as many and more of ATB; two versions of ATB likewise.
+    "ranks of torch": Variant("--golden-ranks 2 --torch-weights", "model.layers.0.mlp.up_proj:1.5"),
+    "ranks of torch against ATB": Variant("--golden-ranks 2 --torch-weights", "model.layers.0.mlp.up_proj:1.5", exchanged=True),
+    "as many ranks of torch": Variant("--ranks 2 --golden-ranks 2 --torch-weights", "model.layers.0.self_attn.v_proj:1.5"),
+    "fewer ranks of torch": Variant("--ranks 4 --golden-ranks 2 --kv-heads 4 --torch-weights", "model.layers.1.mlp.gate_proj:1.5"),
+    "more ranks of torch": Variant("--ranks 2 --golden-ranks 4 --kv-heads 4 --torch-weights --columns-out",
+                                   "model.layers.1.self_attn.k_proj:1.5"),
+    "quantised ranks of torch": Variant("--quant --ranks 2 --golden-ranks 4 --kv-heads 4"),
+    "fewer ranks of the twin": Variant("--atb-twin same --ranks 4 --golden-ranks 2 --kv-heads 4", "model.layers.1.mlp.up_proj:1.5"),
+    "more ranks of the twin": Variant("--atb-twin same --ranks 2 --golden-ranks 4 --kv-heads 4", "LinearOperation_2_0_0_0_1:1.5"),
+    "as many ranks of the twin": Variant("--atb-twin same --ranks 2 --golden-ranks 2", "model.layers.1.mlp.up_proj:1.5"),
     "msprobe": Variant("--atb-twin same --msprobe-layout", "model.layers.1.mlp.up_proj:1.5"),
     "msprobe statistics": Variant("--atb-twin same --msprobe-layout --statistics", "model.layers.1.mlp.up_proj:1.5"),
 }
@@ -128,6 +141,10 @@ class Checker:
         self.truth = json.loads((out / "truth.json").read_text())
         self.has_files = "--statistics" not in variant.flags
         self.digests: dict[str, str] = {}
+        # As many ranks on both sides are compared one by one: sections are then called "rank 0 token 0".
+        counts = dict(re.findall(r"--(golden-)?ranks (\d+)", variant.flags))
+        each = counts.get("") == counts.get("golden-") is not None
+        self.ranks = [f"rank {rank} " for rank in range(int(counts[""]))] if each else [""]
         # Where the report's names of golden lie.
         self.golden = {}
         for pair in self.truth["pairs"]:
@@ -150,9 +167,9 @@ class Checker:
 
     def check_pairs(self) -> list[str]:
         wrong = []
-        for pair in self.truth["pairs"]:
+        for rank, pair in itertools.product(self.ranks, self.truth["pairs"]):
             mine = name_of(pair["mine"][0])
-            rows = self.report.pairs.get((f"token {pair['token']}", mine), [])
+            rows = self.report.pairs.get((f"{rank}token {pair['token']}", mine), [])
             # Statistics of a table of angles do not tell those of some rows, and without inputs no dump tells which rows.
             if "rows" in pair and (not self.has_files or "--outputs-only" in self.variant.flags):
                 continue
@@ -168,10 +185,10 @@ class Checker:
 
     def check_weights(self) -> list[str]:
         wrong = []
-        for pair in self.truth["weights"] if self.has_files else []:
+        for rank, pair in itertools.product(self.ranks, self.truth["weights"] if self.has_files else []):
             mine = name_of(pair["mine"][0])
             golden = " + ".join(name_of(file) for file in pair["golden"])
-            rows = self.report.pairs.get((f"token {pair['token']}", mine), [])
+            rows = self.report.pairs.get((f"{rank}token {pair['token']}", mine), [])
             if [row["golden"] for row in rows] != [golden] or rows[0]["verdict"] != "pass":
                 wrong.append(f"{mine}: {[(row['golden'], row['verdict'], row['note']) for row in rows]}, not {golden}")
         return wrong
@@ -204,7 +221,7 @@ class Checker:
         kinds = ["first_divergence"] + ["first_origin"] * ("--outputs-only" not in self.variant.flags)
         for kind in kinds:
             found = summary.get(kind) or {}
-            if found.get("name") not in places or found.get("section") != "token 0":
+            if found.get("name") not in places or found.get("section") != f"{self.ranks[0]}token 0":
                 wrong.append(f"{kind} is {found.get('section')} {found.get('name')}, planted at {places}")
         return wrong
 

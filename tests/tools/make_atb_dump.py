@@ -6,6 +6,7 @@
     make_atb_dump.py --out pair --ranks 2 --dtype bf16            # mine: tensor parallel
     make_atb_dump.py --out pair --quant --fault model.layers.1.mlp.down_proj:1.5
     make_atb_dump.py --out pair --atb-twin --msprobe-layout       # golden: another version of the ATB graph, in fp32
+    make_atb_dump.py --out pair --ranks 4 --golden-ranks 2 --kv-heads 4   # both tensor parallel
 
 Both sides are computed for real from the same weights; mine rounds every output to --dtype. The same flags and seed give the
 same bytes. Every pair of truth.json: "mine" lists the file of each rank, "golden" the files that lie side by side along the
@@ -23,7 +24,7 @@ import torch
 
 from atb_decoder import AtbPass, Settings, make_weights, module_tree, parameter_name, torch_files, torch_pass, \
     torch_weights
-from atb_dump_writers import AtbWriter, Fault, Place, TorchWriter
+from atb_dump_writers import AtbWriter, Fault, Place, TorchWriter, torch_rank
 
 DTYPES = {"fp16": torch.float16, "bf16": torch.bfloat16, "fp32": torch.float32}
 GOLDEN_PID, MINE_PID = 3100, 4200
@@ -35,7 +36,7 @@ PLAIN_TYPES = {"LinearQuantOperation": "LinearOperation"}
 def write_torch(out: pathlib.Path, s: Settings, weights: dict, args) -> tuple[pathlib.Path, list[torch.Tensor]]:
     """Returns the folder and the input of each token: the prompt, then what the model says itself."""
     root = out / "golden" / "msit_dump_20250101_115900"
-    writer = TorchWriter(root, GOLDEN_PID, module_tree(s), args.statistics, not args.outputs_only)
+    writer = TorchWriter(root, GOLDEN_PID, module_tree(s), args.statistics, not args.outputs_only, args.golden_ranks)
     if args.torch_weights:
         writer.write_weights({parameter_name(key): weight for key, weight in weights.items()})
     return root, run_torch(s, weights, writer)
@@ -93,16 +94,18 @@ def describe(place: Place, s: Settings, root: str) -> dict:
 
 
 def pairs_with_torch(places: list[Place], s: Settings, mine: str, golden: str, suffix: str, starts: list[int],
-                     inputs: bool) -> list[dict]:
+                     inputs: bool, golden_ranks: int) -> list[dict]:
+    device = torch_rank(GOLDEN_PID, 0, golden_ranks)
     pairs = []
     for place in places:
-        found = torch_files(place.value.key, place.node.op_type, place.layer, s.ranks)
+        # As many ranks on both sides are compared one by one, as one rank is.
+        found = torch_files(place.value.key, place.node.op_type, place.layer, 1 if golden_ranks > 1 else s.ranks)
         if found is None or (place.value.is_quantised and place.side == "before"):
             continue
         if not inputs and any("/input" in file for file in found.files):
             continue
         entry = describe(place, s, mine)
-        entry["golden"] = [f"{golden}/torch_tensors/cpu_{GOLDEN_PID}/{place.token}/" +
+        entry["golden"] = [f"{golden}/torch_tensors/{device}/{place.token}/" +
                            (file.rpartition("/")[0] + "/statistics.csv" if suffix == "csv" else f"{file}.pth")
                            for file in found.files]
         if found.rows:
@@ -112,14 +115,15 @@ def pairs_with_torch(places: list[Place], s: Settings, mine: str, golden: str, s
     return pairs
 
 
-def weights_in_torch(places: list[Place], mine: str, golden: str) -> list[dict]:
+def weights_in_torch(places: list[Place], mine: str, golden: str, golden_ranks: int) -> list[dict]:
     """Of the first token, where they are looked for."""
+    device = torch_rank(GOLDEN_PID, 0, golden_ranks)
     pairs = []
     for place in places:
         names = torch_weights(place.value.weight) if place.token == 0 else None
         if names:
             pairs.append({"token": 0, "mine": [f"{mine}/{file}" for file in place.files], "golden": [
-                f"{golden}/torch_tensors/cpu_{GOLDEN_PID}/weights/root.{name}.pth" for name in names]})
+                f"{golden}/torch_tensors/{device}/weights/root.{name}.pth" for name in names]})
     return pairs
 
 
@@ -167,6 +171,7 @@ def arguments(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--dtype", choices=DTYPES, default="fp16", help="of mine")
     parser.add_argument("--golden-dtype", choices=DTYPES, default="fp32", help="of an ATB twin; PyTorch is fp32")
     parser.add_argument("--ranks", type=int, default=1, help="tensor parallel ranks of mine")
+    parser.add_argument("--golden-ranks", type=int, default=1, help="tensor parallel ranks of golden")
     parser.add_argument("--batch", type=int, default=1, help="mine has the same request so many times")
     parser.add_argument("--two-models", action="store_true", help="prefill and decode graphs, a warm-up in folder 0")
     parser.add_argument("--quant", action="store_true", help="mine multiplies in int8")
@@ -187,8 +192,9 @@ def arguments(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--outputs-only", action="store_true", help="leave out the inputs")
     args = parser.parse_args(words)
     for name, value in (("heads", args.heads), ("kv-heads", args.kv_heads), ("inner", args.inner), ("vocab", args.vocab)):
-        if value % args.ranks:
-            parser.error(f"--{name} {value} is no multiple of --ranks {args.ranks}")
+        for flag, ranks in (("--ranks", args.ranks), ("--golden-ranks", args.golden_ranks)):
+            if value % ranks:
+                parser.error(f"--{name} {value} is no multiple of {flag} {ranks}")
     if args.quant and args.columns_out:
         parser.error("--columns-out does not go with --quant")
     if args.stated_scales and args.ranks > 1:
@@ -211,7 +217,7 @@ def main(words: list[str] | None = None) -> int:
     mine = AtbWriter(args.out / "mine" / folder, s, MINE_PID, *options, fault=args.fault)
     truth: dict = {}
     if args.atb_twin:
-        twin = s._replace(ranks=1, batch=1, quant=False, columns_out=False, dtype=DTYPES[args.golden_dtype],
+        twin = s._replace(ranks=args.golden_ranks, batch=1, quant=False, columns_out=False, dtype=DTYPES[args.golden_dtype],
                           extra_cast=args.atb_twin == "renumbered")
         root = args.out / "golden" / ("atb_dump_data" if args.msprobe_layout else "ait_dump")
         golden = AtbWriter(root, twin, GOLDEN_PID, *options, shift=int(args.atb_twin == "transdata"))
@@ -230,8 +236,9 @@ def main(words: list[str] | None = None) -> int:
         shared = weights_in_twin(mine.weight_places, golden.weight_places, *names)
     else:
         starts = [sum(x.shape[1] for x in inputs[:n]) for n in range(len(inputs) + 1)]
-        pairs = pairs_with_torch(mine.places, s, *names, "csv" if args.statistics else "pth", starts, not args.outputs_only)
-        shared = weights_in_torch(mine.weight_places, *names) if args.torch_weights else []
+        pairs = pairs_with_torch(mine.places, s, *names, "csv" if args.statistics else "pth", starts, not args.outputs_only,
+                                 args.golden_ranks)
+        shared = weights_in_torch(mine.weight_places, *names, args.golden_ranks) if args.torch_weights else []
     fault = args.fault and {"node": args.fault.node, "factor": args.fault.factor, "folders": sorted(set(args.fault.hits))}
     truth |= {"mine": names[0], "golden": names[1], "fault": fault, "pairs": pairs, "weights": shared}
     (args.out / "truth.json").write_text(json.dumps(truth, indent=1))
