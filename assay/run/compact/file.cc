@@ -232,12 +232,12 @@ Result<FileFate> publish_replacement(const CompactJob& job, const CompactOptions
   if (!set) return kept(set.error().message);
   if (refers_to_another(*set)) return FileFate{Fate::left_out};
   if (auto refused = refuse_by_content(**file, **format, *set)) return *refused;
-  const auto uncovered = find_uncovered(*file, *set);
+  const auto uncovered = find_uncovered(*file, *set, options.form == CompactForm::stats);
   if (!uncovered) return fate_of(uncovered.error());
   if (*uncovered)
-    return kept(
-        fmt::format("{}: holds {}, of which its statistics would say nothing; leave it out with --skip",
-                    (*file)->name(), **uncovered));
+    return kept(fmt::format("{}: holds {}, of which its statistics would say nothing; {}", (*file)->name(),
+                            (*uncovered)->what,
+                            (*uncovered)->in_facts ? "pass --as stats" : "leave it out with --skip"));
   // A type that was guessed: the numbers may be those of another one, and nobody could tell any more.
   if (*format == &atb_bin_format && !set->warnings.empty()) return kept(set->warnings[0]);
   return publish(job, **file, **format, *set, options);
