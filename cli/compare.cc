@@ -122,6 +122,22 @@ Result<void> add_sinks(const CompareFlags& flags, ReportSet& reports) {
   return {};
 }
 
+// As the user gave it, for the verdict; a list that no sentence has room for is cut.
+std::string selection_text(const std::vector<std::string>& only, const std::vector<std::string>& skip) {
+  constexpr size_t kMostBytes = 120;
+  std::string text;
+  const auto add = [&](std::string_view flag, const std::vector<std::string>& patterns) {
+    if (patterns.empty()) return;
+    std::string list = printable(fmt::format("{}", fmt::join(patterns, ",")));
+    if (list.size() > kMostBytes)
+      list = fmt::format("{}…", printable(std::string_view(list).substr(0, kMostBytes)));
+    text += fmt::format("{}{} '{}'", text.empty() ? "" : " ", flag, list);
+  };
+  add("--only", only);
+  add("--skip", skip);
+  return text;
+}
+
 Result<int> run_compare(const CompareFlags& flags, const Context& context) {
   CompareRequest request;
   request.mine = flags.mine;
@@ -148,7 +164,10 @@ Result<int> run_compare(const CompareFlags& flags, const Context& context) {
   ASSAY_TRY_DO(choose_metrics(flags, request));
   ReportSet reports;
   ASSAY_TRY_DO(add_sinks(flags, reports));
-  ASSAY_TRY(const CompareOutcome outcome, compare(request, reports));
+  const std::string selection = selection_text(request.open.only, request.open.skip);
+  reports.select(selection);
+  ASSAY_TRY(CompareOutcome outcome, compare(request, reports));
+  outcome.summary.selection = selection;
   const VerdictSentence verdict = verdict_sentence(outcome.summary);
   const bool is_unsaid = flags.quiet || flags.output == "-";
   if (verdict.answer == Answer::not_compared && is_unsaid) log::error("{}", verdict.text());

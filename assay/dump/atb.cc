@@ -216,8 +216,8 @@ struct OpFiles {
   OpFile file;
 };
 
-std::vector<OpFiles> read_files(Frame& frame, const fs::path& round, const Walk& walk, const FrameInfo& info,
-                                const OpenOptions& options) {
+std::vector<OpFiles> read_files(const fs::path& round, const Walk& walk, const FrameInfo& info,
+                                const OpenOptions& options, Remarks& warnings) {
   std::vector<Read> reads(walk.files.size());
   tbb::parallel_for(size_t{0}, walk.files.size(), [&](size_t i) {
     if (!cancelled()) reads[i] = read_file(round, walk.files[i], info, options);
@@ -227,13 +227,13 @@ std::vector<OpFiles> read_files(Frame& frame, const fs::path& round, const Walk&
   for (size_t i = 0; i < reads.size(); ++i) {
     if (!reads[i].parsed && !reads[i].is_of_other_token) misfits.push_back(walk.files[i].relative);
     if (!reads[i].parsed) continue;
-    std::move(reads[i].warnings.begin(), reads[i].warnings.end(), std::back_inserter(frame.warnings));
+    std::move(reads[i].warnings.begin(), reads[i].warnings.end(), std::back_inserter(warnings));
     const FoundFile& found = walk.files[i];
     OpFile file{found.relative, reads[i].parsed->port, found.size, std::move(reads[i].draft)};
     if (found.is_statistics) file.described_in = path_of({}, found).native();
     files.push_back({std::move(reads[i].parsed->op), std::move(file)});
   }
-  note_misfits(round, misfits, frame.warnings);
+  note_misfits(round, misfits, warnings);
   return files;
 }
 
@@ -266,6 +266,41 @@ void add_statistics(Frame& frame, const fs::path& table, const FrameInfo& info, 
   }
 }
 
+// Tensors that a table describes and no file holds: of this rank nobody reads them.
+void note_table_of_rank(const fs::path& round, const FrameInfo& info, RankContents& rank) {
+  const fs::path table = round / kAtbStatistics;
+  if (!is_there(table)) return;
+  const auto stated = read_atb_statistics(table, rank.warnings);
+  if (!stated) {
+    rank.warnings.push_back(unreadable(stated.error().message));
+    return;
+  }
+  const auto is_alone = [&](const StatedTensor& tensor) {
+    const int64_t order = top_order(tensor.op);
+    return order >= info.first_order && order <= info.last_order &&
+           !rank.tensors.contains(tensor.file.relative);
+  };
+  if (const auto count = std::ranges::count_if(*stated, is_alone); count > 0)
+    rank.warnings.push_back(
+        left_out(fmt::format("{}: {} has statistics of {} without a file here; only those of the first rank "
+                             "are compared",
+                             display(round), kAtbStatistics,
+                             count == 1 ? "1 tensor" : fmt::format("{} tensors", count)),
+                 count));
+}
+
+// As a rank is looked at that has a frame of its own, but for what is compared.
+RankContents look_at_rank(const fs::path& round, const FrameInfo& info, const OpenOptions& options) {
+  RankContents rank;
+  const auto walk = walk_folder(round);
+  if (!walk) return rank;
+  rank.warnings = troubles_of(*walk);
+  for (const OpFiles& each : read_files(round, *walk, info, options, rank.warnings))
+    rank.tensors.insert(item_name(each.file));
+  note_table_of_rank(round, info, rank);
+  return rank;
+}
+
 Result<Frame> index_atb(const FrameInfo& info, const OpenOptions& options) {
   const fs::path& round = info.paths[0];
   ASSAY_TRY(Walk walk, walk_folder(round));
@@ -273,8 +308,10 @@ Result<Frame> index_atb(const FrameInfo& info, const OpenOptions& options) {
   frame.at = info.at;
   frame.framework = "atb";
   frame.warnings = troubles_of(walk);
-  std::vector<OpFiles> files = read_files(frame, round, walk, info, options);
+  std::vector<OpFiles> files = read_files(round, walk, info, options, frame.warnings);
   ASSAY_TRY_DO(check_cancelled());
+  RankTensors own;
+  for (const OpFiles& each : files) own.insert(item_name(each.file));
   const bool any_data = std::any_of(files.begin(), files.end(), [](const OpFiles& each) {
     return each.file.draft.has_data || !each.file.draft.trouble.empty();
   });
@@ -296,10 +333,8 @@ Result<Frame> index_atb(const FrameInfo& info, const OpenOptions& options) {
   }
   out.finish(above_op);
   if (info.stands_for_ranks)
-    out.note_other_ranks([&](const std::string& relative) {
-      const auto parsed = parse_file(relative);
-      return parsed && is_of_token(*parsed, info);
-    });
+    out.note_other_ranks(std::move(own),
+                         [&](const fs::path& rank) { return look_at_rank(rank, info, options); });
   if (!any_data) frame.content = Content::statistics;
   if (frame.nodes.empty())
     frame.warnings.push_back(

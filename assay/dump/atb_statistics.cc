@@ -1,5 +1,6 @@
 #include "assay/dump/atb_statistics.h"
 
+#include "assay/base/decimals.h"
 #include "assay/base/text.h"
 #include "assay/support/csv.h"
 
@@ -34,9 +35,11 @@ Result<Places> find_columns(const std::vector<std::string>& titles, const fs::pa
 void read_statistics(const std::vector<std::string>& cells, const Places& places, TensorDraft& draft) {
   Stats stats;
   Value* const into[] = {&stats.max, &stats.min, &stats.mean, &stats.norm};
+  std::array<std::string_view, std::size(into)> printed;
   bool any = false;
   for (size_t i = 0; i < std::size(into); ++i) {
     const std::string& cell = cells[places[Column::max + i]];
+    printed[i] = cell;
     if (const auto number = parse_double(cell)) {
       *into[i] = *number;
       any = true;
@@ -45,6 +48,7 @@ void read_statistics(const std::vector<std::string>& cells, const Places& places
           fmt::format("{} is '{}', not a number", kColumns[Column::max + i], printable(cell.substr(0, 40)));
     }
   }
+  stats.decimals = printed_decimals(printed);
   if (any) draft.stats = std::move(stats);
 }
 

@@ -49,6 +49,7 @@ Stated keep(Frame& frame, const Stats& stats) {
   stated.mean = keep(frame, stats.mean);
   stated.norm = keep(frame, stats.norm);
   stated.checksum = frame.strings.keep(stats.checksum);
+  stated.decimals = stats.decimals;
   if (stats.nonfinite != Nonfinite{}) stated.nonfinite = &frame.nonfinite.emplace_back(stats.nonfinite);
   return stated;
 }

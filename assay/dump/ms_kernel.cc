@@ -269,6 +269,7 @@ class FrameBuilder {
     item.meta = meta_of(entry);
     const bool is_empty = item.meta != nullptr && item.meta->shape.count() == 0;
     if (!entry.says_nothing || is_empty) {
+      stated.decimals = entry.decimals;
       stated.max = entry.max;
       stated.min = entry.min;
       stated.mean = entry.mean;

@@ -1,4 +1,5 @@
 // What one folder of a kernel dump holds.
+#include "assay/base/decimals.h"
 #include "assay/base/text.h"
 #include "assay/dump/items.h"
 #include "assay/dump/ms_kernel_parts.h"
@@ -179,6 +180,7 @@ class StatisticsReader {
     entry.min = statistic(entry, cells, kMin);
     entry.mean = statistic(entry, cells, kMean);
     entry.norm = statistic(entry, cells, kNorm);
+    entry.decimals = printed_decimals(std::array{at(kMax), at(kMin), at(kMean), at(kNorm)});
     entry.says_nothing = std::all_of(std::begin(kStatistics), std::end(kStatistics),
                                      [&](Cell which) { return at(which).empty() || at(which) == kNull; });
     out_.entries.push_back(std::move(entry));

@@ -172,10 +172,31 @@ void note_outside_of_frames(const fs::path& root, Survey& survey, std::vector<fs
   note_strays(root, files, survey.warnings);
 }
 
+// A step in which nothing was dumped has no section that could say so.
+void note_empty_steps(const fs::path& root, const std::vector<fs::path>& elsewhere, Survey& survey) {
+  const auto lies_below = [](const fs::path& path, const fs::path& folder) {
+    return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
+  };
+  std::vector<fs::path> ignored;
+  for (const fs::path& folder : {root, root / "graph", root / "pynative"})
+    for (const Numbered& step : numbered_folders(folder, "step", ignored)) {
+      const auto is_of_step = [&](const fs::path& path) { return lies_below(path, step.path); };
+      if (std::ranges::any_of(elsewhere, is_of_step) ||
+          std::ranges::any_of(survey.frames,
+                              [&](const FrameInfo& frame) { return is_of_step(frame.paths[0]); }))
+        continue;
+      survey.warnings.push_back(left_out(
+          fmt::format("{}: has no rank and no dump.json: there is nothing to compare", display(step.path))));
+    }
+}
+
 Result<Survey> survey_msprobe(const fs::path& root, const OpenOptions&) {
   std::vector<fs::path> elsewhere;
   Survey survey{find_frames(root, elsewhere)};
-  if (is_folder(root) && !survey.frames.empty()) note_outside_of_frames(root, survey, elsewhere);
+  if (is_folder(root) && !survey.frames.empty()) {
+    note_outside_of_frames(root, survey, elsewhere);
+    note_empty_steps(root, elsewhere, survey);
+  }
   for (const fs::path& path : elsewhere)
     survey.warnings.push_back(left_out(fmt::format(
         "{}: is not part of what is compared; point at its folder, or give the folder a name such as rank0",

@@ -3,12 +3,10 @@
 #include "assay/base/checked.h"
 #include "assay/base/listing.h"
 #include "assay/base/text.h"
-#include "assay/dump/walk.h"
 #include "assay/format/stats_json.h"
 #include "assay/model/graph.h"
 
 #include <algorithm>
-#include <set>
 #include <unordered_map>
 
 namespace assay {
@@ -63,6 +61,8 @@ std::vector<int> rank_numbers(const std::vector<fs::path>& ranks) {
   }
   return numbers;
 }
+
+const std::string& item_name(const OpFile& file) { return file.name.empty() ? file.relative : file.name; }
 
 OpFrame::OpFrame(Frame& frame, const OpenOptions& options, fs::path root, std::vector<fs::path> ranks)
     : frame_(frame), options_(options), root_(std::move(root)), ranks_(std::move(ranks)) {}
@@ -122,17 +122,14 @@ void OpFrame::add_unknown_ops(std::string_view (*above)(std::string_view path)) 
   frame_.graph = std::move(own);
 }
 
-void OpFrame::note_other_ranks(const std::function<bool(const std::string& relative)>& counts) {
-  using Files = std::set<std::string, std::less<>>;
-  const auto files_of = [&](const fs::path& rank) {
-    Files files;
-    if (const auto walk = walk_folder(rank))
-      for (const FoundFile& file : walk->files)
-        if (counts(file.relative) && selected(file.relative, options_)) files.insert(file.relative);
-    return files;
+void OpFrame::note_other_ranks(RankTensors own,
+                               const std::function<RankContents(const fs::path& rank)>& look) {
+  const auto keep_wanted = [&](RankTensors& tensors) {
+    std::erase_if(tensors, [&](const std::string& name) { return !selected(name, options_); });
   };
-  const Files own = files_of(root_);
-  const auto say = [&](const Files& some, const fs::path& of, const Files& others, const fs::path& lacking) {
+  keep_wanted(own);
+  const auto say = [&](const RankTensors& some, const fs::path& of, const RankTensors& others,
+                       const fs::path& lacking) {
     std::vector<std::string> names;
     std::ranges::set_difference(some, others, std::back_inserter(names));
     if (names.empty()) return;
@@ -144,9 +141,11 @@ void OpFrame::note_other_ranks(const std::function<bool(const std::string& relat
   };
   for (const fs::path& rank : ranks_) {
     if (rank == root_) continue;
-    const Files there = files_of(rank);
-    say(own, root_, there, rank);
-    say(there, rank, own, root_);
+    RankContents other = look(rank);
+    std::ranges::move(other.warnings, std::back_inserter(frame_.warnings));
+    keep_wanted(other.tensors);
+    say(own, root_, other.tensors, rank);
+    say(other.tensors, rank, own, root_);
   }
 }
 
@@ -159,7 +158,7 @@ void OpFrame::make_node(int32_t op, std::vector<OpFile>& files) {
   Node node;
   const GraphOp& graph_op = frame_.graph->at(op);
   for (OpFile& file : files) {
-    const std::string& name = file.name.empty() ? file.relative : file.name;
+    const std::string& name = item_name(file);
     if (!selected(name, options_)) continue;
     const auto number = static_cast<int32_t>(frame_.files.size());
     frame_.files.push_back(

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 
 namespace assay {
 
@@ -30,6 +31,14 @@ struct OpFile {
   std::string described_in = {};  // the file with its statistics, if it is another one
 };
 
+// What one of several ranks has: files of tensors, by the names of their items.
+using RankTensors = std::set<std::string, std::less<>>;
+struct RankContents {
+  RankTensors tensors;
+  Remarks warnings;
+};
+const std::string& item_name(const OpFile& file);
+
 // Makes the nodes of a frame from files that are grouped by operator: children before their parents, since
 // that is the order in which they finish. Where the graph of the frame, which others may share, does not know
 // an operator, the frame gets one of its own, with the operator below the nearest one that is known.
@@ -40,9 +49,9 @@ class OpFrame {
   // `path`: of the operator, as GraphOp::path. `above`: cuts the last part of a path.
   void add(std::string path, std::vector<OpFile> files);
   void finish(std::string_view (*above)(std::string_view path));
-  // Where this rank stands for all: what only some of them have. Call behind finish(). `counts`: whether a
-  // file, by its path below the frame, is a tensor of it.
-  void note_other_ranks(const std::function<bool(const std::string& relative)>& counts);
+  // Where this rank, which has `own`, stands for all: what only some of them have, and what is to be said of
+  // the others. Call behind finish(). `look`: at a rank, by its frame.
+  void note_other_ranks(RankTensors own, const std::function<RankContents(const fs::path& rank)>& look);
 
  private:
   void add_unknown_ops(std::string_view (*above)(std::string_view path));

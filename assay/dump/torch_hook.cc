@@ -254,11 +254,19 @@ void read_compacted(OpFile& file, const std::string& module, const fs::path& pat
             : set.error().message;
 }
 
-void add_module(OpFrame& out, Frame& frame, const fs::path& token, const fs::path& folder, int64_t memory) {
-  const std::string module = folder.lexically_relative(token).native();
-  std::vector<OpFile> files;
+// What the files of a module hold, and its table beside them.
+struct ModuleFiles {
+  std::string name;
+  std::vector<OpFile> files = {};
+  int64_t stated = 0;  // those of them that only the table knows
+};
+
+ModuleFiles read_module(const fs::path& token, const fs::path& folder, int64_t memory, Remarks& warnings) {
+  ModuleFiles out{.name = folder.lexically_relative(token).native()};
+  const std::string& module = out.name;
+  std::vector<OpFile>& files = out.files;
   std::vector<std::string> misfits;
-  for (const FoundFile& found : list_files(folder, frame.warnings)) {
+  for (const FoundFile& found : list_files(folder, warnings)) {
     const auto port = port_of(found.relative);
     if (!port) {
       misfits.push_back(found.relative);
@@ -274,15 +282,23 @@ void add_module(OpFrame& out, Frame& frame, const fs::path& token, const fs::pat
       file.draft.has_data = true;
     files.push_back(std::move(file));
   }
-  note_misfits(folder, misfits, frame.warnings);
-  if (is_there(folder / kStatistics)) add_stated(files, folder / kStatistics, module, frame.warnings);
-  if (!files.empty()) out.add(module, std::move(files));
+  note_misfits(folder, misfits, warnings);
+  const auto read = std::ssize(files);
+  if (is_there(folder / kStatistics)) add_stated(files, folder / kStatistics, module, warnings);
+  out.stated = std::ssize(files) - read;
+  return out;
 }
 
 // "weights/root.fc.weight.pth" is a parameter of root.fc.
-void add_weights(OpFrame& out, Frame& frame, const fs::path& folder, int64_t memory) {
+struct WeightFile {
+  std::string module;
+  OpFile file;
+};
+
+std::vector<WeightFile> read_weights(const fs::path& folder, int64_t memory, Remarks& warnings) {
+  std::vector<WeightFile> weights;
   std::vector<std::string> misfits;
-  for (const FoundFile& found : list_files(folder, frame.warnings)) {
+  for (const FoundFile& found : list_files(folder, warnings)) {
     const std::string& name = found.relative;
     if (!name.ends_with(".pth") && !name.ends_with(".pt")) {
       misfits.push_back(name);
@@ -300,11 +316,34 @@ void add_weights(OpFrame& out, Frame& frame, const fs::path& folder, int64_t mem
       read_compacted(file, fmt::format("../{}", kWeights), path_of(folder, found), memory);
     else
       file.draft.has_data = true;
-    std::vector<OpFile> one;
-    one.push_back(std::move(file));
-    out.add(dot == std::string::npos ? parameter : parameter.substr(0, dot), std::move(one));
+    weights.push_back({dot == std::string::npos ? parameter : parameter.substr(0, dot), std::move(file)});
   }
-  note_misfits(folder, misfits, frame.warnings);
+  note_misfits(folder, misfits, warnings);
+  return weights;
+}
+
+// A rank that another one stands for. Of what only tables know nobody reads the numbers there.
+RankContents look_at_rank(const fs::path& token, bool with_weights, int64_t memory) {
+  RankContents rank;
+  int64_t stated = 0;
+  for (const fs::path& folder : folders_in(token)) {
+    const ModuleFiles module = read_module(token, folder, memory, rank.warnings);
+    for (const OpFile& file :
+         std::span(module.files).first(module.files.size() - static_cast<size_t>(module.stated)))
+      rank.tensors.insert(item_name(file));
+    stated += module.stated;
+  }
+  if (const fs::path weights = token.parent_path() / kWeights; with_weights && is_folder(weights))
+    for (const WeightFile& weight : read_weights(weights, memory, rank.warnings))
+      rank.tensors.insert(item_name(weight.file));
+  if (stated > 0)
+    rank.warnings.push_back(left_out(
+        fmt::format("{}: {} has statistics of {} without a file here; only those of the first rank are "
+                    "compared",
+                    display(token), kStatistics,
+                    stated == 1 ? "1 tensor" : fmt::format("{} tensors", stated)),
+        stated));
+  return rank;
 }
 
 std::string_view above_module(std::string_view name) {
@@ -326,14 +365,26 @@ Result<Frame> index_torch_hook(const FrameInfo& info, const OpenOptions& options
   std::vector<fs::path> ranks;
   for (const fs::path& each : ranks_in(rank.parent_path())) ranks.push_back(each / token.filename());
   OpFrame out(frame, options, token, std::move(ranks));
-  for (const fs::path& module : folders_in(token))
-    add_module(out, frame, token, module, options.format.memory);
-  if (info.paths.size() > 1) add_weights(out, frame, info.paths[1], options.format.memory);
+  const int64_t memory = options.format.memory;
+  const bool with_weights = info.paths.size() > 1;
+  RankTensors own;
+  for (const fs::path& folder : folders_in(token)) {
+    ModuleFiles module = read_module(token, folder, memory, frame.warnings);
+    const size_t read = module.files.size() - static_cast<size_t>(module.stated);
+    for (const OpFile& file : std::span(module.files).first(read)) own.insert(item_name(file));
+    if (!module.files.empty()) out.add(std::move(module.name), std::move(module.files));
+  }
+  if (with_weights)
+    for (WeightFile& weight : read_weights(info.paths[1], memory, frame.warnings)) {
+      own.insert(item_name(weight.file));
+      std::vector<OpFile> one;
+      one.push_back(std::move(weight.file));
+      out.add(std::move(weight.module), std::move(one));
+    }
   out.finish(above_module);
   if (info.stands_for_ranks)
-    out.note_other_ranks([](const std::string& relative) {
-      return port_of(relative.substr(relative.rfind('/') + 1)).has_value();
-    });
+    out.note_other_ranks(std::move(own),
+                         [&](const fs::path& other) { return look_at_rank(other, with_weights, memory); });
   const auto has_data = [](const Node& node) {
     return std::any_of(node.items.begin(), node.items.end(), [](const Item& item) {
       return item.data.has_value() && item.port.direction != Direction::parameter;

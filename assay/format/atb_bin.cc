@@ -73,8 +73,13 @@ Record open_record(const std::shared_ptr<const File>& file, const AtbHeader& hea
         fail(ErrorKind::bad_format,
              "{}: {} bytes follow the header, but dims {} of {} need {} (truncated, or still being written)",
              file->name(), available, meta.shape.text(), name(meta.dtype), needed));
-  Record record{
-      packed_in_file(file, header.size + header.data_offset, meta), 0, {}, beside_elements(header, needed)};
+  const int64_t start = header.size + header.data_offset;
+  Record record{packed_in_file(file, start, meta), 0, {}, beside_elements(header, needed)};
+  if (const int64_t spare = spare_bits(meta.dtype, meta.shape.count()); spare > 0)
+    record.beside.push_back({.what = fmt::format("{} bits behind its elements", spare),
+                             .offset = start,
+                             .bytes = needed,
+                             .slot = 0});
   if (header.length && *header.length > needed)
     record.warnings.push_back(
         left_out(fmt::format("{}: $Object.Length={}, of which dims {} of {} use {} bytes", file->name(),

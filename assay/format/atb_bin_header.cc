@@ -1,6 +1,7 @@
 #include "assay/format/atb_bin_header.h"
 
 #include "assay/base/checked.h"
+#include "assay/base/decimals.h"
 #include "assay/base/text.h"
 
 #include <algorithm>
@@ -86,6 +87,7 @@ class HeaderParser {
     }
     if (!ended) ASSAY_TRY_DO(accept_without_end(text));
     header_.size = static_cast<int64_t>(at_);
+    if (header_.stats) header_.stats->decimals = printed_decimals(statistics_);
     if (!has_dims_) warn("has no dims line and is taken as one element");
     if (!has_dtype_) warn("has no dtype line and is taken as float");
     return std::move(header_);
@@ -163,6 +165,7 @@ class HeaderParser {
       if (key == name) {
         if (!header_.stats) header_.stats.emplace();
         (*header_.stats).*field = stated(value);
+        statistics_.push_back(trim(value));
         return;
       }
     header_.has_more = true;
@@ -185,6 +188,7 @@ class HeaderParser {
   const File& file_;
   AtbHeader header_;
   std::set<std::string, std::less<>> keys_;
+  std::vector<std::string_view> statistics_;  // as they stand in the header
   size_t at_ = 0;
   bool has_dims_ = false, has_dtype_ = false;
 };

@@ -35,6 +35,8 @@ struct Beside {
   int64_t offset = 0, bytes = 0;
   // The tensor that lies within these bytes, and of which the rest is the padding; -1 if none does.
   int64_t slot = -1;
+  // The facts of its tensors say it: lost only where these are.
+  bool in_facts = false;
 };
 
 struct TensorSet {

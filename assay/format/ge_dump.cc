@@ -218,19 +218,46 @@ std::vector<Fact> facts_of(const Entry& entry, const std::optional<TensorMeta>& 
     facts.push_back({"buffers_and_spaces", static_cast<int64_t>(header.other_sizes.size())});
   for (const auto& [name, value] : header.attributes)
     facts.push_back({"attribute " + printable(name), printable(value)});
+  if (const GeOrigin& origin = entry.tensor.origin; origin != GeOrigin{}) {
+    facts.push_back({"original_op", printable(origin.name)});
+    facts.push_back({"original_output_index", static_cast<int64_t>(origin.output_index)});
+    facts.push_back({"original_data_type", int64_t{origin.data_type}});
+    facts.push_back({"original_format", int64_t{origin.format}});
+  }
+  if (!entry.tensor.ranges.empty()) {
+    std::string ranges;
+    for (const auto& [start, end] : entry.tensor.ranges)
+      ranges += fmt::format("{}{}:{}", ranges.empty() ? "" : ", ", start, end);
+    facts.push_back({"dim_range", std::move(ranges)});
+  }
   return facts;
 }
 
-// Bytes of the tensor that are none of its elements: a device pads its buffers, and formats such as NZ their
-// rows. Zeros there are nothing.
+// What facts alone say. Numbers of an operator without a name are what the engine writes where there is none.
+void note_descriptions(const Entry& entry, TensorSet& set) {
+  const auto note = [&](std::string what) {
+    set.beside.push_back({.what = std::move(what), .in_facts = true});
+  };
+  if (!entry.tensor.origin.name.empty()) note(fmt::format("the original operator of {}", entry.name));
+  if (!entry.tensor.ranges.empty()) note(fmt::format("ranges of the dimensions of {}", entry.name));
+}
+
+// Bytes and bits of the tensor that are none of its elements: a device pads its buffers, and formats such as
+// NZ their rows. Zeros there are nothing.
 void note_padding(const Entry& entry, TensorSet& set) {
   const StoredTensor& tensor = set.tensors.back();
   if (!tensor.data) return;
   const TensorMeta& meta = (*tensor.data)->meta;
   const int64_t rest = static_cast<int64_t>(entry.tensor.size) - packed_size(meta.dtype, meta.shape.count());
-  if (rest == 0) return;
-  Beside padding{fmt::format("{} bytes around {}", rest, entry.name)};
-  if (!entry.header.data_inside) {
+  const int64_t count = meta.shape.count(), spare = spare_bits(meta.dtype, count);
+  if (rest == 0 && spare == 0) return;
+  Beside padding{rest > 0 ? fmt::format("{} bytes around {}", rest, entry.name)
+                          : fmt::format("{} bits behind {}", spare, entry.name)};
+  if (entry.header.data_inside) {
+    const Bytes data = as_bytes(entry.tensor.data);
+    const auto group = static_cast<size_t>(packed_size(meta.dtype, count - count % kPackedGroup));
+    if (rest == 0 && !are_spare_bits_set(meta.dtype, data.data() + group, count)) return;
+  } else {
     padding.offset = entry.offset;
     padding.bytes = static_cast<int64_t>(entry.tensor.size);
     padding.slot = std::ssize(set.tensors) - 1;
@@ -251,6 +278,7 @@ void add_tensor(const Entry& entry, TensorSet& set) {
   }
   set.tensors.push_back(std::move(tensor));
   note_padding(entry, set);
+  note_descriptions(entry, set);
   if (!entry.header.data_inside && !entry.tensor.data.empty())
     set.beside.push_back(
         {fmt::format("{} bytes for {} inside the message", entry.tensor.data.size(), entry.name)});
@@ -279,6 +307,8 @@ Result<TensorSet> open_header(const std::shared_ptr<const File>& file, GeHeader 
   ASSAY_TRY_DO(add_all(header.inputs, "input"));
   ASSAY_TRY_DO(add_all(header.outputs, "output"));
   if (header.has_more) set.beside.push_back({"fields of its header that are not known"});
+  if (!header.attributes.empty())
+    set.beside.push_back({.what = "attributes of its operator", .in_facts = true});
   if (header.data_inside) {
     set.extent = file->size();
     return set;

@@ -206,6 +206,63 @@ TEST(GeDump, SaysWhatItsTensorsDoNotShow) {
   EXPECT_EQ(attribute->tensors[0].facts.back().key, "attribute slice");
 }
 
+TEST(GeDump, SaysWhatMessagesInsideItsTensorsHoldBeside) {
+  const std::string version = bytes_field(1, "2.0"), data = raw(1.0f), unknown = bytes_field(9, "new");
+  const auto with = [&](const std::string& more) {
+    return open_bytes(with_length(version + output(1, 2, {1}, 4, more)) + data);
+  };
+  const auto not_known = ElementsAre(HasSubstr("fields of its header"));
+  const auto one = shape({1});
+  EXPECT_THAT(beside(with(bytes_field(7, one))), IsEmpty());
+  EXPECT_THAT(beside(with(bytes_field(7, number(1, 1)))), IsEmpty());  // a dimension by itself, not packed
+  EXPECT_THAT(beside(with(bytes_field(7, one + unknown))), not_known);
+  EXPECT_THAT(beside(with(bytes_field(4, unknown))), not_known);
+  EXPECT_THAT(beside(with(bytes_field(4, bytes_field(1, "") + bytes_field(1, "")))), not_known);
+  EXPECT_THAT(beside(with(bytes_field(10, number(2, 1) + unknown))),
+              ElementsAre(HasSubstr("ranges"), HasSubstr("fields of its header")));
+  const std::string input =
+      bytes_field(4, number(1, 1) + number(2, 2) + bytes_field(3, one + unknown) + number(5, 4));
+  EXPECT_THAT(beside(open_bytes(with_length(version + input) + data)), not_known);
+}
+
+TEST(GeDump, TellsTheOriginalOperator) {
+  const std::string version = bytes_field(1, "2.0"), data = raw(1.0f);
+  const auto with = [&](const std::string& more) {
+    return open_bytes(with_length(version + output(1, 2, {1}, 4, more)) + data);
+  };
+  const auto set = with(bytes_field(4, bytes_field(1, "conv1") + number(2, 3) + number(3, 1) + number(4, 2)) +
+                        bytes_field(10, number(1, 4) + number(2, 8)));
+  ASSERT_TRUE(set) << set.error().message;
+  std::map<std::string, Value> facts;
+  for (const Fact& fact : set->tensors[0].facts) facts[fact.key] = fact.value;
+  EXPECT_EQ(facts["original_op"], Value("conv1"s));
+  EXPECT_EQ(facts["original_output_index"], Value(int64_t{3}));
+  EXPECT_EQ(facts["original_data_type"], Value(int64_t{1}));
+  EXPECT_EQ(facts["original_format"], Value(int64_t{2}));
+  EXPECT_EQ(facts["dim_range"], Value("4:8"s));
+  EXPECT_THAT(beside(set),
+              ElementsAre("the original operator of output.0", "ranges of the dimensions of output.0"));
+  for (const Beside& part : set->beside) EXPECT_TRUE(part.in_facts);
+  // Numbers without a name, as engines write them where there was no such operator.
+  EXPECT_THAT(beside(with(bytes_field(4, number(2, 0xffffffff) + number(3, 1)))), IsEmpty());
+}
+
+TEST(GeDump, SaysWhatBitsLieBehindItsElements) {
+  const auto bits_of = [](const Result<TensorSet>& set) {
+    EXPECT_TRUE(set);
+    return beside(set);
+  };
+  // Where the bits are is in the file: whether they are zeros is for those to ask who remove it.
+  EXPECT_THAT(bits_of(open_output(28, {3}, "\x21\x03"s)), ElementsAre("4 bits behind output.0"));
+  EXPECT_THAT(bits_of(open_output(28, {4}, "\x21\x43"s)), IsEmpty());
+  const auto inside = [&](const std::string& data) {
+    return bits_of(open_bytes(
+        bytes_field(3, number(1, 29) + number(2, 2) + bytes_field(3, shape({3})) + bytes_field(5, data))));
+  };
+  EXPECT_THAT(inside("\xa0"s), IsEmpty());
+  EXPECT_THAT(inside("\xa1"s), ElementsAre("5 bits behind output.0"));
+}
+
 TEST(GeDump, OperatorsOfARealGraphAddUp) {
   const auto matmul = open_data("matmul");
   const auto a = numbers_of(matmul, "input.0"), b = numbers_of(matmul, "input.1"),

@@ -12,6 +12,14 @@
 
 namespace assay {
 
+// The operator of the model that an output comes from, where the compiler renamed or fused it.
+struct GeOrigin {
+  std::string name;
+  uint32_t output_index = 0;
+  int data_type = 0, format = 0;
+  friend bool operator==(const GeOrigin&, const GeOrigin&) = default;
+};
+
 struct GeTensor {
   int data_type = 0;
   int format = 2;
@@ -20,6 +28,8 @@ struct GeTensor {
   uint64_t size = 0;                                    // bytes in the payload
   int groups = 1;
   std::string data;  // the elements, where the message itself holds them
+  GeOrigin origin;
+  std::vector<std::pair<uint64_t, uint64_t>> ranges;  // of dimensions: which part of the output this is
 };
 
 struct GeHeader {
@@ -43,8 +53,8 @@ bool looks_like_dump_data(Bytes head, int64_t length, bool with_tensor);
 // DumpData message. A hostile message of many empty parts grows when it is decoded; this is known before.
 std::optional<int64_t> decoded_size(Bytes message);
 
-// Does the message hold what decoding drops: fields that the schema does not have, or a field twice of which
-// only the last counts? Precondition: it could be decoded.
+// Does the message hold what decoding drops, at any depth: fields that the schema does not have, or a field
+// twice of which only the last counts? Precondition: it could be decoded.
 bool has_dropped_fields(Bytes message);
 
 // `file` is the name for messages.

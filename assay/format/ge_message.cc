@@ -23,6 +23,15 @@ GeTensor tensor_of(Message& message) {
   return tensor;
 }
 
+GeTensor output_of(pb::OpOutput& message) {
+  GeTensor tensor = tensor_of(message);
+  const pb::OriginalOp& origin = message.original_op();
+  tensor.origin = {origin.name(), origin.output_index(), origin.data_type(), origin.format()};
+  for (const pb::DimRange& range : message.dim_range())
+    tensor.ranges.emplace_back(range.dim_start(), range.dim_end());
+  return tensor;
+}
+
 }  // namespace
 
 Result<GeHeader> read_dump_data(Bytes message, int64_t memory, const std::string& file) {
@@ -40,7 +49,7 @@ Result<GeHeader> read_dump_data(Bytes message, int64_t memory, const std::string
   header.op_name = dump.op_name();
   header.dump_time = dump.dump_time();
   for (pb::OpInput& input : *dump.mutable_input()) header.inputs.push_back(tensor_of(input));
-  for (pb::OpOutput& output : *dump.mutable_output()) header.outputs.push_back(tensor_of(output));
+  for (pb::OpOutput& output : *dump.mutable_output()) header.outputs.push_back(output_of(output));
   header.has_more = has_dropped_fields(message);
   const auto add_other = [&](const auto& other) {
     header.other_sizes.push_back(other.size());

@@ -41,13 +41,17 @@ std::vector<uint64_t> dims_of(Bytes bytes) {
 }
 
 bool read_details(Bytes list, GeTensor& tensor, bool& has_more) {
+  uint32_t seen = 0;  // a bit for each tag
   for (Cursor cursor(list); !cursor.done();) {
     const auto tag = cursor.get<uint32_t>();
     const Bytes value = cursor.take(cursor.get<uint32_t>());
     if (!cursor.ok()) return false;
     if (tag == kShape) tensor.shape = dims_of(value);
     if (tag == kOriginalShape) tensor.original_shape = dims_of(value);
-    has_more |= tag > kOriginalName;
+    if (tag == kOriginalName) tensor.origin.name = as_text(value);
+    has_more |= tag > kOriginalName || (seen >> tag & 1) != 0;
+    has_more |= tag <= kOriginalShape && value.size() % sizeof(uint64_t) != 0;
+    if (tag <= kOriginalName) seen |= uint32_t{1} << tag;
   }
   return true;
 }
@@ -59,9 +63,13 @@ bool read_tensors(Bytes list, bool outputs, std::vector<GeTensor>& tensors, bool
     GeTensor tensor;
     tensor.data_type = cursor.get<int32_t>();
     tensor.format = cursor.get<int32_t>();
-    cursor.get<int32_t>();                          // address type
-    if (outputs) cursor.take(3 * sizeof(int32_t));  // original index, type and format
-    cursor.take(2 * sizeof(uint64_t));              // address, offset
+    cursor.get<int32_t>();  // address type
+    if (outputs) {
+      tensor.origin.output_index = cursor.get<uint32_t>();
+      tensor.origin.data_type = cursor.get<int32_t>();
+      tensor.origin.format = cursor.get<int32_t>();
+    }
+    cursor.take(2 * sizeof(uint64_t));  // address, offset
     tensor.size = cursor.get<uint64_t>();
     const Bytes details = cursor.take(cursor.get<uint32_t>());
     if (!cursor.ok() || !read_details(details, tensor, has_more))

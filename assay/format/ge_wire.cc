@@ -75,10 +75,14 @@ constexpr Fields kOutput = " nnbbbnbnnbn";
 constexpr Fields kInput = " nnbbnbnnn";
 constexpr Fields kBlob = " nbn";  // a buffer or a space
 constexpr Fields kAttr = " bb";
+constexpr Fields kShape = " N";
+constexpr Fields kOriginalOp = " bnnn";
+constexpr Fields kDimRange = " nn";
 
 bool is_known(const Field& field, Fields fields) {
   if (field.id == 0 || field.id >= fields.size()) return false;
-  return fields[field.id] == (field.wire == Wire::number ? 'n' : 'b');
+  const char wanted = fields[field.id];
+  return wanted == 'N' || wanted == (field.wire == Wire::number ? 'n' : 'b');
 }
 
 bool is_of_version(std::byte byte) {
@@ -168,7 +172,25 @@ namespace {
 // Fields that may stand in a message more than once, all of which count.
 bool is_repeated(Fields fields, uint32_t id) {
   if (fields == kDumpData) return id == 3 || id == 4 || id == 5 || id == 7 || id == 8;
-  return fields == kOutput && id == 10;
+  return (fields == kOutput && id == 10) || fields == kShape;
+}
+
+// What a member of a message is itself; empty for texts and bytes.
+Fields fields_of_member(Fields message, uint32_t id) {
+  if (message == kDumpData) return fields_below(id);
+  if (message == kInput && (id == 3 || id == 6)) return kShape;
+  if (message != kOutput) return {};
+  switch (id) {
+    case 3:
+    case 7:
+      return kShape;
+    case 4:
+      return kOriginalOp;
+    case 10:
+      return kDimRange;
+    default:
+      return {};
+  }
 }
 
 }  // namespace
@@ -193,8 +215,7 @@ bool has_dropped_fields(Bytes message) {
     here.seen |= uint32_t{1} << field.id;
     if (field.wire == Wire::number) continue;
     const Bytes part = here.walk.take(field);
-    const bool is_top = open.size() == 1;
-    if (const Fields below = is_top ? fields_below(field.id) : Fields(); !below.empty())
+    if (const Fields below = fields_of_member(here.fields, field.id); !below.empty())
       open.push_back({Walk(part, field.length), below, 0});
   }
   return false;

@@ -2,9 +2,9 @@
 
 #include "assay/base/cancel.h"
 #include "assay/base/text.h"
+#include "assay/format/pt_arguments.h"
 #include "assay/format/pt_dict.h"
 #include "assay/format/pt_opaque.h"
-#include "assay/format/pt_tensor.h"
 
 #include <algorithm>
 #include <limits>
@@ -367,8 +367,9 @@ class Walk {
   // The tensor, then what else is kept with it: hooks, and the attributes of a parameter or of a subclass.
   Result<void> add_tensor(PickleRef ref) {
     auto data = maker_.make(ref);
+    const bool is_read = data.has_value();
     // Its row says that it was not read, and so neither was what it is made of.
-    if (!data) mark_below(ref);
+    if (!is_read) mark_below(ref);
     ASSAY_TRY_DO(add(std::move(data)));
     std::vector<Level> parts;
     for (const PtLink& link : maker_.chain(ref).links) {
@@ -377,8 +378,9 @@ class Walk {
           link.name.meaning == PtMeaning::tensor || link.name.meaning == PtMeaning::typed_tensor;
       if (has_elements && !arguments.empty()) mark_below(arguments[0]);
       if (data_of_array(graph_, link) != 0) mark_below(data_of_array(graph_, link));
+      if (is_read && holds_more_than_array(graph_, link)) ++values_;
       for (size_t i = describing_arguments(link.name.meaning); i < arguments.size(); ++i) {
-        if (describes(graph_[arguments[i]])) continue;  // requires_grad, a device, a format
+        if (describes_tensor(graph_, link, i)) continue;
         if (i == 3 && !has_elements)
           add_state(arguments[i], parts);
         else
@@ -390,12 +392,6 @@ class Walk {
       add_extras(graph_[link.call], true, is_array ? 0 : graph_[link.call].state, parts);
     }
     return enter(ref, std::move(parts));
-  }
-
-  static bool describes(const PickleValue& value) {
-    if (value.kind == Kind::bytes || value.kind == Kind::text)
-      return std::ssize(value.text) <= kMostPlainBytes;
-    return !is_composite(value);
   }
 
   // How many arguments say how the elements are to be read; more may follow.

@@ -229,6 +229,46 @@ TEST(PtObjects, SaysWhatItsTensorsDoNotShow) {
     EXPECT_THAT(beside(open_data(name)), ::testing::Not(::testing::Contains(detached))) << name;
 }
 
+TEST(PtObjects, ValuesAmongTheArgumentsOfATensorAreSaid) {
+  const auto value = ElementsAre("a value that is no tensor");
+  const std::string all = tensor(zero(), "K\6", "K\1");  // … requires_grad, hooks, end, call
+  const std::string start = all.substr(0, all.size() - 4);
+  EXPECT_THAT(beside(open_pickle(start + "\x88NtR.")), IsEmpty());
+  EXPECT_THAT(beside(open_pickle(start + "K\1NtR.")), IsEmpty());
+  EXPECT_THAT(beside(open_pickle(start + "K\7NtR.")), value);
+  EXPECT_THAT(beside(open_pickle(start + "S'secret'\nNtR.")), value);
+  EXPECT_THAT(beside(open_pickle(start + "\x89K\7tR.")), value);
+  EXPECT_THAT(beside(open_pickle(start + "\x89NK\7tR.")), value);
+  EXPECT_THAT(beside(open_pickle(start + "\x89NNF2.5\ntR.")), value);
+  const auto parameter = [&](std::string_view more) {
+    return beside(open_pickle("ctorch._utils\n_rebuild_parameter\n(" + all + std::string(more) + "tR."));
+  };
+  EXPECT_THAT(parameter("\x88N"), IsEmpty());
+  EXPECT_THAT(parameter("K\7N"), value);
+  const auto on_device = [&](std::string_view more) {
+    return beside(open_pickle("ctorch._utils\n_rebuild_device_tensor_from_cpu_tensor\n(" + all +
+                              std::string(more) + "tR."));
+  };
+  EXPECT_THAT(on_device("ctorch\nfloat32\nS'xla:0'\n\x89"), IsEmpty());
+  EXPECT_THAT(on_device("ctorch\nfloat32\nK\7\x89"), value);
+  // Of torch_npu, the number of a storage format follows.
+  std::string npu = start + "\x89NK\2tR.";
+  npu.replace(0, npu.find('('), "ctorch_npu.utils.storage\n_rebuild_npu_tensor\n");
+  EXPECT_THAT(beside(open_pickle(npu)), IsEmpty());
+  const auto array = [&](std::string_view shape, std::string_view flags) {
+    const std::string made = fmt::format(
+        "cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n({}tS'b'\ntR(K\1(K\1tcnumpy\ndtype\n(S'f4'\n"
+        "\x89\x88tR(K\3S'<'\nNNNJ\xff\xff\xff\xffJ\xff\xff\xff\xff{}tb\x89"
+        "C\4",
+        shape, flags);
+    return beside(open_pickle(made + "\0\0\xc0\x3ftb."s));
+  };
+  const std::string storage = "storage 0, which no tensor shows";
+  EXPECT_THAT(array(zero(), zero()), ElementsAre(storage));
+  EXPECT_THAT(array("K\7", zero()), ElementsAre("a value that is no tensor", storage));
+  EXPECT_THAT(array(zero(), "K\7"), ElementsAre("a value that is no tensor", storage));
+}
+
 TEST(PtObjects, SaysWhichBytesBelongToNoEntry) {
   FormatOptions thorough;
   thorough.every_byte = true;

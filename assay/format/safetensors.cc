@@ -127,6 +127,22 @@ int64_t unclaimed_bytes(const std::vector<Result<Extent>>& extents, int64_t data
   return data_size - claimed;
 }
 
+// How many tensors have something in the bits that their last byte leaves over. Data is read for it.
+Result<int64_t> count_spare_bits(const File& file, int64_t data_start,
+                                 const std::vector<Result<Extent>>& extents) {
+  int64_t found = 0;
+  for (const auto& extent : extents) {
+    if (!extent || spare_bits(extent->meta.dtype, extent->meta.shape.count()) == 0) continue;
+    const auto& [dtype, shape] = extent->meta;
+    const int64_t count = shape.count(), whole = packed_size(dtype, count - count % kPackedGroup);
+    std::byte last[kPackedGroup] = {};
+    const auto size = static_cast<size_t>(packed_size(dtype, count) - whole);
+    ASSAY_TRY_DO(file.read(data_start + extent->begin + whole, {last, size}));
+    found += are_spare_bits_set(dtype, last, count) ? 1 : 0;
+  }
+  return found;
+}
+
 Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOptions& options) {
   ASSAY_TRY(const std::string json, read_header(*file, options));
   ASSAY_TRY(const SafetensorsHeader header, parse_safetensors_header(json, file->name(), options.memory));
@@ -152,6 +168,10 @@ Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOpti
         {fmt::format("{} of its tensors that {} not known",
                      header.unknown_fields == 1 ? "a field" : fmt::format("{} fields", header.unknown_fields),
                      header.unknown_fields == 1 ? "is" : "are")});
+  if (options.every_byte) {
+    ASSAY_TRY(const int64_t found, count_spare_bits(*file, data_start, extents));
+    if (found > 0) set.beside.push_back({"bits behind the elements of a tensor"});
+  }
   set.tensors.reserve(entries.size());
   for (size_t i = 0; i < entries.size(); ++i) {
     StoredTensor tensor{

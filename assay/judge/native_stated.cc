@@ -164,6 +164,15 @@ double printed_digits(const Stated& m, const Stated& g, size_t which, const Head
   return mine.real() || golden.real() ? printing_error(head) * size_of_number(golden) : 0;
 }
 
+// Half a unit of the last place that a table prints: what it cut off each number.
+double cut_off(const Stated& stated, const Scalar& number) {
+  return stated.decimals < 0 || !number.real() ? 0 : 0.5 * std::pow(10.0, -stated.decimals);
+}
+
+double cut_off(const Stated& m, const Stated& g, size_t which) {
+  return cut_off(m, m.*kStatistics[which].of) + cut_off(g, g.*kStatistics[which].of);
+}
+
 // Counts that no tensor of this shape can have.
 std::optional<std::string> impossible_counts(const SideFacts& side, std::string_view which) {
   const Nonfinite* const counts = side.stated()->nonfinite;
@@ -230,7 +239,7 @@ std::optional<std::string> contradiction_in(const Comparison& row, const Head& h
   for (size_t i = 0; i < kStatistics.size() && !other; ++i) {
     const Scalar &mine = m.*kStatistics[i].of, &golden = g.*kStatistics[i].of;
     if (mine.is_absent() || golden.is_absent()) continue;
-    const double printed = kPrinted * size_of_number(finite_statistic(g, kStatistics[i]));
+    const double printed = kPrinted * size_of_number(finite_statistic(g, kStatistics[i])) + cut_off(m, g, i);
     other = differ_in(i, row, place, i == kMaxAt || i == kMinAt ? printed : std::max(bounds.of(i), printed));
   }
   if (!other) return std::nullopt;
@@ -277,6 +286,7 @@ Verdict judge_stated(const Comparison& row, const Head& head, const ModelPlace& 
                                relative_bound(row.mine.meta->dtype, row.golden.meta->dtype, place));
     if (place.is_compiled && (which == kMaxAt || which == kMinAt))
       bound = std::max(bound, printed_digits(m, g, which, head));
+    bound += cut_off(m, g, which);
     if (auto other = differ_in(which, row, place, bound)) return {Level::fail, std::move(*other)};
   }
   if (!is_tensor && other_bits)  // a slice, say: only its checksum tells

@@ -39,6 +39,7 @@ struct Stated {
   std::string_view requires_grad;        // "True", "False"; empty: not said
   const Nonfinite* nonfinite = nullptr;  // null: not said, as in most dumps
   Given given = Given::tensor;
+  int8_t decimals = -1;  // that its real numbers were printed with and cut to; -1: as many as they have
 };
 
 // Whatever the dump has a line for: bytes, statistics, a scalar, None.

@@ -148,6 +148,7 @@ struct Summary {
   std::optional<Place> first_other_token;  // the first logits whose arg-max differs
   std::optional<std::string> first_error;
   bool stopped_early = false;  // --fail-fast
+  std::string selection;       // by which tensors were chosen, as flags: "--only 'layers.*'"; empty: all
 };
 
 // Rows of the side that has more of them, and how many of these were compared, or are known to have other

@@ -88,6 +88,7 @@ struct Stats {
   Value max, min, mean, norm;
   std::string checksum;
   Nonfinite nonfinite = {};
+  int8_t decimals = -1;  // that the real ones were printed with and cut to; -1: as many as they have
 };
 
 }  // namespace assay

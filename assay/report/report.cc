@@ -60,7 +60,9 @@ Result<void> ReportSet::write(std::span<const NodeResult> nodes, std::vector<std
   return {};
 }
 
-Result<std::vector<fs::path>> ReportSet::end(const Summary& summary) {
+Result<std::vector<fs::path>> ReportSet::end(const Summary& all) {
+  Summary summary = all;
+  if (!selection_.empty()) summary.selection = selection_;
   for (const auto& sink : sinks_) ASSAY_TRY_DO(sink->end(summary));
   std::vector<fs::path> files;
   for (const auto& sink : sinks_) {

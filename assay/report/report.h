@@ -118,6 +118,8 @@ std::unique_ptr<Sink> per_section(std::function<std::unique_ptr<Sink>()> make);
 class ReportSet {
  public:
   void add(std::unique_ptr<Sink> sink) { sinks_.push_back(std::move(sink)); }
+  // What Summary::selection is to say.
+  void select(std::string selection) { selection_ = std::move(selection); }
   Result<void> begin(const Head& head);
   Result<void> open_section(const Head& head);
   Result<void> close_section(const Summary& of_section);
@@ -130,6 +132,7 @@ class ReportSet {
  private:
   std::vector<std::unique_ptr<Sink>> sinks_;
   std::string section_;
+  std::string selection_;
 };
 
 }  // namespace assay

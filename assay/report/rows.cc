@@ -54,6 +54,7 @@ std::vector<Fact> summary_facts(const Summary& summary) {
       {"first_error", summary.first_error ? Value(*summary.first_error) : Value()},
   };
   facts.insert(facts.end(), std::begin(rest), std::end(rest));
+  if (!summary.selection.empty()) facts.push_back({"selection", summary.selection});
   return facts;
 }
 

@@ -148,16 +148,31 @@ VerdictSentence not_enough_sentence(const Summary& summary) {
   return {Answer::not_compared, std::string(kHead), text + "."};
 }
 
+namespace {
+
+// Within the sentence, which ends with what `rest` has so far.
+void add_selection(std::string_view selection, std::string& rest) {
+  if (selection.empty()) return;
+  const bool has_brackets = rest.ends_with(").");
+  rest.resize(rest.size() - (has_brackets ? 2 : 1));
+  rest += fmt::format("{}only what {} leaves).", has_brackets ? "; " : " (", selection);
+}
+
+}  // namespace
+
 VerdictSentence verdict_sentence(const Summary& summary) {
   const Answer answer = answer_of(summary);
   VerdictSentence out{answer, {}, {}};
   if (answer == Answer::pass) {
     out = pass(summary);
+    add_selection(summary.selection, out.rest);
   } else if (answer == Answer::not_compared) {
     out = not_enough_sentence(summary);
+    add_selection(summary.selection, out.rest);
   } else {
     out.head = answer == Answer::error ? "ERROR:" : "FAIL:";
     out.rest = joined(faults(summary)) + ".";
+    add_selection(summary.selection, out.rest);
     if (const auto way = one_way(summary))
       out.rest += fmt::format(" Compared {} ({}).", way->how, way->what);
     else if (const std::vector<std::string> ways = weaker(summary); !ways.empty())

@@ -42,7 +42,10 @@ Result<void> CsvReader::read_cell(std::string& cell, int64_t& row_bytes) {
   bool quoted = false, is_start = true;
   for (;; is_start = false) {
     ASSAY_TRY(const int c, peek());
-    if (quoted ? c == kEnd : c == separator_ || ends_row(c)) return {};
+    if (quoted ? c == kEnd : c == separator_ || ends_row(c)) {
+      ends_in_quote_ = quoted;
+      return {};
+    }
     ++used_;
     if (++row_bytes > most_row_bytes_)
       return fail(ErrorKind::bad_format,

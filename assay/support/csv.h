@@ -22,6 +22,8 @@ class CsvReader {
   // False at the end of the file. After an error there is nothing more to read.
   Result<bool> next(std::vector<std::string>& cells);
   int64_t line() const { return row_line_; }  // where the row began, from 1
+  // The file ended inside a quote, which whatever is written behind it would be a part of.
+  bool ends_in_quote() const { return ends_in_quote_; }
 
  private:
   Result<int> peek();  // the next byte; -1 at the end of the file
@@ -35,6 +37,7 @@ class CsvReader {
   size_t used_ = 0;  // of the buffer
   int64_t offset_ = 0;
   int64_t line_ = 1, row_line_ = 0;
+  bool ends_in_quote_ = false;
 };
 
 }  // namespace assay

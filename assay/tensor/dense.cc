@@ -61,9 +61,6 @@ class DenseInMemory final : public Operand {
   const std::vector<std::byte> bytes_;
 };
 
-// Every packing starts anew at a byte after so many elements (4 in 3 bytes for f6, 8 in a byte for u1).
-constexpr int64_t kPackedGroup = 8;
-
 class PackedInFile final : public Operand {
  public:
   PackedInFile(std::shared_ptr<const File> file, int64_t offset, TensorMeta m)

@@ -24,6 +24,14 @@ void unpack(DType dtype, const std::byte* from, int64_t count, std::byte* to);
 void pack(DType dtype, const std::byte* from, int64_t count,
           std::byte* to);  // zeroes the unused bits of the last byte
 
+// Bits of the last byte that `count` packed elements leave over, and whether they hold something. `from` is
+// where the last group of kPackedGroup elements begins: byte packed_size(dtype, count - count %
+// kPackedGroup). Every packing starts anew at a byte after so many elements (4 in 3 bytes for f6, 8 in a byte
+// for u1).
+inline constexpr int64_t kPackedGroup = 8;
+int64_t spare_bits(DType dtype, int64_t count);
+bool are_spare_bits_set(DType dtype, const std::byte* from, int64_t count);
+
 // Big-endian elements made little-endian.
 OperandPtr byte_swapped(OperandPtr source);
 

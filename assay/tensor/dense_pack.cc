@@ -122,4 +122,18 @@ void pack(DType dtype, const std::byte* from, int64_t count, std::byte* to) {
   }
 }
 
+int64_t spare_bits(DType dtype, int64_t count) {
+  const int64_t rest = count % kPackedGroup;
+  return packed_size(dtype, rest) * 8 - rest * info(dtype).storage_bits;
+}
+
+bool are_spare_bits_set(DType dtype, const std::byte* from, int64_t count) {
+  if (spare_bits(dtype, count) == 0) return false;
+  const int64_t rest = count % kPackedGroup;
+  std::byte elements[kPackedGroup] = {}, clean[kPackedGroup] = {};
+  unpack(dtype, from, rest, elements);
+  pack(dtype, elements, rest, clean);
+  return !std::equal(clean, clean + packed_size(dtype, rest), from);
+}
+
 }  // namespace assay

@@ -3,6 +3,7 @@
 #include "assay/base/sync.h"
 #include "assay/base/system_message.h"
 #include "assay/base/text.h"
+#include "assay/base/user_attributes.h"
 #include "assay/format/atb_bin.h"
 #include "assay/format/ge_dump.h"
 #include "assay/format/npy.h"
@@ -151,13 +152,16 @@ Result<FileFate> publish(const CompactJob& job, const File& file, const Format& 
   if (fate.was_there && (before->owner != job.state.owner || before->links > 1))
     return kept(fmt::format("{}: {} is there already, and belongs to somebody else; move one of them",
                             file.name(), display(path->filename())));
+  if (fate.was_there && !has_user_attributes_of(job.path, *path))
+    return kept(fmt::format("{}: {} is there already, without its extended attributes; move one of them",
+                            file.name(), display(path->filename())));
   if (options.dry_run) return fate;
   if (fate.was_there) {
     fate.published = *before;
     if (auto synced = sync_file(*path); !synced) return FileFate{Fate::trouble, synced.error().message, true};
     return fate;
   }
-  const auto written = write_replacement(measured, *path, job.state);
+  const auto written = write_replacement(measured, *path, job);
   if (!written && written.error().kind == ErrorKind::mismatch)
     return FileFate{Fate::kept, fmt::format("{}: {}", file.name(), written.error().message), true};
   if (!written) return FileFate{Fate::trouble, written.error().message, true};
@@ -232,12 +236,12 @@ Result<FileFate> publish_replacement(const CompactJob& job, const CompactOptions
   if (!set) return kept(set.error().message);
   if (refers_to_another(*set)) return FileFate{Fate::left_out};
   if (auto refused = refuse_by_content(**file, **format, *set)) return *refused;
-  const auto uncovered = find_uncovered(*file, *set);
+  const auto uncovered = find_uncovered(*file, *set, options.form == CompactForm::stats);
   if (!uncovered) return fate_of(uncovered.error());
   if (*uncovered)
-    return kept(
-        fmt::format("{}: holds {}, of which its statistics would say nothing; leave it out with --skip",
-                    (*file)->name(), **uncovered));
+    return kept(fmt::format("{}: holds {}, of which its statistics would say nothing; {}", (*file)->name(),
+                            (*uncovered)->what,
+                            (*uncovered)->in_facts ? "pass --as stats" : "leave it out with --skip"));
   // A type that was guessed: the numbers may be those of another one, and nobody could tell any more.
   if (*format == &atb_bin_format && !set->warnings.empty()) return kept(set->warnings[0]);
   return publish(job, **file, **format, *set, options);

@@ -59,6 +59,8 @@ class LongNames {
       if (!more) break;
       if (cells.size() >= 2) names_[cells[0]] = cells[1];
     }
+    if (rows.ends_in_quote())
+      return fail(ErrorKind::bad_format, "the quote in the row at line {} is not closed", rows.line());
     mapping_ = mapping;
     state_ = state;
     return {};

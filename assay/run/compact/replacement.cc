@@ -2,6 +2,7 @@
 
 #include "assay/base/system_message.h"
 #include "assay/base/text.h"
+#include "assay/base/user_attributes.h"
 #include "assay/format/ge_dump.h"
 #include "assay/format/min_max.h"
 #include "assay/format/npy.h"
@@ -135,7 +136,8 @@ Result<Replacement> measure_file(const File& file, const Format& format, const T
 }
 
 Result<FileState> write_replacement(const Replacement& replacement, const fs::path& path,
-                                    const FileState& source) {
+                                    const CompactJob& job) {
+  const FileState& source = job.state;
   // It was not there when it was looked for.
   const auto refused = [&](const Error& error) -> tl::unexpected<Error> {
     if (!read_state(path)) return tl::unexpected<Error>(error);
@@ -150,6 +152,8 @@ Result<FileState> write_replacement(const Replacement& replacement, const fs::pa
     return fail(ErrorKind::mismatch,
                 "its statistics cannot be given to its owner ({}); run this as its owner",
                 system_message(errno));
+  if (const auto copied = copy_user_attributes(job.path, out.descriptor()); !copied)
+    return fail(ErrorKind::mismatch, "{}", copied.error().message);
   ASSAY_TRY_DO(replacement.format != nullptr ? replacement.format->write(out, replacement.arrays)
                                              : out.append(replacement.text));
   if (const auto published = out.publish(); !published) return refused(published.error());

@@ -33,10 +33,11 @@ enum class Occupant : uint8_t {
 Occupant find_occupant(const fs::path& replacement, const Replacement& measured,
                        const FormatOptions& options);
 
-// Writes, syncs and names it, with the permissions of its source, and as root with its owner too; answers
-// which file it became. ErrorKind::mismatch, without a name before it: the source should be kept.
+// Writes, syncs and names it, with the permissions and extended attributes of its source, and as root with
+// its owner too; answers which file it became. ErrorKind::mismatch, without a name before it: the source
+// should be kept.
 Result<FileState> write_replacement(const Replacement& replacement, const fs::path& path,
-                                    const FileState& source);
+                                    const CompactJob& job);
 
 // Why the replacement cannot have its name: too long for the file system, or what mapping.csv would have to
 // say of it cannot be said there. Nothing where it can.

@@ -7,9 +7,9 @@
 
 namespace assay {
 
-// In words, for a message; nothing where statistics of the tensors cover the file. Padding that is all zeros
-// is nothing: to know that, its bytes are read.
-Result<std::optional<std::string>> find_uncovered(const std::shared_ptr<const File>& file,
-                                                  const TensorSet& set);
+// The first of it; nothing where statistics of the tensors cover the file. Padding that is all zeros
+// is nothing: to know that, its bytes are read. `with_facts`: what takes its place has the facts too.
+Result<std::optional<Beside>> find_uncovered(const std::shared_ptr<const File>& file, const TensorSet& set,
+                                             bool with_facts);
 
 }  // namespace assay

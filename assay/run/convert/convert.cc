@@ -2,6 +2,7 @@
 
 #include "assay/base/cancel.h"
 #include "assay/base/text.h"
+#include "assay/base/user_attributes.h"
 #include "assay/dump/walk.h"
 #include "assay/format/npy.h"
 #include "assay/format/npz.h"
@@ -139,6 +140,10 @@ class Converter {
     if (out.has_parent_path()) ASSAY_TRY_DO(make_folder(out.parent_path()));
     ASSAY_TRY(FileWriter writer,
               FileWriter::create(out, request_.force ? IfExists::replace : IfExists::refuse));
+    if (is_own)
+      if (const auto copied = copy_user_attributes(source_, writer.descriptor()); !copied)
+        return fail(ErrorKind::io, "{}: is the file that is converted, and {}; write to another folder",
+                    display(out), copied.error().message);
     if (request_.force) ASSAY_TRY_DO(writer.take_rights_of(out));
     if (auto written = target_.write(writer, tensors); !written)
       return tl::unexpected(with_hint(std::move(written.error())));
