@@ -3,6 +3,7 @@
 #include "assay/dump/items.h"
 #include "assay/dump/msprobe_parts.h"
 #include "assay/dump/python_values.h"
+#include "assay/model/fact_keys.h"
 
 #include <fmt/format.h>
 #include <zlib.h>
@@ -299,7 +300,7 @@ void MsprobeEntries::add_leaf(const JsonTape& tape, size_t place) {
   if (stated.checksum.empty() && dtype == 0)
     stated.checksum = interned(crc_text(value == 0 ? std::string() : python_str(tape, value)));
   std::vector<Fact> facts;
-  if (stated.given == Given::nothing) facts.push_back({"type", std::string(type)});
+  if (stated.given == Given::nothing || type == kDeviceType) facts.push_back({"type", std::string(type)});
   if (const size_t format = dtype == 0 ? tape.find(place, "format") : 0; format != 0 && tape.is_text(format))
     facts.push_back({"format", std::string(tape.text(format))});
   add_item(std::move(stated), meta, std::move(facts));

@@ -231,7 +231,10 @@ Verdict judge_compared(const Comparison& row, const NodeResult& node, const Line
       const Verdict by_statistics = judge_stated(row, head, node.place);
       if (by_statistics.level == Level::pass && row.evidence == Evidence::checksum) return {};
       if (by_statistics.level == Level::pass)
-        return {Level::ignored, fmt::format("the rule asks for what statistics do not tell: {}", why_not)};
+        return {Level::ignored,
+                fmt::format("the rule asks for what {} not tell: {}",
+                            row.evidence == Evidence::parity ? "a XOR does" : "statistics do", why_not)};
+      if (by_statistics.level == Level::ignored) return by_statistics;
       why_not += fmt::format("; by the default rules, {}", by_statistics.reason);
     }
     return {Level::fail, std::move(why_not)};

@@ -60,17 +60,28 @@ constexpr double kQuantised = 0.25, kQuantisedMost = 0.75;
 // Rounding errors of the layers are independent and add like the steps of a random walk.
 constexpr std::string_view kDeeper = " * sqrt(1 + layer)";
 
-std::string within(std::string_view bound, int ulps) {
-  return fmt::format(
-      "nonfinite_mismatch == 0 and (rel_l2 <= {0} and (max_abs <= 16 * {0} * golden_rms or max_abs <= 4 * "
-      "{0} * abs(worst_golden)) or ulp_max <= {1})",
-      bound, ulps);
+// Types of few bits would let anything stand in the place of one element: twice the typical size, or three
+// quarters of its own, is another number.
+constexpr double kMostOfTypical = 2, kMostOfOwn = 0.75;
+
+// "16 * 0.032", or "min(2, 16 * 0.25)" where that says nothing any more.
+std::string at_most(double most, int times, double relative, std::string_view deeper) {
+  const std::string bound = fmt::format("{} * {}{}", times, relative, deeper);
+  return times * relative > most ? fmt::format("min({}, {})", most, bound) : bound;
 }
 
-std::string in_first_layer(const Threshold& t) { return within(fmt::format("{}", t.relative), t.ulps); }
+std::string within(double relative, std::string_view deeper, int ulps) {
+  return fmt::format(
+      "nonfinite_mismatch == 0 and (rel_l2 <= {}{} and (max_abs <= {} * golden_rms or max_abs <= {} * "
+      "abs(worst_golden)) or ulp_max <= {})",
+      relative, deeper, at_most(kMostOfTypical, 16, relative, deeper),
+      at_most(kMostOfOwn, 4, relative, deeper), ulps);
+}
+
+std::string in_first_layer(const Threshold& t) { return within(t.relative, "", t.ulps); }
 
 std::string in_later_layer(const Threshold& t) {
-  return within(fmt::format("{}{}", t.relative, kDeeper), t.ulps) +
+  return within(t.relative, kDeeper, t.ulps) +
          fmt::format(" and (rel_l2 <= {} or rel_l2 <= {} * inherited or ulp_max <= {})", t.relative,
                      kHandedOn, t.ulps);
 }
@@ -84,7 +95,7 @@ std::string no_jump(const Threshold& t) {
 }
 
 std::string in_compiled_graph(const Threshold& t) {
-  return within(fmt::format("{}{}", kCompiled * t.relative, kDeeper), t.ulps) + no_jump(t);
+  return within(kCompiled * t.relative, kDeeper, t.ulps) + no_jump(t);
 }
 
 std::string where_terms_cancel(const Threshold& t) {
@@ -98,7 +109,11 @@ std::string where_terms_cancel(const Threshold& t) {
 
 std::string in_quantised_layer(const Threshold& t) {
   const double whole = std::max(t.relative, kQuantised);
-  return within(fmt::format("min({}, {}{})", std::max(whole, kQuantisedMost), whole, kDeeper), t.ulps) +
+  const std::string bound = fmt::format("min({}, {}{})", std::max(whole, kQuantisedMost), whole, kDeeper);
+  return fmt::format(
+             "nonfinite_mismatch == 0 and (rel_l2 <= {0} and (max_abs <= 16 * {0} * golden_rms or max_abs <= "
+             "4 * {0} * abs(worst_golden)) or ulp_max <= {1})",
+             bound, t.ulps) +
          fmt::format(" and (rel_l2 <= {} or rel_l2 <= {} * inherited or ulp_max <= {})", whole, kHandedOn,
                      t.ulps);
 }

@@ -2,6 +2,7 @@
 
 #include "assay/judge/native_defaults.h"
 #include "assay/model/blocks.h"
+#include "assay/model/fact_keys.h"
 
 #include <fmt/format.h>
 
@@ -30,6 +31,26 @@ constexpr double kFewSteps = 4;
 std::optional<double> as_number(const Scalar& scalar) {
   if (const auto truth = scalar.boolean()) return *truth ? 1.0 : 0.0;
   return number_of(scalar);
+}
+
+bool is_device(const SideFacts& side) {
+  return side.item != nullptr && side.item->facts != nullptr &&
+         std::ranges::any_of(*side.item->facts, [](const Fact& fact) {
+           const auto* const text = std::get_if<std::string>(&fact.value);
+           return fact.key == "type" && text != nullptr && *text == kDeviceType;
+         });
+}
+
+// Equal bits, as far as the checksum tells.
+bool is_by_checksum(const Comparison& row) {
+  return row.evidence == Evidence::checksum || row.evidence == Evidence::parity;
+}
+
+// A dump of checksums has nothing to hold against statistics, nor against checksums of another kind.
+bool states_checksum_alone(const Stated& stated) {
+  return !stated.checksum.empty() && stated.given == Given::tensor &&
+         std::ranges::all_of(kStatistics,
+                             [&](const StatisticName& each) { return (stated.*each.of).is_absent(); });
 }
 
 bool is_whole(const Scalar& scalar) { return scalar.integer() || scalar.digits(); }
@@ -233,7 +254,7 @@ std::optional<std::string> contradiction_in(const Comparison& row, const Head& h
   for (auto wrong : {impossible_counts(row.mine, "mine"), impossible_counts(row.golden, "golden")})
     if (wrong) return wrong;
   const Stated &m = *row.mine.stated(), &g = *row.golden.stated();
-  if (row.evidence != Evidence::checksum || m.checksum != g.checksum) return std::nullopt;
+  if (!is_by_checksum(row) || m.checksum != g.checksum) return std::nullopt;
   std::optional<std::string> other = other_counts(m, g);
   const Bounds bounds = bounds_of(row, head, place);
   for (size_t i = 0; i < kStatistics.size() && !other; ++i) {
@@ -248,7 +269,7 @@ std::optional<std::string> contradiction_in(const Comparison& row, const Head& h
 }
 
 bool differ_by_checksum(const Comparison& row) {
-  return row.evidence == Evidence::checksum && row.mine.stated()->checksum != row.golden.stated()->checksum;
+  return is_by_checksum(row) && row.mine.stated()->checksum != row.golden.stated()->checksum;
 }
 
 Verdict judge_stated(const Comparison& row, const Head& head, const ModelPlace& place) {
@@ -261,8 +282,14 @@ Verdict judge_stated(const Comparison& row, const Head& head, const ModelPlace& 
   // PyTorch hashes the 16 bits of a bf16, MindSpore the 32 it widens them to: equal tensors, other checksums.
   // Nor do those of other types say anything of the numbers.
   const bool other_claim = is_tensor && *row.mine.meta != *row.golden.meta;
-  const bool comparable = !other_claim && !(head.cross_framework && is_bf16);
-  if (row.evidence == Evidence::checksum && !other_bits) return {};
+  const bool comparable = !other_claim && !(head.cross_framework && is_bf16) &&
+                          (!is_tensor || are_of_one_kind(m.checksum, g.checksum));
+  if (is_tensor && row.evidence == Evidence::nothing && states_checksum_alone(m) != states_checksum_alone(g))
+    return {Level::ignored, std::string(kNothingStated)};
+  if (is_tensor && states_checksum_alone(m) && states_checksum_alone(g) && other_bits &&
+      !are_of_one_kind(m.checksum, g.checksum))
+    return {Level::ignored, fmt::format("checksums of two kinds: {} and {}", m.checksum, g.checksum)};
+  if (is_by_checksum(row) && !other_bits) return {};
   // Whole numbers are not rounded: other bits of one type are other numbers.
   const bool is_exact = is_tensor && *row.mine.meta == *row.golden.meta &&
                         info(row.mine.meta->dtype).kind != DTypeKind::real &&
@@ -271,10 +298,14 @@ Verdict judge_stated(const Comparison& row, const Head& head, const ModelPlace& 
   // statistics.
   const bool asks_for_bits =
       head.content == Content::checksums && row.mine.computed == nullptr && row.golden.computed == nullptr;
-  if ((asks_for_bits || row.evidence == Evidence::checksum || is_exact) && comparable && other_bits)
+  if ((asks_for_bits || is_by_checksum(row) || is_exact) && comparable && other_bits)
     return {Level::fail, fmt::format("checksums differ: {} and {}", m.checksum, g.checksum)};
   const bool has_numbers = number_of(m.max) || number_of(g.max) || number_of(m.norm) || number_of(g.norm);
   if (!is_tensor && !has_numbers && row.evidence == Evidence::value && same_argument(m, g)) return {};
+  if (!is_tensor && is_device(row.mine) && is_device(row.golden))
+    return {Level::ignored,
+            fmt::format("device {} of mine, {} of golden: where a run computes is no value of it",
+                        stated_text(m.max), stated_text(g.max))};
   if (!is_tensor && (m.shape != g.shape || m.dtype != g.dtype))
     return {Level::fail, fmt::format("{} {} of mine, {} {} of golden", m.dtype, m.shape, g.dtype, g.shape)};
   if (const auto counts = other_counts(m, g)) return {Level::fail, *counts};
@@ -298,7 +329,7 @@ Verdict judge_stated(const Comparison& row, const Head& head, const ModelPlace& 
                         row.golden.meta->shape.text())};
   if (row.evidence == Evidence::nothing && m.given == Given::nothing && g.given == Given::nothing)
     return {Level::ignored, "None on both sides, or an object that the dumps do not describe"};
-  if (row.evidence == Evidence::nothing || (is_tensor && row.evidence == Evidence::checksum))
+  if (row.evidence == Evidence::nothing || (is_tensor && is_by_checksum(row)))
     return {Level::ignored, std::string(kNothingStated)};
   return {};
 }

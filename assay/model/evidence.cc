@@ -20,6 +20,8 @@ std::string_view text(Evidence evidence) {
       return "finite elements";
     case Evidence::checksum:
       return "checksum";
+    case Evidence::parity:
+      return "xor";
     case Evidence::statistics:
       return "statistics";
     case Evidence::extremes:
@@ -47,13 +49,19 @@ Scalar finite_statistic(const Stated& stated, const StatisticName& which) {
   return stated.nonfinite == nullptr ? Scalar() : stated.nonfinite->*which.of_finite;
 }
 
+bool is_xor(std::string_view checksum) { return checksum.starts_with("0x"); }
+
+bool are_of_one_kind(std::string_view a, std::string_view b) {
+  return is_xor(a) == is_xor(b) && (is_xor(a) || a.size() == b.size());
+}
+
 bool is_checksum(std::string_view text) {
   constexpr size_t kDigitsOfWord = 16;
-  const bool is_xor = text.starts_with("0x");
-  if (is_xor) text.remove_prefix(2);
+  const bool by_xor = is_xor(text);
+  if (by_xor) text.remove_prefix(2);
   const size_t digits = text.size();
   if (!std::ranges::all_of(text, [](unsigned char c) { return std::isxdigit(c) != 0; })) return false;
-  if (is_xor) return digits >= 1 && digits <= kDigitsOfWord;
+  if (by_xor) return digits >= 1 && digits <= kDigitsOfWord;
   return digits == 8 || digits == 32 || digits == 40 || digits == 64;
 }
 

@@ -16,12 +16,13 @@ enum class Evidence : uint8_t {
   one_rank,         // the first of several, of which something had to be made before
   finite_elements,  // those that are finite on both sides; others are in neither, or the user allows it
   checksum,         // of equal types and shapes
+  parity,           // the XOR of all words, which does not see their order
   statistics,
   extremes,  // the smallest and the largest element are all that one side keeps
   value,     // of an argument that is no tensor
   empty,     // neither side has an element
 };
-inline constexpr size_t kEvidenceCount = 10;
+inline constexpr size_t kEvidenceCount = 11;
 std::string_view text(Evidence evidence);  // "elements", "statistics"; empty for nothing
 
 // The four statistics, as bits of a set.
@@ -48,6 +49,9 @@ Scalar finite_statistic(const Stated& stated, const StatisticName& which);
 // Whether the text is one of bits: CRC-32, MD5, SHA-1 or SHA-256 in hexadecimal digits, or the XOR of 64-bit
 // words behind 0x. Dumps may have anything in the place of a checksum.
 bool is_checksum(std::string_view text);
+bool is_xor(std::string_view checksum);
+// Whether two checksums are of one kind: those of other kinds say nothing of each other.
+bool are_of_one_kind(std::string_view a, std::string_view b);
 
 // Those that both sides have a finite value of.
 StatisticSet shared_statistics(const Stated& mine, const Stated& golden);

@@ -140,6 +140,8 @@ bool is_checksum_of(const SideFacts& side) {
 bool have_comparable_checksums(const SideFacts& mine, const SideFacts& golden) {
   const Stated &m = *mine.stated(), &g = *golden.stated();
   if (!is_checksum_of(mine) || !is_checksum_of(golden)) return false;
+  if (is_checksum(m.checksum) && is_checksum(g.checksum) && !are_of_one_kind(m.checksum, g.checksum))
+    return false;
   if (mine.meta && golden.meta) return *mine.meta == *golden.meta;
   return m.dtype == g.dtype && m.shape == g.shape;
 }
@@ -174,9 +176,11 @@ void note_stated_evidence(bool is_range, Comparison& row) {
   if (is_argument(row.mine) && is_argument(row.golden)) {
     row.evidence = evidence_of_values(*row.mine.stated(), *row.golden.stated());
   } else if (by_checksum && row.mine.stated()->checksum == row.golden.stated()->checksum) {
-    row.evidence = Evidence::checksum;
+    row.evidence = is_xor(row.mine.stated()->checksum) ? Evidence::parity : Evidence::checksum;
   } else if (is_range) {
-    row.evidence = Evidence::extremes;
+    // NaN where both have it says nothing of the elements.
+    const bool is_finite = shared_statistics(*row.mine.stated(), *row.golden.stated()) != 0;
+    row.evidence = is_finite ? Evidence::extremes : Evidence::nothing;
   } else {
     row.statistics = shared_statistics(*row.mine.stated(), *row.golden.stated());
     if (row.statistics != 0)

@@ -61,10 +61,11 @@ Plan joined_from(Side side, const std::vector<ItemId>& parts, int64_t dimension)
 Plan as_it_stands(Side side, const ItemId& item) { return {{{side, item}}, {}, {}}; }
 
 bool PairPlans::may_not_fit() const {
-  return std::ranges::any_of(std::initializer_list<const Plan*>{&mine, &golden}, [](const Plan* plan) {
-    const PlanStep* const angles = plan->find(PlanOp::angles);
-    return plan->has(PlanOp::weight) || (angles != nullptr && angles->args[1] > 0);
-  });
+  return is_guess ||
+         std::ranges::any_of(std::initializer_list<const Plan*>{&mine, &golden}, [](const Plan* plan) {
+           const PlanStep* const angles = plan->find(PlanOp::angles);
+           return plan->has(PlanOp::weight) || (angles != nullptr && angles->args[1] > 0);
+         });
 }
 
 }  // namespace assay

@@ -67,10 +67,11 @@ Plan as_it_stands(Side side, const ItemId& item);  // to add steps to
 // Of the two sides of a pair.
 struct PairPlans {
   Plan mine, golden;
+  bool is_guess = false;  // that they are one tensor: a cache may have grown since the graph was drawn
 
   Plan& of(Side side) { return side == Side::mine ? mine : golden; }
   const Plan& of(Side side) const { return side == Side::mine ? mine : golden; }
-  bool is_empty() const { return mine.is_empty() && golden.is_empty(); }
+  bool is_empty() const { return mine.is_empty() && golden.is_empty() && !is_guess; }
   // Nobody is to blame where the sides cannot be made comparable: no dump says for certain that they can.
   bool may_not_fit() const;
 };

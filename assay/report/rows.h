@@ -21,6 +21,7 @@ inline constexpr std::array<EvidenceColumn, kEvidenceCount - 1> kEvidenceColumns
     {"by_one_rank", Evidence::one_rank},
     {"by_finite_elements", Evidence::finite_elements},
     {"by_checksum", Evidence::checksum},
+    {"by_xor", Evidence::parity},
     {"by_statistics", Evidence::statistics},
     {"by_extremes", Evidence::extremes},
     {"by_value", Evidence::value},

@@ -58,6 +58,7 @@ std::vector<std::string> weaker(const Summary& summary) {
       clauses.push_back(fmt::format("{} by {}", count, how));
   };
   add(Evidence::checksum, "checksum");
+  add(Evidence::parity, "XOR only (which does not see the order of elements)");
   add(Evidence::statistics,
       fmt::format("statistics only ({}; elements were not compared)", statistics_of(summary, "")));
   add(Evidence::extremes, "the smallest and the largest element only");
@@ -88,6 +89,8 @@ std::optional<OneWay> one_way(const Summary& summary) {
       {Evidence::statistics, "by statistics only",
        fmt::format("{}; elements were not compared", statistics_of(summary, " of " + tensors(compared)))},
       {Evidence::checksum, "by checksum", fmt::format("of {}; elements were not read", tensors(compared))},
+      {Evidence::parity, "by XOR only",
+       fmt::format("of {}; their order was not seen, and elements were not read", tensors(compared))},
       {Evidence::extremes, "by extremes only",
        fmt::format("max, min of {}; other elements were not compared", tensors(compared))},
       {Evidence::some_elements, "by the last position only",

@@ -113,7 +113,10 @@ class RoleMatch {
           // A graph is drawn once, when there are no keys and values of earlier tokens yet.
           const bool has_grown =
               item.meta != nullptr && known.meta != nullptr && item.meta->shape != known.meta->shape;
-          if (!has_grown) join_all(position, known.partners);
+          // Where what told was not dumped, nobody knows.
+          const bool is_guess =
+              item.meta != nullptr && known.meta == nullptr && direction == Direction::input;
+          if (!has_grown) join_all(position, known.partners, is_guess);
         }
     }
   }
@@ -124,10 +127,10 @@ class RoleMatch {
   }
 
   // One pair, which stands at the first of the partners.
-  void join_all(size_t atb, const Partners& partners) {
+  void join_all(size_t atb, const Partners& partners, bool is_guess = false) {
     if (partners.positions.empty()) return;
     const size_t first = partners.positions.front();
-    join(atb, first, Why::same_role, plan_of_torch(partners));
+    join(atb, first, Why::same_role, plan_of_torch(partners), is_guess);
     for (const size_t torch : partners.positions)
       if (torch != first) builder_.cover(torch_side_, torch, torch_side_ == Side::mine ? first : atb);
   }
@@ -171,11 +174,12 @@ class RoleMatch {
       }
   }
 
-  void join(size_t atb, size_t torch, Why why, Plan of_torch = {}) {
+  void join(size_t atb, size_t torch, Why why, Plan of_torch = {}, bool is_guess = false) {
     const auto [m, g] = atb_side_ == Side::mine ? std::pair(atb, torch) : std::pair(torch, atb);
     if (!joined_.emplace(m, g).second) return;
     PairPlans plans;
     plans.of(torch_side_) = std::move(of_torch);
+    plans.is_guess = is_guess;
     dequantiser_.plan(builder_.items(Side::mine)[m], builder_.items(Side::golden)[g], plans);
     builder_.join(m, g, why, std::move(plans));
   }

@@ -51,7 +51,8 @@ void describe_section(const Matched& matched, Head& head) {
       if (side == Side::golden) continue;
       head.has_stacks |= frame.has_stacks;
       for (const Frame& golden : matched.frames.golden)
-        head.cross_framework |= frame.framework != golden.framework;
+        head.cross_framework |= !frame.framework.empty() && !golden.framework.empty() &&
+                                frame.framework != golden.framework;  // an empty dump does not say
     }
   head.graphs_differ = matched.pairing.graphs_differ;
   head.pairs = head.pairs_of_mine = head.mapped_pairs = 0;
