@@ -3,6 +3,7 @@
 #include "assay/base/listing.h"
 #include "assay/base/text.h"
 #include "assay/compat/msit/matchers.h"
+#include "assay/compat/msit/metric/metrics.h"
 #include "assay/compat/msit/profile.h"
 #include "assay/compat/msit/rules.h"
 #include "assay/match/ops/inference.h"
@@ -27,7 +28,7 @@ using Level = MsitCompareFlags::CompareLevel;
 Result<void> measure_as_msit(CompareRequest& request, bool is_stats) {
   const std::vector<std::string> names = is_stats ? std::vector<std::string>{"msit_stated"}
                                                   : std::vector<std::string>{"msit_similarity", "msit", "kl"};
-  ASSAY_TRY(request.metrics, plan_metrics(names));
+  ASSAY_TRY(request.metrics, plan_metrics(names, msit_metrics()));
   request.shown_columns = request.metrics.columns;
   request.add_stated_columns = false;
   request.rule_set = &msit_rules;

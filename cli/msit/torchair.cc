@@ -1,6 +1,7 @@
 #include "cli/msit/torchair.h"
 
 #include "assay/base/text.h"
+#include "assay/compat/msit/metric/metrics.h"
 #include "assay/compat/msit/profile.h"
 #include "assay/compat/msit/rules.h"
 #include "assay/run/compare/compare.h"
@@ -96,7 +97,7 @@ Result<void> compare_torchair(const TorchairJob& job, const Context& context) {
     log::warn("The directory structure of torchair data is old, the rank parameter will not take effect.");
   }
   const std::vector<std::string> names = {"msit_similarity", "msit", "kl"};
-  ASSAY_TRY(request.metrics, plan_metrics(names));
+  ASSAY_TRY(request.metrics, plan_metrics(names, msit_metrics()));
   request.shown_columns = request.metrics.columns;
   request.add_stated_columns = false;
   request.rule_set = &msit_rules;

@@ -4,6 +4,7 @@
 #include "assay/base/path_kind.h"
 #include "assay/compat/msprobe/entries_in_turn.h"
 #include "assay/compat/msprobe/files.h"
+#include "assay/compat/msprobe/metric/metrics.h"
 #include "assay/compat/msprobe/profile.h"
 #include "assay/compat/msprobe/rules.h"
 #include "assay/dump/items.h"
@@ -153,7 +154,7 @@ Result<void> choose_metrics(const MsprobeJob& job, bool has_data, CompareRequest
          {"msprobe_cosine", "l2", "max_abs", "mine", "golden", "nonfinite_kinds", "worst"})
       names.emplace_back(name);
   if (has_data) names.push_back(fmt::format("msprobe_{}", generation_name(job.generation)));
-  ASSAY_TRY(request.metrics, plan_metrics(names));
+  ASSAY_TRY(request.metrics, plan_metrics(names, msprobe_metrics()));
   request.shown_columns = request.metrics.columns;
   request.add_stated_columns = false;
   return {};
