@@ -1,6 +1,7 @@
 #include "cli/msit/torchair.h"
 
 #include "assay/base/text.h"
+#include "assay/compat/msit/matchers.h"
 #include "assay/compat/msit/metric/metrics.h"
 #include "assay/compat/msit/profile.h"
 #include "assay/compat/msit/rules.h"
@@ -102,8 +103,8 @@ Result<void> compare_torchair(const TorchairJob& job, const Context& context) {
   request.add_stated_columns = false;
   request.rule_set = &msit_rules;
   request.side_statistics = SideStatistics::as_f32;
-  request.matching.matcher = is_fx ? "ge_fx" : "ge_fusion";
-  request.matching.numbers_by_rank = std::make_shared<std::map<int, int64_t>>();
+  request.matching.given =
+      std::make_shared<const Matcher>(is_fx ? msit_ge_fx_matcher() : msit_ge_fusion_matcher());
   request.admit = say_what_is_compared;
   request.least_compared = kLeastPaired;  // compilers leave much of a graph without a counterpart
   request.now = context.now;

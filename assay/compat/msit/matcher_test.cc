@@ -63,9 +63,7 @@ Matched at_level(const std::string& level, Frame mine, Frame golden) {
   matched.frames.at.part = level;
   matched.frames.mine.push_back(std::move(mine));
   matched.frames.golden.push_back(std::move(golden));
-  MatchOptions options;
-  options.numbering = std::make_shared<int64_t>(0);
-  matched.pairing = msit_matcher.match(matched.frames, options).value();
+  matched.pairing = msit_matcher({}).match(matched.frames, {}).value();
   return matched;
 }
 
@@ -150,7 +148,7 @@ TEST(MsitMatcher, LosesNothing) {
 TEST(MsitMatcher, IsContentWithATokenThatOneSideLacks) {
   Indexed frames;
   frames.mine.push_back(dump("atb", {{"", "M", -1, {}, "root"}, {"0_A", "A", 0, {"after/outtensor0.bin"}}}));
-  EXPECT_TRUE(msit_matcher.match(frames, {}));
+  EXPECT_TRUE(msit_matcher({}).match(frames, {}));
 }
 
 }  // namespace

@@ -129,7 +129,6 @@ Result<Matched> index_and_match(const Section& section, const Dump& mine, const 
     for (const Frame& frame : matched.frames.frames(side)) note(frame.warnings, said, findings);
   follow_stated_order(matched.frames);
   ASSAY_TRY(matched.pairing, matcher.match(matched.frames, request.matching));
-  matched.pairing.flattens |= request.matching.flattens;
   attach_extremes(matched.frames, matched.pairing);
   note_model_places(matched);
   note_missing_ranks(matched);
