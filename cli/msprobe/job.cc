@@ -170,7 +170,8 @@ Result<CompareRequest> base_request(const MsprobeJob& job, const Context& contex
   request.version = kVersion;
   request.command_line = context.command_line;
   request.admit = admit;
-  request.open.as_msprobe_1_1 = job.generation == Generation::g1;
+  request.open.few_kinds_of_arguments = request.open.names_statistics_by_place =
+      job.generation == Generation::g1;
   request.progress = true;
   ASSAY_TRY_DO(choose_matching(job, request));
   return request;
