@@ -81,7 +81,7 @@ void sort_by_place(FrameList& frames) {
   });
 }
 
-void pair_in_order(FrameList mine, FrameList golden, Sections& sections) {
+void pair_one_by_one(FrameList mine, FrameList golden, Sections& sections) {
   sort_by_place(mine);
   sort_by_place(golden);
   for (size_t i = 0; i < mine.size(); ++i) sections.push_back(Section{mine[i]->at, {*mine[i]}, {*golden[i]}});
@@ -127,9 +127,9 @@ size_t pair_by_place(const FrameList& mine, const FrameList& golden, bool with_r
 void pair_frames(const FrameList& mine, const FrameList& golden, bool with_rank, Sections& sections) {
   const size_t before = sections.size();
   if (mine.size() == 1 && golden.size() == 1) {
-    pair_in_order(mine, golden, sections);
+    pair_one_by_one(mine, golden, sections);
   } else if (pair_by_place(mine, golden, with_rank, sections) == 0 && sections.size() == before) {
-    pair_in_order(mine, golden, sections);
+    pair_one_by_one(mine, golden, sections);
     if (mine.empty()) return;
     log::warn(
         "no frame of mine was taken where one of golden was; the {} of each side are paired in order, "

@@ -1,4 +1,4 @@
-#include "assay/match/compiled/ge_places.h"
+#include "assay/match/compiled/graph_ports.h"
 #include "assay/match/compiled/torchair.h"
 #include "assay/match/compiled/torchair_pairs.h"
 #include "assay/model/origins.h"
@@ -16,8 +16,8 @@ class GeFusion {
            const Graph* golden_graph)
       : mine_(builder, Side::mine, mine),
         golden_(builder, Side::golden, golden),
-        mine_places_(mine_, mine_graph != nullptr ? mine_graph : golden_graph),
-        golden_places_(golden_, golden_graph != nullptr ? golden_graph : mine_graph) {}
+        mine_ports_(mine_, mine_graph != nullptr ? mine_graph : golden_graph),
+        golden_ports_(golden_, golden_graph != nullptr ? golden_graph : mine_graph) {}
 
   const GraphOps& mine() const { return mine_; }
 
@@ -25,20 +25,20 @@ class GeFusion {
   // one that ends with the same operator, and an input to that of the same operator.
   OpPairs pairs_of(const GraphOps::Op& op) const {
     OpPairs found{&op};
-    const PlacedOp& placed = mine_places_.at(op);
+    const PlacedOp& placed = mine_ports_.at(op);
     const GraphOps::Op* const same = golden_.find(op.name);
-    if (same != nullptr && golden_places_.at(*same).parts == placed.parts) {
+    if (same != nullptr && golden_ports_.at(*same).parts == placed.parts) {
       pair_lists(mine_, op.inputs, golden_, same->inputs, Why::same_name, found.pairs);
       pair_lists(mine_, op.outputs, golden_, same->outputs, Why::same_name, found.pairs);
       return found;
     }
-    const std::vector<size_t> inputs = golden_places_.find(placed.inputs);
+    const std::vector<size_t> inputs = golden_ports_.find(placed.inputs);
     if (placed.inputs_fit)
       zip_dumped(op.inputs, inputs, found.pairs);
     else
       pair_lists(mine_, op.inputs, golden_, inputs, Why::fused_from, found.pairs);
     const size_t before = found.pairs.size();
-    zip_dumped(op.outputs, golden_places_.find(placed.outputs), found.pairs);
+    zip_dumped(op.outputs, golden_ports_.find(placed.outputs), found.pairs);
     const bool has_result = found.pairs.size() > before;
     if (!has_result && !placed.is_of_graph && changes_form_only(op)) pair_with_own_inputs(op, found.pairs);
     return found;
@@ -48,11 +48,11 @@ class GeFusion {
   std::vector<OpPairs> pairs_of_other_inputs() const {
     std::vector<OpPairs> all;
     for (const GraphOps::Op& op : golden_.all()) {
-      const PlacedOp& placed = golden_places_.at(op);
+      const PlacedOp& placed = golden_ports_.at(op);
       const GraphOps::Op* const same = mine_.find(op.name);
-      if (placed.inputs_fit || (same != nullptr && mine_places_.at(*same).parts == placed.parts)) continue;
+      if (placed.inputs_fit || (same != nullptr && mine_ports_.at(*same).parts == placed.parts)) continue;
       OpPairs found{&op};
-      pair_lists(golden_, op.inputs, mine_, mine_places_.find(placed.inputs), Why::fused_from, found.pairs);
+      pair_lists(golden_, op.inputs, mine_, mine_ports_.find(placed.inputs), Why::fused_from, found.pairs);
       for (TensorPair& each : found.pairs) std::swap(each.mine, each.golden);
       all.push_back(std::move(found));
     }
@@ -67,7 +67,7 @@ class GeFusion {
   }
 
   const GraphOps mine_, golden_;
-  const GePlaces mine_places_, golden_places_;
+  const GraphPorts mine_ports_, golden_ports_;
 };
 
 Result<Pairing> match_ge_fusion(const Indexed& frames, const MatchOptions&) {
