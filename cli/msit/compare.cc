@@ -13,6 +13,7 @@
 #include "cli/mapping_flags.h"
 #include "cli/msit/reports.h"
 #include "cli/msit/torchair.h"
+#include "cli/twins.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

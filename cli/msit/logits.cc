@@ -9,6 +9,7 @@
 #include "assay/run/resources.h"
 #include "assay/support/json_tape.h"
 #include "assay/support/log.h"
+#include "cli/twins.h"
 
 #include <fmt/format.h>
 

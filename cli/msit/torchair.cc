@@ -9,6 +9,7 @@
 #include "assay/run/resources.h"
 #include "assay/support/log.h"
 #include "cli/msit/reports.h"
+#include "cli/twins.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

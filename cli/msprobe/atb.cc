@@ -7,6 +7,7 @@
 #include "assay/run/compare/compare.h"
 #include "assay/run/resources.h"
 #include "assay/support/log.h"
+#include "cli/twins.h"
 
 #include <algorithm>
 

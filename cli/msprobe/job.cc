@@ -18,6 +18,7 @@
 #include "cli/msprobe/admit.h"
 #include "cli/msprobe/config.h"
 #include "cli/msprobe/mixed.h"
+#include "cli/twins.h"
 
 #include <fmt/format.h>
 
