@@ -49,10 +49,8 @@ struct MatchOptions {
   // … where the numbers of both sides, which rise, are put in another order first.
   std::function<void(std::vector<int>& mine, std::vector<int>& golden)> order_ranks = {};
   // Of inference dumps.
-  bool any_tokens = false;               // both dumps are a token that was named: their numbers may differ
-  std::vector<std::string> levels = {};  // msit's: layer, module, api; every section once for each
+  bool any_tokens = false;  // both dumps are a token that was named: their numbers may differ
   std::shared_ptr<const OpMapping> op_mapping = {};  // types of operators of ATB, and of modules of torch
-  std::shared_ptr<int64_t> numbering = {};           // the number of the next pair, where pairs are numbered
 };
 
 // What a matcher wants to know of a dump beside its items.

@@ -151,5 +151,21 @@ TEST(MsitMatcher, IsContentWithATokenThatOneSideLacks) {
   EXPECT_TRUE(msit_matcher({}).match(frames, {}));
 }
 
+TEST(MsitMatcher, HasEverySectionOnceForEachLevel) {
+  Dump mine, golden;
+  for (Dump* dump : {&mine, &golden})
+    for (const int token : {0, 1}) {
+      FrameInfo& frame = dump->frames.emplace_back();
+      frame.at.token = token;
+    }
+  mine.frames.emplace_back().at.part = "warmup";
+  const auto sections = msit_matcher({.levels = {"layer", "api"}}).sections(mine, golden, {});
+  ASSERT_TRUE(sections) << sections.error().message;
+  Texts places;
+  for (const Section& section : *sections) places.push_back(section.at.text());
+  EXPECT_THAT(places, ::testing::UnorderedElementsAre("token 0 layer", "token 1 layer", "warmup layer",
+                                                      "token 0 api", "token 1 api", "warmup api"));
+}
+
 }  // namespace
 }  // namespace assay
