@@ -78,7 +78,7 @@ double read_seconds(const Data& data, int threads) {
 
 double gather_seconds(const Data& data, int threads, GatherMask needs) {
   return seconds(threads, [&](int64_t first, int64_t count) {
-    PairGatherer gatherer(data.dtype, data.dtype, needs, first);
+    PairGatherer gatherer(data.dtype, data.dtype, {needs}, first);
     const int64_t size = size_of(data.dtype);
     for (int64_t done = 0; done < count; done += kBlockElements)
       gatherer.add({data.dtype, data.mine.data() + (first + done) * size, kBlockElements},

@@ -1,6 +1,5 @@
 #include "assay/base/checked.h"
 #include "assay/base/text.h"
-#include "assay/report/verdict_sentence.h"
 #include "cli/commands.h"
 
 namespace assay::cli {
@@ -16,15 +15,6 @@ int exit_code(Answer answer) {
       break;
   }
   return 2;
-}
-
-Result<void> require_enough(const Summary& summary) {
-  if (is_enough(summary)) return {};
-  return fail(ErrorKind::not_compared, "{}", not_enough_sentence(summary).text());
-}
-
-int exit_code(const Error& error, int theirs) {
-  return error.kind == ErrorKind::not_compared ? exit_code(Answer::not_compared) : theirs;
 }
 
 Result<DType> parse_dtype(std::string_view text) {

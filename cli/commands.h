@@ -20,9 +20,6 @@ class App;
 
 namespace assay::cli {
 
-// Where the rules of another tool pair little by nature, this share of the larger side is enough for success.
-inline constexpr double kLeastPaired = 0.1;
-
 extern const char* const kVersion;
 extern const char* const kCommit;  // empty in a build from a tarball
 
@@ -47,11 +44,7 @@ void add_doctor(CLI::App& app, const Context& context, Action& action);
 void add_demo(CLI::App& app, const Context& context, Action& action);
 
 // ----- shared by the commands
-int exit_code(Answer answer);  // 0 pass, 1 fail, 2 trouble or too little compared
-// Behind the command lines of other tools, which end with 0 whatever they found: an error where nothing was
-// compared, or too little. Its exit code is 2, where that of all others is theirs.
-Result<void> require_enough(const Summary& summary);
-int exit_code(const Error& error, int theirs);
+int exit_code(Answer answer);                      // 0 pass, 1 fail, 2 trouble or too little compared
 Result<DType> parse_dtype(std::string_view text);  // --dtype bf16
 Result<Shape> parse_shape(std::string_view text);  // --shape 2,3 or [2, 3]; "" is a scalar
 // Flags --dtype and --shape of files without a header; empty texts mean that they were not given.

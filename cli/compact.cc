@@ -4,6 +4,7 @@
 #include "assay/base/text.h"
 #include "assay/run/resources.h"
 #include "cli/commands.h"
+#include "cli/grouped_help.h"
 
 #include <CLI/CLI.hpp>
 
@@ -95,12 +96,7 @@ void add_compact(CLI::App& app, const Context&, Action& action) {
       ->check(CLI::Range(1.0, 1e6).description(""));
   command->add_flag("--dry-run", flags->dry_run, "Change nothing; list what would be replaced");
   command->add_flag("--keep-going", flags->keep_going, "Go on after a full disk or an unreadable folder");
-  command->add_option("--only", flags->only, "Only files whose path fits (default: all)")
-      ->type_name("GLOB,...")
-      ->allow_extra_args(false);
-  command->add_option("--skip", flags->skip, "Not those whose path fits (default: none)")
-      ->type_name("GLOB,...")
-      ->allow_extra_args(false);
+  add_choice_flags(*command, "files", "path", flags->only, flags->skip);
   command->add_option("--memory", flags->memory, "Memory to use (default: a quarter, at most 8 GiB)")
       ->type_name("SIZE");
   command->add_option("--threads", flags->threads, "Threads (default 0: all cores)")

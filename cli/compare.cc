@@ -1,6 +1,8 @@
 #include "assay/run/compare/compare.h"
 
 #include "assay/base/console.h"
+#include "assay/compat/msit/metric/metrics.h"
+#include "assay/compat/msprobe/metric/metrics.h"
 #include "assay/report/verdict_sentence.h"
 #include "assay/run/resources.h"
 #include "assay/support/log.h"
@@ -69,15 +71,24 @@ Result<void> choose_rules(const CompareFlags& flags, CompareRequest& request) {
   return {};
 }
 
+// Those that stand for other tools can be asked for like our own.
+std::vector<const Metric*> metrics_of_other_tools() {
+  std::vector<const Metric*> table;
+  for (const MetricTable each : {msit_metrics(), msprobe_metrics()})
+    table.insert(table.end(), each.begin(), each.end());
+  return table;
+}
+
 // What reports show, and beside it what the rules need.
 Result<void> choose_metrics(const CompareFlags& flags, CompareRequest& request) {
   std::vector<std::string> names = split_list(flags.metrics);
   if (names.empty()) names = {"default"};
-  ASSAY_TRY(const MetricPlan shown, plan_metrics(names));
+  const std::vector<const Metric*> more = metrics_of_other_tools();
+  ASSAY_TRY(const MetricPlan shown, plan_metrics(names, more));
   request.shown_columns = shown.columns;
   const std::vector<std::string> needed = columns_needed(request.rules);
   names.insert(names.end(), needed.begin(), needed.end());
-  auto plan = plan_metrics(names);
+  auto plan = plan_metrics(names, more);
   if (!plan) return fail(ErrorKind::bad_argument, "in a rule: {}", plan.error().message);
   for (const std::string& column : needed)  // `worst` is a metric, but a rule needs one of its columns
     if (std::find(plan->columns.begin(), plan->columns.end(), column) == plan->columns.end())

@@ -4,6 +4,7 @@
 #include "assay/run/resources.h"
 #include "assay/support/log.h"
 #include "cli/commands.h"
+#include "cli/grouped_help.h"
 
 #include <CLI/CLI.hpp>
 
@@ -63,12 +64,7 @@ void add_convert(CLI::App& app, const Context&, Action& action) {
       ->type_name("nd")
       ->check(CLI::IsMember({"nd"}).description(""));
   command->add_flag("--force", flags->force, "Replace what exists (default: refuse)");
-  command->add_option("--only", flags->only, "Only tensors whose name fits (default: all)")
-      ->type_name("GLOB,...")
-      ->allow_extra_args(false);
-  command->add_option("--skip", flags->skip, "Not those whose name fits (default: none)")
-      ->type_name("GLOB,...")
-      ->allow_extra_args(false);
+  add_choice_flags(*command, "tensors", "name", flags->only, flags->skip);
   command->add_option("--raw-dtype", flags->raw_dtype, "The input is raw elements of this type")
       ->type_name("D");
   command->add_option("--raw-shape", flags->raw_shape, "Shape of a raw input (default: flat)")

@@ -1,5 +1,7 @@
 #include "cli/grouped_help.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 #include <string_view>
@@ -57,6 +59,16 @@ void use_grouped_help(CLI::App& command) {
   command.formatter(formatter);
   command.set_help_all_flag("--help-all", "Explain every flag and exit")
       ->group("");  // --help names it itself
+}
+
+void add_choice_flags(CLI::App& command, std::string_view what, std::string_view by,
+                      std::vector<std::string>& only, std::vector<std::string>& skip) {
+  command.add_option("--only", only, fmt::format("Only {} whose {} fits (default: all)", what, by))
+      ->type_name("GLOB,...")
+      ->allow_extra_args(false);
+  command.add_option("--skip", skip, fmt::format("Not those whose {} fits (default: none)", by))
+      ->type_name("GLOB,...")
+      ->allow_extra_args(false);
 }
 
 }  // namespace assay::cli

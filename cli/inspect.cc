@@ -4,6 +4,7 @@
 #include "assay/base/console.h"
 #include "assay/run/resources.h"
 #include "cli/commands.h"
+#include "cli/grouped_help.h"
 
 #include <CLI/CLI.hpp>
 
@@ -48,12 +49,7 @@ void add_inspect(CLI::App& app, const Context&, Action& action) {
   command->add_option("path", flags->paths, "Files or folders")->required()->type_name("");
   command->add_flag("--values", flags->values, "Print the elements too, as NumPy does");
   command->add_flag("--json", flags->json, "Print a JSON array (docs/inspect.md)");
-  command->add_option("--only", flags->only, "Only tensors whose name fits (default: all)")
-      ->type_name("GLOB,...")
-      ->allow_extra_args(false);
-  command->add_option("--skip", flags->skip, "Not those whose name fits (default: none)")
-      ->type_name("GLOB,...")
-      ->allow_extra_args(false);
+  add_choice_flags(*command, "tensors", "name", flags->only, flags->skip);
   command->add_option("--layout", flags->layout, "As of compare (default: recognised)")->type_name("NAME");
   command->add_option("--dtype", flags->dtype, "Element type of raw files, e.g. bf16")->type_name("D");
   command->add_option("--shape", flags->shape, "Shape of raw files (default: flat)")->type_name("2,3");

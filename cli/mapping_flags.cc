@@ -1,7 +1,6 @@
 #include "cli/mapping_flags.h"
 
 #include "assay/base/text.h"
-#include "assay/match/keyed/api_mapping_as_msprobe.h"
 #include "assay/support/json_tape.h"
 
 #include <algorithm>
@@ -11,10 +10,10 @@ namespace assay::cli {
 Result<Mappings> read_mappings(const MappingFlags& flags) {
   Mappings mappings;
   mappings.use_api_table = flags.api.on;
-  mappings.apis_may_miss = flags.as_msprobe;
+  mappings.apis_may_miss = flags.is_lenient;
   if (flags.api.file) {
-    ASSAY_TRY(mappings.apis, flags.as_msprobe ? read_api_mapping_as_msprobe(*flags.api.file)
-                                              : read_api_mapping(*flags.api.file));
+    ASSAY_TRY(mappings.apis, read_api_mapping(*flags.api.file, flags.is_lenient ? UnevenLists::pass_over
+                                                                                : UnevenLists::refuse));
   }
   mappings.rename_cells = flags.cell.on;
   if (flags.cell.file) {

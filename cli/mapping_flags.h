@@ -17,7 +17,7 @@ struct MappingFlag {
 struct MappingFlags {
   MappingFlag api, cell, layer;
   std::optional<std::string> data;
-  bool as_msprobe = false;  // its leniency with mistakes in them
+  bool is_lenient = false;  // with mistakes in them, as msprobe is
 };
 Result<Mappings> read_mappings(const MappingFlags& flags);
 

@@ -11,7 +11,7 @@ function(assay_fuzz_target name)
 endfunction()
 
 assay_fuzz_target(fuzz_atb_statistic assay_dump)
-assay_fuzz_target(fuzz_bad_cases assay_run)
+assay_fuzz_target(fuzz_bad_cases assay_compat)
 assay_fuzz_target(fuzz_compare_json assay_support)
 assay_fuzz_target(fuzz_format assay_format)
 assay_fuzz_target(fuzz_ge_graph assay_graph)

@@ -32,6 +32,7 @@ endif()
 foreach(folder ${tested_folders})
   assay_unit_tests(assay_${folder} assay/${folder} ZLIB::ZLIB SQLite::SQLite3)
 endforeach()
+assay_unit_tests(assay_compat_metric assay/compat/*/metric)
 if(TARGET assay_graph_test)
   target_link_libraries(assay_graph_test PRIVATE assay_proto)  # to read back what was written
 endif()

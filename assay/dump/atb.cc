@@ -69,7 +69,7 @@ bool counts_as_round(const fs::path& folder) {
   return is_atb_round(folder) || is_there(folder / kAtbStatistics);
 }
 
-void note_outside_of_rounds(const fs::path& root, const AtbPlace& place, Remarks& warnings) {
+void note_outside_of_rounds(const fs::path& root, const AtbDumpPlace& place, Remarks& warnings) {
   constexpr std::string_view kTiling = "kernel_tilingdata.bin";  // of msit, for kernels; no tensor
   OwnFolders own;
   for (const fs::path& rank : place.ranks)
@@ -81,7 +81,7 @@ void note_outside_of_rounds(const fs::path& root, const AtbPlace& place, Remarks
 }
 
 Result<Survey> survey_atb(const fs::path& root, const OpenOptions& options) {
-  const AtbPlace place = locate_atb(root);
+  const AtbDumpPlace place = locate_atb(root);
   if (place.ranks.empty())
     return fail(ErrorKind::not_found, "{}",
                 place.trouble.empty()

@@ -82,7 +82,7 @@ std::vector<fs::path> sibling_ranks(const fs::path& rank) {
   return ranks;
 }
 
-AtbPlace locate_atb(const fs::path& root) {
+AtbDumpPlace locate_atb(const fs::path& root) {
   if (!is_folder(root)) return {};
   const fs::path here = without_slash(root);
   if (is_atb_round(here)) return {{here.parent_path()}, here.filename().native(), {}};

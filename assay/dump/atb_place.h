@@ -12,13 +12,13 @@ struct AtbModel {
   int64_t first_order = 0;  // of its first operator among the folders of a round
 };
 
-struct AtbPlace {
+struct AtbDumpPlace {
   std::vector<fs::path> ranks;  // folders {device}_{pid}; those that are meant
   std::string round;            // the only one that is meant; empty: all
   std::string trouble;          // why there is none
 };
 
-AtbPlace locate_atb(const fs::path& root);
+AtbDumpPlace locate_atb(const fs::path& root);
 std::vector<fs::path> sibling_ranks(const fs::path& rank);  // all ranks beside this one, with it
 bool is_atb_round(const fs::path& folder);
 

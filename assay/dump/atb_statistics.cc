@@ -2,11 +2,10 @@
 
 #include "assay/base/decimals.h"
 #include "assay/base/text.h"
-#include "assay/support/csv.h"
+#include "assay/dump/stated_rows.h"
 
 #include <algorithm>
 #include <array>
-#include <unordered_map>
 
 namespace assay {
 namespace {
@@ -18,7 +17,7 @@ constexpr std::string_view kNone = "N/A";
 enum Column : size_t { op_name, op_id, side, index, dtype, shape, max, min, mean, norm };
 constexpr std::array<std::string_view, 10> kColumns = {"Op Name", "Op Id", "Input/Output", "Index", "Dtype",
                                                        "Shape",   "Max",   "Min",          "Mean",  "Norm"};
-using Places = std::array<size_t, kColumns.size()>;
+using Places = std::array<size_t, kColumns.size()>;  // of the columns, in a row
 
 Result<Places> find_columns(const std::vector<std::string>& titles, const fs::path& file) {
   Places places{};
@@ -102,41 +101,22 @@ bool is_atb_statistics(const fs::path& file) {
 Result<std::vector<StatedTensor>> read_atb_statistics(const fs::path& file, Remarks& warnings) {
   ASSAY_TRY(auto opened, File::open(file));
   CsvReader rows(std::move(opened));
-  std::vector<std::string> titles, cells;
+  std::vector<std::string> titles;
   ASSAY_TRY(const bool has_titles, rows.next(titles));
-  std::vector<StatedTensor> tensors;
   if (!has_titles) return fail(ErrorKind::bad_format, "{}: is empty; it should have titles", display(file));
   ASSAY_TRY(const Places places, find_columns(titles, file));
   const auto path = std::find(titles.begin(), titles.end(), kPath);
   const auto path_place =
       path == titles.end() ? std::nullopt : std::optional(static_cast<size_t>(path - titles.begin()));
-  std::unordered_map<std::string, size_t> known;
-  int64_t strange = 0, first_strange = 0;
-  for (;;) {
-    const auto more = rows.next(cells);
-    if (!more) {  // what was read so far is still true
-      warnings.push_back(unreadable(more.error().message));
-      break;
-    }
-    if (!*more) break;
+  const auto read = [&](const std::vector<std::string>& cells) -> Result<StatedRow<StatedTensor>> {
     auto tensor = cells.size() == titles.size() ? read_row(cells, places, path_place) : std::nullopt;
-    if (!tensor) {
-      if (strange++ == 0) first_strange = rows.line();
-      continue;
-    }
-    if (std::string& trouble = tensor->file.draft.trouble; !trouble.empty())
-      trouble = fmt::format("{}:{}: {}", display(file), rows.line(), trouble);
-    const auto [place, is_new] = known.try_emplace(tensor->file.relative, tensors.size());
-    if (is_new)
-      tensors.push_back(std::move(*tensor));
-    else
-      tensors[place->second] = std::move(*tensor);
-  }
-  if (strange > 0)
-    warnings.push_back(left_out(fmt::format("{}:{}: {} rows name no tensor of an operator and are left out",
-                                            display(file), first_strange, strange),
-                                strange));
-  return tensors;
+    if (tensor && !tensor->file.draft.trouble.empty())
+      tensor->file.draft.trouble =
+          fmt::format("{}:{}: {}", display(file), rows.line(), tensor->file.draft.trouble);
+    return StatedRow<StatedTensor>{std::move(tensor)};
+  };
+  const auto key_of = [](const StatedTensor& tensor) { return tensor.file.relative; };
+  return read_stated_rows<StatedTensor>(rows, file, read, key_of, "name no tensor of an operator", warnings);
 }
 
 }  // namespace assay

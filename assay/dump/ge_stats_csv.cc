@@ -3,12 +3,11 @@
 #include "assay/base/checked.h"
 #include "assay/base/text.h"
 #include "assay/dump/op_folders.h"
+#include "assay/dump/stated_rows.h"
 #include "assay/model/graph.h"
-#include "assay/support/csv.h"
 
 #include <algorithm>
 #include <array>
-#include <unordered_map>
 
 namespace assay {
 namespace {
@@ -93,17 +92,9 @@ Value number_in(std::string_view cell) {
 std::optional<TensorMeta> meta_of(std::string_view type, std::string_view dims, std::string_view elements) {
   const auto found = find_ge_dtype(type);
   if (!found) return std::nullopt;
-  TensorMeta meta{*found, {}};
-  if (dims.empty())
-    return elements == "1" ? std::optional(meta) : std::nullopt;  // a scalar has no dimensions
-  for (const std::string_view dim : split(dims, 'x')) {
-    const auto extent = parse_int(dim);
-    if (!extent || *extent < 0) return std::nullopt;
-    meta.shape.dims.push_back(*extent);
-  }
-  const auto count = checked_product(meta.shape.dims);
-  if (!count || !checked_multiply(*count, size_of(*found))) return std::nullopt;
-  return meta;
+  // A scalar has no dimensions.
+  if (dims.empty()) return elements == "1" ? std::optional(TensorMeta{*found, {}}) : std::nullopt;
+  return stated_meta(*found, split(dims, 'x'));
 }
 
 Nonfinite nonfinite_of(const Columns& columns, const Cells& cells) {
@@ -173,42 +164,21 @@ bool is_ge_stats_csv(const fs::path& file) {
 Result<std::vector<GeStatedTensor>> read_ge_stats_csv(const fs::path& file, Remarks& warnings) {
   ASSAY_TRY(auto opened, File::open(file));
   CsvReader rows(std::move(opened));
-  Cells cells;
-  std::vector<GeStatedTensor> tensors;
-  ASSAY_TRY(const bool has_titles, rows.next(cells));
+  Cells titles;
+  ASSAY_TRY(const bool has_titles, rows.next(titles));
   if (!has_titles)
     return fail(ErrorKind::bad_format, "{}: is empty; expected the statistics of an operator, with titles",
                 display(file));
-  ASSAY_TRY(Columns columns, Columns::of(cells, file, rows.line()));
-  std::unordered_map<std::string, size_t> known;
-  int64_t strange = 0, first_strange = 0;
-  for (;;) {
-    const auto more = rows.next(cells);
-    if (!more) {  // what was read so far is still true
-      warnings.push_back(unreadable(more.error().message));
-      break;
-    }
-    if (!*more) break;
+  ASSAY_TRY(Columns columns, Columns::of(titles, file, rows.line()));
+  const auto read = [&](const Cells& cells) -> Result<StatedRow<GeStatedTensor>> {
     if (is_titles(cells)) {  // written again when rows are appended late
       ASSAY_TRY(columns, Columns::of(cells, file, rows.line()));
-      continue;
+      return StatedRow<GeStatedTensor>{.is_titles = true};
     }
-    auto tensor = columns.fit(cells) ? read_row(columns, cells) : std::nullopt;
-    if (!tensor) {
-      if (strange++ == 0) first_strange = rows.line();
-      continue;
-    }
-    const auto [place, is_new] = known.try_emplace(tensor->draft.name, tensors.size());
-    if (is_new)
-      tensors.push_back(std::move(*tensor));
-    else
-      tensors[place->second] = std::move(*tensor);
-  }
-  if (strange > 0)
-    warnings.push_back(left_out(fmt::format("{}:{}: {} rows describe no input or output and are left out",
-                                            display(file), first_strange, strange),
-                                strange));
-  return tensors;
+    return StatedRow<GeStatedTensor>{columns.fit(cells) ? read_row(columns, cells) : std::nullopt};
+  };
+  const auto key_of = [](const GeStatedTensor& tensor) { return tensor.draft.name; };
+  return read_stated_rows<GeStatedTensor>(rows, file, read, key_of, "describe no input or output", warnings);
 }
 
 }  // namespace assay

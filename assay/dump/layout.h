@@ -15,12 +15,15 @@ struct OpenOptions {
   bool data = true;                     // false: what the dump says of its tensors is enough
   bool stacks = true;                   // read where nodes were called from, where the dump says
   fs::path stack_file;                  // from here, and not from beside the dump
-  bool as_msprobe_1_1 = false;          // flatten entries of msprobe dumps as its version 1.1 does
-  bool null_is_zero = false;            // in tables of kernels, as msprobe reads them
-  bool structure = false;               // read which module a node belongs to
-  std::vector<int> ranks, steps;        // only these; empty: all
-  bool warm_up = false;                 // of ATB: the warm-up round is a frame too, "warmup", as msit has it
-  OpenFiles* open_files = nullptr;      // where files whose headers were read wait for their data to be read
+  // Of entries of a dump.json: an argument is a tensor, a size, a slice or a Python value, and no more.
+  bool few_kinds_of_arguments = false;
+  // … and items of statistics are named after their places in the entry, even where files are named too.
+  bool names_statistics_by_place = false;
+  bool null_is_zero = false;        // in tables of kernels
+  bool structure = false;           // read which module a node belongs to
+  std::vector<int> ranks, steps;    // only these; empty: all
+  bool warm_up = false;             // of ATB: the warm-up round is a frame too, "warmup"
+  OpenFiles* open_files = nullptr;  // where files whose headers were read wait for their data to be read
 };
 
 struct Layout {

@@ -270,7 +270,7 @@ Result<Frame> index_msprobe(const FrameInfo& info, const OpenOptions& options) {
   ASSAY_TRY(const auto file, File::open(path));
   const fs::path folder = path.parent_path();
   bool names_by_path = false;
-  if (options.as_msprobe_1_1) {
+  if (options.names_statistics_by_place) {
     ASSAY_TRY(const MsprobeHead early, read_msprobe_head(path));
     names_by_path = early.task != "tensor";
   }

@@ -206,7 +206,7 @@ void MsprobeEntries::walk(const JsonTape& tape, size_t place, int depth) {
     }
   } else if (tape.kind(place) == JsonKind::object) {
     const size_t kind = tape.find(place, "class_type");
-    if (kind != 0 && !options_.as_msprobe_1_1 && tape.is_text(kind, "torch.distributed.P2POp"))
+    if (kind != 0 && !options_.few_kinds_of_arguments && tape.is_text(kind, "torch.distributed.P2POp"))
       return add_peer_operation(tape, place);
     if (const size_t type = tape.find(place, "type"); type != 0 && tape.is_text(type))
       return add_leaf(tape, place);
@@ -324,7 +324,7 @@ void MsprobeEntries::describe_without_dtype(const JsonTape& tape, size_t place, 
     stated.shape = value == 0 ? std::string_view("None") : interned(tape, value);
   } else if (type == "slice") {
     stated.shape = interned(numpy_shape(tape, value));
-  } else if (options_.as_msprobe_1_1) {  // knows no other kinds of arguments
+  } else if (options_.few_kinds_of_arguments) {
     stated.dtype = python_class(tape, value);
     all_four(value == 0 ? Scalar() : scalar(tape, value));
   } else if (type == "ellipsis") {

@@ -17,7 +17,7 @@ class MsprobeEntries {
   void add(std::string_view name, const JsonTape& entry);
   void finish();  // behind the last entry
   const std::unordered_set<std::string_view>& named_files() const { return named_files_; }
-  // msprobe 1.1 names rows after their data files only in dumps of tensors.
+  // Items are named after their data files unless this is called.
   void name_by_path() { names_by_data_ = false; }
   bool saw_checksum() const { return saw_checksum_; }
 

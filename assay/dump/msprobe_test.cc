@@ -335,9 +335,9 @@ TEST_F(Msprobe, HeadIsReadWithoutTheEntries) {
   EXPECT_TRUE(head->data_is_object);
 }
 
-// ----- as msprobe 1.1 flattens
+// ----- as msprobe 1.1 reads entries
 
-TEST_F(Msprobe, FlattensArgumentsAsVersion1_1Does) {
+TEST_F(Msprobe, KnowsFewKindsOfArgumentsWhereAsked) {
   put("dump.json",
       R"({"task": "statistics", "framework": "pytorch", "data": {"D.a.0.forward": {"input_args": [
       {"type": "ellipsis", "value": "..."}, {"type": "slice", "value": [0, 1, null]},
@@ -345,7 +345,7 @@ TEST_F(Msprobe, FlattensArgumentsAsVersion1_1Does) {
       "input_kwargs": {"src": {"type": "int", "value": 1},
                        "group": {"type": "torch.ProcessGroup", "group_ranks": [0, 1]}}}}})");
   OpenOptions options;
-  options.as_msprobe_1_1 = true;
+  options.few_kinds_of_arguments = true;
   const auto frame = index(options);
   ASSERT_TRUE(frame) << frame.error().message;
   EXPECT_THAT(names(*frame),
@@ -360,9 +360,9 @@ TEST_F(Msprobe, FlattensArgumentsAsVersion1_1Does) {
                                  "<class 'int'> [] 1", "<class 'NoneType'> [] -"));
 }
 
-TEST_F(Msprobe, NamesRowsOfVersion1_1AfterFilesOnlyInTensorDumps) {
+TEST_F(Msprobe, NamesStatisticsByPlaceWhereAsked) {
   OpenOptions options;
-  options.as_msprobe_1_1 = true;
+  options.names_statistics_by_place = true;
   for (const std::string task : {"tensor", "statistics"}) {
     put("dump.json",
         R"({"task": ")" + task + R"(", "framework": "pytorch", "data": {"T.a.0.forward": {"output": [

@@ -24,15 +24,18 @@ std::vector<fs::path> folders_in(const fs::path& folder) {
 
 std::optional<TensorMeta> stated_meta(std::string_view type, std::span<const std::string_view> dims) {
   const auto found = find_dtype(type);
-  if (!found) return std::nullopt;
-  TensorMeta meta{*found, {}};
+  return found ? stated_meta(*found, dims) : std::nullopt;
+}
+
+std::optional<TensorMeta> stated_meta(DType dtype, std::span<const std::string_view> dims) {
+  TensorMeta meta{dtype, {}};
   for (const std::string_view dim : dims) {
     const auto extent = parse_int(dim);
     if (!extent || *extent < 0) return std::nullopt;
     meta.shape.dims.push_back(*extent);
   }
   const auto count = checked_product(meta.shape.dims);
-  if (!count || !checked_multiply(*count, size_of(*found))) return std::nullopt;
+  if (!count || !checked_multiply(*count, size_of(dtype))) return std::nullopt;
   return meta;
 }
 

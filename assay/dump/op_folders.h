@@ -15,6 +15,7 @@ std::vector<fs::path> folders_in(const fs::path& folder);  // in natural order; 
 // What a table of statistics says of a tensor: "float16" and the extents as texts; nothing for what no tensor
 // can be.
 std::optional<TensorMeta> stated_meta(std::string_view type, std::span<const std::string_view> dims);
+std::optional<TensorMeta> stated_meta(DType dtype, std::span<const std::string_view> dims);
 std::optional<int> whole_number(std::string_view text);  // digits only, below 10^9
 
 // Where one of several ranks lies: "0_4001" is 0, "cuda3_77" is 3; its place in the list where names do not

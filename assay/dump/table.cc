@@ -1,6 +1,6 @@
 #include "assay/base/text.h"
 #include "assay/dump/atb.h"
-#include "assay/dump/atb_statistic.h"
+#include "assay/dump/atb_round.h"
 #include "assay/dump/folder.h"
 #include "assay/dump/layout.h"
 #include "assay/dump/logits.h"

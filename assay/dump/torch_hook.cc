@@ -17,7 +17,7 @@ constexpr std::string_view kTree = "model_tree.json";
 constexpr std::string_view kWeights = "weights";
 constexpr std::string_view kStatistics = "statistics.csv";
 
-struct Place {
+struct HookDumpPlace {
   std::vector<fs::path> ranks;  // folders with a model_tree.json
   fs::path token;               // the only one that is meant; empty: all
 };
@@ -33,7 +33,7 @@ bool is_dump_name(const fs::path& path) {
   return name.starts_with("msit_dump") || name.starts_with("ait_dump");
 }
 
-Place locate(const fs::path& root) {
+HookDumpPlace locate(const fs::path& root) {
   if (!is_folder(root)) return {};
   if (is_file(root / kTree)) return {{root}, {}};
   const fs::path whole = fs::absolute(root).lexically_normal();
@@ -51,7 +51,7 @@ Place locate(const fs::path& root) {
 
 int recognise_torch_hook(const fs::path& root) { return locate(root).ranks.empty() ? 0 : 92; }
 
-void note_outside_of_modules(const fs::path& root, const Place& place, Remarks& warnings) {
+void note_outside_of_modules(const fs::path& root, const HookDumpPlace& place, Remarks& warnings) {
   OwnFolders own;
   for (const fs::path& rank : place.ranks)
     for (const fs::path& token : folders_in(rank))
@@ -63,7 +63,7 @@ void note_outside_of_modules(const fs::path& root, const Place& place, Remarks& 
 }
 
 Result<Survey> survey_torch_hook(const fs::path& root, const OpenOptions& options) {
-  const Place place = locate(root);
+  const HookDumpPlace place = locate(root);
   if (place.ranks.empty())
     return fail(ErrorKind::not_found,
                 "{}: has no {}; point at torch_tensors or at a folder {{device}}_{{pid}} in it",

@@ -44,21 +44,21 @@ int recognise_ge(const fs::path& root) {
 
 // ----- where a folder of files was taken
 
-struct Place {
+struct GeFolderPlace {
   int rank = -1, device = -1, model_id = 0, token = 0;
   std::string model;
 };
 
 // …/worldsize{W}_global_rank{R}/{time}/{device}/{model}/{model id}/{token}: the user may name any of these,
 // so the whole path counts.
-Place place_of(const fs::path& folder) {
+GeFolderPlace place_of(const fs::path& folder) {
   std::vector<std::string> parts;
   for (const fs::path& part : fs::absolute(folder).lexically_normal().relative_path())
     if (!part.empty()) parts.push_back(part.native());
   const auto from_end = [&](size_t i) {
     return parts.size() >= i ? std::string_view(parts[parts.size() - i]) : std::string_view();
   };
-  Place place;
+  GeFolderPlace place;
   place.token = whole_number(from_end(1)).value_or(0);
   place.model_id = whole_number(from_end(2)).value_or(0);
   if (is_time_folder(from_end(5))) {
@@ -73,7 +73,7 @@ Place place_of(const fs::path& folder) {
 struct TokenFolder {
   std::string relative;  // below the root, with '/' behind; empty: the root
   fs::path path;
-  Place place;
+  GeFolderPlace place;
   std::vector<std::string> op_names;
 };
 
@@ -91,7 +91,7 @@ std::vector<TokenFolder> token_folders(const fs::path& root, const Walk& walk) {
   std::vector<TokenFolder> folders;
   for (auto& [relative, ops] : names) {
     fs::path path = relative.empty() ? root : root / relative.substr(0, relative.size() - 1);
-    Place place = place_of(path);
+    GeFolderPlace place = place_of(path);
     folders.push_back({relative, std::move(path), std::move(place), std::move(ops)});
   }
   std::stable_sort(folders.begin(), folders.end(), [](const TokenFolder& a, const TokenFolder& b) {

@@ -63,11 +63,7 @@ Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOpti
         fmt::format("{}: {} entries are not .npy files and are ignored", file->name(), others), others));
     set.beside.push_back({fmt::format("{} entries that are no arrays", others)});
   }
-  if (const auto rest = options.every_byte ? find_zip_rest(*file, directory) : std::nullopt)
-    set.beside.push_back({fmt::format("bytes at byte {} that are no entry of the archive", *rest)});
-  if (const ZipEntry* const damaged = options.every_byte ? find_damaged_entry(*file, directory) : nullptr)
-    set.beside.push_back({fmt::format("damaged data (entry \"{}\" has another CRC-32 than the archive says)",
-                                      printable(damaged->name))});
+  if (options.every_byte) note_zip_rest(*file, directory, set);
   return set;
 }
 

@@ -169,11 +169,7 @@ Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOpti
   const ZipStorages storages(file, directory, folder, big_endian, options);
   ASSAY_TRY_DO(add_tensors(graph, storages, file->name(), options.memory, set));
   add_other_entries(file, directory, folder, graph.size, options.every_byte, set);
-  if (const auto rest = options.every_byte ? find_zip_rest(*file, directory) : std::nullopt)
-    set.beside.push_back({fmt::format("bytes at byte {} that are no entry of the archive", *rest)});
-  if (const ZipEntry* const damaged = options.every_byte ? find_damaged_entry(*file, directory) : nullptr)
-    set.beside.push_back({fmt::format("damaged data (entry \"{}\" has another CRC-32 than the archive says)",
-                                      printable(damaged->name))});
+  if (options.every_byte) note_zip_rest(*file, directory, set);
   return set;
 }
 

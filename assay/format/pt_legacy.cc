@@ -41,12 +41,12 @@ class FileStorages final : public PtStorages {
       : file_(std::move(file)), most_elements_(assay::most_elements(*file_, options)) {}
 
   void add(std::string_view key, int64_t offset, int64_t bytes) {
-    if (places_.emplace(key, Place{offset, bytes}).second) sizes_.emplace_back(key, bytes);
+    if (extents_.emplace(key, StorageExtent{offset, bytes}).second) sizes_.emplace_back(key, bytes);
   }
 
   Result<int64_t> byte_size(std::string_view key) const override {
-    const auto found = places_.find(key);
-    if (found == places_.end())
+    const auto found = extents_.find(key);
+    if (found == extents_.end())
       return fail(ErrorKind::bad_format,
                   "{}: has no storage \"{}\", which the pickle wants (truncated, or still being written)",
                   file_->name(), printable(key));
@@ -54,18 +54,18 @@ class FileStorages final : public PtStorages {
   }
   Result<OperandPtr> dense(std::string_view key, int64_t offset, TensorMeta meta,
                            ReadOrder /*order*/) const override {
-    return dense_in_file(file_, places_.at(key).offset + offset, std::move(meta));
+    return dense_in_file(file_, extents_.at(key).offset + offset, std::move(meta));
   }
   int64_t most_elements() const override { return most_elements_; }
   std::vector<std::pair<std::string_view, int64_t>> sizes() const override { return sizes_; }
 
  private:
-  struct Place {
+  struct StorageExtent {
     int64_t offset = 0, bytes = 0;
   };
   std::shared_ptr<const File> file_;
   int64_t most_elements_;
-  std::unordered_map<std::string_view, Place> places_;  // keys live in the graph
+  std::unordered_map<std::string_view, StorageExtent> extents_;  // keys live in the graph
   std::vector<std::pair<std::string_view, int64_t>> sizes_;
 };
 

@@ -1,6 +1,7 @@
 #include "assay/format/zip_rest.h"
 
 #include "assay/base/cancel.h"
+#include "assay/base/text.h"
 
 #include <zlib.h>
 
@@ -150,12 +151,6 @@ class Parts {
   const ZipEntry* described_ = nullptr;                   // behind whose data we are, if a descriptor follows
 };
 
-}  // namespace
-
-std::optional<int64_t> find_zip_rest(const File& file, const ZipDirectory& directory) {
-  return Parts(file, directory).first_stray();
-}
-
 const ZipEntry* find_damaged_entry(const File& file, const ZipDirectory& directory) {
   std::vector<std::byte> block(size_t{1} << 20);
   for (const ZipEntry& entry : directory.entries) {
@@ -170,6 +165,16 @@ const ZipEntry* find_damaged_entry(const File& file, const ZipDirectory& directo
     if (crc != entry.crc) return &entry;
   }
   return nullptr;
+}
+
+}  // namespace
+
+void note_zip_rest(const File& file, const ZipDirectory& directory, TensorSet& set) {
+  if (const auto rest = Parts(file, directory).first_stray())
+    set.beside.push_back({fmt::format("bytes at byte {} that are no entry of the archive", *rest)});
+  if (const ZipEntry* const damaged = find_damaged_entry(file, directory))
+    set.beside.push_back({fmt::format("damaged data (entry \"{}\" has another CRC-32 than the archive says)",
+                                      printable(damaged->name))});
 }
 
 }  // namespace assay

@@ -118,8 +118,8 @@ void Findings::add(const Findings& section) {
   summary_.statistics |= s.statistics;
   summary_.shared_statistics &= s.shared_statistics;
   if (!summary_.first_error) summary_.first_error = s.first_error;
-  const auto take_earlier = [](std::optional<Place>& mine, When& when, const std::optional<Place>& other,
-                               const When& other_when) {
+  const auto take_earlier = [](std::optional<RowPlace>& mine, When& when,
+                               const std::optional<RowPlace>& other, const When& other_when) {
     if (!other || (mine && when <= other_when)) return;
     mine = other;
     when = other_when;
@@ -240,8 +240,8 @@ void Findings::note_origin(const NodeResult& node) {
   summary_.first_origin = place_of(node, *bad_output);
 }
 
-Place Findings::place_of(const NodeResult& node, const Comparison& row) const {
-  Place place;
+RowPlace Findings::place_of(const NodeResult& node, const Comparison& row) const {
+  RowPlace place;
   place.section = section_;
   place.node = std::string(node.name);
   place.mine = std::string(row.mine.name);

@@ -113,7 +113,7 @@ class Findings {
   Standing source_of(const NodeResult& node, int32_t port) const;
   void remember(const NodeResult& node, Standing inputs);
   void note_other_token(const NodeResult& node, const Comparison& row);
-  Place place_of(const NodeResult& node, const Comparison& row) const;
+  RowPlace place_of(const NodeResult& node, const Comparison& row) const;
   std::string section_;
   Summary summary_;
   std::pair<int, int> moment_ = {-1, -1};

@@ -4,6 +4,8 @@
 #include "assay/model/process.h"
 #include "assay/support/log.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -79,7 +81,7 @@ void sort_by_place(FrameList& frames) {
   });
 }
 
-void pair_in_order(FrameList mine, FrameList golden, Sections& sections) {
+void pair_one_by_one(FrameList mine, FrameList golden, Sections& sections) {
   sort_by_place(mine);
   sort_by_place(golden);
   for (size_t i = 0; i < mine.size(); ++i) sections.push_back(Section{mine[i]->at, {*mine[i]}, {*golden[i]}});
@@ -125,9 +127,9 @@ size_t pair_by_place(const FrameList& mine, const FrameList& golden, bool with_r
 void pair_frames(const FrameList& mine, const FrameList& golden, bool with_rank, Sections& sections) {
   const size_t before = sections.size();
   if (mine.size() == 1 && golden.size() == 1) {
-    pair_in_order(mine, golden, sections);
+    pair_one_by_one(mine, golden, sections);
   } else if (pair_by_place(mine, golden, with_rank, sections) == 0 && sections.size() == before) {
-    pair_in_order(mine, golden, sections);
+    pair_one_by_one(mine, golden, sections);
     if (mine.empty()) return;
     log::warn(
         "no frame of mine was taken where one of golden was; the {} of each side are paired in order, "
@@ -160,17 +162,18 @@ Ranks ranks_of(const Dump& dump, bool has_ranks) {
   return ranks;
 }
 
-std::string numbers_of(const Ranks& ranks) {
-  std::string text;
-  for (const Rank& rank : ranks) text += (text.empty() ? "" : ", ") + std::to_string(rank.number);
-  return text;
+std::vector<int> list_numbers(const Ranks& ranks) {
+  std::vector<int> numbers;
+  for (const Rank& rank : ranks) numbers.push_back(rank.number);
+  return numbers;
 }
 
-void sort_as_texts(Ranks& ranks) {
-  const auto name = [](const Rank& rank) {
-    return rank.number < 0 ? std::string() : std::to_string(rank.number);
-  };
-  std::sort(ranks.begin(), ranks.end(), [&](const Rank& a, const Rank& b) { return name(a) < name(b); });
+std::string numbers_of(const Ranks& ranks) { return fmt::format("{}", fmt::join(list_numbers(ranks), ", ")); }
+
+void put_in_order(Ranks& ranks, const std::vector<int>& numbers) {
+  std::sort(ranks.begin(), ranks.end(), [&](const Rank& a, const Rank& b) {
+    return std::ranges::find(numbers, a.number) < std::ranges::find(numbers, b.number);
+  });
 }
 
 bool is_debug(const FrameInfo& frame) { return frame.at.part.ends_with("debug"); }
@@ -184,7 +187,7 @@ bool are_of_different_kinds(const FrameList& mine, const FrameList& golden) {
   return (all(mine, true) && all(golden, false)) || (all(mine, false) && all(golden, true));
 }
 
-// Beside ranks msprobe passes over processes; as sections with an empty side they are counted.
+// Processes beside ranks belong to no pair of ranks; as sections with an empty side they are counted.
 void leave_out_processes(const Dump& mine, const Dump& golden, Sections& sections) {
   for (const FrameInfo& frame : mine.frames)
     if (is_beside_ranks(frame, true)) sections.push_back({frame.at, {frame}, {}});
@@ -196,21 +199,18 @@ bool is_one_file(const Dump& dump) {
   return dump.frames.size() == 1 && !dump.frames[0].paths.empty() && dump.frames[0].paths[0] == dump.root;
 }
 
-Result<Sections> pair_ranks_in_order(const Dump& mine, const Dump& golden, bool as_texts) {
+Result<Sections> pair_ranks_in_order(const Dump& mine, const Dump& golden, const MatchOptions& options) {
   const bool has_ranks = has_rank_folders(mine) || has_rank_folders(golden);
   Ranks ours = ranks_of(mine, has_ranks), theirs = ranks_of(golden, has_ranks);
   if (ours.size() != theirs.size())
     return fail(ErrorKind::mismatch, "{} has {} ranks ({}), {} has {} ({}); expected as many on both sides",
                 display(mine.root), ours.size(), numbers_of(ours), display(golden.root), theirs.size(),
                 numbers_of(theirs));
-  if (as_texts) {
-    const std::string before = numbers_of(ours) + "/" + numbers_of(theirs);
-    sort_as_texts(ours);
-    sort_as_texts(theirs);
-    if (numbers_of(ours) != numbers_of(theirs) && numbers_of(ours) + "/" + numbers_of(theirs) != before)
-      log::warn(
-          "ranks are paired in the order of their names, as msprobe 1.1 does: {} of mine with {} of golden",
-          numbers_of(ours), numbers_of(theirs));
+  if (options.order_ranks) {
+    std::vector<int> our_numbers = list_numbers(ours), their_numbers = list_numbers(theirs);
+    options.order_ranks(our_numbers, their_numbers);
+    put_in_order(ours, our_numbers);
+    put_in_order(theirs, their_numbers);
   }
   Sections sections;
   const bool are_files = is_one_file(mine) && is_one_file(golden);
@@ -238,7 +238,7 @@ bool ranks_tell_apart(const Dump& mine, const Dump& golden) {
 }  // namespace
 
 Result<Sections> sections_by_at(const Dump& mine, const Dump& golden, const MatchOptions& options) {
-  if (options.frames_in_order) return pair_ranks_in_order(mine, golden, options.ranks_as_texts);
+  if (options.frames_in_order) return pair_ranks_in_order(mine, golden, options);
   Sections sections;
   pair_frames(list_of(mine), list_of(golden), ranks_tell_apart(mine, golden), sections);
   return sections;

@@ -10,8 +10,8 @@ namespace assay {
 // of their numbers, with a warning, unless one side has all the numbers of the other. A frame that only one
 // side has is a section with an empty side, at its place. Where no frame has a counterpart, but there are as
 // many on both sides, they are paired in order, with a warning. options.frames_in_order: the k-th rank with
-// the k-th, whatever their numbers (options.ranks_as_texts: in the order of their names); an error if one
-// side has more. A rank that has a dump.json only on one side and a debug.json only on the other is two
+// the k-th, whatever their numbers (options.order_ranks may change their order); an error if one side has
+// more. A rank that has a dump.json only on one side and a debug.json only on the other is two
 // sections with an empty side each, and so are processes beside ranks.
 Result<std::vector<Section>> sections_by_at(const Dump& mine, const Dump& golden,
                                             const MatchOptions& options);

@@ -321,7 +321,7 @@ TEST(Sections, ARunOfOneRankIsPairedWithAnyOther) {
 }
 
 // They are counted: a section with an empty side each.
-TEST(Sections, MsprobeComparesNoProcessesBesideRanks) {
+TEST(Sections, NoProcessesBesideRanksThatArePairedInOrder) {
   MatchOptions options;
   options.frames_in_order = true;
   EXPECT_THAT(paired_places(dump_of({process(7)}), dump_of({process(9)}), options),
@@ -330,15 +330,13 @@ TEST(Sections, MsprobeComparesNoProcessesBesideRanks) {
               ElementsAre("rank 0 with rank 4", "process 7 with -", "- with process 9"));
 }
 
-// As the folders of the fixture "multi_rank" are paired by msprobe 1.1.
-TEST(Sections, RanksAsTextsWhereAsked) {
+TEST(Sections, RanksInAnotherOrderWhereAsked) {
   MatchOptions options;
-  options.frames_in_order = options.ranks_as_texts = true;
+  options.frames_in_order = true;
+  options.order_ranks = [](std::vector<int>&, std::vector<int>& golden) { golden = {10, 4, 5}; };
   EXPECT_THAT(
       paired_places(dump_of({rank(2), rank(0), rank(1)}), dump_of({rank(10), rank(4), rank(5)}), options),
       ElementsAre("rank 0 with rank 10", "rank 1 with rank 4", "rank 2 with rank 5"));
-  EXPECT_THAT(paired_places(dump_of({rank(2), rank(10)}), dump_of({rank(10), rank(2)}), options),
-              ElementsAre("rank 10 with rank 10", "rank 2 with rank 2"));
 }
 
 TEST(Sections, ARankWithDumpOnOneSideAndDebugOnTheOtherIsNotPaired) {
@@ -369,7 +367,6 @@ TEST(Sections, AnyTokensAreEachWithEachWhereNoneIsCommon) {
   const auto pairs = [](const Dump& mine, const Dump& golden, bool any_tokens) {
     MatchOptions options;
     options.any_tokens = any_tokens;
-    options.levels = {"layer"};
     Names out;
     const auto sections = sections_by_token(mine, golden, options);
     for (const Section& section : *sections)
@@ -380,11 +377,10 @@ TEST(Sections, AnyTokensAreEachWithEachWhereNoneIsCommon) {
   const Dump two = dump_of({token(0), token(1)}), five = dump_of({token(5)}),
              warm_up = dump_of({token(-1, "warmup")});
   EXPECT_THAT(pairs(two, five, false), ElementsAre());
-  EXPECT_THAT(pairs(two, five, true),
-              ElementsAre("token 0 layer with token 5", "token 1 layer with token 5"));
-  EXPECT_THAT(pairs(two, dump_of({token(1)}), true), ElementsAre("token 1 layer with token 1"));
-  EXPECT_THAT(pairs(two, warm_up, true), ElementsAre("token 0 layer with warmup"));
-  EXPECT_THAT(pairs(warm_up, two, true), ElementsAre("warmup layer with token 0"));
+  EXPECT_THAT(pairs(two, five, true), ElementsAre("token 0 with token 5", "token 1 with token 5"));
+  EXPECT_THAT(pairs(two, dump_of({token(1)}), true), ElementsAre("token 1 with token 1"));
+  EXPECT_THAT(pairs(two, warm_up, true), ElementsAre("token 0 with warmup"));
+  EXPECT_THAT(pairs(warm_up, two, true), ElementsAre("warmup with token 0"));
 }
 
 TEST(Sections, RefuseUnequalCountsOfRanks) {

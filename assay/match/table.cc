@@ -51,7 +51,7 @@ std::span<const Matcher* const> matchers() {
 
 Result<const Matcher*> choose_matcher(std::string_view mine_layout, std::string_view golden_layout,
                                       const MatchOptions& options) {
-  if (options.given != nullptr) return options.given;
+  if (options.given != nullptr) return options.given.get();
   if (options.matcher.empty()) {
     const Matcher* const by_mapping = chosen_by_mapping(options);
     return by_mapping != nullptr ? by_mapping : chosen_by_layout(mine_layout, golden_layout);

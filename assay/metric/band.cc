@@ -29,10 +29,10 @@ Result<void> for_each_block(const Operand& operand, Scratch& scratch, Update upd
 
 }  // namespace
 
-Result<Gathered> gather_band(const Operand& mine, const Operand& golden, GatherMask needs, int scale,
+Result<Gathered> gather_band(const Operand& mine, const Operand& golden, const GatherPlan& plan, int scale,
                              int64_t first, int64_t count, PairScratch& scratch) {
   const DType mine_dtype = mine.meta.dtype, golden_dtype = golden.meta.dtype;
-  PairGatherer gatherer(mine_dtype, golden_dtype, needs, first * components(mine_dtype), scale);
+  PairGatherer gatherer(mine_dtype, golden_dtype, plan, first * components(mine_dtype), scale);
   for (int64_t done = 0; done < count; done += kBlockElements) {
     ASSAY_TRY_DO(check_cancelled());
     const int64_t part = std::min(kBlockElements, count - done);
@@ -43,10 +43,10 @@ Result<Gathered> gather_band(const Operand& mine, const Operand& golden, GatherM
   return gatherer.take();
 }
 
-Result<Gathered> gather_pair(const Operand& mine, const Operand& golden, GatherMask needs,
+Result<Gathered> gather_pair(const Operand& mine, const Operand& golden, const GatherPlan& plan,
                              PairScratch& scratch) {
   const int64_t total = mine.meta.shape.count();
-  const auto pass = [&](GatherMask wanted, int scale) -> Result<Gathered> {
+  const auto pass = [&](const GatherPlan& wanted, int scale) -> Result<Gathered> {
     scratch.forget();
     ASSAY_TRY(Gathered all,
               gather_band(mine, golden, wanted, scale, 0, std::min(kBandElements, total), scratch));
@@ -57,12 +57,12 @@ Result<Gathered> gather_pair(const Operand& mine, const Operand& golden, GatherM
     }
     return all;
   };
-  ASSAY_TRY(Gathered gathered, pass(needs, 0));
+  ASSAY_TRY(Gathered gathered, pass(plan, 0));
   if (const int scale = better_scale(gathered)) {
-    ASSAY_TRY(const Gathered scaled, pass(gather::scaled, scale));
+    ASSAY_TRY(const Gathered scaled, pass({gather::scaled}, scale));
     gathered.take_sums(scaled);
   }
-  ASSAY_TRY_DO(add_checksums(mine, golden, needs, scratch, gathered));
+  ASSAY_TRY_DO(add_checksums(mine, golden, plan.needs, scratch, gathered));
   return gathered;
 }
 

@@ -17,12 +17,12 @@ struct PairScratch {
 
 // Gathers elements [first, first + count). first is a multiple of kBandElements; count at most kBandElements.
 // Preconditions: both have the same number of elements and both or neither are complex.
-Result<Gathered> gather_band(const Operand& mine, const Operand& golden, GatherMask needs, int scale,
+Result<Gathered> gather_band(const Operand& mine, const Operand& golden, const GatherPlan& plan, int scale,
                              int64_t first, int64_t count, PairScratch& scratch);
 
 // The whole pair, band after band on this thread. run/ has one that shares the bands out over the cores; same
 // bits.
-Result<Gathered> gather_pair(const Operand& mine, const Operand& golden, GatherMask needs,
+Result<Gathered> gather_pair(const Operand& mine, const Operand& golden, const GatherPlan& plan,
                              PairScratch& scratch);
 
 // f64 data may need a second pass: 2^scale times the values have squares that neither overflow nor vanish. 0:

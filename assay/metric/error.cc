@@ -56,32 +56,6 @@ const Metric mean_rel_metric{"mean_rel",
                                    number_or_absent(per_finite(g, g.relative.sum), g.relative.counted > 0);
                              }};
 
-// msit: elements with |g| <= 2^-23 count as 0, also for absolute errors; means over all elements.
-const Metric msit_metric{"msit",
-                         {"max_rel_msit", "mean_rel_msit", "max_abs_msit", "mean_abs_msit"},
-                         gather::sums | gather::relative | gather::msit_errors,
-                         false,
-                         "errors as msit defines them: elements with |g| <= 2^-23 count as 0",
-                         [](const Gathered& g, std::span<Value> out) {
-                           out[0] = number_or_absent(g.relative.max_msit, any(g));
-                           out[1] = number_or_absent(per_finite(g, g.relative.sum_msit), any(g));
-                           out[2] = number_or_absent(g.relative.max_abs_msit, any(g));
-                           out[3] = number_or_absent(per_finite(g, g.relative.sum_abs_msit), any(g));
-                         }};
-
-// msprobe: where g is zero, 2^-52 is added to both sides.
-const Metric msprobe_metric{
-    "msprobe",
-    {"max_rel_msprobe", "ratio_1e3", "ratio_5e3"},
-    gather::sums | gather::relative,
-    false,
-    "largest relative error as msprobe defines it, and the share of elements under 1/1000 and 5/1000",
-    [](const Gathered& g, std::span<Value> out) {
-      out[0] = number_or_absent(g.relative.max_msprobe, any(g));
-      out[1] = number_or_absent(per_finite(g, static_cast<double>(g.relative.under_1e3)), any(g));
-      out[2] = number_or_absent(per_finite(g, static_cast<double>(g.relative.under_5e3)), any(g));
-    }};
-
 const Metric abs_quantiles_metric{"abs_quantiles",
                                   {"abs_p50", "abs_p90", "abs_p99", "abs_p999"},
                                   gather::sums | gather::quantiles,

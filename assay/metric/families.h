@@ -12,21 +12,16 @@ extern const Metric cosine_metric, rel_l2_metric, rel_l2_squared_metric, l1_metr
 extern const Metric rel_l2_rest_metric;
 // error.cc: element by element
 extern const Metric max_abs_metric, mean_abs_metric, bias_metric, max_rel_metric, mean_rel_metric,
-    msit_metric, msprobe_metric, abs_quantiles_metric, worst_metric;
-// msprobe.cc: as the generations of msprobe compute them
-extern const Metric msprobe_g1_metric, msprobe_g2_metric, msprobe_g3_metric, msprobe_cosine_metric,
-    nonfinite_kinds_metric;
+    abs_quantiles_metric, worst_metric;
 // arg_max.cc: what logits choose
 extern const Metric arg_max_metric;
-// msit.cc: as msit computes them
-extern const Metric msit_similarity_metric, msit_stated_metric;
-// logits.cc: as msit compares logits
-extern const Metric logits_metric;
 // ulp.cc: in units of the last place
 extern const Metric ulp_max_metric, ulp_mean_metric, ulp_p99_metric;
 // sides.cc: what each side is by itself, and exact agreement
 extern const Metric equal_metric, nonfinite_metric, mine_metric, golden_metric, golden_rms_metric,
-    crc32_metric, md5_metric, stat_diff_metric, stat_diff_g3_metric, checksum_metric;
+    crc32_metric, md5_metric;
+// stated.cc: of what two dumps say
+extern const Metric stat_diff_metric, checksum_metric;
 
 // A number, or an absent value where it is not defined.
 Value number_or_absent(double value, bool defined);

@@ -46,11 +46,7 @@ void merge_pair(PairSums& into, const PairSums& later) {
 }
 
 void merge_relative(RelativeSums& into, const RelativeSums& later) {
-  into.max_msit = std::max(into.max_msit, later.max_msit);
-  into.sum_msit += later.sum_msit;
-  into.max_abs_msit = std::max(into.max_abs_msit, later.max_abs_msit);
-  into.sum_abs_msit += later.sum_abs_msit;
-  into.max_msprobe = std::max(into.max_msprobe, later.max_msprobe);
+  into.max_over_zero = std::max(into.max_over_zero, later.max_over_zero);
   into.max = std::max(into.max, later.max);
   into.sum += later.sum;
   into.counted += later.counted;
@@ -116,12 +112,6 @@ double LogHistogram::quantile(double q) const {
   return (low + high) / 2;
 }
 
-void MsprobeSums::merge(const MsprobeSums& other) {
-  max = std::isnan(max) || std::isnan(other.max) ? std::nan("") : std::max(max, other.max);
-  under_1e3 += other.under_1e3;
-  under_5e3 += other.under_5e3;
-}
-
 void SoftmaxSums::merge(const SoftmaxSums& later) {
   const double mine_top = std::max(mine_peak, later.mine_peak);
   const double golden_top = std::max(golden_peak, later.golden_peak);
@@ -152,12 +142,18 @@ void Gathered::take_sums(const Gathered& scaled) {
 void Gathered::merge(const Gathered& later) {
   merge_pair(pair, later.pair);
   merge_relative(relative, later.relative);
-  for (size_t i = 0; i < msprobe.size(); ++i) msprobe[i].merge(later.msprobe[i]);
   ulp.max = std::max(ulp.max, later.ulp.max);
   ulp.sum += later.ulp.sum;
   merge_histogram(abs_diff, later.abs_diff);
   merge_histogram(ulps, later.ulps);
   softmax.merge(later.softmax);
+  for (size_t i = 0; i < own_sums.size(); ++i) own_sums[i].sums->merge(*later.own_sums[i].sums);
+}
+
+const OwnSums& Gathered::own_sums_by(OpenOwnSums opened_by) const {
+  const auto found = std::ranges::find(own_sums, opened_by, &Own::opened_by);
+  ASSAY_CHECK(found != own_sums.end());
+  return *found->sums;
 }
 
 }  // namespace assay

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,16 +28,12 @@ inline constexpr GatherMask ulp_quantiles = 32;
 inline constexpr GatherMask softmax = 64;  // KL divergence
 inline constexpr GatherMask crc32 = 128;
 inline constexpr GatherMask md5 = 256;
-// Relative errors in the arithmetic of one generation of msprobe
-inline constexpr GatherMask msprobe_g1 = 512, msprobe_g2 = 1024, msprobe_g3 = 2048;
 // What the rows of logits choose; only of pairs that are logits
 inline constexpr GatherMask arg_max = GatherMask{1} << 20;
-inline constexpr GatherMask absolutes = 1 << 16;    // sums of |x| of each side
-inline constexpr GatherMask msit_errors = 1 << 17;  // errors of msit in its own arithmetic
-inline constexpr GatherMask rest = 1 << 18;         // of the elements beside large ones
+inline constexpr GatherMask absolutes = 1 << 16;  // sums of |x| of each side
+inline constexpr GatherMask rest = 1 << 18;       // of the elements beside large ones
 // What a second pass over values that were too large or too small gives: see PairSums::scale.
 inline constexpr GatherMask scaled = sums | means | absolutes;
-inline constexpr GatherMask msprobe_any = msprobe_g1 | msprobe_g2 | msprobe_g3;
 }  // namespace gather
 
 // One side. Sums and extremes run over its finite elements where the other side is finite too ("the finite
@@ -79,22 +76,30 @@ struct PairSums {
 
 // Relative error r = |mine - golden| / |golden| of the finite pairs.
 struct RelativeSums {
-  double max_msit = 0, sum_msit = 0;  // 0 where |golden| <= 2^-23; |mine / golden - 1| with msit_errors
-  double max_abs_msit = 0, sum_abs_msit = 0;  // |mine - golden| under the same mask
-  double max_msprobe = 0;                     // golden == 0: |mine| / 2^-52 where mine differs from 0
-  double max = 0, sum = 0;                    // ours: pairs with golden == 0 are left out …
-  int64_t counted = 0;                        // pairs with golden != 0
-  int64_t zero_golden = 0;                    // … and counted, where mine is not zero as well
-  int64_t under_1e3 = 0, under_5e3 = 0;       // r < 0.001, r < 0.005, with msprobe's rule for golden == 0
+  double max = 0, sum = 0;  // pairs with golden == 0 are left out …
+  int64_t counted = 0;      // pairs with golden != 0
+  int64_t zero_golden = 0;  // … and counted, where mine is not zero as well
+  // With golden == 0 as if it were 2^-52, or an error of 0 where mine is 0 too.
+  double max_over_zero = 0;
+  int64_t under_1e3 = 0, under_5e3 = 0;  // r < 0.001, r < 0.005
 };
 
-// Relative errors as one generation of msprobe computes them, of all pairs: one that is not finite counts as
-// 0 against 0.
-struct MsprobeSums {
-  double max = 0;  // NaN where any of them is
-  int64_t under_1e3 = 0, under_5e3 = 0;
+// Sums that a metric brings along because no other one wants them.
+class OwnSums {
+ public:
+  virtual ~OwnSums() = default;
+  // At most tile::kTile pairs, in order, as they were widened to be measured. A pair that is not finite comes
+  // as 0 against 0.
+  virtual void add(const float* mine, const float* golden, int64_t n) = 0;
+  virtual void add(const double* mine, const double* golden, int64_t n) = 0;
+  virtual void merge(const OwnSums& later) = 0;  // of the same kind; it covers the elements behind ours
+};
+using OpenOwnSums = std::unique_ptr<OwnSums> (*)(DType mine, DType golden);  // the types as dumped
 
-  void merge(const MsprobeSums& other);
+// What is to be gathered of a pair.
+struct GatherPlan {
+  GatherMask needs = 0;
+  std::span<const OpenOwnSums> own_sums = {};
 };
 
 struct UlpSums {
@@ -143,15 +148,20 @@ struct Gathered {
   DType mine_dtype = DType::f32, golden_dtype = DType::f32;
   PairSums pair;
   RelativeSums relative;
-  std::array<MsprobeSums, 3> msprobe;  // by generation; only those asked for
   UlpSums ulp;
   std::unique_ptr<LogHistogram> abs_diff, ulps;  // only if asked for
   SoftmaxSums softmax;
   std::shared_ptr<const ArgMax> arg_max;
   std::string mine_crc32, golden_crc32, mine_md5, golden_md5;
+  struct Own {
+    OpenOwnSums opened_by;
+    std::unique_ptr<OwnSums> sums;
+  };
+  std::vector<Own> own_sums;  // only those asked for
 
   void merge(const Gathered& later);       // `later` covers the elements behind ours
   void take_sums(const Gathered& scaled);  // of the same elements, gathered with another scale
+  const OwnSums& own_sums_by(OpenOwnSums opened_by) const;  // they were asked for
 };
 
 }  // namespace assay

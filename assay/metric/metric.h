@@ -21,9 +21,11 @@ struct Metric {
   void (*finish)(const Gathered& gathered, std::span<Value> out);  // one value per column
   // The same from what two dumps say of a tensor whose data they do not have; null: absent then.
   void (*finish_stated)(const Stated& mine, const Stated& golden, std::span<Value> out) = nullptr;
+  OpenOwnSums own_sums = nullptr;  // beside what it needs of the common ones
 };
 
-std::span<const Metric* const> metrics();
+using MetricTable = std::span<const Metric* const>;
+MetricTable metrics();
 
 // The metrics of one run: their columns in order and the gatherers they need together.
 struct MetricPlan {
@@ -31,13 +33,17 @@ struct MetricPlan {
   std::vector<std::string> columns;
   GatherMask needs = 0;
   GatherMask only_of_logits = 0;  // those of them that other pairs can do without
+  std::vector<OpenOwnSums> own_sums;
 
+  GatherPlan gathering() const { return {needs, own_sums}; }
   std::vector<Value> finish(const Gathered& gathered) const;
   std::vector<Value> finish_stated(const Stated& mine, const Stated& golden) const;
 };
 
-// Names of metrics or of columns; "default" and "all" stand for sets. An error names what is unknown and what
-// exists.
-Result<MetricPlan> plan_metrics(std::span<const std::string> names);
+// Names of metrics or of columns; "default" and "all" stand for sets. `more`: metrics of the caller's own,
+// behind those of the table. An error names what is unknown and what exists.
+Result<MetricPlan> plan_metrics(std::span<const std::string> names, MetricTable more = {});
+// Those of the table that the plan lacks.
+Result<void> add_metrics(MetricPlan& plan, std::span<const std::string> names);
 
 }  // namespace assay

@@ -38,9 +38,9 @@ inline std::vector<double> widened(const Operand& operand) {
   return values;
 }
 
-inline Gathered gather_all(const Operand& a, const Operand& b, GatherMask needs = kEverything) {
+inline Gathered gather_all(const Operand& a, const Operand& b, const GatherPlan& plan = {kEverything}) {
   PairScratch scratch;
-  auto gathered = gather_pair(a, b, needs, scratch);
+  auto gathered = gather_pair(a, b, plan, scratch);
   EXPECT_TRUE(gathered.has_value());
   return std::move(*gathered);
 }

@@ -1,8 +1,6 @@
 #include "assay/metric/pair_gatherer.h"
 
 #include "assay/metric/absolute_sum.h"
-#include "assay/metric/msit_errors.h"
-#include "assay/metric/msprobe.h"
 #include "assay/metric/rank.h"
 #include "assay/metric/rest.h"
 
@@ -36,8 +34,6 @@ Wide load_integer(DType dtype, const std::byte* from, int64_t i) {
   return load_le<int64_t>(rest);
 }
 
-constexpr GatherMask kMsprobeNeeds[] = {gather::msprobe_g1, gather::msprobe_g2, gather::msprobe_g3};
-
 bool is_aligned(const std::byte* at, size_t to) { return reinterpret_cast<uintptr_t>(at) % to == 0; }
 
 }  // namespace
@@ -52,11 +48,11 @@ struct PairGatherer::Buffers {
   bool finite[kTile];
 };
 
-PairGatherer::PairGatherer(DType mine, DType golden, GatherMask needs, int64_t first, int scale)
+PairGatherer::PairGatherer(DType mine, DType golden, const GatherPlan& plan, int64_t first, int scale)
     : mine_(component(mine)),
       golden_(component(golden)),
       ulp_dtype_(coarser(mine, golden)),
-      needs_(needs),
+      needs_(plan.needs),
       work_(fits_f32(mine_) && fits_f32(golden_) ? Work::f32
             : is_integer(mine_) && is_integer(golden_) && (is_wide_integer(mine_) || is_wide_integer(golden_))
                 ? Work::integers
@@ -68,10 +64,9 @@ PairGatherer::PairGatherer(DType mine, DType golden, GatherMask needs, int64_t f
   out_.golden_dtype = golden;
   out_.ulp.dtype = ulp_dtype_;
   out_.pair.scale = scale;
-  for (size_t i = 0; i < msprobe_rules_.size(); ++i)
-    msprobe_rules_[i] = msprobe_rule(static_cast<MsprobeGeneration>(i), mine, golden);
-  if (needs & gather::quantiles) out_.abs_diff = std::make_unique<LogHistogram>();
-  if (needs & gather::ulp_quantiles) out_.ulps = std::make_unique<LogHistogram>();
+  for (const OpenOwnSums open : plan.own_sums) out_.own_sums.push_back({open, open(mine, golden)});
+  if (needs_ & gather::quantiles) out_.abs_diff = std::make_unique<LogHistogram>();
+  if (needs_ & gather::ulp_quantiles) out_.ulps = std::make_unique<LogHistogram>();
 }
 
 PairGatherer::~PairGatherer() = default;
@@ -109,7 +104,7 @@ void PairGatherer::add_f32(const std::byte* mine, const std::byte* golden, int64
   tile::Wanted wanted;
   wanted.ulp = ulp_in_pass && (needs_ & gather::ulp);
   wanted.means = (needs_ & gather::means) || (wants_ulp && integers);
-  wanted.relative = (needs_ & gather::relative) && !golden_has_small_;
+  wanted.relative = (needs_ & gather::relative) && !golden_has_zero_;
   // Two tiles of the same 16-bit type: extremes, equality and ULPs come from the patterns, 32 at a time.
   const bool by_pattern = (needs_ & gather::ulp) && mine_ == golden_ && is_sign_magnitude16(mine_) &&
                           is_aligned(mine, alignof(uint16_t)) && is_aligned(golden, alignof(uint16_t));
@@ -148,7 +143,7 @@ void PairGatherer::add_f32(const std::byte* mine, const std::byte* golden, int64
                            m.core.max_abs > static_cast<double>(std::numeric_limits<float>::max());
     if (!m.relative_done && !overflows) {
       m.relative = tile::relative(a, b, n);
-      golden_has_small_ = true;
+      golden_has_zero_ = true;
     }
     if (overflows || !std::isfinite(m.relative.max)) {  // a difference or a quotient that f32 cannot hold
       std::copy(a, a + n, t.wide_a);
@@ -157,11 +152,10 @@ void PairGatherer::add_f32(const std::byte* mine, const std::byte* golden, int64
     }
     m.relative.under_1e3 -= n - left;  // a pair that was set aside looks like 0 against 0
     m.relative.under_5e3 -= n - left;
-    if (needs_ & gather::msit_errors) take_msit_errors(a, b, n, m.relative);
     add_relative(m.relative);
   }
   if (needs_ & gather::absolutes) add_absolutes(a, b, n);
-  if (needs_ & gather::msprobe_any) add_msprobe(a, b, n);
+  for (const Gathered::Own& own : out_.own_sums) own.sums->add(a, b, n);
   if (needs_ & gather::softmax) softmax_of_finite(a, b, n, m.core, all_finite);
   if (needs_ & gather::quantiles) {
     for (int64_t i = 0; i < n; ++i) t.sizes[i] = std::abs(a[i] - b[i]);
@@ -225,11 +219,10 @@ void PairGatherer::add_f64(const std::byte* mine, const std::byte* golden, int64
     tile::Relative r = tile::relative(a, b, d, n);
     r.under_1e3 -= n - left;
     r.under_5e3 -= n - left;
-    if (needs_ & gather::msit_errors) take_msit_errors(a, b, n, r);
     add_relative(r);
   }
   if (needs_ & gather::absolutes) add_absolutes(a, b, n);
-  if (needs_ & gather::msprobe_any) add_msprobe(a, b, n);
+  for (const Gathered::Own& own : out_.own_sums) own.sums->add(a, b, n);
   if (needs_ & gather::softmax) softmax_of_finite(a, b, n, core, all_finite);
   if (needs_ & gather::quantiles) {
     for (int64_t i = 0; i < n; ++i)
@@ -367,11 +360,7 @@ void PairGatherer::add_relative(const tile::Relative& r) {
   RelativeSums& s = out_.relative;
   s.max = std::max(s.max, r.max);
   s.sum += r.sum;
-  s.max_msit = std::max(s.max_msit, r.max_msit);
-  s.sum_msit += r.sum_msit;
-  s.max_abs_msit = std::max(s.max_abs_msit, r.max_abs_msit);
-  s.sum_abs_msit += r.sum_abs_msit;
-  s.max_msprobe = std::max(s.max_msprobe, r.max_msprobe);
+  s.max_over_zero = std::max(s.max_over_zero, r.max_over_zero);
   s.under_1e3 += r.under_1e3;
   s.under_5e3 += r.under_5e3;
   s.counted += r.counted;
@@ -382,26 +371,6 @@ template <class T>
 void PairGatherer::add_absolutes(const T* a, const T* b, int64_t n) {
   out_.pair.mine.sum_absolute += absolute_sum(a, n);
   out_.pair.golden.sum_absolute += absolute_sum(b, n);
-}
-
-// What was set aside is 0 against 0 here, as msprobe has it.
-template <class T>
-void PairGatherer::add_msprobe(const T* a, const T* b, int64_t n) {
-  Buffers& t = *buffers_;
-  bool is_wide = false;
-  for (size_t i = 0; i < msprobe_rules_.size(); ++i) {
-    if (!(needs_ & kMsprobeNeeds[i])) continue;
-    const tile::MsprobeRule& rule = msprobe_rules_[i];
-    const bool widen = std::is_same_v<T, float> && rule.type == DType::f64;  // small integers
-    if (widen && !is_wide) {
-      std::copy(a, a + n, t.wide_a);
-      std::copy(b, b + n, t.wide_b);
-      is_wide = true;
-    }
-    const tile::MsprobeErrors errors =
-        widen ? tile::msprobe_errors(t.wide_a, t.wide_b, n, rule) : tile::msprobe_errors(a, b, n, rule);
-    out_.msprobe[i].merge({errors.max, errors.under_1e3, errors.under_5e3});
-  }
 }
 
 void PairGatherer::add_ulp(const tile::Ulp& ulp) {

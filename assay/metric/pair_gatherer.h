@@ -6,7 +6,6 @@
 #include "assay/metric/tile_kernels.h"
 #include "assay/tensor/operand.h"
 
-#include <array>
 #include <memory>
 
 namespace assay {
@@ -14,7 +13,7 @@ namespace assay {
 class PairGatherer {
  public:
   // first: index of the first component that will come. scale: see PairSums::scale.
-  PairGatherer(DType mine, DType golden, GatherMask needs, int64_t first, int scale = 0);
+  PairGatherer(DType mine, DType golden, const GatherPlan& plan, int64_t first, int scale = 0);
   ~PairGatherer();
   PairGatherer(const PairGatherer&) = delete;
   PairGatherer& operator=(const PairGatherer&) = delete;
@@ -35,8 +34,6 @@ class PairGatherer {
   template <class T>
   void add_absolutes(const T* a, const T* b, int64_t n);
   void add_relative(const tile::Relative& r);
-  template <class T>
-  void add_msprobe(const T* a, const T* b, int64_t n);
   void add_ulp(const tile::Ulp& ulp);
   void add_softmax(const tile::Softmax& sums, double mine_peak, double golden_peak);
   template <class T>
@@ -62,9 +59,8 @@ class PairGatherer {
   const GatherMask needs_;
   const Work work_;
   const int scale_;
-  std::array<tile::MsprobeRule, 3> msprobe_rules_;  // by generation
-  int64_t next_;                                    // index of the next component
-  bool golden_has_small_ = false;                   // the last tile had: try the careful pass first
+  int64_t next_;                  // index of the next component
+  bool golden_has_zero_ = false;  // the last tile had: try the careful pass first
   std::unique_ptr<Buffers> buffers_;
   Gathered out_;
 };

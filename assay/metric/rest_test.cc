@@ -14,7 +14,7 @@ using testing::gather_all, testing::kInf, testing::kNan, testing::narrowed;
 Value rest(DType dtype, const std::vector<double>& mine, const std::vector<double>& golden) {
   const std::vector<std::string> names = {"rel_l2_rest"};
   const auto plan = plan_metrics(names);
-  return plan->finish(gather_all(*narrowed(dtype, mine), *narrowed(dtype, golden), plan->needs))[0];
+  return plan->finish(gather_all(*narrowed(dtype, mine), *narrowed(dtype, golden), plan->gathering()))[0];
 }
 
 // Some thousand elements, so that tiles with and without a large one are among them.

@@ -8,8 +8,8 @@
 namespace assay {
 namespace {
 
-const Metric* find_metric(std::string_view name) {
-  for (const Metric* metric : metrics()) {
+const Metric* find_metric(std::string_view name, MetricTable table) {
+  for (const Metric* metric : table) {
     if (metric->name == name) return metric;
     if (std::find(metric->columns.begin(), metric->columns.end(), name) != metric->columns.end())
       return metric;
@@ -22,12 +22,41 @@ void add_metric(MetricPlan& plan, const Metric* metric) {
   plan.metrics.push_back(metric);
   plan.columns.insert(plan.columns.end(), metric->columns.begin(), metric->columns.end());
   plan.needs |= metric->needs;
+  if (metric->own_sums != nullptr &&
+      std::find(plan.own_sums.begin(), plan.own_sums.end(), metric->own_sums) == plan.own_sums.end())
+    plan.own_sums.push_back(metric->own_sums);
+}
+
+Result<void> add_from(std::initializer_list<MetricTable> tables, std::span<const std::string> names,
+                      MetricPlan& plan) {
+  for (const std::string& name : names) {
+    const bool is_set = name == "all" || name == "default";
+    const Metric* found = nullptr;
+    for (const MetricTable table : tables) {
+      if (is_set) {
+        for (const Metric* metric : table)
+          if (name == "all" || metric->by_default) add_metric(plan, metric);
+      } else if (found == nullptr) {
+        found = find_metric(name, table);
+      }
+    }
+    if (is_set) continue;
+    if (found == nullptr) {
+      std::vector<std::string_view> known;
+      for (const MetricTable table : tables)
+        for (const Metric* each : table) known.push_back(each->name);
+      return fail(ErrorKind::bad_argument, "there is no metric '{}'; there are: default, all, {}", name,
+                  fmt::join(known, ", "));
+    }
+    add_metric(plan, found);
+  }
+  return {};
 }
 
 }  // namespace
 
 // In the order reports print them.
-std::span<const Metric* const> metrics() {
+MetricTable metrics() {
   static constexpr const Metric* kTable[] = {
       &max_abs_metric,
       &rel_l2_metric,
@@ -42,8 +71,6 @@ std::span<const Metric* const> metrics() {
       &golden_metric,
       &max_rel_metric,
       &mean_rel_metric,
-      &msit_metric,
-      &msprobe_metric,
       &l1_metric,
       &kl_metric,
       &bias_metric,
@@ -57,17 +84,8 @@ std::span<const Metric* const> metrics() {
       &crc32_metric,
       &md5_metric,
       &stat_diff_metric,
-      &stat_diff_g3_metric,
       &checksum_metric,
-      &msprobe_g1_metric,
-      &msprobe_g2_metric,
-      &msprobe_g3_metric,
-      &msprobe_cosine_metric,
-      &nonfinite_kinds_metric,
       &arg_max_metric,
-      &msit_similarity_metric,
-      &msit_stated_metric,
-      &logits_metric,
   };
   return kTable;
 }
@@ -93,24 +111,14 @@ std::vector<Value> MetricPlan::finish_stated(const Stated& mine, const Stated& g
   return values;
 }
 
-Result<MetricPlan> plan_metrics(std::span<const std::string> names) {
+Result<MetricPlan> plan_metrics(std::span<const std::string> names, MetricTable more) {
   MetricPlan plan;
-  for (const std::string& name : names) {
-    if (name == "all" || name == "default") {
-      for (const Metric* metric : metrics())
-        if (name == "all" || metric->by_default) add_metric(plan, metric);
-      continue;
-    }
-    const Metric* metric = find_metric(name);
-    if (metric == nullptr) {
-      std::vector<std::string_view> known;
-      for (const Metric* each : metrics()) known.push_back(each->name);
-      return fail(ErrorKind::bad_argument, "there is no metric '{}'; there are: default, all, {}", name,
-                  fmt::join(known, ", "));
-    }
-    add_metric(plan, metric);
-  }
+  ASSAY_TRY_DO(add_from({metrics(), more}, names, plan));
   return plan;
+}
+
+Result<void> add_metrics(MetricPlan& plan, std::span<const std::string> names) {
+  return add_from({metrics()}, names, plan);
 }
 
 }  // namespace assay

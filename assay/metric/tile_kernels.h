@@ -26,11 +26,9 @@ struct Core {
   int64_t equal = 0;
 };
 
-struct Relative {                             // r = |a-b| / |b|
-  double max = 0, sum = 0;                    // without b == 0
-  double max_msit = 0, sum_msit = 0;          // 0 where |b| <= 2^-23
-  double max_abs_msit = 0, sum_abs_msit = 0;  // |a-b| under the same mask
-  double max_msprobe = 0;                     // |a| / 2^-52 where b == 0
+struct Relative {            // r = |a-b| / |b|
+  double max = 0, sum = 0;   // without b == 0
+  double max_over_zero = 0;  // |a| / 2^-52 where b == 0
   int64_t under_1e3 = 0, under_5e3 = 0;
   int64_t counted = 0;      // b != 0
   int64_t zero_golden = 0;  // b == 0, a != 0
@@ -58,8 +56,7 @@ struct Measured {
   Core core;
   Ulp ulp;
   Relative relative;
-  bool relative_done =
-      false;  // false: some |b| <= 2^-23 or a difference overflowed f32; call relative() below
+  bool relative_done = false;  // false: some b is 0 or a difference overflowed f32; call relative() below
 };
 
 // If an element is not finite, core.aa or core.bb is not finite either, and nothing else in the answer means
@@ -72,20 +69,6 @@ Core measure(const double* a, const double* b, const double* d, int64_t n);
 // Relative errors with every special case. The f32 one requires that no |a - b| overflows f32.
 Relative relative(const float* a, const float* b, int64_t n);
 Relative relative(const double* a, const double* b, const double* d, int64_t n);
-
-// |(a - b) / b| as numpy computes it, with every operation rounded to one type. Where b is 0, something small
-// is added to both sides first.
-struct MsprobeRule {
-  DType type = DType::f32;      // f16, f32 or f64: what a - b and the quotient are rounded to
-  DType sum_type = DType::f32;  // what a + add_a is rounded to; not wider than `type`
-  double add_a = 0, add_b = 0;  // in the types of the two sides; where add_b is 0 quotients are Inf or NaN
-};
-struct MsprobeErrors {
-  double max = 0;  // NaN if any of them is
-  int64_t under_1e3 = 0, under_5e3 = 0;
-};
-MsprobeErrors msprobe_errors(const float* a, const float* b, int64_t n, const MsprobeRule& rule);  // f16, f32
-MsprobeErrors msprobe_errors(const double* a, const double* b, int64_t n, const MsprobeRule& rule);  // f64
 
 // What the patterns of two f16 or two bf16 tiles tell without arithmetic. All elements must be finite.
 struct Patterns16 {

@@ -1,9 +1,7 @@
 // The same bits from every instruction set this CPU has.
 #include "assay/metric/tile_kernels.h"
 
-#include <gtest/gtest.h>
-
-#include <hwy/targets.h>
+#include "assay/metric/tile_test_tools.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,31 +12,7 @@
 namespace assay::tile {
 namespace {
 
-struct Sample {
-  std::vector<float> a, b;
-  std::vector<double> wide_a, wide_b;
-};
-
-Sample sample(size_t n, unsigned seed) {
-  Sample s;
-  std::mt19937 engine(seed);
-  std::normal_distribution<float> normal;
-  for (size_t i = 0; i < n; ++i) {
-    s.b.push_back(normal(engine) * std::exp2(static_cast<float>(engine() % 60) - 30));
-    s.a.push_back(s.b.back() * (1 + normal(engine) * 1e-3f));
-    if (engine() % 50 == 0) s.b.back() = 0;
-  }
-  s.wide_a.assign(s.a.begin(), s.a.end());
-  s.wide_b.assign(s.b.begin(), s.b.end());
-  for (double& x : s.wide_a) x *= 1 + 1e-12;  // bits that a float does not have
-  return s;
-}
-
-template <class T>
-void append(std::vector<unsigned char>& out, const T& value) {
-  const auto* bytes = reinterpret_cast<const unsigned char*>(&value);
-  out.insert(out.end(), bytes, bytes + sizeof value);
-}
+using testing::append, testing::Sample;
 
 std::vector<unsigned char> all_results(const Sample& s, size_t shift) {
   std::vector<unsigned char> out;
@@ -54,24 +28,6 @@ std::vector<unsigned char> all_results(const Sample& s, size_t shift) {
   append(out, measure(s.wide_a.data() + shift, s.wide_b.data() + shift, nullptr, n));
   append(out, relative(a, b, n));
   append(out, relative(s.wide_a.data() + shift, s.wide_b.data() + shift, nullptr, n));
-  for (const DType type : {DType::f16, DType::f32}) {
-    // The pass in f16 wants values that f16 has.
-    std::vector<float> half_a(a, a + n), half_b(b, b + n);
-    for (auto* side : {&half_a, &half_b})
-      for (float& x : *side)
-        if (type == DType::f16) x = f16_to_f32(f32_to_f16(std::clamp(x, -6e4f, 6e4f)));
-    for (const double add : {0.0, 0x1p-23, 0x1p-10})
-      for (const DType sum_type : {DType::f16, type}) {
-        const MsprobeErrors errors =
-            msprobe_errors(half_a.data(), half_b.data(), n, {type, sum_type, add, add});
-        append(out, std::isnan(errors.max) ? -1.0 : errors.max);
-        append(out, errors.under_1e3);
-        append(out, errors.under_5e3);
-      }
-  }
-  for (const DType sum_type : {DType::f16, DType::f32, DType::f64})
-    append(out, msprobe_errors(s.wide_a.data() + shift, s.wide_b.data() + shift, n,
-                               {DType::f64, sum_type, 0x1p-23, 0x1p-52}));
   append(out, softmax(a, b, n, 1e12, 1e12));
   append(out, softmax(s.wide_a.data() + shift, s.wide_b.data() + shift, n, 1e10, 1e10));
   std::vector<uint16_t> half(s.a.size()), other(s.a.size());
@@ -89,21 +45,7 @@ std::vector<unsigned char> all_results(const Sample& s, size_t shift) {
 }
 
 TEST(TileKernels, EveryTargetGivesTheSameBits) {
-  const std::vector<int64_t> targets = hwy::SupportedAndGeneratedTargets();
-  ASSERT_FALSE(targets.empty());
-  for (const size_t n : {size_t{1}, size_t{7}, size_t{16}, size_t{33}, size_t{1000}, size_t{kTile}})
-    for (const size_t shift : {size_t{0}, size_t{1}}) {
-      if (shift >= n) continue;
-      const Sample s = sample(n, static_cast<unsigned>(n));
-      std::vector<unsigned char> first;
-      for (const int64_t target : targets) {
-        hwy::SetSupportedTargetsForTest(target);
-        const auto results = all_results(s, shift);
-        hwy::SetSupportedTargetsForTest(0);
-        if (first.empty()) first = results;
-        EXPECT_EQ(results, first) << hwy::TargetName(target) << ", " << n << " elements from " << shift;
-      }
-    }
+  testing::expect_same_bits_from_every_target(kTile, all_results);
 }
 
 TEST(TileKernels, ExponentialIsRightToFourteenDigits) {

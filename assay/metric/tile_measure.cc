@@ -11,52 +11,37 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace assay::tile::HWY_NAMESPACE {
-constexpr double kMsitEpsilon = 0x1p-23;  // FLT_EPSILON: msit's relative errors ignore smaller golden values
-constexpr double kMsprobeEpsilon = 0x1p-52;  // added by msprobe to both sides where golden is zero
-
-// The lanes of the four sums of a Relative.
-struct RelativeLanes {
-  double r[kLanes] = {}, r_msit[kLanes] = {}, abs_msit[kLanes] = {};
-};
+constexpr double kForZero = 0x1p-52;  // what Relative::max_over_zero divides by where golden is zero
 
 // One element, in the arithmetic of T. size = |a-b|, base = |b|.
 template <class T>
-HWY_INLINE void RelativeOne(int64_t i, T size, T base, Relative& out, RelativeLanes& lanes) {
+HWY_INLINE void RelativeOne(int64_t i, T size, T base, Relative& out, double* sums) {
   if (base == 0) {
     if (size == 0) {
       ++out.under_1e3;
       ++out.under_5e3;
     } else {
       ++out.zero_golden;
-      out.max_msprobe = std::max(out.max_msprobe, static_cast<double>(size) / kMsprobeEpsilon);
+      out.max_over_zero = std::max(out.max_over_zero, static_cast<double>(size) / kForZero);
     }
     return;
   }
   ++out.counted;
   const double r = static_cast<double>(size / base);
-  lanes.r[i % kLanes] += r;
+  sums[i % kLanes] += r;
   out.max = std::max(out.max, r);
-  out.max_msprobe = std::max(out.max_msprobe, r);
+  out.max_over_zero = std::max(out.max_over_zero, r);
   out.under_1e3 += r < 0.001;
   out.under_5e3 += r < 0.005;
-  if (static_cast<double>(base) > kMsitEpsilon) {
-    lanes.r_msit[i % kLanes] += r;
-    lanes.abs_msit[i % kLanes] += static_cast<double>(size);
-    out.max_msit = std::max(out.max_msit, r);
-    out.max_abs_msit = std::max(out.max_abs_msit, static_cast<double>(size));
-  }
 }
 
 void RelativeF64(const double* a, const double* b, const double* d, int64_t n, Relative& out) {
-  RelativeLanes lanes;
+  double sums[kLanes] = {};
   for (int64_t i = 0; i < n; ++i) {
     const double size = d != nullptr ? std::abs(d[i]) : std::abs(a[i] - b[i]);
-    RelativeOne(i, size, std::abs(b[i]), out, lanes);
+    RelativeOne(i, size, std::abs(b[i]), out, sums);
   }
-  const Lanes none(0);
-  out.sum = Total(none, lanes.r);
-  out.sum_msit = Total(none, lanes.r_msit);
-  out.sum_abs_msit = Total(none, lanes.abs_msit);
+  out.sum = Total(Lanes(0), sums);
 }
 
 // With zeros among golden: masks instead of branches.
@@ -64,15 +49,13 @@ void RelativeF32(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, int64
   const DF df;
   const hn::RebindToSigned<DF> di;
   const VF zero = hn::Zero(df), one = hn::Set(df, 1.0f);
-  Lanes sum(0), sum_msit(0), abs_msit(0);
-  VF largest = zero, largest_msit = zero, largest_abs_msit = zero, largest_at_zero = zero;
+  Lanes sum(0);
+  VF largest = zero, largest_at_zero = zero;
   auto under_1e3 = hn::Zero(di), under_5e3 = hn::Zero(di), zero_golden = hn::Zero(di);
   size_t zeros = 0;
   const auto count = [&](auto mask) HWY_ATTR { return hn::BitCast(di, hn::VecFromMask(df, mask)); };
   int64_t i = 0;
   HWY_ALIGN float quotients[kGroup];
-  HWY_ALIGN float msit[kGroup];
-  HWY_ALIGN float sizes[kGroup];
   for (; i + kGroup <= n; i += kGroup) {
     for (int v = 0; v < kTurnsF; ++v) {
       const VF y = hn::LoadU(df, b + i + v * kNF);
@@ -82,26 +65,17 @@ void RelativeF32(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, int64
       zeros += hn::CountTrue(df, at_zero);
       const auto differs = hn::Gt(size, zero);
       const VF r = hn::IfThenZeroElse(at_zero, hn::Div(size, hn::IfThenElse(at_zero, one, base)));
-      const auto counts_for_msit = hn::Gt(base, hn::Set(df, static_cast<float>(kMsitEpsilon)));
-      const VF r_msit = hn::IfThenElseZero(counts_for_msit, r);
-      const VF size_msit = hn::IfThenElseZero(counts_for_msit, size);
       largest = hn::Max(largest, r);
-      largest_msit = hn::Max(largest_msit, r_msit);
-      largest_abs_msit = hn::Max(largest_abs_msit, size_msit);
       const auto lost = hn::And(at_zero, differs);
       largest_at_zero = hn::Max(largest_at_zero, hn::IfThenElseZero(lost, size));
       zero_golden = hn::Sub(zero_golden, count(lost));
       under_1e3 = hn::Sub(under_1e3, hn::AndNot(count(lost), count(hn::Lt(r, hn::Set(df, 0.001f)))));
       under_5e3 = hn::Sub(under_5e3, hn::AndNot(count(lost), count(hn::Lt(r, hn::Set(df, 0.005f)))));
       hn::Store(r, df, quotients + v * kNF);
-      hn::Store(r_msit, df, msit + v * kNF);
-      hn::Store(size_msit, df, sizes + v * kNF);
     }
     for (int t = 0; t < kTurns; ++t) {
       const int v = t % kVecs;
       sum.v[v] = hn::Add(sum.v[v], Widen(quotients + t * kN));
-      sum_msit.v[v] = hn::Add(sum_msit.v[v], Widen(msit + t * kN));
-      abs_msit.v[v] = hn::Add(abs_msit.v[v], Widen(sizes + t * kN));
     }
   }
   int32_t counts_1e3[kNF], counts_5e3[kNF], counts_zero[kNF];
@@ -114,15 +88,11 @@ void RelativeF32(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, int64
     out.zero_golden += counts_zero[k];
   }
   out.max = LargestOf(df, largest, 0);
-  out.max_msit = LargestOf(df, largest_msit, 0);
-  out.max_abs_msit = LargestOf(df, largest_abs_msit, 0);
-  out.max_msprobe = std::max(out.max, LargestOf(df, largest_at_zero, 0) / kMsprobeEpsilon);
+  out.max_over_zero = std::max(out.max, LargestOf(df, largest_at_zero, 0) / kForZero);
   out.counted = i - static_cast<int64_t>(zeros);
-  RelativeLanes tail;
+  double tail[kLanes] = {};
   for (; i < n; ++i) RelativeOne(i, std::abs(a[i] - b[i]), std::abs(b[i]), out, tail);
-  out.sum = Total(sum, tail.r);
-  out.sum_msit = Total(sum_msit, tail.r_msit);
-  out.sum_abs_msit = Total(abs_msit, tail.abs_msit);
+  out.sum = Total(sum, tail);
 }
 
 // What the elements behind the last full group of a tile add: the same operations one by one.
@@ -130,7 +100,7 @@ struct Tail {
   double aa[kLanes] = {}, bb[kLanes] = {}, ab[kLanes] = {}, dd[kLanes] = {}, sum_a[kLanes] = {},
          sum_b[kLanes] = {};
   double diff[kLanes] = {}, abs_diff[kLanes] = {};
-  RelativeLanes relative;
+  double relative[kLanes] = {};
   double min_a = std::numeric_limits<double>::infinity(), max_a = -min_a, min_b = min_a, max_b = -min_a,
          max_abs = 0;
   int64_t equal = 0;
@@ -215,13 +185,13 @@ HWY_INLINE void MeasurePass(const float* HWY_RESTRICT a, const float* HWY_RESTRI
   }
   Tail tail;
   Relative& r = out.relative;
-  bool small_base = false;
+  bool zero_base = false;
   for (int64_t k = i; k < n; ++k) {
     tail.Add(k, static_cast<double>(a[k]), static_cast<double>(b[k]),
              static_cast<double>(a[k]) - static_cast<double>(b[k]));
     if constexpr (kRelative) {
       RelativeOne(k, std::abs(a[k] - b[k]), std::abs(b[k]), r, tail.relative);
-      small_base |= !(std::abs(b[k]) > static_cast<float>(kMsitEpsilon));
+      zero_base |= b[k] == 0;
     }
   }
   Core& core = out.core;
@@ -263,14 +233,12 @@ HWY_INLINE void MeasurePass(const float* HWY_RESTRICT a, const float* HWY_RESTRI
   }
   if constexpr (kRelative) {
     r.max = LargestOf(df, r_max, r.max);
-    r.max_msit = r.max_msprobe = r.max;
-    r.sum = r.sum_msit = Total(r_sum, tail.relative.r);
+    r.max_over_zero = r.max;
+    r.sum = Total(r_sum, tail.relative);
     r.counted = n;
-    r.max_abs_msit = core.max_abs;
-    r.sum_abs_msit = core.abs_diff;
     r.under_1e3 += static_cast<int64_t>(under_1e3);
     r.under_5e3 += static_cast<int64_t>(under_5e3);
-    out.relative_done = !small_base && SmallestOf(df, min_base, static_cast<double>(kInf)) > kMsitEpsilon &&
+    out.relative_done = !zero_base && SmallestOf(df, min_base, static_cast<double>(kInf)) > 0 &&
                         core.max_abs <= static_cast<double>(std::numeric_limits<float>::max());
   }
 }

@@ -115,8 +115,8 @@ struct NodeResult {
   std::span<const InputSource> sources = {};  // of the pairing, which outlives this
 };
 
-// Position of a row, kept after the row itself is gone.
-struct Place {
+// Where a row stands in the report, kept after the row itself is gone.
+struct RowPlace {
   std::string section, node, mine, golden;
   std::string called_at;  // innermost line of the call stack, where the dump has one
   Comparison row;         // a copy, for the first divergence only
@@ -142,10 +142,10 @@ struct Summary {
   int64_t arguments = 0;               // rows without a tensor on either side
   int64_t left_out = 0;                // things in the dumps that no row stands for; warnings name them
   double least_compared = kLeastCompared;
-  std::string_view judged_by;             // the rules of another tool; empty: our own
-  std::optional<Place> first_divergence;  // the failed row that comes first in execution order
-  std::optional<Place> first_origin;      // … whose node was given inputs that pass: it made the difference
-  std::optional<Place> first_other_token;  // the first logits whose arg-max differs
+  std::string_view judged_by;                // the rules of another tool; empty: our own
+  std::optional<RowPlace> first_divergence;  // the failed row that comes first in execution order
+  std::optional<RowPlace> first_origin;  // … whose node was given inputs that pass: it made the difference
+  std::optional<RowPlace> first_other_token;  // the first logits whose arg-max differs
   std::optional<std::string> first_error;
   bool stopped_early = false;  // --fail-fast
   std::string selection;       // by which tensors were chosen, as flags: "--only 'layers.*'"; empty: all

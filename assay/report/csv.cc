@@ -115,9 +115,7 @@ const Output csv_output = {
     .name = "csv",
     .suffix = ".csv",
     .to_stdout = true,
-    .open = [](const SinkOptions& options) -> std::unique_ptr<Sink> {
-      return std::make_unique<CsvSink>(options);
-    },
+    .open = open_sink<CsvSink>,
 };
 
 }  // namespace assay

@@ -22,7 +22,7 @@ Summary failing_summary() {
   summary.compared = 2;
   summary.passed = summary.failed = summary.differ = 1;
   summary.by[static_cast<size_t>(Evidence::elements)] = 2;
-  Place& place = summary.first_divergence.emplace();
+  RowPlace& place = summary.first_divergence.emplace();
   place.section = "rank 0";
   place.node = "n1";
   place.mine = place.golden = "weird \"name\"";

@@ -1,7 +1,6 @@
 #include "assay/report/cells.h"
-#include "assay/report/destination.h"
+#include "assay/report/one_file_sink.h"
 #include "assay/report/outputs.h"
-#include "assay/report/rows.h"
 #include "assay/report/verdict_sentence.h"
 
 #include <fmt/format.h>
@@ -45,14 +44,12 @@ const char* element_of(Level level) {
   return nullptr;
 }
 
-class JunitSink : public Sink {
+class JunitSink : public OneFileSink {
  public:
-  explicit JunitSink(const SinkOptions& options) : options_(options), table_(*options.profile) {}
+  explicit JunitSink(const SinkOptions& options) : OneFileSink(options) {}
 
   Result<void> begin(const Head& head) override {
-    table_.begin(head);
-    ASSAY_TRY(Destination out, Destination::open(options_, head, junit_output.suffix, true));
-    out_.emplace(std::move(out));
+    ASSAY_TRY_DO(open(head, junit_output.suffix, true));
     std::string text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"assay\"";
     const std::string time = iso_time(head.now);
     text += fmt::format(" timestamp=\"{}\"", time.substr(0, time.find('Z')));  // readers expect no zone
@@ -64,24 +61,24 @@ class JunitSink : public Sink {
       append_xml_text(text, plain(fact.value));
       text += "\"/>\n";
     }
-    return out_->append(text + "  </properties>\n");
+    return out().append(text + "  </properties>\n");
   }
 
   std::string render(std::string_view section, std::span<const NodeResult> nodes) const override {
     std::string out;
-    table_.each(section, nodes, [&](const RowView& view) { append_row(out, view); });
+    table().each(section, nodes, [&](const RowView& view) { append_row(out, view); });
     return out;
   }
 
   Result<void> write(std::string_view section, std::span<const NodeResult> nodes,
                      std::string&& rendered) override {
-    table_.each(section, nodes, [&](const RowView& view) {
+    table().each(section, nodes, [&](const RowView& view) {
       ++tests_;
       failures_ += view.row.verdict.level == Level::fail ? 1 : 0;
       errors_ += view.row.verdict.level == Level::error ? 1 : 0;
       skipped_ += view.row.verdict.level == Level::ignored ? 1 : 0;
     });
-    return out_->append(rendered);
+    return out().append(rendered);
   }
 
   Result<void> end(const Summary& summary) override {
@@ -101,15 +98,13 @@ class JunitSink : public Sink {
     }
     text += "  <system-out>";
     append_xml_text(text, verdict.text());
-    ASSAY_TRY_DO(out_->append(text + "</system-out>\n</testsuite>\n"));
+    ASSAY_TRY_DO(out().append(text + "</system-out>\n</testsuite>\n"));
     const std::string counts = fmt::format(" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\"",
                                            tests_, failures_, errors_, skipped_);
     ASSAY_CHECK(counts.size() <= kCountsRoom);
-    ASSAY_TRY_DO(out_->patch(counts_at_, counts));
-    return out_->end();
+    ASSAY_TRY_DO(out().patch(counts_at_, counts));
+    return out().end();
   }
-
-  Result<std::vector<fs::path>> publish() override { return out_->publish(); }
 
  private:
   void append_row(std::string& out, const RowView& view) const {
@@ -130,16 +125,13 @@ class JunitSink : public Sink {
       return;
     }
     out += ">\n";
-    for (const Column& column : table_.columns()) {
+    for (const Column& column : table().columns()) {
       const std::string cell = plain(column.cell(view));
       if (!cell.empty()) append_xml_text(out, fmt::format("{}: {}", column.title, cell)), out += '\n';
     }
     out += fmt::format("  </{}></testcase>\n", element);
   }
 
-  SinkOptions options_;
-  RowTable table_;
-  std::optional<Destination> out_;
   int64_t counts_at_ = 0;
   int64_t tests_ = 0, failures_ = 0, errors_ = 0, skipped_ = 0;
 };
@@ -150,9 +142,7 @@ const Output junit_output = {
     .name = "junit",
     .suffix = ".xml",
     .to_stdout = true,
-    .open = [](const SinkOptions& options) -> std::unique_ptr<Sink> {
-      return std::make_unique<JunitSink>(options);
-    },
+    .open = open_sink<JunitSink>,
 };
 
 }  // namespace assay

@@ -5,6 +5,12 @@
 
 namespace assay {
 
+// For Output::open.
+template <class AnySink>
+std::unique_ptr<Sink> open_sink(const SinkOptions& options) {
+  return std::make_unique<AnySink>(options);
+}
+
 extern const Output csv_output;
 extern const Output xlsx_output;
 extern const Output json_output;

@@ -41,8 +41,7 @@ Value cell_value(const Column& column, const RowView& row);
 enum class Print : uint8_t {
   native,          // shortest digits; control characters made visible
   python,          // as pandas writes csv and plain xlsx: True, 1.0; texts as they are
-  python_as_text,  // as msprobe writes coloured xlsx: whatever is no number is its text, inf has a tab behind
-                   // it
+  python_as_text,  // the same, but whatever is no number is its text, and inf has a tab behind it
 };
 
 // What a tool's report looks like: its columns, the rows it shows, its file names. The native one shows

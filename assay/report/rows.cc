@@ -9,7 +9,7 @@ Value text_or_absent(const std::string& text) { return text.empty() ? Value() : 
 
 }  // namespace
 
-PlacedRow::PlacedRow(const Place& place)
+PlacedRow::PlacedRow(const RowPlace& place)
     : section_(place.section), name_(place.node), mine_(place.mine), golden_(place.golden) {
   node_.name = name_;
   Comparison row = place.row;

@@ -58,11 +58,11 @@ class RowTable {
   std::vector<Column> columns_;
 };
 
-// The first divergence as a row again. The names in a Place are its own; those in its Comparison died with
+// The first divergence as a row again. The names in a RowPlace are its own; those in its Comparison died with
 // their frame.
 class PlacedRow {
  public:
-  explicit PlacedRow(const Place& place);
+  explicit PlacedRow(const RowPlace& place);
   PlacedRow(const PlacedRow&) = delete;
   PlacedRow& operator=(const PlacedRow&) = delete;
   RowView view(const Head& head) const { return {head, section_, node_, node_.rows.front()}; }

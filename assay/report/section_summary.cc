@@ -73,7 +73,7 @@ class SectionSummary : public Sink {
   }
 
  private:
-  static Value name_of(const std::optional<Place>& place) {
+  static Value name_of(const std::optional<RowPlace>& place) {
     if (!place) return {};
     return place->mine.empty() ? place->golden : place->mine;
   }

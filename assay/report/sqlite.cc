@@ -194,9 +194,7 @@ const Output sqlite_output = {
     .name = "sqlite",
     .suffix = ".db",
     .to_stdout = false,
-    .open = [](const SinkOptions& options) -> std::unique_ptr<Sink> {
-      return std::make_unique<SqliteSink>(options);
-    },
+    .open = open_sink<SqliteSink>,
 };
 
 }  // namespace assay

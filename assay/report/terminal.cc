@@ -161,7 +161,7 @@ std::string TerminalReport::metric_list(const std::vector<Value>& metrics) const
   return out;
 }
 
-std::string TerminalReport::divergence(const Place& place) const {
+std::string TerminalReport::divergence(const RowPlace& place) const {
   const Comparison& row = place.row;  // its names are gone; those of the place are not
   std::string out = "First divergence: ";
   if (!place.section.empty()) out += fmt::format("[{}] ", shown(place.section));
@@ -187,7 +187,7 @@ std::string TerminalReport::divergence(const Place& place) const {
   return out + fmt::format("  {}\n", shown(explanation(row)));
 }
 
-std::string TerminalReport::origin(const Place& place) const {
+std::string TerminalReport::origin(const RowPlace& place) const {
   std::string out = "First origin: ";
   if (!place.section.empty()) out += fmt::format("[{}] ", shown(place.section));
   out += fmt::format("{}: its inputs pass, its output {} does not\n", shown(place.node),
@@ -219,7 +219,7 @@ std::string TerminalReport::worst_table() const {
   return terminal_table(std::move(table), std::max(head_.terminal_width, kNarrowest));
 }
 
-std::string TerminalReport::other_token(const Place& place) {
+std::string TerminalReport::other_token(const RowPlace& place) {
   const ArgMax& chosen = *place.row.arg_max;
   return fmt::format(
       "First other token: {}: mine chooses {} (ahead by {:.4g}), golden {} (ahead by {:.4g})\n",

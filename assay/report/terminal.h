@@ -31,9 +31,9 @@ class TerminalReport {
             double distance) const;
   std::string coloured(std::string_view text, std::string_view colour) const;
   std::string sentence(const Summary& summary) const;
-  std::string divergence(const Place& place) const;
-  std::string origin(const Place& place) const;
-  static std::string other_token(const Place& place);
+  std::string divergence(const RowPlace& place) const;
+  std::string origin(const RowPlace& place) const;
+  static std::string other_token(const RowPlace& place);
   std::string worst_table() const;
   std::string metric_list(const std::vector<Value>& metrics) const;
 

@@ -26,7 +26,7 @@ Summary summary_of(const std::vector<NodeResult>& nodes) {
       summary.ignored += row.verdict.level == Level::ignored ? 1 : 0;
       summary.unmatched += row.status == Status::only_mine ? 1 : 0;
       if (row.verdict.level != Level::fail || summary.first_divergence) continue;
-      summary.first_divergence = Place{
+      summary.first_divergence = RowPlace{
           "", std::string(node.name), std::string(row.mine.name), std::string(row.golden.name), "", row};
     }
   return summary;

@@ -300,9 +300,7 @@ const Output xlsx_output = {
     .name = "xlsx",
     .suffix = ".xlsx",
     .to_stdout = false,
-    .open = [](const SinkOptions& options) -> std::unique_ptr<Sink> {
-      return std::make_unique<XlsxSink>(options);
-    },
+    .open = open_sink<XlsxSink>,
 };
 
 }  // namespace assay

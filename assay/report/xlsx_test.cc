@@ -38,7 +38,7 @@ TEST(XlsxReport, HasEachKeyOfTheSummaryOnce) {
   const Comparison bad = sample_row("x", Level::fail, 0.5, 0.25);
   Summary summary;
   summary.rows = 1;
-  summary.first_divergence = summary.first_origin = Place{"rank 0", "n1", "x", "x", "net.py", bad};
+  summary.first_divergence = summary.first_origin = RowPlace{"rank 0", "n1", "x", "x", "net.py", bad};
   auto parts = parts_of(write_report("xlsx", folder.path(), sample_head(), {node_of("n1", {bad})}, summary));
   const std::string& sheet = parts["xl/worksheets/sheet1.xml"];
   for (const char* const key : {"verdict", "mine", "golden", "first_divergence_verdict",

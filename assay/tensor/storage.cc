@@ -174,41 +174,32 @@ OperandPtr untiled(const OperandPtr& stored, const std::optional<Tiles>& tiles, 
 // ----- formats that cut channels and filters: every letter of the original walks through the storage in its
 // own way
 
-struct Extents {
-  int64_t n = 1, c = 1, d = 1, h = 1, w = 1;
-  int64_t& of(char letter) {
-    switch (letter) {
-      case 'N':
-        return n;
-      case 'C':
-        return c;
-      case 'D':
-        return d;
-      case 'H':
-        return h;
-      default:
-        return w;
-    }
-  }
-};
+template <class T>
+struct ByLetter {
+  T n, c, d, h, w;
 
-struct Walks {
-  std::vector<Digit> n, c, d, h, w;
-  const std::vector<Digit>& of(char letter) const {
+  T& of(char letter) { return pick(*this, letter); }
+  const T& of(char letter) const { return pick(*this, letter); }
+
+ private:
+  template <class Self>
+  static auto& pick(Self& self, char letter) {
     switch (letter) {
       case 'N':
-        return n;
+        return self.n;
       case 'C':
-        return c;
+        return self.c;
       case 'D':
-        return d;
+        return self.d;
       case 'H':
-        return h;
+        return self.h;
       default:
-        return w;
+        return self.w;
     }
   }
 };
+using Extents = ByLetter<int64_t>;
+using Walks = ByLetter<std::vector<Digit>>;
 
 using Fit =
     std::function<std::optional<Walks>(const Extents&)>;  // empty where the storage shape does not fit
@@ -216,7 +207,7 @@ using Fit =
 // Which letter each dimension of the original stands for, and how large all letters are.
 struct Reading {
   std::string letters;
-  Extents extents;
+  Extents extents = {1, 1, 1, 1, 1};
 };
 
 // A layout may lack letters of extent 1 (a bias of shape [C] stored as NC1HWC0): all ways to leave some out,

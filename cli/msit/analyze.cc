@@ -1,7 +1,7 @@
 #include "cli/msit/analyze.h"
 
 #include "assay/base/text.h"
-#include "assay/run/bad_cases.h"
+#include "assay/compat/msit/bad_cases.h"
 #include "assay/support/log.h"
 
 #include <fmt/format.h>

@@ -3,9 +3,9 @@
 #include "assay/base/listing.h"
 #include "assay/base/text.h"
 #include "assay/compat/msit/matchers.h"
+#include "assay/compat/msit/metric/metrics.h"
 #include "assay/compat/msit/profile.h"
 #include "assay/compat/msit/rules.h"
-#include "assay/match/ops/inference.h"
 #include "assay/run/compare/compare.h"
 #include "assay/run/resources.h"
 #include "assay/support/json_tape.h"
@@ -13,6 +13,7 @@
 #include "cli/mapping_flags.h"
 #include "cli/msit/reports.h"
 #include "cli/msit/torchair.h"
+#include "cli/twins.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -27,7 +28,7 @@ using Level = MsitCompareFlags::CompareLevel;
 Result<void> measure_as_msit(CompareRequest& request, bool is_stats) {
   const std::vector<std::string> names = is_stats ? std::vector<std::string>{"msit_stated"}
                                                   : std::vector<std::string>{"msit_similarity", "msit", "kl"};
-  ASSAY_TRY(request.metrics, plan_metrics(names));
+  ASSAY_TRY(request.metrics, plan_metrics(names, msit_metrics()));
   request.shown_columns = request.metrics.columns;
   request.add_stated_columns = false;
   request.rule_set = &msit_rules;
@@ -51,8 +52,7 @@ CompareRequest request_of(const MsitCompareFlags& flags, const Context& context)
 Result<void> compare_files(const MsitCompareFlags& flags, Tool tool, const Context& context) {
   CompareRequest request = request_of(flags, context);
   ASSAY_TRY_DO(measure_as_msit(request, false));
-  request.matching.matcher = "position";
-  request.matching.flattens = true;
+  request.matching.given = std::make_shared<const Matcher>(msit_file_matcher);
   ReportSet reports;
   auto [sink, seen] = make_witness();
   seen->is_ait = tool == Tool::ait;
@@ -126,18 +126,13 @@ Result<void> compare_dumps(const MsitCompareFlags& flags, Tool tool, const Conte
   ASSAY_TRY_DO(measure_as_msit(request, flags.stats));
   const bool is_token = flags.level == Level::logits;
   const bool is_sheets = flags.level == Level::all && !flags.stats && tool == Tool::msit;
-  if (is_token)
-    request.matching.matcher = "token";
-  else
-    request.matching.given = &msit_matcher;
-  request.matching.numbering = std::make_shared<int64_t>(0);
-  if (is_sheets)
-    request.matching.levels = {"layer", "module", "api"};
-  else if (!is_token)
-    request.matching.levels = {flags.level == Level::layer    ? "layer"
-                               : flags.level == Level::module ? "module"
-                                                              : "api"};
-  request.matching.repeats_batch = tool == Tool::ait;
+  MsitMatching matching{.levels = {"layer", "module", "api"}, .repeats_batch = tool == Tool::ait};
+  if (!is_sheets)
+    matching.levels = {flags.level == Level::layer    ? "layer"
+                       : flags.level == Level::module ? "module"
+                                                      : "api"};
+  request.matching.given =
+      std::make_shared<const Matcher>(is_token ? msit_token_matcher() : msit_matcher(matching));
   request.open.warm_up = tool == Tool::msit;
   if (flags.mapping) {
     request.matching.op_mapping = op_mapping_of(*flags.mapping, request.open.format.memory);
@@ -190,8 +185,7 @@ Result<void> compare_weights(const MsitCompareFlags& flags, Tool tool, const Con
   request.open.layout = "folder";
   request.open.only = {"*.safetensors:*", "*.bin:*", "*.safetensors",
                        "*.bin"};  // the last two: unreadable ones
-  request.matching.given = &weight_matcher;
-  request.matching.flattens = true;
+  request.matching.given = std::make_shared<const Matcher>(weight_matcher);
   request.admit = [&flags](const Matched& matched) -> Result<bool> {
     ASSAY_TRY_DO(check_checkpoint(matched.frames.golden, flags.golden));
     ASSAY_TRY_DO(check_checkpoint(matched.frames.mine, flags.mine));

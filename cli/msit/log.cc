@@ -3,7 +3,7 @@
 #include "assay/base/clock.h"
 #include "assay/base/console.h"
 #include "cli/commands.h"
-#include "cli/python_log.h"
+#include "cli/twins.h"
 
 #include <fmt/format.h>
 

@@ -3,11 +3,13 @@
 #include "assay/base/text.h"
 #include "assay/compat/msit/logits_profile.h"
 #include "assay/compat/msit/logits_rules.h"
+#include "assay/compat/msit/metric/metrics.h"
 #include "assay/report/cells.h"
 #include "assay/run/compare/compare.h"
 #include "assay/run/resources.h"
 #include "assay/support/json_tape.h"
 #include "assay/support/log.h"
+#include "cli/twins.h"
 
 #include <fmt/format.h>
 
@@ -93,7 +95,7 @@ Result<CompareRequest> logits_request(const Parsed& parsed, const Context& conte
   request.open.layout = "logits";
   limit_files(request.open.format, 0, 0, parsed.has("--trusted"));
   const std::vector<std::string> names = {"logits", "kl", "mine", "golden", "nonfinite"};
-  ASSAY_TRY(request.metrics, plan_metrics(names));
+  ASSAY_TRY(request.metrics, plan_metrics(names, msit_metrics()));
   request.shown_columns = request.metrics.columns;
   request.add_stated_columns = false;
   request.side_statistics = SideStatistics::own_type;  // whether a side of another shape is finite

@@ -1,12 +1,15 @@
 #include "cli/msit/torchair.h"
 
 #include "assay/base/text.h"
+#include "assay/compat/msit/matchers.h"
+#include "assay/compat/msit/metric/metrics.h"
 #include "assay/compat/msit/profile.h"
 #include "assay/compat/msit/rules.h"
 #include "assay/run/compare/compare.h"
 #include "assay/run/resources.h"
 #include "assay/support/log.h"
 #include "cli/msit/reports.h"
+#include "cli/twins.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -96,13 +99,13 @@ Result<void> compare_torchair(const TorchairJob& job, const Context& context) {
     log::warn("The directory structure of torchair data is old, the rank parameter will not take effect.");
   }
   const std::vector<std::string> names = {"msit_similarity", "msit", "kl"};
-  ASSAY_TRY(request.metrics, plan_metrics(names));
+  ASSAY_TRY(request.metrics, plan_metrics(names, msit_metrics()));
   request.shown_columns = request.metrics.columns;
   request.add_stated_columns = false;
   request.rule_set = &msit_rules;
   request.side_statistics = SideStatistics::as_f32;
-  request.matching.matcher = is_fx ? "ge_fx" : "ge_fusion";
-  request.matching.numbers_by_rank = std::make_shared<std::map<int, int64_t>>();
+  request.matching.given =
+      std::make_shared<const Matcher>(is_fx ? msit_ge_fx_matcher() : msit_ge_fusion_matcher());
   request.admit = say_what_is_compared;
   request.least_compared = kLeastPaired;  // compilers leave much of a graph without a counterpart
   request.now = context.now;

@@ -1,11 +1,13 @@
 #include "cli/msprobe/atb.h"
 
 #include "assay/base/path_kind.h"
+#include "assay/compat/msprobe/metric/metrics.h"
 #include "assay/compat/msprobe/profile.h"
 #include "assay/compat/msprobe/rules.h"
 #include "assay/run/compare/compare.h"
 #include "assay/run/resources.h"
 #include "assay/support/log.h"
+#include "cli/twins.h"
 
 #include <algorithm>
 
@@ -53,7 +55,7 @@ Result<void> run_msprobe_atb(const MsprobeAtbJob& job, const Context& context) {
   request.matching.matcher = "name";
   const std::vector<std::string> names = {"msprobe_cosine",  "l2",         "max_abs",  "mine", "golden",
                                           "nonfinite_kinds", "msprobe_g3", "stat_diff"};
-  ASSAY_TRY(request.metrics, plan_metrics(names));
+  ASSAY_TRY(request.metrics, plan_metrics(names, msprobe_metrics()));
   request.shown_columns = request.metrics.columns;
   request.add_stated_columns = false;
   request.side_statistics = SideStatistics::as_f32;

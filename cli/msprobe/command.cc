@@ -11,7 +11,7 @@
 #include "cli/msprobe/atb.h"
 #include "cli/msprobe/job.h"
 #include "cli/msprobe/parse.h"
-#include "cli/python_log.h"
+#include "cli/twins.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -4,6 +4,9 @@
 #include "assay/base/path_kind.h"
 #include "assay/compat/msprobe/entries_in_turn.h"
 #include "assay/compat/msprobe/files.h"
+#include "assay/compat/msprobe/joins.h"
+#include "assay/compat/msprobe/kernel_matcher.h"
+#include "assay/compat/msprobe/metric/metrics.h"
 #include "assay/compat/msprobe/profile.h"
 #include "assay/compat/msprobe/rules.h"
 #include "assay/dump/items.h"
@@ -15,6 +18,7 @@
 #include "cli/msprobe/admit.h"
 #include "cli/msprobe/config.h"
 #include "cli/msprobe/mixed.h"
+#include "cli/twins.h"
 
 #include <fmt/format.h>
 
@@ -112,7 +116,7 @@ Result<void> choose_matching(const MsprobeJob& job, CompareRequest& request) {
                       ? "Argument -am is not supported in PyTorch framework"
                       : "Argument -cm or -am is not supported in PyTorch framework");
   MappingFlags flags;
-  flags.as_msprobe = true;
+  flags.is_lenient = true;
   flags.api = job.api;
   flags.cell = job.cell;
   flags.data = job.data;
@@ -129,15 +133,13 @@ Result<void> choose_matching(const MsprobeJob& job, CompareRequest& request) {
   options.mappings = std::make_shared<const Mappings>(std::move(mappings));
   options.fuzzy = job.fuzzy;
   if (job.generation == Generation::g1 && job.is_pytorch && !options.mappings->any())
-    options.given = &entries_in_turn_matcher;
-  options.fuzzy_in_turn = true;
-  options.fuzzy_wants_shape = job.generation != Generation::g3;
-  options.join = job.generation == Generation::g3 ? Join::same_dtype : Join::same_shape;
-  options.mapped_join = Join::all;
-  options.dtype_rule = job.generation == Generation::g1 ? DTypeRule::g1 : DTypeRule::g2;
+    options.given = std::make_shared<const Matcher>(entries_in_turn_matcher);
+  options.join_fuzzily = msprobe_fuzzy_join(job.generation, *options.mappings);
+  options.join = msprobe_join(job.generation, *options.mappings);
+  options.mapped_join = {.every = true};
   options.renumber_backward = job.generation == Generation::g3;
   options.frames_in_order = true;
-  options.ranks_as_texts = job.generation == Generation::g1;
+  if (job.generation == Generation::g1) options.order_ranks = order_ranks_by_name;
   return {};
 }
 
@@ -153,7 +155,7 @@ Result<void> choose_metrics(const MsprobeJob& job, bool has_data, CompareRequest
          {"msprobe_cosine", "l2", "max_abs", "mine", "golden", "nonfinite_kinds", "worst"})
       names.emplace_back(name);
   if (has_data) names.push_back(fmt::format("msprobe_{}", generation_name(job.generation)));
-  ASSAY_TRY(request.metrics, plan_metrics(names));
+  ASSAY_TRY(request.metrics, plan_metrics(names, msprobe_metrics()));
   request.shown_columns = request.metrics.columns;
   request.add_stated_columns = false;
   return {};
@@ -169,7 +171,8 @@ Result<CompareRequest> base_request(const MsprobeJob& job, const Context& contex
   request.version = kVersion;
   request.command_line = context.command_line;
   request.admit = admit;
-  request.open.as_msprobe_1_1 = job.generation == Generation::g1;
+  request.open.few_kinds_of_arguments = request.open.names_statistics_by_place =
+      job.generation == Generation::g1;
   request.progress = true;
   ASSAY_TRY_DO(choose_matching(job, request));
   return request;
@@ -408,7 +411,7 @@ Result<void> compare_kernels(const MsprobeJob& job, const Context& context) {
   request.open.ranks = job.ranks;
   request.open.steps = job.steps;
   request.matching = MatchOptions{};
-  request.matching.leftovers_last = true;
+  request.matching.given = std::make_shared<const Matcher>(msprobe_kernel_matcher);
   request.admit = admit_kernels;
   request.side_statistics = SideStatistics::own_type;
   request.rule_set = &msprobe_kernel_rules;

@@ -1,7 +1,7 @@
 // statistic.csv of an ATB dump, as both of its readers take it.
 #include "tests/fuzz/target.h"
 
-#include "assay/dump/atb_statistic.h"
+#include "assay/dump/atb_round.h"
 #include "assay/dump/atb_statistics.h"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // both.
 #include "tests/fuzz/target.h"
 
-#include "assay/run/bad_cases.h"
+#include "assay/compat/msit/bad_cases.h"
 
 #include <string_view>
 

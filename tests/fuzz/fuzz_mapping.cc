@@ -42,8 +42,8 @@ void match(const Matcher& matcher, const Mappings& mappings) {
   static const Indexed section = make_section();
   MatchOptions options;
   options.mappings = std::make_shared<const Mappings>(mappings);
-  for (const Join join : {Join::in_order, Join::all}) {
-    options.join = options.mapped_join = join;
+  for (const bool every : {false, true}) {
+    options.join.every = options.mapped_join.every = every;
     check_error(matcher.match(section, options));
   }
 }

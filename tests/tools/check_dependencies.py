@@ -6,8 +6,14 @@ import sys
 
 root = pathlib.Path(__file__).resolve().parents[2]
 links = {folder: set(names.split()) for folder, names in
-         re.findall(r"^assay_folder\((\w+)(?: PLAIN)?(?: LINK ((?:[a-z]+ ?)+?))?(?: LIBS [^)]*)?\)",
+         re.findall(r"^assay_folder\((\w+)(?: PLAIN)?(?: LINK ((?:[a-z_]+ ?)+?))?(?: (?:LIBS|FILES) [^)]*)?\)",
                     (root / "CMakeLists.txt").read_text(), re.MULTILINE)}
+
+
+def folder_of(path: str) -> str:
+    """"format" of assay/format/npy.h; what computes the numbers of other tools is a folder of its own."""
+    parts = path.split("/")
+    return "compat_metric" if parts[1] == "compat" and parts[3] == "metric" else parts[1]
 
 
 def reachable(folder: str, above: tuple[str, ...] = ()) -> set[str]:
@@ -18,11 +24,11 @@ def reachable(folder: str, above: tuple[str, ...] = ()) -> set[str]:
 
 bad = []
 for path in sorted(root.glob("assay/**/*.[ch]*")):
-    folder = path.relative_to(root / "assay").parts[0]
+    folder = folder_of(str(path.relative_to(root)))
     allowed = reachable(folder) if folder in links else {folder}
     for number, line in enumerate(path.read_text().splitlines(), 1):
-        found = re.match(r'\s*#\s*include\s+"((assay|cli|bench|tests)/(\w+)[^"]*)"', line)
-        if found and (found[2] != "assay" or found[3] not in allowed):
-            bad.append(f"{path.relative_to(root)}:{number}: assay/{folder} must not include {found[1]}")
+        found = re.match(r'\s*#\s*include\s+"((assay|cli|bench|tests)/[^"]*)"', line)
+        if found and (found[2] != "assay" or folder_of(found[1]) not in allowed):
+            bad.append(f"{path.relative_to(root)}:{number}: {folder} must not include {found[1]}")
 print("\n".join(bad) if bad else f"{len(links)} folders include only what they link to")
 sys.exit(bool(bad))

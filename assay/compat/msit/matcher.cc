@@ -1,6 +1,9 @@
 #include "assay/base/text.h"
 #include "assay/compat/msit/matchers.h"
 #include "assay/compat/msit/policies.h"
+#include "assay/match/frames.h"
+#include "assay/match/keyed/position.h"
+#include "assay/match/ops/inference.h"
 #include "assay/match/ops/op_items.h"
 #include "assay/match/ops/op_sections.h"
 
@@ -63,9 +66,11 @@ bool is_nested_output(std::string_view file) {
 
 class MsitMatcher {
  public:
-  MsitMatcher(const Indexed& frames, const MatchOptions& options)
+  MsitMatcher(const Indexed& frames, const MatchOptions& options, bool repeats_batch, int64_t& next_number)
       : builder_(frames),
         options_(options),
+        repeats_batch_(repeats_batch),
+        next_number_(next_number),
         frames_(frames),
         mine_(builder_, Side::mine),
         golden_(builder_, Side::golden),
@@ -76,7 +81,7 @@ class MsitMatcher {
     const Frame &mine = frames_.mine[0], &golden = frames_.golden[0];
     Pairing pairing;
     pairing.flattens = true;
-    pairing.repeats_batch = options_.repeats_batch;
+    pairing.repeats_batch = repeats_batch_;
     for (const MsitMatch& match : msit_matches(mine, golden, level, options_.op_mapping.get())) {
       PairedNode node{mine.tree().at(match.mine).path, std::ssize(pairing.nodes), {}};
       const FilePairs files = file_pairs(match);
@@ -94,7 +99,7 @@ class MsitMatcher {
           pair.plans = &plans;
         }
         pair.why = Why::same_role;
-        if (options_.numbering) pair.number = static_cast<int32_t>((*options_.numbering)++);
+        pair.number = static_cast<int32_t>(next_number_++);
         node.pairs.push_back(pair);
         used_mine_.insert(m);
         used_golden_.insert(g);
@@ -208,22 +213,64 @@ class MsitMatcher {
 
   const PairingBuilder builder_;
   const MatchOptions& options_;
+  const bool repeats_batch_;
+  int64_t& next_number_;
   const Indexed& frames_;
   const Files mine_, golden_;
   const bool states_statistics_;  // golden has one table for a module: what is meant is its last line
   std::set<size_t> used_mine_, used_golden_;
 };
 
-Result<Pairing> match_as_msit(const Indexed& frames, const MatchOptions& options) {
-  if (frames.mine.empty() || frames.golden.empty()) return PairingBuilder(frames).finish();
-  const MsitLevel level = frames.at.level() == "layer"    ? MsitLevel::layer
-                          : frames.at.level() == "module" ? MsitLevel::module
-                                                          : MsitLevel::api;
-  return MsitMatcher(frames, options).run(level);
+MsitLevel level_of(const At& at) {
+  return at.level() == "layer"    ? MsitLevel::layer
+         : at.level() == "module" ? MsitLevel::module
+                                  : MsitLevel::api;
+}
+
+std::vector<Section> once_for_each(const std::vector<std::string>& levels,
+                                   const std::vector<Section>& sections) {
+  std::vector<Section> by_level;
+  for (const std::string& level : levels)
+    for (Section section : sections) {
+      section.at.part += (section.at.part.empty() ? "" : " ") + level;
+      by_level.push_back(std::move(section));
+    }
+  return by_level;
 }
 
 }  // namespace
 
-const Matcher msit_matcher = {"msit", sections_by_token, match_as_msit};
+Matcher msit_matcher(const MsitMatching& matching) {
+  const auto sections = [levels = matching.levels](
+                            const Dump& mine, const Dump& golden,
+                            const MatchOptions& options) -> Result<std::vector<Section>> {
+    ASSAY_TRY(const std::vector<Section> of_tokens, sections_by_token(mine, golden, options));
+    return once_for_each(levels, of_tokens);
+  };
+  const auto match = [repeats_batch = matching.repeats_batch, next_number = std::make_shared<int64_t>(0)](
+                         const Indexed& frames, const MatchOptions& options) -> Result<Pairing> {
+    if (frames.mine.empty() || frames.golden.empty()) return PairingBuilder(frames).finish();
+    return MsitMatcher(frames, options, repeats_batch, *next_number).run(level_of(frames.at));
+  };
+  return {"msit", sections, match};
+}
+
+Matcher msit_token_matcher() {
+  const auto match = [next_number = std::make_shared<int64_t>(0)](
+                         const Indexed& frames, const MatchOptions& options) -> Result<Pairing> {
+    ASSAY_TRY(Pairing pairing, token_matcher.match(frames, options));
+    for (PairedNode& node : pairing.nodes)
+      for (Pair& pair : node.pairs) pair.number = static_cast<int32_t>((*next_number)++);
+    return pairing;
+  };
+  return {token_matcher.name, token_matcher.sections, match};
+}
+
+const Matcher msit_file_matcher = {"position", sections_by_at,
+                                   [](const Indexed& frames, const MatchOptions& options) -> Result<Pairing> {
+                                     ASSAY_TRY(Pairing pairing, position_matcher.match(frames, options));
+                                     pairing.flattens = true;
+                                     return pairing;
+                                   }};
 
 }  // namespace assay

@@ -63,9 +63,7 @@ Matched at_level(const std::string& level, Frame mine, Frame golden) {
   matched.frames.at.part = level;
   matched.frames.mine.push_back(std::move(mine));
   matched.frames.golden.push_back(std::move(golden));
-  MatchOptions options;
-  options.numbering = std::make_shared<int64_t>(0);
-  matched.pairing = msit_matcher.match(matched.frames, options).value();
+  matched.pairing = msit_matcher({}).match(matched.frames, {}).value();
   return matched;
 }
 
@@ -153,7 +151,23 @@ TEST(MsitMatcher, LosesNothing) {
 TEST(MsitMatcher, IsContentWithATokenThatOneSideLacks) {
   Indexed frames;
   frames.mine.push_back(dump("atb", {{"", "M", -1, {}, "root"}, {"0_A", "A", 0, {"after/outtensor0.bin"}}}));
-  EXPECT_TRUE(msit_matcher.match(frames, {}));
+  EXPECT_TRUE(msit_matcher({}).match(frames, {}));
+}
+
+TEST(MsitMatcher, HasEverySectionOnceForEachLevel) {
+  Dump mine, golden;
+  for (Dump* dump : {&mine, &golden})
+    for (const int token : {0, 1}) {
+      FrameInfo& frame = dump->frames.emplace_back();
+      frame.at.token = token;
+    }
+  mine.frames.emplace_back().at.part = "warmup";
+  const auto sections = msit_matcher({.levels = {"layer", "api"}}).sections(mine, golden, {});
+  ASSERT_TRUE(sections) << sections.error().message;
+  Texts places;
+  for (const Section& section : *sections) places.push_back(section.at.text());
+  EXPECT_THAT(places, ::testing::UnorderedElementsAre("token 0 layer", "token 1 layer", "warmup layer",
+                                                      "token 0 api", "token 1 api", "warmup api"));
 }
 
 }  // namespace

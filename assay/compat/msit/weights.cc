@@ -58,6 +58,7 @@ Result<Pairing> match_weights(const Indexed& frames, const MatchOptions&) {
   const PairingBuilder builder(frames);
   const Weights mine(builder, Side::mine), golden(builder, Side::golden);
   Pairing pairing;
+  pairing.flattens = true;
   int64_t left = 0;
   for (const size_t g : golden.in_order()) {
     const std::string key(golden.key(g));

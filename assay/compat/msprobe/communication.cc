@@ -140,8 +140,8 @@ std::vector<Found> find_at_communication(const std::map<int, CommunicatingRank>&
       at_once.merge(group_of(queue.front()));
       queue.pop_front();
     }
-    using Place = std::tuple<int, int>;  // layer and sub-layer
-    std::vector<std::pair<Place, Found>> suspects;
+    using LayerNumbers = std::tuple<int, int>;  // layer and sub-layer
+    std::vector<std::pair<LayerNumbers, Found>> suspects;
     const auto suspect = [&](const Call& call, const std::optional<Suspect>& found) {
       if (found) suspects.push_back({{call.layer, found->sub_layer}, {call.rank, found->text}});
     };
@@ -154,7 +154,7 @@ std::vector<Found> find_at_communication(const std::map<int, CommunicatingRank>&
     seen.insert(at_once.begin(), at_once.end());
     if (suspects.empty()) continue;
     const auto earlier = [](const auto& a, const auto& b) { return a.first < b.first; };
-    const Place first = std::min_element(suspects.begin(), suspects.end(), earlier)->first;
+    const LayerNumbers first = std::min_element(suspects.begin(), suspects.end(), earlier)->first;
     std::vector<Found> out;
     for (auto& [place, found] : suspects)
       if (place == first) out.push_back(std::move(found));

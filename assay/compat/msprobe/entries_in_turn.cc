@@ -1,9 +1,9 @@
 #include "assay/compat/msprobe/entries_in_turn.h"
 
 #include "assay/base/text.h"
+#include "assay/compat/msprobe/compatible_types.h"
+#include "assay/compat/msprobe/joins.h"
 #include "assay/match/frames.h"
-#include "assay/match/keyed/dtype_rule.h"
-#include "assay/match/keyed/fuzzy.h"
 #include "assay/match/keyed/key_groups.h"
 #include "assay/match/keyed/keyed.h"
 
@@ -37,7 +37,9 @@ struct Kind {
 class Kinds {
  public:
   Kinds(const PairingBuilder& builder, const Indexed& frames, const MatchOptions& options)
-      : builder_(builder), compatible_(frames, options), fuzzy_(options.fuzzy) {
+      : builder_(builder),
+        compatible_(frames, type_rule(Generation::g1, *options.mappings)),
+        fuzzy_(options.fuzzy) {
     for (const Frame& frame : frames.mine) by_checksum_ |= frame.content == Content::checksums;
   }
 
@@ -87,7 +89,7 @@ class Kinds {
       const Item& item = builder_.item(side, position);
       if (all_inputs || item.port.direction == Direction::input) ++inputs;
       name_.assign(item.name);
-      if (fuzzy_) strip_as_msprobe(item.name, name_);
+      if (fuzzy_) strip_call_of_msprobe(item.name, name_);
       text_.append(name_).append(1, '\0').append(stated_shape(item)).append(1, '\0');
     }
     text_ += std::to_string(inputs);

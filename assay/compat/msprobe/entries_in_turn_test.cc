@@ -28,7 +28,6 @@ Frame frame_of(const std::vector<TestEntry>& entries) {
 
 MatchOptions turn_options(bool fuzzy = false) {
   MatchOptions options;
-  options.dtype_rule = DTypeRule::g1;
   options.fuzzy = fuzzy;
   return options;
 }
@@ -58,10 +57,9 @@ Texts joined_calls(const Matched& matched) {
 
 TEST(EntriesInTurn, ChosenWhereItIsGiven) {
   MatchOptions options = turn_options(true);
+  options.given = std::make_shared<const Matcher>(entries_in_turn_matcher);
   ASSERT_TRUE(choose_matcher("msprobe", "msprobe", options));
-  EXPECT_NE(*choose_matcher("msprobe", "msprobe", options), &entries_in_turn_matcher);
-  options.given = &entries_in_turn_matcher;
-  EXPECT_EQ(*choose_matcher("msprobe", "msprobe", options), &entries_in_turn_matcher);
+  EXPECT_EQ(*choose_matcher("msprobe", "msprobe", options), options.given.get());
 }
 
 TEST(EntriesInTurn, ACallThatOnlyOneSideHasIsSteppedOver) {

@@ -45,7 +45,7 @@ Summary hostile_summary(const std::vector<NodeResult>& nodes) {
   summary.rows = 8;
   summary.errors = 3;
   summary.first_error = hostile();
-  const Place place{hostile(), hostile(), hostile(), hostile(), hostile(), nodes[0].rows[0]};
+  const RowPlace place{hostile(), hostile(), hostile(), hostile(), hostile(), nodes[0].rows[0]};
   summary.first_divergence = summary.first_origin = place;
   return summary;
 }

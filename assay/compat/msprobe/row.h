@@ -1,11 +1,10 @@
 // A row of an msprobe comparison as its rules and its reports see it.
 #pragma once
 
+#include "assay/compat/msprobe/metric/generation.h"
 #include "assay/model/outcome.h"
 
 namespace assay {
-
-enum class Generation : uint8_t { g1, g2, g3 };
 
 // Places of the metrics in Comparison::metrics, looked up once per section.
 struct MsprobeColumns {

@@ -7,32 +7,11 @@
 #include <map>
 #include <set>
 #include <tuple>
-#include <unordered_set>
 
 namespace assay {
 namespace {
 
 constexpr size_t kMostSteps = 1'000'000;  // of an alignment: lists of a thousand tensors
-
-const fs::path* file_of(const Frame& frame, const Item& item) {
-  const int32_t file = item.data ? item.data->file : item.described_in;
-  return file < 0 ? nullptr : &frame.files[static_cast<size_t>(file)].path;
-}
-
-// ",inputs,0" behind the last dot of the path: what msit sorts its rows by, as texts. Statistics that it does
-// not know stand where their operator does.
-std::string key_of_msit(const PairingBuilder& builder, size_t mine) {
-  const ItemId& id = builder.items(Side::mine)[mine];
-  const Frame& frame = builder.frames(Side::mine)[static_cast<size_t>(id.frame)];
-  const Item& item = builder.item(Side::mine, mine);
-  const fs::path* const file = file_of(frame, item);
-  std::string text = file == nullptr ? std::string() : file->native();
-  for (const std::string_view ours : {".stats.json", ".csv"})
-    if (text.ends_with(ours)) text.resize(text.size() - ours.size());
-  text += item.port.direction == Direction::input ? ",inputs," : ",outputs,";
-  text += std::to_string(item.port.index);
-  return text.substr(text.rfind('.') + 1);
-}
 
 // Of such a tensor the smallest and the largest element are left.
 bool is_range(const PairingBuilder& builder, Side side, size_t position) {
@@ -41,7 +20,13 @@ bool is_range(const PairingBuilder& builder, Side side, size_t position) {
   return item.data && frame.files[static_cast<size_t>(item.data->file)].keeps_extremes();
 }
 
-// Null for two tensors that are compared as they are.
+}  // namespace
+
+const fs::path* file_of(const Frame& frame, const Item& item) {
+  const int32_t file = item.data ? item.data->file : item.described_in;
+  return file < 0 ? nullptr : &frame.files[static_cast<size_t>(file)].path;
+}
+
 const PairPlans* plans_of(const PairingBuilder& builder, const TensorPair& pair, Pairing& pairing) {
   const Side golden_side = pair.golden_is_mine ? Side::mine : Side::golden;
   const bool mine = is_range(builder, Side::mine, pair.mine);
@@ -56,20 +41,6 @@ const PairPlans* plans_of(const PairingBuilder& builder, const TensorPair& pair,
   }
   return plans.is_empty() ? nullptr : &pairing.plans.emplace_back(std::move(plans));
 }
-
-// What stands between the first word and the last three of a file name, whatever more there is: with an
-// extension, or where threads have numbers of their own, that is no operator of the graph.
-std::string_view name_for_msit(std::string_view file) {
-  const size_t begin = file.find('.');
-  size_t end = file.size();
-  for (int words = 0; words < 3 && end != std::string_view::npos; ++words)
-    end = end == 0 ? std::string_view::npos : file.rfind('.', end - 1);
-  return begin == std::string_view::npos || end == std::string_view::npos || end <= begin
-             ? std::string_view()
-             : file.substr(begin + 1, end - begin - 1);
-}
-
-}  // namespace
 
 GraphOps::GraphOps(const PairingBuilder& builder, Side side, int32_t frame)
     : builder_(builder), side_(side), frame_(builder.frames(side)[static_cast<size_t>(frame)]) {
@@ -203,77 +174,6 @@ Pairing all_pairs(PairingBuilder& builder, const std::vector<OpPairs>& ops) {
     });
   }
   return pairing;
-}
-
-Pairing numbered_pairs(PairingBuilder& builder, const std::vector<Visited>& tokens, int64_t& next_number) {
-  Pairing pairing;
-  pairing.flattens = true;
-  pairing.graphs_differ = true;
-  struct Row {
-    std::string key;
-    Pair pair;
-  };
-  std::vector<Row> rows;
-  std::unordered_set<size_t> mine_shown, golden_shown;
-  for (const Visited& visited : tokens)
-    for (const OpPairs& op : visited) {
-      next_number += op.numbers_lost;
-      for (const TensorPair& each : op.pairs) {
-        const int64_t number = next_number++;
-        if (each.golden == kNotDumped) continue;
-        Pair pair;
-        pair.mine = builder.items(Side::mine)[each.mine];
-        pair.golden = builder.items(each.golden_is_mine ? Side::mine : Side::golden)[each.golden];
-        pair.why = each.why;
-        pair.number = static_cast<int32_t>(number);
-        pair.plans = plans_of(builder, each, pairing);
-        rows.push_back({key_of_msit(builder, each.mine), pair});
-        mine_shown.insert(each.mine);
-        (each.golden_is_mine ? mine_shown : golden_shown).insert(each.golden);
-      }
-    }
-  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.key < b.key; });
-  const auto add = [&](Side side, const ItemId& id, const Pair& pair) {
-    const Node& node = builder.node(side, id);
-    const int64_t order = (int64_t{id.frame} << 32) + node.order;
-    if (pairing.nodes.empty() || pairing.nodes.back().name != node.name ||
-        pairing.nodes.back().order != order)
-      pairing.nodes.push_back(PairedNode{node.name, order, {}});
-    pairing.nodes.back().pairs.push_back(pair);
-  };
-  for (const Row& row : rows) add(Side::mine, *row.pair.mine, row.pair);
-  for (const Side side : {Side::mine, Side::golden})
-    for (size_t i = 0; i < builder.size(side); ++i) {
-      if ((side == Side::mine ? mine_shown : golden_shown).contains(i)) continue;
-      Pair alone;
-      (side == Side::mine ? alone.mine : alone.golden) = builder.items(side)[i];
-      add(side, builder.items(side)[i], alone);
-    }
-  return pairing;
-}
-
-std::vector<int32_t> origins_for_msit(const Graph& graph, std::string_view op_name) {
-  std::vector<int32_t> origins = origins_by_name(graph, op_name);
-  return origins.empty() ? origins_of(graph, op_name) : origins;
-}
-
-std::vector<const GraphOps::Op*> in_order_of_msit(const GraphOps& mine, const Graph& graph) {
-  struct Key {
-    int32_t place;  // in the file of the graph; -1: not in it
-    const GraphOps::Op* op;
-  };
-  std::vector<Key> keys;
-  for (const GraphOps::Op& op : mine.all()) {
-    const std::string file = mine.file(op).filename().native();
-    keys.push_back({graph.find(name_for_msit(file)), &op});
-  }
-  std::stable_sort(keys.begin(), keys.end(), [&](const Key& a, const Key& b) {
-    if (a.place != b.place) return a.place < b.place;
-    return mine.file(*a.op).native() < mine.file(*b.op).native();
-  });
-  std::vector<const GraphOps::Op*> ops;
-  for (const Key& key : keys) ops.push_back(key.op);
-  return ops;
 }
 
 }  // namespace assay

@@ -62,7 +62,6 @@ struct TensorPair {
 struct OpPairs {
   const GraphOps::Op* op;
   std::vector<TensorPair> pairs = {};
-  int64_t numbers_lost = 0;  // in the table of msit, before its own
 };
 
 // As many on both sides: one by one, of golden kNotDumped left out. Otherwise in order, those that may be the
@@ -71,9 +70,14 @@ void pair_lists(const GraphOps& mine, const std::vector<size_t>& of_mine, const 
                 const std::vector<size_t>& of_golden, Why why, std::vector<TensorPair>& pairs);
 // The most of both that can be paired in order.
 std::vector<std::pair<size_t, size_t>> align(const std::vector<Outline>& a, const std::vector<Outline>& b);
-// The k-th with the k-th, as long as there are any: as msit does it, which counts what was not dumped.
+// The k-th with the k-th, as long as there are any; what was not dumped counts too.
 void zip_lists(const std::vector<size_t>& of_mine, const std::vector<size_t>& of_golden, Why why,
                std::vector<TensorPair>& pairs);
+
+// How the two become comparable; null: they are, as they stand.
+const PairPlans* plans_of(const PairingBuilder& builder, const TensorPair& pair, Pairing& pairing);
+// Where an item lies, or what describes it; null: nowhere.
+const fs::path* file_of(const Frame& frame, const Item& item);
 
 // An operator that the compiler put in to change a type or a layout: what goes in comes out.
 bool changes_form_only(const GraphOps::Op& op);
@@ -81,16 +85,5 @@ void pair_with_own_inputs(const GraphOps::Op& op, std::vector<TensorPair>& pairs
 
 // Every tensor of both sides in the order of mine.
 Pairing all_pairs(PairingBuilder& builder, const std::vector<OpPairs>& ops);
-
-// The table of msit: pairs numbered in the order in which it visits operators, sorted by the time at which
-// they were dumped. What has no partner stands behind them, without a number.
-using Visited = std::vector<OpPairs>;  // of one token
-Pairing numbered_pairs(PairingBuilder& builder, const std::vector<Visited>& tokens, int64_t& next_number);
-
-// What names tell comes first: msit reads nothing else. Later graphs tell where names do not.
-std::vector<int32_t> origins_for_msit(const Graph& graph, std::string_view op_name);
-
-// Operators that the graph does not have come first, in the order of their paths.
-std::vector<const GraphOps::Op*> in_order_of_msit(const GraphOps& mine, const Graph& graph);
 
 }  // namespace assay

@@ -95,17 +95,5 @@ TEST_F(TorchairPairs, ATokenHasItsPartner) {
   EXPECT_EQ(partner_of(frames, frames.mine[0], true), std::nullopt);
 }
 
-// msit: what the graph does not know first, by path; then in the order of the graph's file.
-TEST_F(TorchairPairs, VisitsAsMsitDoes) {
-  frames_.mine.push_back(make_graph_frame(
-      "ge", {{"Mul"}, {"zz", "", {{0}}}, {"Add", "", {{0}}}, {"aa", "", {{0}}}, {"First", "", {{0}}}}));
-  builder_ = std::make_unique<PairingBuilder>(frames_);
-  const GraphOps ops(*builder_, Side::mine, 0);
-  Texts names;
-  for (const GraphOps::Op* op : in_order_of_msit(ops, *make_graph({{"First"}, {"Add"}})))
-    names.emplace_back(op->name);
-  EXPECT_THAT(names, ElementsAre("aa", "zz", "First", "Add"));
-}
-
 }  // namespace
 }  // namespace assay

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <tuple>
 #include <unordered_set>
 
 namespace assay {
@@ -113,29 +112,6 @@ void pair_graphs(const std::vector<Group>& mine, std::vector<Group>& golden) {
   for (const auto& [m, g] : pairs) call_alike(mine[m], golden[g]);
 }
 
-// All tokens of a graph that both sides have, for one table. A graph that one side lacks has none.
-std::vector<Section> join_tokens(const std::vector<Section>& sections) {
-  std::vector<Section> joined;
-  for (const Section& section : sections) {
-    const auto same = std::find_if(joined.begin(), joined.end(), [&](const Section& other) {
-      return std::tie(other.at.rank, other.at.graph, other.at.part) ==
-             std::tie(section.at.rank, section.at.graph, section.at.part);
-    });
-    if (same == joined.end()) {
-      joined.push_back(section);
-      joined.back().at.token = -1;
-      continue;
-    }
-    same->mine.insert(same->mine.end(), section.mine.begin(), section.mine.end());
-    same->golden.insert(same->golden.end(), section.golden.begin(), section.golden.end());
-  }
-  for (Section& section : joined)
-    if (section.mine.empty() || section.golden.empty())
-      section.left_out = fmt::format("{}: only {} has this graph; it is not compared", section.at.text(),
-                                     section.mine.empty() ? "golden" : "mine");
-  return joined;
-}
-
 }  // namespace
 
 Result<std::vector<Section>> sections_by_graph(const Dump& mine, const Dump& golden,
@@ -149,8 +125,7 @@ Result<std::vector<Section>> sections_by_graph(const Dump& mine, const Dump& gol
     std::vector<Group> others = groups_of(of_golden, rank);
     if (!others.empty()) pair_graphs(groups, others);
   }
-  ASSAY_TRY(const std::vector<Section> sections, sections_by_at(of_mine, of_golden, options));
-  return options.numbers_by_rank ? join_tokens(sections) : sections;
+  return sections_by_at(of_mine, of_golden, options);
 }
 
 }  // namespace assay

@@ -5,8 +5,7 @@
 
 namespace assay {
 
-// Graphs are the same if they share number and names; names decide where they say something else. Where pairs
-// are numbered (options.numbers_by_rank), all tokens of a graph make one section: their rows are one table.
+// Graphs are the same if they share number and names; names decide where they say something else.
 Result<std::vector<Section>> sections_by_graph(const Dump& mine, const Dump& golden,
                                                const MatchOptions& options);
 

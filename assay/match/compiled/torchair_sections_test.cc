@@ -10,44 +10,8 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-struct TestFrame {
-  int rank, graph, token;
-  Texts names;
-  std::string part = {}, model = {};
-};
-
-Dump dump_of(const std::vector<TestFrame>& frames) {
-  Dump dump;
-  for (const TestFrame& from : frames) {
-    FrameInfo& frame = dump.frames.emplace_back();
-    frame.at.rank = from.rank;
-    frame.at.graph = from.graph;
-    frame.at.token = from.token;
-    frame.at.part = from.part;
-    frame.model = from.model;
-    frame.op_names = from.names;
-    frame.paths = {from.names.empty() ? "nothing" : from.names[0]};  // to tell it apart
-  }
-  return dump;
-}
-
-// "at: first of mine|first of golden"
-Texts sections(const Dump& mine, const Dump& golden, const MatchOptions& options = {}) {
-  const auto found = sections_by_graph(mine, golden, options);
-  if (!found) return {found.error().message};
-  Texts out;
-  for (const Section& section : *found) {
-    if (!section.left_out.empty()) {
-      out.push_back("left out: " + section.left_out);
-      continue;
-    }
-    std::string text = section.at.text() + ": ";
-    for (const FrameInfo& frame : section.mine) text += frame.paths[0].native() + " ";
-    text += "|";
-    for (const FrameInfo& frame : section.golden) text += " " + frame.paths[0].native();
-    out.push_back(text);
-  }
-  return out;
+Texts sections(const Dump& mine, const Dump& golden) {
+  return section_texts(sections_by_graph(mine, golden, {}));
 }
 
 // Two graphs that the sides count in another order: their operators tell.
@@ -113,17 +77,6 @@ TEST(TorchairSections, TokensThatOneSideLacks) {
       sections(dump_of({{0, 1, 0, {"a"}}, {0, 1, 2, {"a"}}}), dump_of({{0, 1, 2, {"a"}}, {0, 1, 5, {"a"}}})),
       ElementsAre("rank 0 graph 1 token 0: a |", "rank 0 graph 1 token 2: a | a",
                   "rank 0 graph 1 token 5: | a"));
-}
-
-TEST(TorchairSections, OneTableForAllTokensOfAGraphAsMsitHasIt) {
-  MatchOptions options;
-  options.numbers_by_rank = std::make_shared<std::map<int, int64_t>>();
-  const Texts found = sections(dump_of({{0, 1, 0, {"a"}}, {0, 1, 1, {"a"}}, {1, 1, 0, {"b"}}}),
-                               dump_of({{0, 1, 0, {"a"}}, {0, 1, 1, {"a"}}, {2, 1, 0, {"b"}}}), options);
-  EXPECT_THAT(found, testing::UnorderedElementsAre(
-                         "rank 0 graph 1: a a | a a",
-                         "left out: rank 1 graph 1: only mine has this graph; it is not compared",
-                         "left out: rank 2 graph 1: only golden has this graph; it is not compared"));
 }
 
 // What the graph says that its operators compute are names of FX.

@@ -76,6 +76,45 @@ inline std::shared_ptr<Graph> make_graph(const std::vector<TestGeOp>& ops) {
   return graph;
 }
 
+struct TestFrame {
+  int rank, graph, token;
+  Texts names;
+  std::string part = {}, model = {};
+};
+
+inline Dump dump_of(const std::vector<TestFrame>& frames) {
+  Dump dump;
+  for (const TestFrame& from : frames) {
+    FrameInfo& frame = dump.frames.emplace_back();
+    frame.at.rank = from.rank;
+    frame.at.graph = from.graph;
+    frame.at.token = from.token;
+    frame.at.part = from.part;
+    frame.model = from.model;
+    frame.op_names = from.names;
+    frame.paths = {from.names.empty() ? "nothing" : from.names[0]};  // to tell it apart
+  }
+  return dump;
+}
+
+// "at: first of mine|first of golden"
+inline Texts section_texts(const Result<std::vector<Section>>& sections) {
+  if (!sections) return {sections.error().message};
+  Texts out;
+  for (const Section& section : *sections) {
+    if (!section.left_out.empty()) {
+      out.push_back("left out: " + section.left_out);
+      continue;
+    }
+    std::string text = section.at.text() + ": ";
+    for (const FrameInfo& frame : section.mine) text += frame.paths[0].native() + " ";
+    text += "|";
+    for (const FrameInfo& frame : section.golden) text += " " + frame.paths[0].native();
+    out.push_back(text);
+  }
+  return out;
+}
+
 inline std::string_view short_reason(Why why) {
   switch (why) {
     case Why::same_name:

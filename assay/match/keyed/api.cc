@@ -20,12 +20,12 @@ constexpr std::array<std::string_view, kKinds> kKindNames = {"args", "outputs", 
                                                              "parameters_grad"};
 
 // Where an item stands among those of its entry: the 2 of ".input.2", the weight of ".parameters.weight".
-struct Place {
+struct ArgumentPlace {
   size_t kind = kKinds;  // kKinds: none that a list speaks of
   std::string_view text;
 };
 
-Place place_of(std::string_view name, std::string_view entry) {
+ArgumentPlace place_of(std::string_view name, std::string_view entry) {
   struct Prefix {
     std::string_view text;
     size_t kind;
@@ -36,7 +36,7 @@ Place place_of(std::string_view name, std::string_view entry) {
   for (const Prefix& prefix : kPrefixes)
     if (rest.starts_with(prefix.text)) return {prefix.kind, rest.substr(prefix.text.size())};
   const bool is_gradient = entry.find(".parameters_grad") != std::string_view::npos;
-  return is_gradient && rest.starts_with('.') ? Place{3, rest.substr(1)} : Place{};
+  return is_gradient && rest.starts_with('.') ? ArgumentPlace{3, rest.substr(1)} : ArgumentPlace{};
 }
 
 // An entry of the user's file whose APIs both sides have.
@@ -79,7 +79,7 @@ class UserApis {
     std::unordered_map<std::string_view, std::vector<ApiInUse*>> by_golden;
     for (auto& [mine, api] : in_use_) by_golden[api.mapping->golden].push_back(&api);
     const auto note = [&](ApiInUse& api, Side side, size_t i) {
-      const Place place = place_of(builder.name(side, i), builder.node(side, i).name);
+      const ArgumentPlace place = place_of(builder.name(side, i), builder.node(side, i).name);
       if (place.kind < kKinds) api.seen[static_cast<size_t>(side)][place.kind].insert(place.text);
     };
     for (size_t m = 0; m < builder.size(Side::mine); ++m) {
@@ -173,7 +173,7 @@ Result<Pairing> match_by_api(const Indexed& frames, const MatchOptions& options)
     const std::string_view rest = name.substr(api.size());
     if (const ApiInUse* const given = user.find(api)) {
       key.assign(given->mapping->golden).append(rest);
-      const Place place = place_of(name, builder.node(Side::mine, m).name);
+      const ArgumentPlace place = place_of(name, builder.node(Side::mine, m).name);
       if (place.kind < kKinds && given->lists[place.kind] != nullptr) {
         const auto found = given->golden_place[place.kind].find(place.text);
         if (found == given->golden_place[place.kind].end()) {

@@ -1,13 +1,11 @@
 #include "assay/match/keyed/keyed.h"
 
 #include "assay/base/text.h"
-#include "assay/match/keyed/dtype_rule.h"
 #include "assay/match/keyed/entry_name.h"
 #include "assay/match/keyed/fuzzy.h"
 #include "assay/match/keyed/key_groups.h"
 #include "assay/match/keyed/renumber.h"
 
-#include <functional>
 #include <unordered_map>
 
 namespace assay {
@@ -79,8 +77,8 @@ void join_keywords(PairingBuilder& builder, const Keys& keys) {
   }
 }
 
-Result<void> join_all_that_fit(PairingBuilder& builder, const Keys& keys, const KeyGroups& groups, Join join,
-                               const CompatibleTypes& compatible) {
+Result<void> join_every(PairingBuilder& builder, const Keys& keys, const KeyGroups& groups,
+                        const Objection& objection) {
   PairLimit limit(builder);
   for (size_t m = 0; m < keys.key.size(); ++m) {
     const Item& item = builder.item(Side::mine, m);
@@ -89,31 +87,15 @@ Result<void> join_all_that_fit(PairingBuilder& builder, const Keys& keys, const 
     ASSAY_TRY_DO(limit.add(keys.key[m], partners.size()));
     for (const uint32_t g : partners) {
       const Item& other = builder.item(Side::golden, g);
-      if (join == Join::same_shape && stated_shape(item) != stated_shape(other)) {
-        if (reason == Why::nothing_fits) reason = Why::other_shape;
-      } else if (join != Join::all && !compatible(stated_dtype(item), stated_dtype(other))) {
-        reason = Why::other_dtype;
-      } else {
+      const auto against = objection ? objection(item, other) : std::nullopt;
+      if (!against)
         builder.join(m, g, keys.why[m]);
-      }
+      else if (reason == Why::nothing_fits || *against == Why::other_dtype)
+        reason = *against;
     }
     builder.explain(m, reason);
   }
   return {};
-}
-
-void move_leftovers_last(Pairing& pairing) {
-  std::vector<PairedNode> behind;
-  for (PairedNode& node : pairing.nodes) {
-    PairedNode leftovers = node;
-    const auto is_alone = [](const Pair& pair) { return !pair.mine; };
-    std::erase_if(leftovers.pairs, std::not_fn(is_alone));
-    if (leftovers.pairs.empty()) continue;
-    std::erase_if(node.pairs, is_alone);
-    behind.push_back(std::move(leftovers));
-  }
-  std::erase_if(pairing.nodes, [](const PairedNode& node) { return node.pairs.empty(); });
-  pairing.nodes.insert(pairing.nodes.end(), behind.begin(), behind.end());
 }
 
 }  // namespace
@@ -149,23 +131,21 @@ Result<Pairing> match_keys(const Indexed& frames, PairingBuilder& builder, Keys&
     golden_keys.push_back(builder.name(Side::golden, g));
   if (options.renumber_backward) renumber_backward(builder, keys, golden_keys);
 
-  const Join join = mapped ? options.mapped_join : options.join;
+  const Join& join = mapped ? options.mapped_join : options.join;
   builder.expect(keys.key.size());
   auto groups = std::make_optional<const KeyGroups>(golden_keys);
-  if (join == Join::in_order) {
+  if (join.every) {
+    ASSAY_TRY_DO(join_every(builder, keys, *groups, join.objection ? join.objection(frames) : Objection()));
+  } else {
     join_in_order(builder, keys, *groups, mapped);
     join_keywords(builder, keys);
-  } else {
-    ASSAY_TRY_DO(join_all_that_fit(builder, keys, *groups, join, CompatibleTypes(frames, options)));
   }
   for (size_t m = 0; m < keys.key.size(); ++m)
     if (keys.key[m].empty()) builder.explain(m, keys.why[m]);
   // Both are as large as the pairing that is made next, and are not needed any more.
   groups.reset();
   golden_keys = {};
-  Pairing pairing = builder.finish();
-  if (options.leftovers_last) move_leftovers_last(pairing);
-  return pairing;
+  return builder.finish();
 }
 
 }  // namespace assay

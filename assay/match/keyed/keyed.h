@@ -27,7 +27,7 @@ struct Keys {
 };
 
 // mapped: a data or layer mapping is in force. Then options.mapped_join says what is joined, names are never
-// matched fuzzily, and in Join::in_order several items of mine may share one of golden.
+// matched fuzzily, and one to one several items of mine may share one of golden.
 Result<Pairing> match_keys(const Indexed& frames, PairingBuilder& builder, Keys& keys,
                            const MatchOptions& options, bool mapped);
 

@@ -47,18 +47,18 @@ class LayerTree {
   }
 
  private:
-  struct Place {
+  struct LayerState {
     uint32_t layer, state;
-    bool operator==(const Place&) const = default;
+    bool operator==(const LayerState&) const = default;
   };
   struct Hash {
-    size_t operator()(const Place& place) const {
+    size_t operator()(const LayerState& place) const {
       return std::hash<uint64_t>()(uint64_t{place.layer} << 32 | place.state);
     }
   };
   TokenTrie trie_;
   std::vector<uint32_t> types_;  // by node of the trie
-  std::unordered_map<Place, std::vector<const LayerEntry*>, Hash> lists_;
+  std::unordered_map<LayerState, std::vector<const LayerEntry*>, Hash> lists_;
   std::vector<size_t> positions_;
 };
 

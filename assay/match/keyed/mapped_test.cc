@@ -16,10 +16,10 @@ using ::testing::IsEmpty;
 
 const fs::path kData = fs::path(ASSAY_TEST_DATA) / "msprobe";
 
-MatchOptions with(Mappings mappings, Join join = Join::in_order) {
+MatchOptions with(Mappings mappings, bool every = false) {
   MatchOptions options;
   options.mappings = std::make_shared<const Mappings>(std::move(mappings));
-  options.join = join;
+  options.join.every = every;
   return options;
 }
 
@@ -62,8 +62,7 @@ Texts of_mine(const Texts& pairs) {
 }
 
 TEST(Api, UsesTheBuiltInTable) {
-  const auto matched =
-      match_frames(api_matcher, api_mine(), api_golden(), with(user_apis({}), Join::same_shape));
+  const auto matched = match_frames(api_matcher, api_mine(), api_golden(), with(user_apis({}), true));
   const Texts pairs = of_mine(pairs_of(matched));
   EXPECT_THAT(Texts(pairs.begin(), pairs.begin() + 9),
               ElementsAre("Functional.abs.0.forward.input.0|Torch.abs.0.forward.input.0",
@@ -84,8 +83,7 @@ TEST(Api, UsesTheBuiltInTable) {
 TEST(Api, TheFileOfTheUserGoesFirst) {
   const auto apis = read_api_mapping(kData / "am" / "api_mapping.yaml");
   ASSERT_TRUE(apis) << apis.error().message;
-  const auto matched =
-      match_frames(api_matcher, api_mine(), api_golden(), with(user_apis(*apis), Join::same_shape));
+  const auto matched = match_frames(api_matcher, api_mine(), api_golden(), with(user_apis(*apis), true));
   const Texts pairs = of_mine(pairs_of(matched));
   const std::string mine = "Functional.flash_attention_score.0.forward",
                     golden = "NPU.npu_fusion_attention.0.forward";
@@ -163,7 +161,7 @@ TEST(Cell, RenumbersEachModuleForItself) {
     return make_frame({entry_of("Module.fc2.Linear.backward.0", {".input.0"}),
                        entry_of("Module.fc1.Linear.backward.0", {".input.0"})});
   };
-  options.join = Join::all;
+  options.join.every = true;
   EXPECT_THAT(pairs_of(match_frames(cell_matcher, side(), side(), options)),
               Contains("Module.fc1.Linear.backward.0.input.0|Module.fc2.Linear.backward.0.input.0"));
 }
@@ -269,10 +267,10 @@ TEST(Data, JoinsTheNamesOfTheFile) {
   const std::vector<TestEntry> golden = {
       entry_of(fusion, {".input.0", ".input.1", ".output.0"}, "[6]", "Int8"),
       entry_of("Module.act.GELU.forward.0"), entry_of("Tensor.same.0.forward")};
-  for (const Join join : {Join::in_order, Join::all}) {
-    MatchOptions options = with(mappings, Join::same_shape);
-    options.mapped_join = join;
-    options.fuzzy = options.fuzzy_in_turn = true;  // has no say where a data mapping is in force
+  for (const bool every : {false, true}) {
+    MatchOptions options = with(mappings, true);
+    options.mapped_join.every = every;
+    options.fuzzy = true;  // has no say where a data mapping is in force
     const auto matched = match_frames(data_matcher, make_frame(mine), make_frame(golden), options);
     EXPECT_THAT(of_mine(pairs_of(matched)),
                 ElementsAre(fa + ".input.0|" + fusion + ".input.0", fa + ".input.1|" + fusion + ".input.0",

@@ -1,7 +1,6 @@
 #include "assay/match/keyed/mappings.h"
 
 #include "assay/base/text.h"
-#include "assay/match/keyed/api_mapping_as_msprobe.h"
 #include "assay/match/keyed/api_table.h"
 #include "assay/support/log.h"
 #include "assay/support/yaml.h"
@@ -20,8 +19,8 @@ constexpr YamlLimits kLimits = {.bytes = int64_t{64} << 20, .depth = 8};
 
 class Reader {
  public:
-  explicit Reader(const fs::path& path, bool as_msprobe = false)
-      : file_(display(path)), as_msprobe_(as_msprobe) {}
+  explicit Reader(const fs::path& path, UnevenLists uneven = UnevenLists::refuse)
+      : file_(display(path)), uneven_(uneven) {}
 
   int64_t line(const YAML::Node& node) const {
     return node.Mark().is_null() ? 1 : int64_t{node.Mark().line} + 1;
@@ -39,7 +38,7 @@ class Reader {
     return node.Scalar();
   }
 
-  // Nothing where the lists of the two sides do not go together and msprobe passes over such an API.
+  // Nothing where the lists of the two sides do not go together and such an API is passed over.
   Result<std::optional<ApiMapping>> api(const YAML::Node& node) const;
   Result<NameMapping> names(const YAML::Node& root) const;
   Result<LayerMapping> layers(const YAML::Node& root) const;
@@ -56,7 +55,7 @@ class Reader {
   Result<LayerRename> layer(const YAML::Node& path, const YAML::Node& target) const;
 
   std::string file_;
-  bool as_msprobe_ = false;
+  UnevenLists uneven_;
 };
 
 // The lists of an entry in the order of ApiMapping; each with its key for mine and for golden.
@@ -140,7 +139,7 @@ Result<std::optional<ApiMapping>> Reader::api(const YAML::Node& node) const {
   for (size_t i = 0; i < kListCount; ++i) {
     const auto& [mine, golden] = lists[i];
     if (const auto fit = go_together(i, mine, golden); !fit) {
-      if (!as_msprobe_) return tl::unexpected(fit.error());
+      if (uneven_ == UnevenLists::refuse) return tl::unexpected(fit.error());
       log::warn("{}; the mapping of {} is passed over", fit.error().message, printable(api.mine));
       return std::nullopt;
     }
@@ -201,16 +200,18 @@ Result<LayerMapping> Reader::layers(const YAML::Node& root) const {
 
 // yaml-cpp throws where a tree is not what its reader takes it for.
 template <class T, class Read>
-Result<T> read_with(const fs::path& path, const Read& read, bool as_msprobe = false) try {
+Result<T> read_with(const fs::path& path, const Read& read, UnevenLists uneven = UnevenLists::refuse) try {
   ASSAY_TRY(const YAML::Node root, read_yaml(path, kLimits));
-  return read(Reader(path, as_msprobe), root);
+  return read(Reader(path, uneven), root);
 } catch (const YAML::Exception& e) {
   return fail(ErrorKind::bad_format, "{}:{}: {}", display(path), e.mark.line + 1, printable(e.msg));
 }
 
 using Apis = std::vector<ApiMapping>;
 
-Result<Apis> read_apis(const fs::path& path, bool as_msprobe) {
+}  // namespace
+
+Result<Apis> read_api_mapping(const fs::path& path, UnevenLists uneven) {
   const auto read = [](const Reader& reader, const YAML::Node& root) -> Result<Apis> {
     Apis apis;
     if (root.IsNull()) return apis;
@@ -230,15 +231,7 @@ Result<Apis> read_apis(const fs::path& path, bool as_msprobe) {
     }
     return apis;
   };
-  return read_with<Apis>(path, read, as_msprobe);
-}
-
-}  // namespace
-
-Result<std::vector<ApiMapping>> read_api_mapping(const fs::path& path) { return read_apis(path, false); }
-
-Result<std::vector<ApiMapping>> read_api_mapping_as_msprobe(const fs::path& path) {
-  return read_apis(path, true);
+  return read_with<Apis>(path, read, uneven);
 }
 
 Result<NameMapping> read_name_mapping(const fs::path& path) {

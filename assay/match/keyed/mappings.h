@@ -38,10 +38,10 @@ using LayerMapping = std::map<std::string, std::vector<LayerRename>>;  // by typ
 struct Mappings {
   bool use_api_table = false;  // -am: the built-in table, after the entries below
   std::vector<ApiMapping> apis;
-  bool apis_may_miss = false;       // numbers that no item has are passed over with a warning (msprobe)
+  bool apis_may_miss = false;       // numbers that no item has are passed over with a warning
   bool rename_cells = false;        // -cm
   NameMapping cells;                // "fc2.Dense" to "fc2.Linear"
-  bool cells_by_part = false;       // a key that is only a part of the name is replaced too (msprobe 26)
+  bool cells_by_part = false;       // a key that is only a part of the name is replaced too
   std::optional<NameMapping> data;  // -dm: item names
   bool by_layer = false;            // -lm
   LayerMapping layers;
@@ -50,7 +50,10 @@ struct Mappings {
 };
 
 // Every function refuses what the format does not allow, with file and line.
-Result<std::vector<ApiMapping>> read_api_mapping(const fs::path& path);
+// An API whose lists do not go together: the file is refused, or such an API is passed over with a warning.
+enum class UnevenLists : uint8_t { refuse, pass_over };
+Result<std::vector<ApiMapping>> read_api_mapping(const fs::path& path,
+                                                 UnevenLists uneven = UnevenLists::refuse);
 Result<NameMapping> read_name_mapping(const fs::path& path);  // -cm, -dm
 Result<LayerMapping> read_layer_mapping(const fs::path& path);
 

@@ -1,6 +1,5 @@
 #include "assay/match/keyed/mappings.h"
 
-#include "assay/match/keyed/api_mapping_as_msprobe.h"
 #include "assay/match/keyed/api_table.h"
 #include "assay/support/log.h"
 
@@ -45,7 +44,9 @@ std::string error_of(const Read& read, std::string_view text) {
   return result.error().message.substr(std::min(prefix.size(), result.error().message.size()));
 }
 
-std::string api_error(std::string_view text) { return error_of(read_api_mapping, text); }
+std::string api_error(std::string_view text) {
+  return error_of([](const fs::path& path) { return read_api_mapping(path); }, text);
+}
 std::string name_error(std::string_view text) { return error_of(read_name_mapping, text); }
 std::string layer_error(std::string_view text) { return error_of(read_layer_mapping, text); }
 
@@ -125,14 +126,14 @@ TEST(ApiMappingFile, RefusesWrongListsWithTheirLine) {
 }
 
 // A mistake in one API is no reason to do without the others.
-TEST(ApiMappingFile, MsprobePassesOverAnApiWhoseListsDoNotGoTogether) {
+TEST(ApiMappingFile, PassesOverAnApiWhoseListsDoNotGoTogether) {
   const Written file(
       "- {ms_api: A.b, pt_api: C.d, ms_args: [0], pt_args: [0, 1]}\n"
       "- {ms_api: E.f, pt_api: G.h, ms_args: [1], pt_args: [0]}\n"
       "- {ms_api: I.j, pt_api: K.l, pt_outputs: [0]}\n");
   std::vector<std::string> warnings;
   log::set_writer([&](log::Level, std::string_view text) { warnings.emplace_back(text); });
-  const auto apis = read_api_mapping_as_msprobe(file.path);
+  const auto apis = read_api_mapping(file.path, UnevenLists::pass_over);
   log::set_writer({});
   ASSERT_TRUE(apis) << apis.error().message;
   ASSERT_EQ(apis->size(), 1u);

@@ -62,14 +62,7 @@ Result<std::vector<Section>> sections_by_token(const Dump& mine, const Dump& gol
               sections_by_at(first_rank(mine, mine_ranks), first_rank(golden, golden_ranks), options));
   }
   if (options.any_tokens && !any_has_both(sections)) sections = each_with_each(mine, golden);
-  if (options.levels.empty()) return sections;
-  std::vector<Section> by_level;
-  for (const std::string& level : options.levels)
-    for (Section section : sections) {
-      section.at.part += (section.at.part.empty() ? "" : " ") + level;
-      by_level.push_back(std::move(section));
-    }
-  return by_level;
+  return sections;
 }
 
 }  // namespace assay

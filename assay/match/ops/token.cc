@@ -27,7 +27,7 @@ std::optional<size_t> logits_of(const PairingBuilder& builder, Side side) {
   return std::nullopt;
 }
 
-Result<Pairing> match_tokens(const Indexed& frames, const MatchOptions& options) {
+Result<Pairing> match_tokens(const Indexed& frames, const MatchOptions&) {
   PairingBuilder builder(frames);
   std::optional<ItemId> logits[2];
   std::optional<size_t> found[2];
@@ -45,9 +45,6 @@ Result<Pairing> match_tokens(const Indexed& frames, const MatchOptions& options)
   };
   for (PairedNode& node : pairing.nodes) std::erase_if(node.pairs, is_other);
   std::erase_if(pairing.nodes, [](const PairedNode& node) { return node.pairs.empty(); });
-  if (options.numbering)
-    for (PairedNode& node : pairing.nodes)
-      for (Pair& pair : node.pairs) pair.number = static_cast<int32_t>((*options.numbering)++);
   if (!found[0] || !found[1])
     pairing.warnings.push_back(std::string("this token has no logits on one of the sides"));
   return pairing;

@@ -75,25 +75,20 @@ bool has_statistics(const Matched& matched) {
 // Columns of dumps that hold more than data: statistics, logits.
 Result<MetricPlan> with_columns_of(const Layout& mine, const Layout& golden, const CompareRequest& request,
                                    bool states_statistics, Head& head) {
-  std::vector<std::string> names;
-  for (const Metric* metric : request.metrics.metrics) names.emplace_back(metric->name);
   const bool has_tokens = mine.has_tokens && golden.has_tokens;
-  std::vector<std::string_view> added;
-  if (states_statistics) added.push_back("stat_diff");
+  std::vector<std::string> added;
+  if (states_statistics) added.emplace_back("stat_diff");
   if (has_tokens)
     added.insert(added.end(), {"l1", "kl", "arg_max"});
   else
-    added.push_back("checksum");
-  for (const std::string_view name : added) {
-    // A rule may have asked for the metric: then it is measured, but not shown yet.
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
-    const std::string alone(name);
-    ASSAY_TRY(const MetricPlan plan, plan_metrics(std::span(&alone, 1)));
-    for (const std::string& column : plan.columns)
-      if (std::ranges::find(head.shown_columns, column) == head.shown_columns.end())
-        head.shown_columns.push_back(column);
-  }
-  ASSAY_TRY(MetricPlan plan, plan_metrics(names));
+    added.emplace_back("checksum");
+  // A rule may have asked for one of them: then it is measured, but not shown yet.
+  ASSAY_TRY(const MetricPlan shown, plan_metrics(added));
+  for (const std::string& column : shown.columns)
+    if (std::ranges::find(head.shown_columns, column) == head.shown_columns.end())
+      head.shown_columns.push_back(column);
+  MetricPlan plan = request.metrics;
+  ASSAY_TRY_DO(add_metrics(plan, added));
   plan.only_of_logits =
       plan.needs & ~request.metrics.needs & (gather::softmax | gather::arg_max | gather::absolutes);
   head.metric_columns = plan.columns;
@@ -135,7 +130,6 @@ Result<Matched> index_and_match(const Section& section, const Dump& mine, const 
     for (const Frame& frame : matched.frames.frames(side)) note(frame.warnings, said, findings);
   follow_stated_order(matched.frames);
   ASSAY_TRY(matched.pairing, matcher.match(matched.frames, request.matching));
-  matched.pairing.flattens |= request.matching.flattens;
   attach_extremes(matched.frames, matched.pairing);
   note_model_places(matched);
   note_missing_ranks(matched);

@@ -15,8 +15,8 @@ namespace {
 using Band = std::shared_ptr<Result<Gathered>>;
 
 // Bands go out in rising order and are merged in rising order, so every thread reads its operands forwards.
-Result<Gathered> pass(const Operand& mine, const Operand& golden, GatherMask needs, int scale, bool may_map,
-                      Progress& progress) {
+Result<Gathered> pass(const Operand& mine, const Operand& golden, const GatherPlan& plan, int scale,
+                      bool may_map, Progress& progress) {
   const int64_t total = mine.meta.shape.count();
   const int64_t bytes_per_element = size_of(mine.meta.dtype) + size_of(golden.meta.dtype);
   tbb::enumerable_thread_specific<PairScratch> scratches([may_map] {
@@ -41,7 +41,7 @@ Result<Gathered> pass(const Operand& mine, const Operand& golden, GatherMask nee
   const auto gather = [&](int64_t first) -> Band {
     const int64_t count = std::min(kBandElements, total - first);
     auto band = std::make_shared<Result<Gathered>>(
-        gather_band(mine, golden, needs, scale, first, count, scratches.local()));
+        gather_band(mine, golden, plan, scale, first, count, scratches.local()));
     progress.done(count * bytes_per_element);
     return band;
   };
@@ -67,23 +67,23 @@ Result<Gathered> pass(const Operand& mine, const Operand& golden, GatherMask nee
 
 }  // namespace
 
-Result<Gathered> gather_parallel(const Operand& mine, const Operand& golden, GatherMask needs,
+Result<Gathered> gather_parallel(const Operand& mine, const Operand& golden, const GatherPlan& plan,
                                  PairScratch& small, Progress& progress) {
   const int64_t total = mine.meta.shape.count();
   const auto once = [&](bool may_map) -> Result<Gathered> {
     if (total <= kBandElements) {
       small.mine.may_map = small.golden.may_map = may_map;
-      auto gathered = gather_pair(mine, golden, needs, small);
+      auto gathered = gather_pair(mine, golden, plan, small);
       progress.done(mine.meta.byte_size() + golden.meta.byte_size());
       return gathered;
     }
-    ASSAY_TRY(Gathered gathered, pass(mine, golden, needs, 0, may_map, progress));
+    ASSAY_TRY(Gathered gathered, pass(mine, golden, plan, 0, may_map, progress));
     if (const int scale = better_scale(gathered)) {
-      ASSAY_TRY(const Gathered scaled, pass(mine, golden, gather::scaled, scale, may_map, progress));
+      ASSAY_TRY(const Gathered scaled, pass(mine, golden, {gather::scaled}, scale, may_map, progress));
       gathered.take_sums(scaled);
     }
     small.forget();
-    ASSAY_TRY_DO(add_checksums(mine, golden, needs, small, gathered));
+    ASSAY_TRY_DO(add_checksums(mine, golden, plan.needs, small, gathered));
     return gathered;
   };
   const int64_t lost_before = lost_pages();

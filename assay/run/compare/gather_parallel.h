@@ -7,7 +7,7 @@
 namespace assay {
 
 // The same bits as gather_pair on one thread. `small` serves pairs of few bands.
-Result<Gathered> gather_parallel(const Operand& mine, const Operand& golden, GatherMask needs,
+Result<Gathered> gather_parallel(const Operand& mine, const Operand& golden, const GatherPlan& plan,
                                  PairScratch& small, Progress& progress);
 
 }  // namespace assay

@@ -27,13 +27,13 @@ OperandPtr waves(float factor) {
 TEST(GatherParallel, GivesTheBitsOfOneThread) {
   const auto a = waves(0.001f), b = waves(0.00100001f);
   PairScratch scratch;
-  const auto serial = gather_pair(*a, *b, kEverything, scratch);
+  const auto serial = gather_pair(*a, *b, {kEverything}, scratch);
   ASSERT_TRUE(serial.has_value());
   for (const size_t threads : {1, 2, 5}) {
     const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
     Progress silent("", 0, false);
     PairScratch small;
-    const auto parallel = gather_parallel(*a, *b, kEverything, small, silent);
+    const auto parallel = gather_parallel(*a, *b, {kEverything}, small, silent);
     ASSERT_TRUE(parallel.has_value());
     EXPECT_EQ(parallel->pair.dot, serial->pair.dot);
     EXPECT_EQ(parallel->pair.diff_squares, serial->pair.diff_squares);
@@ -54,7 +54,7 @@ TEST(GatherParallel, AFileThatEndsEarlyIsAnErrorWithItsName) {
   ASSERT_EQ(::truncate(path.c_str(), 4096), 0);
   Progress silent("", 0, false);
   PairScratch small;
-  const auto gathered = gather_parallel(*a, *waves(1), gather::sums, small, silent);
+  const auto gathered = gather_parallel(*a, *waves(1), {gather::sums}, small, silent);
   fs::remove(path);
   ASSERT_FALSE(gathered.has_value());
   EXPECT_NE(gathered.error().message.find(path.string()), std::string::npos);

@@ -340,7 +340,7 @@ class Measurer {
     const bool is_logits =
         row.pair.why == Why::last_output || (are_logits(*row.mine.item) && are_logits(*row.golden.item));
     const GatherMask needs = is_logits ? metrics_.needs : metrics_.needs & ~metrics_.only_of_logits;
-    auto gathered = gather_parallel(mine, golden, needs, scratch, progress_);
+    auto gathered = gather_parallel(mine, golden, {needs, metrics_.own_sums}, scratch, progress_);
     if (!gathered) {
       row.status = Status::unreadable;
       row.note = gathered.error().message;

@@ -1,4 +1,4 @@
-#include "assay/dump/atb_statistic.h"
+#include "assay/dump/atb_round.h"
 
 #include "assay/base/text.h"
 #include "assay/dump/atb_statistics.h"

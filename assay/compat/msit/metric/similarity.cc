@@ -1,5 +1,5 @@
 // What msit llm compare prints, where it differs from ours: docs/metrics.md
-#include "assay/metric/families.h"
+#include "assay/compat/msit/metric/metrics.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // What `msit llm logitscmp` measures beside the KL divergence and the maxima.
 #include "assay/base/text.h"
-#include "assay/metric/families.h"
+#include "assay/compat/msit/metric/metrics.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "assay/match/compiled/ge_places.h"
+#include "assay/match/compiled/graph_ports.h"
 
 #include "assay/model/origins.h"
 
@@ -53,7 +53,7 @@ PlacedOp place(const GraphOps& ops, const GraphOps::Op& op, const Graph* graph) 
 
 }  // namespace
 
-GePlaces::GePlaces(const GraphOps& ops, const Graph* graph) : ops_(ops) {
+GraphPorts::GraphPorts(const GraphOps& ops, const Graph* graph) : ops_(ops) {
   for (const GraphOps::Op& op : ops.all()) {
     const PlacedOp& placed = placed_.emplace_back(place(ops, op, graph));
     for (size_t i = 0; placed.inputs_fit && i < op.inputs.size(); ++i)
@@ -62,18 +62,18 @@ GePlaces::GePlaces(const GraphOps& ops, const Graph* graph) : ops_(ops) {
   }
 }
 
-const PlacedOp& GePlaces::at(const GraphOps::Op& op) const {
+const PlacedOp& GraphPorts::at(const GraphOps::Op& op) const {
   return placed_[static_cast<size_t>(&op - ops_.all().data())];
 }
 
-size_t GePlaces::find(const GePlace& place) const {
+size_t GraphPorts::find(const GraphPort& place) const {
   const auto found = positions_.find(place);
   return found == positions_.end() || place.op.empty() ? kNotDumped : found->second;
 }
 
-std::vector<size_t> GePlaces::find(const std::vector<GePlace>& places) const {
+std::vector<size_t> GraphPorts::find(const std::vector<GraphPort>& places) const {
   std::vector<size_t> positions;
-  for (const GePlace& place : places) positions.push_back(find(place));
+  for (const GraphPort& place : places) positions.push_back(find(place));
   return positions;
 }
 

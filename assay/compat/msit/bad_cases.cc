@@ -1,4 +1,4 @@
-#include "assay/run/bad_cases.h"
+#include "assay/compat/msit/bad_cases.h"
 
 #include "assay/base/cancel.h"
 #include "assay/base/text.h"

@@ -1,8 +1,8 @@
-#include "assay/metric/tile_kernels.h"
+#include "assay/compat/msprobe/metric/tile_errors.h"
 #include "assay/metric/tile_targets.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "assay/metric/tile_msprobe.cc"
+#define HWY_TARGET_INCLUDE "assay/compat/msprobe/metric/tile_errors.cc"
 #include <hwy/foreach_target.h>  // must come before highway.h
 
 #include "assay/metric/tile_lanes-inl.h"

@@ -1,4 +1,4 @@
-#include "assay/match/keyed/dtype_rule.h"
+#include "assay/compat/msprobe/compatible_types.h"
 
 #include "assay/base/text.h"
 
@@ -51,27 +51,29 @@ bool is_one_of(std::string_view word, std::string_view a, std::string_view b) {
   return word == a || word == b;
 }
 
-}  // namespace
-
+// A frame of golden comes from PyTorch, and mine does not.
 bool is_cross_framework(const Indexed& frames) {
   return !frames.mine.empty() && !frames.golden.empty() && frames.golden[0].framework == "pytorch" &&
          frames.mine[0].framework != "pytorch";
 }
 
-CompatibleTypes::CompatibleTypes(const Indexed& frames, const MatchOptions& options)
-    : rule_(options.dtype_rule), cross_(is_cross_framework(frames)) {
-  // msprobe 1.1 translates the names only where a mapping of APIs or cells is given.
-  const Mappings& mappings = *options.mappings;
-  if (rule_ == DTypeRule::g1)
-    cross_ = cross_ && (mappings.use_api_table || !mappings.apis.empty() || mappings.rename_cells);
+}  // namespace
+
+TypeRule type_rule(Generation generation, const Mappings& mappings) {
+  const bool is_g1 = generation == Generation::g1;
+  const bool maps_calls = mappings.use_api_table || !mappings.apis.empty() || mappings.rename_cells;
+  return {is_g1, !is_g1 || maps_calls};
 }
+
+CompatibleTypes::CompatibleTypes(const Indexed& frames, const TypeRule& rule)
+    : rule_(rule), cross_(rule.translates && is_cross_framework(frames)) {}
 
 bool CompatibleTypes::operator()(std::string_view mine, std::string_view golden) const {
   if (mine == golden) return true;
   const KnownType m = find_type(mine), g = find_type(golden);
   if (m.type == nullptr || g.type == nullptr || (!cross_ && m.is_torch != g.is_torch)) return false;
   const std::string_view a = m.type->word, b = g.type->word;
-  if (rule_ == DTypeRule::g1)
+  if (rule_.is_g1)
     return a == b || (a == "float16" && is_one_of(b, "float32", "bfloat16")) ||
            (b == "float16" && is_one_of(a, "float32", "bfloat16"));
   if (cross_) return m.type->kind == g.type->kind;

@@ -1,5 +1,6 @@
-#include "assay/metric/msprobe.h"
-#include "assay/metric/metric.h"
+#include "assay/compat/msprobe/metric/errors.h"
+
+#include "assay/compat/msprobe/metric/metrics.h"
 #include "assay/metric/metric_test_tools.h"
 
 #include <fmt/format.h>
@@ -17,8 +18,8 @@ const std::vector<std::string> kGenerations = {"msprobe_g1", "msprobe_g2", "mspr
 
 std::vector<Value> measured(const Operand& mine, const Operand& golden,
                             const std::vector<std::string>& names) {
-  const auto plan = plan_metrics(names);
-  return plan->finish(gather_all(mine, golden, plan->needs));
+  const auto plan = plan_metrics(names, msprobe_metrics());
+  return plan->finish(gather_all(mine, golden, plan->gathering()));
 }
 
 double number(const Value& value) {
@@ -309,7 +310,7 @@ double quotient(DType type, double a, double b) {
   return in(type, static_cast<float>(a) / static_cast<float>(b), a / b);
 }
 
-Errors slow_errors(MsprobeGeneration generation, DType mine, DType golden, const std::vector<double>& a,
+Errors slow_errors(Generation generation, DType mine, DType golden, const std::vector<double>& a,
                    const std::vector<double>& b) {
   const auto held = [](DType dtype) {
     if (dtype == DType::f16 || dtype == DType::f32 || dtype == DType::f64) return dtype;
@@ -321,10 +322,10 @@ Errors slow_errors(MsprobeGeneration generation, DType mine, DType golden, const
     return DType::f16;
   };
   DType x_type = held(mine), y_type = held(golden);
-  if (generation == MsprobeGeneration::g3) x_type = y_type = promoted(promoted(x_type, y_type), DType::f32);
+  if (generation == Generation::g3) x_type = y_type = promoted(promoted(x_type, y_type), DType::f32);
   const DType type = promoted(x_type, y_type);
   double epsilon = 0x1p-52;
-  if (generation != MsprobeGeneration::g2 && y_type != DType::f64)
+  if (generation != Generation::g2 && y_type != DType::f64)
     epsilon = y_type == DType::f32 ? 0x1p-23 : 0x1p-10;
   Errors out{0, 0, 0};
   for (size_t i = 0; i < a.size(); ++i) {
@@ -375,7 +376,7 @@ TEST(Msprobe, AgreesWithTheDefinitionAtEveryLength) {
         const auto columns = measured(*narrowed(mine, a), *narrowed(golden, b), kGenerations);
         for (size_t g = 0; g < 3; ++g) {
           SCOPED_TRACE(kGenerations[g]);
-          const Errors wanted = slow_errors(static_cast<MsprobeGeneration>(g), mine, golden, a, b);
+          const Errors wanted = slow_errors(static_cast<Generation>(g), mine, golden, a, b);
           expect_errors(std::span(columns).subspan(3 * g, 3), wanted, n);
         }
       }
@@ -393,7 +394,7 @@ TEST(Msprobe, IntegersAgreeWithTheDefinition) {
     const auto columns = measured(*narrowed(dtype, a), *narrowed(dtype, b), kGenerations);
     for (size_t g = 0; g < 3; ++g)
       expect_errors(std::span(columns).subspan(3 * g, 3),
-                    slow_errors(static_cast<MsprobeGeneration>(g), dtype, dtype, a, b), a.size());
+                    slow_errors(static_cast<Generation>(g), dtype, dtype, a, b), a.size());
   }
 }
 
@@ -410,7 +411,7 @@ TEST(Msprobe, EveryHalf) {
     const auto columns = measured(*narrowed(DType::f16, a), *narrowed(DType::f16, b), kGenerations);
     for (size_t g = 0; g < 3; ++g)
       expect_errors(std::span(columns).subspan(3 * g, 3),
-                    slow_errors(static_cast<MsprobeGeneration>(g), DType::f16, DType::f16, a, b), a.size());
+                    slow_errors(static_cast<Generation>(g), DType::f16, DType::f16, a, b), a.size());
   }
 }
 
@@ -424,7 +425,7 @@ TEST(Msprobe, BandsMergeToTheSameAnswer) {
   golden[n - 3] = 0;
   const auto columns = measured(*tensor(DType::f32, mine), *tensor(DType::f32, golden), {"msprobe_g2"});
   std::vector<double> a(mine.begin(), mine.end()), b(golden.begin(), golden.end());
-  expect_errors(columns, slow_errors(MsprobeGeneration::g2, DType::f32, DType::f32, a, b), n);
+  expect_errors(columns, slow_errors(Generation::g2, DType::f32, DType::f32, a, b), n);
   golden[5] = mine[5] = 0;
   const auto half = measured(*narrowed(DType::f16, {mine.begin(), mine.end()}),
                              *narrowed(DType::f16, {golden.begin(), golden.end()}), {"max_rel_g2"});

@@ -1,4 +1,4 @@
-#include "assay/dump/atb_statistic.h"
+#include "assay/dump/atb_round.h"
 
 #include <gmock/gmock.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-// Bad cases: questions of a data set that one run of a model answers and the other does not. Two csv files of
-// results are joined by question; those whose `passed` differs are the result.
+// Bad cases of msit: questions of a data set that one run of a model answers and the other does not. Two csv
+// files of results are joined by question; those whose `passed` differs are the result.
 #pragma once
 
 #include "assay/base/file.h"
@@ -10,8 +10,8 @@
 namespace assay {
 
 enum class BadCaseJoin : uint8_t {
-  queries,  // msit llm analyze: by the text of the question
-  key,      // msit llm bcanalyze: by its key, and by its text where golden has it; True is true is Correct
+  queries,  // llm analyze: by the text of the question
+  key,      // llm bcanalyze: by its key, and by its text where golden has it; True is true is Correct
 };
 
 struct BadCases {

@@ -2,8 +2,6 @@
 // not |m - g| / |g| to the last bits.
 #pragma once
 
-#include "assay/metric/tile_kernels.h"
-
 #include <cmath>
 #include <cstdint>
 
@@ -45,15 +43,6 @@ MsitErrors msit_errors(const T* mine, const T* golden, int64_t n) {
     out.sum_size += sizes[lane];
   }
   return out;
-}
-
-template <class T>
-void take_msit_errors(const T* mine, const T* golden, int64_t n, tile::Relative& into) {
-  const MsitErrors errors = msit_errors(mine, golden, n);
-  into.max_msit = errors.max_ratio;
-  into.sum_msit = errors.sum_ratio;
-  into.max_abs_msit = errors.max_size;
-  into.sum_abs_msit = errors.sum_size;
 }
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-#include "assay/metric/metric.h"
+#include "assay/compat/msit/metric/metrics.h"
 #include "assay/metric/metric_test_tools.h"
 
 namespace assay {
@@ -9,8 +9,9 @@ using testing::gather_all, testing::kInf, testing::kNan, testing::narrowed;
 std::vector<Value> measured(const char* metric, const std::vector<double>& mine,
                             const std::vector<double>& golden) {
   const std::vector<std::string> names = {metric};
-  const auto plan = plan_metrics(names);
-  return plan->finish(gather_all(*narrowed(DType::f32, mine), *narrowed(DType::f32, golden), plan->needs));
+  const auto plan = plan_metrics(names, msit_metrics());
+  return plan->finish(
+      gather_all(*narrowed(DType::f32, mine), *narrowed(DType::f32, golden), plan->gathering()));
 }
 
 Stated stated(double value) {
@@ -22,7 +23,7 @@ Stated stated(double value) {
 // Differences of one number on each side: absolute and relative.
 std::pair<Value, Value> apart(double golden, double mine) {
   const std::vector<std::string> names = {"msit_stated"};
-  const auto values = plan_metrics(names)->finish_stated(stated(mine), stated(golden));
+  const auto values = plan_metrics(names, msit_metrics())->finish_stated(stated(mine), stated(golden));
   EXPECT_EQ(values.size(), 8u);
   for (size_t i = 2; i < values.size(); ++i) EXPECT_EQ(values[i], values[i % 2]);
   return {values[0], values[1]};
@@ -39,7 +40,7 @@ TEST(MsitStated, DividesByNoLessThanEpsilon) {
 
 TEST(MsitStated, SaysNothingOfWhatIsNotStated) {
   const std::vector<std::string> names = {"msit_stated"};
-  const auto values = plan_metrics(names)->finish_stated(stated(1), Stated());
+  const auto values = plan_metrics(names, msit_metrics())->finish_stated(stated(1), Stated());
   for (const Value& value : values) EXPECT_EQ(value, Value());
 }
 
