@@ -136,7 +136,7 @@ void PairGatherer::add_f32(const std::byte* mine, const std::byte* golden, int64
   }
   find_worst(a, b, nullptr, n, m.core.max_abs);
   add_core(m.core, left);
-  if ((needs_ & gather::rest) && scale_ == 0) add_rest(a, b, nullptr, n, left, m.core, out_.pair);
+  if ((needs_ & gather::rest) && scale_ == 0) add_rest(a, b, n, left, m.core, out_.pair);
 
   if (needs_ & gather::relative) {
     const bool overflows = (m.relative_done && !std::isfinite(m.relative.max)) ||

@@ -5,61 +5,47 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <type_traits>
 
 namespace assay {
 namespace {
 
-// Lanes and no branches, so that the compiler makes vectors of it.
-template <class T>
-PairSums::Rest rest_of(const T* __restrict a, const T* __restrict b, int64_t n, T large) {
-  constexpr int64_t kLanes = 8;
-  double dd[kLanes] = {}, gg[kLanes] = {};
-  T kept[kLanes] = {};
-  const auto add = [&](int64_t i, int64_t lane) {
-    const T keep = std::abs(b[i]) < large ? T{1} : T{0};
-    const auto golden = static_cast<double>(b[i] * keep), apart = static_cast<double>(a[i] * keep) - golden;
-    dd[lane] += apart * apart;
-    gg[lane] += golden * golden;
-    kept[lane] += keep;
-  };
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes)
-    for (int64_t lane = 0; lane < kLanes; ++lane) add(i + lane, lane);
-  for (; i < n; ++i) add(i, i % kLanes);
-  PairSums::Rest rest;
-  for (int64_t lane = 0; lane < kLanes; ++lane) {
-    rest.diff_squares += dd[lane];
-    rest.golden_squares += gg[lane];
-    rest.count += static_cast<int64_t>(kept[lane]);
-  }
-  return rest;
-}
+using Rests = std::array<tile::Rest, kLarge.size()>;
 
-template <class T>
-PairSums::Rest rest_of_integers(const T* b, const double* d, int64_t n, double large) {
-  PairSums::Rest rest;
+// d: the exact differences of 64-bit integers.
+tile::Rest rest_of_integers(const double* b, const double* d, int64_t n, double limit) {
+  tile::Rest rest;
   for (int64_t i = 0; i < n; ++i) {
-    const auto golden = static_cast<double>(b[i]);
-    if (!(std::abs(golden) < large)) continue;
-    rest.diff_squares += d[i] * d[i];
-    rest.golden_squares += golden * golden;
+    if (!(std::abs(b[i]) < limit)) continue;
+    rest.dd += d[i] * d[i];
+    rest.bb += b[i] * b[i];
     ++rest.count;
   }
   return rest;
 }
 
+// Of a tile that reaches the first limit; what it is below one that it does not reach, the caller knows.
+template <class T>
+Rests rest_of(const T* a, const T* b, const double* d, int64_t n, bool reaches_both) {
+  if constexpr (std::is_same_v<T, double>)
+    if (d != nullptr)
+      return {rest_of_integers(b, d, n, kLarge[0]),
+              reaches_both ? rest_of_integers(b, d, n, kLarge[1]) : tile::Rest{}};
+  if (reaches_both) return tile::rest(a, b, n, kLarge);
+  return {tile::rest(a, b, n, kLarge[0]), {}};
+}
+
 template <class T>
 void add_tile(const T* a, const T* b, const double* d, int64_t n, int64_t finite, const tile::Core& core,
               PairSums& sums) {
+  const double largest = std::max(core.max_b, -core.min_b);
+  Rests rests;
+  if (!(largest < kLarge[0])) rests = rest_of(a, b, d, n, !(largest < kLarge[1]));
   for (size_t i = 0; i < kLarge.size(); ++i) {
-    const double large = kLarge[i];
-    const bool has_none = std::max(core.max_b, -core.min_b) < large;
-    const PairSums::Rest tile = has_none       ? PairSums::Rest{core.dd, core.bb, n}
-                                : d != nullptr ? rest_of_integers(b, d, n, large)
-                                               : rest_of(a, b, n, static_cast<T>(large));
-    sums.rest[i].diff_squares += tile.diff_squares;
-    sums.rest[i].golden_squares += tile.golden_squares;
-    sums.rest[i].count += tile.count - (n - finite);
+    if (largest < kLarge[i]) rests[i] = {core.dd, core.bb, n};
+    sums.rest[i].diff_squares += rests[i].dd;
+    sums.rest[i].golden_squares += rests[i].bb;
+    sums.rest[i].count += rests[i].count - (n - finite);
   }
 }
 
@@ -96,9 +82,9 @@ std::optional<double> error_of_rest(const PairSums& pair) {
 
 }  // namespace
 
-void add_rest(const float* a, const float* b, const double* d, int64_t n, int64_t finite,
-              const tile::Core& core, PairSums& sums) {
-  add_tile(a, b, d, n, finite, core, sums);
+void add_rest(const float* a, const float* b, int64_t n, int64_t finite, const tile::Core& core,
+              PairSums& sums) {
+  add_tile(a, b, nullptr, n, finite, core, sums);
 }
 
 void add_rest(const double* a, const double* b, const double* d, int64_t n, int64_t finite,

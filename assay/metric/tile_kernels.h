@@ -9,6 +9,7 @@
 
 #include "assay/tensor/dtype.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -69,6 +70,17 @@ Core measure(const double* a, const double* b, const double* d, int64_t n);
 // Relative errors with every special case. The f32 one requires that no |a - b| overflows f32.
 Relative relative(const float* a, const float* b, int64_t n);
 Relative relative(const double* a, const double* b, const double* d, int64_t n);
+
+// Of the pairs whose |b| is below a limit. Products are not fused, and the lanes are added one after another.
+struct Rest {
+  double dd = 0, bb = 0;  // Σ(a-b)², Σb²
+  int64_t count = 0;
+};
+Rest rest(const float* a, const float* b, int64_t n, double limit);
+Rest rest(const double* a, const double* b, int64_t n, double limit);
+// Two limits at once, the smaller one first.
+std::array<Rest, 2> rest(const float* a, const float* b, int64_t n, const std::array<double, 2>& limits);
+std::array<Rest, 2> rest(const double* a, const double* b, int64_t n, const std::array<double, 2>& limits);
 
 // What the patterns of two f16 or two bf16 tiles tell without arithmetic. All elements must be finite.
 struct Patterns16 {

@@ -28,6 +28,10 @@ std::vector<unsigned char> all_results(const Sample& s, size_t shift) {
   append(out, measure(s.wide_a.data() + shift, s.wide_b.data() + shift, nullptr, n));
   append(out, relative(a, b, n));
   append(out, relative(s.wide_a.data() + shift, s.wide_b.data() + shift, nullptr, n));
+  append(out, rest(a, b, n, 100));
+  append(out, rest(a, b, n, {100, 1000}));
+  append(out, rest(s.wide_a.data() + shift, s.wide_b.data() + shift, n, 100));
+  append(out, rest(s.wide_a.data() + shift, s.wide_b.data() + shift, n, {100, 1000}));
   append(out, softmax(a, b, n, 1e12, 1e12));
   append(out, softmax(s.wide_a.data() + shift, s.wide_b.data() + shift, n, 1e10, 1e10));
   std::vector<uint16_t> half(s.a.size()), other(s.a.size());
@@ -46,6 +50,70 @@ std::vector<unsigned char> all_results(const Sample& s, size_t shift) {
 
 TEST(TileKernels, EveryTargetGivesTheSameBits) {
   testing::expect_same_bits_from_every_target(kTile, all_results);
+}
+
+// Calls `check` with the name of each instruction set that this CPU has.
+template <class Check>
+void on_every_target(Check check) {
+  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    hwy::SetSupportedTargetsForTest(target);
+    check(hwy::TargetName(target));
+    hwy::SetSupportedTargetsForTest(0);
+  }
+}
+
+template <class T>
+Rest slow_rest(const T* a, const T* b, int64_t n, double limit) {
+  double dd[8] = {}, bb[8] = {};
+  Rest out;
+  for (int64_t i = 0; i < n; ++i) {
+    const auto x = static_cast<double>(a[i]), y = static_cast<double>(b[i]);
+    if (std::abs(y) >= limit) continue;
+    dd[i % 8] += (x - y) * (x - y);
+    bb[i % 8] += y * y;
+    ++out.count;
+  }
+  for (size_t lane = 0; lane < 8; ++lane) {
+    out.dd += dd[lane];
+    out.bb += bb[lane];
+  }
+  return out;
+}
+
+void expect_same(const Rest& found, const Rest& wanted, const char* where) {
+  EXPECT_EQ(found.dd, wanted.dd) << where;
+  EXPECT_EQ(found.bb, wanted.bb) << where;
+  EXPECT_EQ(found.count, wanted.count) << where;
+}
+
+template <class T>
+void check_rest(const std::vector<T>& all_a, const std::vector<T>& all_b, size_t shift, const char* target) {
+  const T *a = all_a.data() + shift, *b = all_b.data() + shift;
+  const auto n = static_cast<int64_t>(all_a.size() - shift);
+  const auto both = rest(a, b, n, {100, 1000});
+  expect_same(both[0], slow_rest(a, b, n, 100), target);
+  expect_same(both[1], slow_rest(a, b, n, 1000), target);
+  expect_same(rest(a, b, n, 100), both[0], target);
+}
+
+// Around whole groups, from any alignment; small elements everywhere, here and there, nowhere, and at the
+// limits themselves.
+TEST(TileKernels, RestIsThatOfOneLoop) {
+  for (const float factor : {1.0f, 1e3f, 1e6f, 1e30f})
+    for (size_t n = 1; n <= 70; ++n) {
+      Sample s = sample(n + 8, static_cast<unsigned>(n));
+      for (size_t i = 0; i < s.a.size(); ++i) {
+        const float b = std::remainder(s.b[i], 1.0f) * factor;
+        s.wide_b[i] = static_cast<double>(s.b[i] = i % 11 == 0 ? 100 : i % 13 == 0 ? -1000 : b);
+        s.wide_a[i] = static_cast<double>(s.a[i] = b + static_cast<float>(i)) + 1e-9;
+      }
+      on_every_target([&](const char* target) {
+        for (size_t shift = 0; shift < 8; ++shift) {
+          check_rest(s.a, s.b, shift, target);
+          check_rest(s.wide_a, s.wide_b, shift, target);
+        }
+      });
+    }
 }
 
 TEST(TileKernels, ExponentialIsRightToFourteenDigits) {
