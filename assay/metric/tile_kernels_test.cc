@@ -1,5 +1,6 @@
 // The same bits from every instruction set this CPU has.
 #include "assay/metric/tile_kernels.h"
+#include "assay/metric/tile_targets.h"
 
 #include "assay/metric/tile_test_tools.h"
 
@@ -57,6 +58,7 @@ template <class Check>
 void on_every_target(Check check) {
   for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
     hwy::SetSupportedTargetsForTest(target);
+    ASSERT_STREQ(target_name(), hwy::TargetName(target));
     check(hwy::TargetName(target));
     hwy::SetSupportedTargetsForTest(0);
   }

@@ -1,6 +1,5 @@
-#include "assay/compat/msit/metric/errors.h"
-
 #include "assay/compat/msit/metric/metrics.h"
+#include "assay/compat/msit/metric/tile_errors.h"
 #include "assay/metric/families.h"
 
 #include <algorithm>
@@ -10,23 +9,25 @@ namespace {
 
 class ErrorSums final : public OwnSums {
  public:
-  void add(const float* mine, const float* golden, int64_t n) override { take(msit_errors(mine, golden, n)); }
+  void add(const float* mine, const float* golden, int64_t n) override {
+    take(tile::msit_errors(mine, golden, n));
+  }
   void add(const double* mine, const double* golden, int64_t n) override {
-    take(msit_errors(mine, golden, n));
+    take(tile::msit_errors(mine, golden, n));
   }
   void merge(const OwnSums& later) override { take(dynamic_cast<const ErrorSums&>(later).all_); }
 
-  const MsitErrors& all() const { return all_; }
+  const tile::MsitErrors& all() const { return all_; }
 
  private:
-  void take(const MsitErrors& later) {
+  void take(const tile::MsitErrors& later) {
     all_.max_ratio = std::max(all_.max_ratio, later.max_ratio);
     all_.sum_ratio += later.sum_ratio;
     all_.max_size = std::max(all_.max_size, later.max_size);
     all_.sum_size += later.sum_size;
   }
 
-  MsitErrors all_;
+  tile::MsitErrors all_;
 };
 
 std::unique_ptr<OwnSums> open_errors(DType, DType) { return std::make_unique<ErrorSums>(); }
