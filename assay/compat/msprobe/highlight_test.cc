@@ -30,7 +30,7 @@ TestRow out(TestMetrics metrics = {}) { return {.metrics = std::move(metrics)}; 
 
 // Colours and their texts alone, without the rules that set words.
 std::vector<Verdict> painted(Content content, std::vector<TestRow> rows, Generation generation = g2) {
-  TestNode node(std::move(rows));
+  JudgedNode node(std::move(rows));
   MsprobeHighlight(test_head(content, generation), generation).paint(node.result);
   std::vector<Verdict> verdicts;
   for (const Comparison& row : node.result.rows) verdicts.push_back(row.verdict);
@@ -214,7 +214,7 @@ TEST(MsprobeHighlight, RowsWithoutNumbersAreNotHeldAgainstOthers) {
 }
 
 TEST(MsprobeHighlight, BenchRowsAreNotInTheTable) {
-  TestNode node({in(), out({.max_abs = 1e11})});
+  JudgedNode node({in(), out({.max_abs = 1e11})});
   node.result.rows[1].mine = {};
   MsprobeHighlight(test_head(Content::data, g2), g2).paint(node.result);
   expect(node.result.rows[1].verdict, Paint::none, "");

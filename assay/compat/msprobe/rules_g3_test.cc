@@ -338,7 +338,7 @@ TEST(MsprobeG3, CellsOfRowsWithoutNumbersHaveWords) {
 }
 
 TEST(MsprobeG3, RowsOfTheBenchAloneFailButArePrintedAsPass) {
-  TestNode node({in(), out()});
+  JudgedNode node({in(), out()});
   node.result.rows[0].mine = {};
   const Head head = test_head(Content::data, Generation::g3);
   prepare_msprobe_g3(head)(node.result);

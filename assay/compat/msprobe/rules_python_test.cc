@@ -6,7 +6,7 @@ namespace assay {
 namespace {
 
 Verdict judged(Content content, TestRow row, bool highlight = false) {
-  TestNode node({std::move(row)});
+  JudgedNode node({std::move(row)});
   const Head head = test_head(content, Generation::g1);
   const RuleSet rules = msprobe_rules(Generation::g1, {.as_python = true, .highlight = highlight});
   rules.prepare(head, {})(node.result);
@@ -66,7 +66,7 @@ TEST(MsprobePython, NanThatIsWrittenAsSuchIsRed) {
 
 Paint output_paint(Content content, TestRow out) {
   TestRow in{.name = "Torch.add.0.forward.input.0", .direction = Direction::input};
-  TestNode node({in, std::move(out)});
+  JudgedNode node({in, std::move(out)});
   MsprobeHighlight(test_head(content, Generation::g1), Generation::g1, true).paint(node.result);
   return node.result.rows[1].verdict.paint;
 }

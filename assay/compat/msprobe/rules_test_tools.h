@@ -69,9 +69,9 @@ inline Head test_head(Content content, Generation generation) {
 }
 
 // Rows of one operator. Stays where it is made: the rows point into it.
-class TestNode {
+class JudgedNode {
  public:
-  explicit TestNode(std::vector<TestRow> rows) : rows_(std::move(rows)) {
+  explicit JudgedNode(std::vector<TestRow> rows) : rows_(std::move(rows)) {
     result.name = "Torch.add.0.forward";
     for (const TestRow& row : rows_) {
       const TestMetrics& m = row.metrics;
@@ -84,8 +84,8 @@ class TestNode {
                       m.mine_norm, m.golden_norm, m.kind_mismatch, m.max_diff, m.max_pct,   m.norm_pct};
     }
   }
-  TestNode(const TestNode&) = delete;
-  TestNode& operator=(const TestNode&) = delete;
+  JudgedNode(const JudgedNode&) = delete;
+  JudgedNode& operator=(const JudgedNode&) = delete;
 
   NodeResult result;
 
@@ -105,7 +105,7 @@ class TestNode {
 // The verdicts of the rows of one operator.
 inline std::vector<Verdict> judge_rows(Generation generation, Content content, std::vector<TestRow> rows,
                                        const MsprobeRuleStyle& style = {}, const Head* other_head = nullptr) {
-  TestNode node(std::move(rows));
+  JudgedNode node(std::move(rows));
   const Head head = other_head != nullptr ? *other_head : test_head(content, generation);
   msprobe_rules(generation, style).prepare(head, {})(node.result);
   std::vector<Verdict> verdicts;
