@@ -85,6 +85,8 @@ void Graph::connect_by_names() {
       position[static_cast<size_t>(visit.op)] = finished++;
       for (size_t i = 0; i < op.outputs.size(); ++i) {
         GraphOutput& output = op.outputs[i];
+        output.value = -1;
+        if (output.name.empty()) continue;
         const auto made = current.find(output.name);
         const bool is_from_inside = made != current.end() && made->second >= visit.first_inside;
         output.value = is_from_inside ? made->second : add_value(visit.op, static_cast<int>(i));
@@ -93,6 +95,8 @@ void Graph::connect_by_names() {
       continue;
     }
     for (GraphInput& input : op.inputs) {
+      input.value = -1;
+      if (input.name.empty()) continue;
       const auto [known, is_new] = current.try_emplace(input.name, 0);
       if (is_new) known->second = add_value(-1, 0);
       take(visit.op, input, known->second);

@@ -191,6 +191,17 @@ TEST(TreeGraph, KnowsNothingOfUnnamedTensors) {
   EXPECT_EQ(tree.value_of(op, {Direction::none, 0}), -1);
 }
 
+// A topology may hold something that is no name; two of those are not one tensor.
+TEST(TreeGraph, TensorsWithoutANameAreNoValue) {
+  Graph tree;
+  const int32_t root = add(tree, -1, {}, {});
+  const int32_t first = add(tree, root, {"x"}, {""}), second = add(tree, root, {"", "x"}, {"y"});
+  tree.connect_by_names();
+  EXPECT_EQ(tree.value_of(first, kOut), -1);
+  EXPECT_EQ(tree.value_of(second, kIn), -1);
+  EXPECT_EQ(tree.value_of(second, {Direction::input, 1}), tree.value_of(first, kIn));
+}
+
 // A block is finished when the last of its children is.
 TEST(TreeGraph, ChildrenFinishBeforeTheirParents) {
   Graph tree;
