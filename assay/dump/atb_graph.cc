@@ -1,26 +1,11 @@
 #include "assay/dump/atb_graph.h"
 
+#include "assay/graph/atb_op.h"
+
 #include <fmt/format.h>
 
 namespace assay {
 namespace {
-
-GraphOp op_of(Graph& graph, const AtbOp& op) {
-  GraphOp made;
-  made.name = graph.strings.keep(op.name);
-  made.type = graph.strings.keep(op.type);
-  for (const std::string& tensor : op.in_tensors) made.inputs.push_back({graph.strings.keep(tensor)});
-  for (const std::string& tensor : op.out_tensors)
-    made.outputs.push_back({.name = graph.strings.keep(tensor)});
-  made.has_bias = op.has_bias();
-  if (const auto kind = op.elewise_type()) made.elewise_type = static_cast<int>(*kind);
-  made.kind = kind_of_atb(op.type, op.elewise_type());
-  made.has_rows_out = op.find_flag("transposeB").value_or(true);
-  if (const auto scale = op.find_number("quantParam.inputScale"))
-    made.quant_step = QuantStep{*scale, op.find_number("quantParam.inputOffset").value_or(0)};
-  made.params = op.params;
-  return made;
-}
 
 void add_model(Graph& graph, const AtbModel& model) {
   const AtbTopology& topology = *model.content;
@@ -33,7 +18,7 @@ void add_model(Graph& graph, const AtbModel& model) {
       places.push_back(graph.add({.name = "root", .type = graph.strings.keep(topology.name)}));
       continue;
     }
-    GraphOp added = op_of(graph, op);
+    GraphOp added = graph_op_of(op, graph.strings);
     const auto parent = static_cast<size_t>(op.parent);
     added.parent = places[parent];
     const std::string_view above = graph.at(added.parent).path;

@@ -62,42 +62,6 @@ void note_outside_of_modules(const fs::path& root, const HookDumpPlace& place, R
   note_strays(root, files_outside(own, root, warnings), warnings);
 }
 
-Result<Survey> survey_torch_hook(const fs::path& root, const OpenOptions& options) {
-  const HookDumpPlace place = locate(root);
-  if (place.ranks.empty())
-    return fail(ErrorKind::not_found,
-                "{}: has no {}; point at torch_tensors or at a folder {{device}}_{{pid}} in it",
-                display(root), kTree);
-  const std::vector<int> numbers = rank_numbers(place.ranks);
-  std::vector<FrameInfo> frames;
-  for (size_t i = 0; i < place.ranks.size(); ++i) {
-    if (!options.ranks.empty() &&
-        std::find(options.ranks.begin(), options.ranks.end(), numbers[i]) == options.ranks.end())
-      continue;
-    const fs::path weights = place.ranks[i] / kWeights;
-    bool with_weights = place.token.empty() && is_folder(weights);
-    for (const fs::path& token : folders_in(place.ranks[i])) {
-      const std::string name = token.filename().native();
-      if (name == kWeights || (!place.token.empty() && name != place.token.filename().native())) continue;
-      FrameInfo frame;
-      if (place.ranks.size() > 1) frame.at.rank = numbers[i];
-      if (const auto number = whole_number(name))
-        frame.at.token = *number;
-      else
-        frame.at.part = printable(name);
-      frame.paths = {token};
-      // They are the same for all tokens: once is enough.
-      if (std::exchange(with_weights, false)) frame.paths.push_back(weights);
-      frames.push_back(std::move(frame));
-    }
-  }
-  if (frames.empty())
-    return fail(ErrorKind::not_found, "{}: holds no folder of a token", display(place.ranks[0]));
-  Survey survey{std::move(frames)};
-  note_outside_of_modules(root, place, survey.warnings);
-  return survey;
-}
-
 Result<std::string> read_text(const fs::path& path, int64_t memory) {
   ASSAY_TRY(const auto file, File::open(path));
   if (file->size() > memory)
@@ -143,6 +107,53 @@ Result<std::shared_ptr<const Graph>> read_tree(const fs::path& path, int64_t mem
   if (graph->ops.empty()) return nullptr;
   graph->connect_by_names();
   return graph;
+}
+
+// Read once: all tokens of a rank ran the same model.
+std::shared_ptr<const Graph> tree_of_rank(const fs::path& rank, int64_t memory, Remarks& warnings) {
+  auto tree = read_tree(rank / kTree, memory, warnings);
+  if (tree) return std::move(*tree);
+  warnings.push_back(tree.error().message + "; modules are told apart by their names alone");
+  return nullptr;
+}
+
+Result<Survey> survey_torch_hook(const fs::path& root, const OpenOptions& options) {
+  const HookDumpPlace place = locate(root);
+  if (place.ranks.empty())
+    return fail(ErrorKind::not_found,
+                "{}: has no {}; point at torch_tensors or at a folder {{device}}_{{pid}} in it",
+                display(root), kTree);
+  const std::vector<int> numbers = rank_numbers(place.ranks);
+  std::vector<FrameInfo> frames;
+  Remarks warnings;
+  for (size_t i = 0; i < place.ranks.size(); ++i) {
+    if (!options.ranks.empty() &&
+        std::find(options.ranks.begin(), options.ranks.end(), numbers[i]) == options.ranks.end())
+      continue;
+    const std::shared_ptr<const Graph> tree = tree_of_rank(place.ranks[i], options.format.memory, warnings);
+    const fs::path weights = place.ranks[i] / kWeights;
+    bool with_weights = place.token.empty() && is_folder(weights);
+    for (const fs::path& token : folders_in(place.ranks[i])) {
+      const std::string name = token.filename().native();
+      if (name == kWeights || (!place.token.empty() && name != place.token.filename().native())) continue;
+      FrameInfo frame;
+      if (place.ranks.size() > 1) frame.at.rank = numbers[i];
+      if (const auto number = whole_number(name))
+        frame.at.token = *number;
+      else
+        frame.at.part = printable(name);
+      frame.paths = {token};
+      frame.graph = tree;
+      // They are the same for all tokens: once is enough.
+      if (std::exchange(with_weights, false)) frame.paths.push_back(weights);
+      frames.push_back(std::move(frame));
+    }
+  }
+  if (frames.empty())
+    return fail(ErrorKind::not_found, "{}: holds no folder of a token", display(place.ranks[0]));
+  Survey survey{std::move(frames), std::move(warnings)};
+  note_outside_of_modules(root, place, survey.warnings);
+  return survey;
 }
 
 // "output" is 0, "output_2" is 2, "output_2_1" is 2.
@@ -357,11 +368,7 @@ Result<Frame> index_torch_hook(const FrameInfo& info, const OpenOptions& options
   Frame frame;
   frame.at = info.at;
   frame.framework = "pytorch";
-  auto tree = read_tree(rank / kTree, options.format.memory, frame.warnings);
-  if (tree)
-    frame.graph = std::move(*tree);
-  else
-    frame.warnings.push_back(tree.error().message + "; modules are told apart by their names alone");
+  frame.graph = info.graph;
   std::vector<fs::path> ranks;
   for (const fs::path& each : ranks_in(rank.parent_path())) ranks.push_back(each / token.filename());
   OpFrame out(frame, options, token, std::move(ranks));

@@ -144,6 +144,33 @@ TEST_F(TorchHook, DoesWithoutABrokenTree) {
   }
 }
 
+// Unless a token has modules that the tree lacks.
+TEST_F(TorchHook, TokensShareTheTree) {
+  put("model_tree.json", kTree);
+  put("0/root.fc/output.pth");
+  put("1/root.fc/output.pth");
+  put("2/root.other/output.pth");
+  const auto dump = open_dump(root_, {});
+  ASSERT_TRUE(dump);
+  ASSERT_THAT(dump->frames, SizeIs(3));
+  fs::remove(root_ / "model_tree.json");  // nobody reads it again
+  std::vector<std::shared_ptr<const Graph>> graphs;
+  for (const FrameInfo& info : dump->frames) graphs.push_back(dump->layout->index(info, {})->graph);
+  EXPECT_EQ(graphs[0], graphs[1]);
+  EXPECT_NE(graphs[0], graphs[2]);
+  EXPECT_THAT(dump->warnings, IsEmpty());
+}
+
+TEST_F(TorchHook, SaysOnceThatTheTreeIsBroken) {
+  put("model_tree.json", "{");
+  put("0/root.fc/output.pth");
+  put("1/root.fc/output.pth");
+  const auto dump = open_dump(root_, {});
+  ASSERT_TRUE(dump);
+  EXPECT_THAT(dump->warnings, ElementsAre(HasSubstr("modules are told apart by their names alone")));
+  for (const FrameInfo& info : dump->frames) EXPECT_THAT(dump->layout->index(info, {})->warnings, IsEmpty());
+}
+
 TEST_F(TorchHook, TakesNamesWithOddCharacters) {
   put("model_tree.json", kTree);
   put("0/root.\xff\n..x/output.pth");

@@ -1,8 +1,8 @@
 #include "assay/graph/onnx_writer.h"
 
 #include "assay/base/text.h"
+#include "assay/graph/onnx_graph.h"
 #include "assay/graph/operation_tables.h"
-#include "assay/graph/tensor_flow.h"
 #include "assay/graph/unique_names.h"
 #include "assay/support/json_tape.h"
 #include "schema/onnx.pb.h"
@@ -21,20 +21,8 @@ constexpr const char* kDomain = "ascend.atb";
 // A checker wants a shape of every input and output, and the format has no word for one that is not known.
 constexpr const char* kUnknownShape = "unknown_shape";
 
-std::vector<int32_t> ops_of_level(const AtbTopology& topology, int level) {
-  std::vector<int32_t> kept;
-  std::vector<int> depth(topology.ops.size(), 0);
-  for (size_t i = 0; i < topology.ops.size(); ++i) {
-    const AtbOp& op = topology.ops[i];
-    if (op.parent >= 0) depth[i] = depth[static_cast<size_t>(op.parent)] + 1;
-    const bool is_deeper = level >= 0 && depth[i] > level;
-    if (!is_deeper && (op.children.empty() || depth[i] == level)) kept.push_back(static_cast<int32_t>(i));
-  }
-  return kept;
-}
-
 // Without an opType the name tells: LinearOperation_1_0 is a LinearOperation.
-std::string type_of(const AtbOp& op) {
+std::string type_of(const GraphOp& op) {
   if (!op.type.empty()) return printable(op.type);
   std::string_view name = op.name;
   for (size_t cut = name.rfind('_');
@@ -106,25 +94,32 @@ void set_type(onnx::ValueInfo& out, const TensorType* type) {
 
 class OnnxBuilder {
  public:
-  OnnxBuilder(const AtbTopology& topology, const TensorFlow& flow, const OperationTables& tables)
-      : topology_(topology), flow_(flow), tables_(tables), types_(flow.names.size(), nullptr) {}
+  // `has_whole_model`: its only node is the model itself.
+  OnnxBuilder(const Graph& graph, const OnnxTensors& tensors, const OperationTables& tables,
+              bool has_whole_model)
+      : graph_(graph),
+        tensors_(tensors),
+        tables_(tables),
+        has_whole_model_(has_whole_model),
+        types_(tensors.names.size(), nullptr) {}
 
-  void build(onnx::Graph& graph);
+  void build(onnx::Graph& out);
 
  private:
-  void learn_types(const FlowNode& node);
-  void add_node(onnx::Graph& graph, const FlowNode& node);
+  void learn_types(const OnnxNode& node);
+  void add_node(onnx::Graph& graph, const OnnxNode& node);
   void add_tensors(onnx::Graph& graph);
 
-  const AtbTopology& topology_;
-  const TensorFlow& flow_;
+  const Graph& graph_;
+  const OnnxTensors& tensors_;
   const OperationTables& tables_;
-  std::vector<const TensorType*> types_;  // of the tensors of the flow
+  const bool has_whole_model_;
+  std::vector<const TensorType*> types_;  // of the tensors
   UniqueNames node_names_;
 };
 
-void OnnxBuilder::learn_types(const FlowNode& node) {
-  const auto known = tables_.ops.find(topology_.ops[static_cast<size_t>(node.op)].name);
+void OnnxBuilder::learn_types(const OnnxNode& node) {
+  const auto known = tables_.ops.find(std::string(graph_.at(node.op).name));
   if (known == tables_.ops.end()) return;
   const auto learn = [&](const std::vector<int32_t>& ids, const std::vector<TensorType>& types) {
     for (size_t i = 0; i < std::min(ids.size(), types.size()); ++i)
@@ -135,15 +130,14 @@ void OnnxBuilder::learn_types(const FlowNode& node) {
   learn(node.outs, known->second.outs);
 }
 
-void OnnxBuilder::add_node(onnx::Graph& graph, const FlowNode& node) {
-  const AtbOp& op = topology_.ops[static_cast<size_t>(node.op)];
+void OnnxBuilder::add_node(onnx::Graph& graph, const OnnxNode& node) {
+  const GraphOp& op = graph_.at(node.op);
   onnx::Node& out = *graph.add_node();
-  const bool is_whole_model = node.op == 0 && topology_.is_model;
-  out.set_op_type(is_whole_model && !op.name.empty() ? printable(op.name) : type_of(op));
+  out.set_op_type(has_whole_model_ && !op.name.empty() ? printable(op.name) : type_of(op));
   out.set_name(node_names_.claim(op.name.empty() ? out.op_type() : printable(op.name)));
   out.set_domain(kDomain);
   const auto name_of = [&](int32_t id) {
-    return id < 0 ? std::string() : flow_.names[static_cast<size_t>(id)];
+    return id < 0 ? std::string() : tensors_.names[static_cast<size_t>(id)];
   };
   for (const int32_t id : node.ins) out.add_input(name_of(id));
   for (const int32_t id : node.outs) out.add_output(name_of(id));
@@ -158,25 +152,25 @@ void OnnxBuilder::add_node(onnx::Graph& graph, const FlowNode& node) {
 }
 
 void OnnxBuilder::add_tensors(onnx::Graph& graph) {
-  std::vector<bool> is_shown(flow_.names.size(), false);
+  std::vector<bool> is_shown(tensors_.names.size(), false);
   const auto fill = [&](onnx::ValueInfo& out, size_t id) {
-    out.set_name(flow_.names[id]);
+    out.set_name(tensors_.names[id]);
     set_type(out, types_[id]);
     is_shown[id] = true;
   };
-  for (const int32_t id : flow_.inputs) fill(*graph.add_input(), static_cast<size_t>(id));
-  for (const int32_t id : flow_.outputs) fill(*graph.add_output(), static_cast<size_t>(id));
+  for (const int32_t id : tensors_.inputs) fill(*graph.add_input(), static_cast<size_t>(id));
+  for (const int32_t id : tensors_.outputs) fill(*graph.add_output(), static_cast<size_t>(id));
   for (size_t id = 0; id < types_.size(); ++id)
     if (types_[id] != nullptr && !is_shown[id]) fill(*graph.add_value_info(), id);
 }
 
-void OnnxBuilder::build(onnx::Graph& graph) {
-  graph.set_name(topology_.name.empty() ? "graph" : printable(topology_.name));
-  for (const FlowNode& node : flow_.nodes) {
+void OnnxBuilder::build(onnx::Graph& out) {
+  out.set_name(graph_.name.empty() ? "graph" : printable(graph_.name));
+  for (const OnnxNode& node : tensors_.nodes) {
     learn_types(node);
-    add_node(graph, node);
+    add_node(out, node);
   }
-  add_tensors(graph);
+  add_tensors(out);
 }
 
 void import_operators(onnx::Model& model, const char* domain, int64_t version) {
@@ -189,14 +183,16 @@ void import_operators(onnx::Model& model, const char* domain, int64_t version) {
 
 Result<OnnxSummary> write_onnx(const AtbTopology& topology, int level, const OnnxOptions& options,
                                FileWriter& out) {
-  const TensorFlow flow = follow_tensors(topology, ops_of_level(topology, level));
+  const Graph graph = graph_of_level(topology, level);
+  const OnnxTensors tensors = tensors_of(graph, topology);
   const OperationTables tables = read_operation_tables(options.tables, topology, options.memory);
   onnx::Model model;
   model.set_ir_version(kIrVersion);
   model.set_producer_name("assay");
   import_operators(model, "", kOnnxOpset);
   import_operators(model, kDomain, 1);
-  OnnxBuilder(topology, flow, tables).build(*model.mutable_graph());
+  const bool has_whole_model = topology.is_model && (level == 0 || topology.ops[0].children.empty());
+  OnnxBuilder(graph, tensors, tables, has_whole_model).build(*model.mutable_graph());
   std::string bytes;
   if (model.ByteSizeLong() > static_cast<size_t>(std::numeric_limits<int>::max()) ||
       !model.SerializeToString(&bytes))
@@ -205,8 +201,8 @@ Result<OnnxSummary> write_onnx(const AtbTopology& topology, int level, const Onn
         "{}: the graph of '{}' takes more than the 2 GiB an ONNX file may have; try a smaller --level",
         out.name(), printable(topology.name));
   ASSAY_TRY_DO(out.append(bytes));
-  OnnxSummary summary{std::ssize(flow.nodes), {}};
-  for (const std::string& warning : flow.warnings) summary.warnings.push_back(out.name() + ": " + warning);
+  OnnxSummary summary{std::ssize(tensors.nodes), {}};
+  for (const std::string& warning : tensors.warnings) summary.warnings.push_back(out.name() + ": " + warning);
   summary.warnings.insert(summary.warnings.end(), tables.warnings.begin(), tables.warnings.end());
   return summary;
 }

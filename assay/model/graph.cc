@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <map>
 #include <queue>
 #include <utility>
@@ -85,6 +86,8 @@ void Graph::connect_by_names() {
       position[static_cast<size_t>(visit.op)] = finished++;
       for (size_t i = 0; i < op.outputs.size(); ++i) {
         GraphOutput& output = op.outputs[i];
+        output.value = -1;
+        if (output.name.empty()) continue;
         const auto made = current.find(output.name);
         const bool is_from_inside = made != current.end() && made->second >= visit.first_inside;
         output.value = is_from_inside ? made->second : add_value(visit.op, static_cast<int>(i));
@@ -93,6 +96,8 @@ void Graph::connect_by_names() {
       continue;
     }
     for (GraphInput& input : op.inputs) {
+      input.value = -1;
+      if (input.name.empty()) continue;
       const auto [known, is_new] = current.try_emplace(input.name, 0);
       if (is_new) known->second = add_value(-1, 0);
       take(visit.op, input, known->second);
@@ -101,6 +106,46 @@ void Graph::connect_by_names() {
     for (auto child = op.children.rbegin(); child != op.children.rend(); ++child)
       waiting.push_back({*child, false, 0});
   }
+}
+
+void Graph::connect_by_names_in_any_order(const std::unordered_set<std::string_view>& given) {
+  is_tree = false;
+  index_names();
+  values.clear();
+  constexpr auto kNobody = std::numeric_limits<size_t>::max();
+  struct State {
+    int32_t current = -1;           // what a reader gets now
+    int32_t promised = -1;          // read already, by an operator that stands before the one that writes it
+    size_t first_writer = kNobody;  // of the operators
+  };
+  std::unordered_map<std::string_view, State> states;
+  for (size_t i = 0; i < ops.size(); ++i)
+    for (const GraphOutput& output : ops[i].outputs)
+      if (State& state = states[output.name]; state.first_writer == kNobody) state.first_writer = i;
+  for (size_t i = 0; i < ops.size(); ++i) {
+    for (GraphInput& input : ops[i].inputs) {
+      input.value = -1;
+      if (input.name.empty()) continue;
+      State& state = states[input.name];
+      const bool is_written_later =
+          state.first_writer != kNobody && state.first_writer > i && !given.contains(input.name);
+      int32_t& value = state.current < 0 && is_written_later ? state.promised : state.current;
+      if (value < 0) value = add_value(-1, 0);
+      take(static_cast<int32_t>(i), input, value);
+    }
+    for (size_t k = 0; k < ops[i].outputs.size(); ++k) {
+      GraphOutput& output = ops[i].outputs[k];
+      output.value = -1;
+      if (output.name.empty()) continue;
+      State& state = states[output.name];
+      state.current = state.promised >= 0 ? std::exchange(state.promised, -1) : add_value(-1, 0);
+      output.value = state.current;
+      GraphValue& value = values[static_cast<size_t>(output.value)];
+      value.producer = static_cast<int32_t>(i);
+      value.output = static_cast<int>(k);
+    }
+  }
+  order_by_dependencies();
 }
 
 void Graph::connect_by_producers() {

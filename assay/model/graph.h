@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace assay {
@@ -90,6 +91,9 @@ struct Graph {
   void keep(std::shared_ptr<const void> owner) { kept_.push_back(std::move(owner)); }
   // By the names of tensors: a name stands for what was last written under it.
   void connect_by_names();
+  // The same of operators without others inside, which need not stand in order: what is read first and
+  // written later is what its first writer makes, unless it is one of those that are `given`.
+  void connect_by_names_in_any_order(const std::unordered_set<std::string_view>& given);
   // By the names of operators. Those of a cycle keep the order of the file.
   void connect_by_producers();
 

@@ -191,6 +191,35 @@ TEST(TreeGraph, KnowsNothingOfUnnamedTensors) {
   EXPECT_EQ(tree.value_of(op, {Direction::none, 0}), -1);
 }
 
+// A topology may hold something that is no name; two of those are not one tensor.
+TEST(TreeGraph, TensorsWithoutANameAreNoValue) {
+  Graph tree;
+  const int32_t root = add(tree, -1, {}, {});
+  const int32_t first = add(tree, root, {"x"}, {""}), second = add(tree, root, {"", "x"}, {"y"});
+  tree.connect_by_names();
+  EXPECT_EQ(tree.value_of(first, kOut), -1);
+  EXPECT_EQ(tree.value_of(second, kIn), -1);
+  EXPECT_EQ(tree.value_of(second, {Direction::input, 1}), tree.value_of(first, kIn));
+}
+
+// ----- lists that need not be in order
+
+TEST(UnorderedGraph, WhatIsReadFirstIsWhatItsFirstWriterMakes) {
+  Graph graph;
+  const int32_t late = add(graph, -1, {"h", "w"}, {"y"}), first = add(graph, -1, {"x"}, {"h"});
+  const int32_t again = add(graph, -1, {"h"}, {"h", "w"});
+  graph.connect_by_names_in_any_order({"w"});
+  EXPECT_EQ(graph.value_of(late, kIn), graph.value_of(first, kOut));
+  EXPECT_EQ(graph.value_of(again, kIn), graph.value_of(first, kOut));
+  EXPECT_NE(graph.value_of(again, kIn), graph.value_of(again, kOut));
+  EXPECT_EQ(graph.producer_of(graph.value_of(late, kIn)), first);
+  EXPECT_EQ(graph.producer_of(graph.value_of(late, {Direction::input, 1})), -1);  // it was given
+  EXPECT_THAT(graph.values[static_cast<size_t>(graph.value_of(late, kIn))].consumers,
+              ElementsAre(late, again));
+  EXPECT_THAT(graph.in_order(), ElementsAre(first, late, again));
+  EXPECT_FALSE(graph.is_tree);
+}
+
 // A block is finished when the last of its children is.
 TEST(TreeGraph, ChildrenFinishBeforeTheirParents) {
   Graph tree;

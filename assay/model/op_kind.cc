@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string>
+#include <utility>
 
 namespace assay {
 namespace {
@@ -56,11 +57,8 @@ constexpr Word kAtb[] = {
     {"elewise", elementwise},
 };
 
-// The numbers of ATB.
-constexpr int64_t kCast = 1, kQuantise = 6, kAdd = 8, kSubtract = 15, kQuantisePerChannel = 17,
-                  kDequantise = 18, kDynamicQuantise = 19;
-
 OpKind kind_of_elewise(int64_t number) {
+  using namespace atb_elewise;
   switch (number) {
     case kCast:
       return cast;
@@ -229,6 +227,26 @@ OpKind kind_of_atb(std::string_view type, std::optional<int64_t> elewise_type) {
   std::string name = to_lower(type);
   if (name.ends_with("operation")) name.resize(name.size() - 9);  // GatherOperation is no rope
   return find(name, kAtb);
+}
+
+std::string_view float_type(std::string_view atb_type) {
+  constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+      {"LinearQuantOperation", "LinearOperation"},
+      {"LinearDequantOnly", "LinearNoQuant"},
+      {"LinearRowParallelNoAdd", "LinearRowParallelAndAdd"},
+      {"W8A8Operation", "LinearOperation"},
+  };
+  for (const auto& [quantised, plain] : kNames)
+    if (atb_type == quantised) return plain;
+  return atb_type;
+}
+
+bool is_atb_row_parallel(std::string_view type) { return type.starts_with("LinearRowParallel"); }
+
+bool names_quantisation(std::string_view type) {
+  const std::string name = to_lower(type);
+  const auto has = [&](std::string_view word) { return name.find(word) != std::string::npos; };
+  return has("quant") && !has("noquant") && !has("unquant");
 }
 
 OpKind kind_of_ge(std::string_view type) { return find(type, kGe); }

@@ -51,6 +51,18 @@ OpKind kind_of_module(std::string_view class_name);  // of torch: "LlamaRMSNorm"
 OpKind kind_of_entry(
     std::string_view msprobe_name);  // "Functional.linear.0.forward", "Module.layers.0.fc.Linear.forward.0"
 
+// What an element-wise operation of ATB does, by its number; those that are told apart.
+namespace atb_elewise {
+inline constexpr int kCast = 1, kQuantise = 6, kAdd = 8, kSubtract = 15, kQuantisePerChannel = 17,
+                     kDequantise = 18, kDynamicQuantise = 19;
+}
+// What an operation of a quantised graph of ATB is called in one of floats: "LinearQuantOperation" is a
+// "LinearOperation".
+std::string_view float_type(std::string_view atb_type);
+// Where several ranks share a linear operation: it also adds up what they give.
+bool is_atb_row_parallel(std::string_view type);
+bool names_quantisation(std::string_view type);  // LinearQuantOperation, but not LinearNoQuant
+
 // `framework`: as Frame::framework. "pytorch" may be the class of a module or a name of msprobe.
 OpKind kind_of(std::string_view framework, std::string_view type);
 

@@ -60,6 +60,17 @@ TEST(OpKind, OfFx) {
   EXPECT_EQ(kind_of_fx(""), unknown);
 }
 
+TEST(OpKind, QuantisedTypesOfAtb) {
+  EXPECT_EQ(float_type("W8A8Operation"), "LinearOperation");
+  EXPECT_EQ(float_type("LinearDequantOnly"), "LinearNoQuant");
+  EXPECT_EQ(float_type("Linear"), "Linear");
+  EXPECT_TRUE(names_quantisation("LinearQuantOperation"));
+  EXPECT_FALSE(names_quantisation("LinearNoQuant"));
+  EXPECT_FALSE(names_quantisation("UnquantLinear"));
+  EXPECT_TRUE(is_atb_row_parallel("LinearRowParallelAndAdd"));
+  EXPECT_FALSE(is_atb_row_parallel("LinearOperation"));
+}
+
 TEST(OpKind, OfModulesAndEntries) {
   EXPECT_EQ(kind_of_module("LlamaRMSNorm"), norm);
   EXPECT_EQ(kind_of_module("LlamaRotaryEmbedding"), rope);

@@ -1,11 +1,10 @@
 // Topology files of ATB, drawn as ONNX at several levels, and the tables of types beside them.
 #include "tests/fuzz/target.h"
 
+#include "assay/graph/onnx_graph.h"
 #include "assay/graph/onnx_writer.h"
 #include "assay/graph/operation_tables.h"
-#include "assay/graph/tensor_flow.h"
 
-#include <numeric>
 #include <string_view>
 #include <unordered_set>
 
@@ -23,15 +22,14 @@ void check_tree(const AtbTopology& topology) {
 }
 
 // What a checker of ONNX asks for: written once, and before it is read.
-void check_flow(const AtbTopology& topology) {
-  std::vector<int32_t> all(topology.ops.size());
-  std::iota(all.begin(), all.end(), 0);
-  const TensorFlow flow = follow_tensors(topology, all);
-  ASSAY_CHECK(flow.nodes.size() == all.size());
+void check_tensors(const AtbTopology& topology, int level) {
+  const Graph graph = graph_of_level(topology, level);
+  const OnnxTensors tensors = tensors_of(graph, topology);
+  ASSAY_CHECK(tensors.nodes.size() + 2 == graph.ops.size());
   std::unordered_set<std::string_view> known;
-  const auto name = [&](int32_t id) -> std::string_view { return flow.names.at(static_cast<size_t>(id)); };
-  for (const int32_t id : flow.inputs) ASSAY_CHECK(!name(id).empty() && known.insert(name(id)).second);
-  for (const FlowNode& node : flow.nodes) {
+  const auto name = [&](int32_t id) -> std::string_view { return tensors.names.at(static_cast<size_t>(id)); };
+  for (const int32_t id : tensors.inputs) ASSAY_CHECK(!name(id).empty() && known.insert(name(id)).second);
+  for (const OnnxNode& node : tensors.nodes) {
     for (const int32_t id : node.ins) ASSAY_CHECK(id < 0 || known.contains(name(id)));
     for (const int32_t id : node.outs) ASSAY_CHECK(id < 0 || known.insert(name(id)).second);
   }
@@ -51,8 +49,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   small.ops.emplace_back().name = "LinearOperation_0_0";
   const AtbTopology& drawn = topology ? *topology : small;
   check_tree(drawn);
-  check_flow(drawn);
   for (const int level : {kLeaves, 0, 1}) {
+    check_tensors(drawn, level);
     auto out = FileWriter::create(json.path().parent_path() / "x.onnx", IfExists::replace);
     ASSAY_CHECK(out.has_value());
     check_error(write_onnx(drawn, level, {{table.path()}, kMemory}, *out));

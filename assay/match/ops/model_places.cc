@@ -14,10 +14,7 @@ namespace {
 bool multiplies_in_int8(const Frame& frame, int32_t place) {
   const GraphOp& op = frame.graph->at(place);
   if (op.elewise_type && op.kind == OpKind::quantise) return true;
-  const std::string type = to_lower(op.type);  // LinearQuantOperation, but also LinearNoQuant
-  if (type.find("quant") == std::string::npos) return false;
-  for (const std::string_view plain : {"noquant", "unquant"})
-    if (type.find(plain) != std::string::npos) return false;
+  if (!names_quantisation(op.type)) return false;
   const int32_t node = frame.node_of(place);
   if (node < 0) return true;
   const std::vector<Item>& items = frame.nodes[static_cast<size_t>(node)].items;

@@ -60,8 +60,8 @@ std::vector<int32_t> atb_layers(const Graph& tree) {
   for (const int32_t root : tree.roots()) {
     std::vector<int32_t> found;
     for (const int32_t child : tree.at(root).children) {
-      const std::string type = to_lower(tree.at(child).type);
-      if (has(type, "layer") && !has(type, "norm")) found.push_back(child);
+      const bool is_layer = has(to_lower(tree.at(child).type), "layer");
+      if (is_layer && !is_norm(tree.at(child).kind)) found.push_back(child);
     }
     if (found.empty()) found = most_frequent_blocks(tree, root);
     layers.insert(layers.end(), found.begin(), found.end());

@@ -3,7 +3,6 @@
 #include "assay/match/in_order.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 
 namespace assay {
@@ -45,7 +44,7 @@ class ChildAligner {
 
   // Over several ranks a projection becomes a block, which also adds up what the ranks give.
   static bool wraps(std::string_view block, std::string_view leaf) {
-    return leaf == "LinearOperation" && block.starts_with("LinearRowParallel");
+    return leaf == "LinearOperation" && is_atb_row_parallel(block);
   }
 
   void by_type(const Ops& mine, const Ops& golden, std::vector<std::pair<int32_t, int32_t>>& pairs) const {
@@ -61,18 +60,6 @@ class ChildAligner {
 };
 
 }  // namespace
-
-std::string_view float_type(std::string_view type) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kNames = {{
-      {"LinearQuantOperation", "LinearOperation"},
-      {"LinearDequantOnly", "LinearNoQuant"},
-      {"LinearRowParallelNoAdd", "LinearRowParallelAndAdd"},
-      {"W8A8Operation", "LinearOperation"},
-  }};
-  for (const auto& [quantised, plain] : kNames)
-    if (type == quantised) return plain;
-  return type;
-}
 
 std::vector<std::pair<int32_t, int32_t>> align_ops(const Graph& mine_tree, const Ops& mine,
                                                    const Graph& golden_tree, const Ops& golden) {

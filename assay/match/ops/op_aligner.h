@@ -5,9 +5,6 @@
 
 namespace assay {
 
-// The same operation in a float and in a quantised graph.
-std::string_view float_type(std::string_view type);
-
 // Pairs two lists of operators in order, so that as many as possible have the same type (longest common
 // subsequence). What one graph has inserted finds no partner. Lists too long for that are paired by type and
 // count.

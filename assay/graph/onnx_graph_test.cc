@@ -1,9 +1,10 @@
-#include "assay/graph/tensor_flow.h"
+#include "assay/graph/onnx_graph.h"
+
+#include "assay/graph/onnx_writer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <numeric>
 #include <set>
 
 namespace assay {
@@ -34,23 +35,21 @@ AtbTopology topology_of(Names inputs, Names outputs, const std::vector<Leaf>& le
   return topology;
 }
 
-TensorFlow follow(const AtbTopology& topology) {
-  std::vector<int32_t> ops(topology.ops.size());
-  std::iota(ops.begin(), ops.end(), 0);
-  return follow_tensors(topology, ops);
+OnnxTensors follow(const AtbTopology& topology) {
+  return tensors_of(graph_of_level(topology, kLeaves), topology);
 }
 
-Names named(const TensorFlow& flow, const std::vector<int32_t>& ids) {
+Names named(const OnnxTensors& flow, const std::vector<int32_t>& ids) {
   Names out;
   for (const int32_t id : ids) out.push_back(id < 0 ? "" : flow.names[static_cast<size_t>(id)]);
   return out;
 }
 
 // "a: x y -> z" for each node.
-Names drawn(const AtbTopology& topology, const TensorFlow& flow) {
+Names drawn(const AtbTopology& topology, const OnnxTensors& flow) {
   Names out;
-  for (const FlowNode& node : flow.nodes) {
-    std::string line = topology.ops[static_cast<size_t>(node.op)].name + ":";
+  for (const OnnxNode& node : flow.nodes) {
+    std::string line = topology.ops[static_cast<size_t>(node.op - 1)].name + ":";
     for (const std::string& name : named(flow, node.ins)) line += " " + name;
     line += " ->";
     for (const std::string& name : named(flow, node.outs)) line += " " + name;
@@ -60,10 +59,10 @@ Names drawn(const AtbTopology& topology, const TensorFlow& flow) {
 }
 
 // What a checker of ONNX asks for.
-void expect_written_once_before_reading(const TensorFlow& flow) {
+void expect_written_once_before_reading(const OnnxTensors& flow) {
   std::set<std::string> known;
   for (const std::string& name : named(flow, flow.inputs)) EXPECT_TRUE(known.insert(name).second) << name;
-  for (const FlowNode& node : flow.nodes) {
+  for (const OnnxNode& node : flow.nodes) {
     for (const std::string& name : named(flow, node.ins))
       EXPECT_TRUE(name.empty() || known.contains(name)) << name;
     for (const std::string& name : named(flow, node.outs))
@@ -71,7 +70,7 @@ void expect_written_once_before_reading(const TensorFlow& flow) {
   }
 }
 
-TEST(TensorFlow, LeavesAGoodFileAsItIs) {
+TEST(OnnxGraph, LeavesAGoodFileAsItIs) {
   const auto topology = topology_of({"x"}, {"z"}, {{"a", {"x"}, {"y"}}, {"b", {"y", "x"}, {"z"}}});
   const auto flow = follow(topology);
   EXPECT_THAT(drawn(topology, flow), ElementsAre("a: x -> y", "b: y x -> z"));
@@ -80,7 +79,7 @@ TEST(TensorFlow, LeavesAGoodFileAsItIs) {
   EXPECT_THAT(flow.warnings, IsEmpty());
 }
 
-TEST(TensorFlow, WeightsAndCachesThatAreReadBecomeInputs) {
+TEST(OnnxGraph, WeightsAndCachesThatAreReadBecomeInputs) {
   auto topology = topology_of({"x"}, {"y"}, {{"a", {"x", "w1", "k"}, {"y", "k"}}});
   topology.weights = {"w0", "w1"};
   topology.caches = {"k"};
@@ -90,7 +89,7 @@ TEST(TensorFlow, WeightsAndCachesThatAreReadBecomeInputs) {
   EXPECT_THAT(flow.warnings, IsEmpty());
 }
 
-TEST(TensorFlow, WritingInPlaceMakesANewTensor) {
+TEST(OnnxGraph, WritingInPlaceMakesANewTensor) {
   const auto topology =
       topology_of({"x"}, {"x"}, {{"a", {"x"}, {"x"}}, {"b", {"x"}, {"t"}}, {"c", {"t", "x"}, {"x"}}});
   const auto flow = follow(topology);
@@ -99,20 +98,20 @@ TEST(TensorFlow, WritingInPlaceMakesANewTensor) {
   expect_written_once_before_reading(flow);
 }
 
-TEST(TensorFlow, AnOutputKeepsItsName) {
+TEST(OnnxGraph, AnOutputKeepsItsName) {
   const auto topology = topology_of({"x"}, {"y"}, {{"a", {"x"}, {"y"}}, {"b", {"y"}, {"y"}}});
   const auto flow = follow(topology);
   EXPECT_THAT(drawn(topology, flow), ElementsAre("a: x -> y#2", "b: y#2 -> y"));
   EXPECT_THAT(named(flow, flow.outputs), ElementsAre("y"));
 }
 
-TEST(TensorFlow, NumberedNamesAvoidThoseOfTheFile) {
+TEST(OnnxGraph, NumberedNamesAvoidThoseOfTheFile) {
   const auto topology = topology_of({"x", "x#2"}, {}, {{"a", {"x"}, {"x"}}, {"b", {"x#2"}, {"x#2"}}});
   const auto flow = follow(topology);
   EXPECT_THAT(drawn(topology, flow), ElementsAre("a: x -> x#3", "b: x#2 -> x#2#2"));
 }
 
-TEST(TensorFlow, SortsWhatStandsInTheWrongOrder) {
+TEST(OnnxGraph, SortsWhatStandsInTheWrongOrder) {
   const auto topology =
       topology_of({"x"}, {"z"}, {{"c", {"y"}, {"z"}}, {"a", {"x"}, {"t"}}, {"b", {"t"}, {"y"}}});
   const auto flow = follow(topology);
@@ -120,7 +119,7 @@ TEST(TensorFlow, SortsWhatStandsInTheWrongOrder) {
   EXPECT_THAT(flow.warnings, IsEmpty());
 }
 
-TEST(TensorFlow, CutsCirclesOpen) {
+TEST(OnnxGraph, CutsCirclesOpen) {
   const auto topology =
       topology_of({"x"}, {"p"}, {{"a", {"q", "q", "x"}, {"p"}}, {"b", {"p"}, {"q"}}, {"c", {"x"}, {"z"}}});
   const auto flow = follow(topology);
@@ -130,7 +129,7 @@ TEST(TensorFlow, CutsCirclesOpen) {
   expect_written_once_before_reading(flow);
 }
 
-TEST(TensorFlow, AnOperationThatOnlyFeedsItselfReadsAnInput) {
+TEST(OnnxGraph, AnOperationThatOnlyFeedsItselfReadsAnInput) {
   const auto topology = topology_of({}, {}, {{"a", {"t"}, {"t"}}});
   const auto flow = follow(topology);
   EXPECT_THAT(drawn(topology, flow), ElementsAre("a: t -> t#2"));
@@ -138,7 +137,7 @@ TEST(TensorFlow, AnOperationThatOnlyFeedsItselfReadsAnInput) {
   EXPECT_THAT(flow.warnings, ElementsAre(HasSubstr("read and never written")));
 }
 
-TEST(TensorFlow, ToleratesNamesThatAreEmptyRepeatedOrUnprintable) {
+TEST(OnnxGraph, ToleratesNamesThatAreEmptyRepeatedOrUnprintable) {
   const auto topology = topology_of({"x", "", "x"}, {"y", "", "y", "never"},
                                     {{"a", {"", "x"}, {"", "y", "y"}}, {"b", {"n\n", "n\\x0a"}, {}}});
   const auto flow = follow(topology);
@@ -149,7 +148,7 @@ TEST(TensorFlow, ToleratesNamesThatAreEmptyRepeatedOrUnprintable) {
   expect_written_once_before_reading(flow);
 }
 
-TEST(TensorFlow, ManyVersionsOfOneNameAreQuick) {
+TEST(OnnxGraph, ManyVersionsOfOneNameAreQuick) {
   std::vector<Leaf> leaves(100'000, Leaf{"a", {"x"}, {"x"}});
   const auto topology = topology_of({}, {"x"}, leaves);
   const auto flow = follow(topology);
