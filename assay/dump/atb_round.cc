@@ -120,8 +120,6 @@ class TableIndex {
     Node node;
     node.name = frame_.strings.keep(printable(op));
     node.type = frame_.strings.keep(printable(type));
-    const size_t slash = node.name.rfind('/');
-    if (slash != std::string_view::npos) node.parent = node.name.substr(0, slash);
     node.order = std::ssize(frame_.nodes);
     frame_.nodes.push_back(std::move(node));
   }

@@ -321,7 +321,7 @@ Result<Frame> index_msprobe(const FrameInfo& info, const OpenOptions& options) {
   frame.has_stacks = options.stacks && is_file(stacks);
   if (frame.has_stacks) add_stacks(frame, stacks, options.format.memory);
   if (options.structure && is_file(folder / "construct.json"))
-    add_parents(frame, folder / "construct.json", options.format.memory);
+    add_structure(frame, folder / "construct.json", options.format.memory);
   return frame;
 }
 

@@ -1,6 +1,7 @@
 // stack.json: where each entry was called from. construct.json: which module each entry belongs to.
 #include "assay/base/text.h"
 #include "assay/dump/msprobe_parts.h"
+#include "assay/model/trace.h"
 
 namespace assay {
 namespace {
@@ -60,15 +61,15 @@ void add_stacks(Frame& frame, const fs::path& stack_json, int64_t memory) {
   });
 }
 
-void add_parents(Frame& frame, const fs::path& construct_json, int64_t memory) {
-  const ByName nodes = by_name(frame);
+// Forward and backward are calls of their own, each below the module that construct.json names.
+void add_structure(Frame& frame, const fs::path& construct_json, int64_t memory) {
+  TraceBuilder trace(frame, [](const Node& node) { return kind_of_entry(node.name); });
   read_members(frame, construct_json, memory, [&](std::string_view key, const JsonTape& tape) {
-    const auto node = nodes.find(key);
-    if (node == nodes.end()) return;
     // Megatron: [parent, micro step].
     const size_t parent = tape.kind(0) == JsonKind::array && !tape.is_end(1) ? 1 : 0;
-    if (tape.is_text(parent)) node->second->parent = frame.strings.keep(tape.text(parent));
+    if (tape.is_text(parent) && !tape.text(parent).empty()) trace.set_parent(key, tape.text(parent));
   });
+  trace.finish();
 }
 
 }  // namespace assay

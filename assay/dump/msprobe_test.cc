@@ -1,5 +1,7 @@
 #include "assay/dump/msprobe.h"
 
+#include "assay/model/graph.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -233,8 +235,13 @@ TEST_F(Msprobe, ReadsBothLayoutsOfStacksAndTheParents) {
   ASSERT_TRUE(old_layout);
   EXPECT_THAT(old_layout->nodes[0].stack, ElementsAre("File a.py, line 1, in f, \n x", "File b.py"));
   EXPECT_TRUE(old_layout->nodes[1].stack.empty());
-  EXPECT_EQ(old_layout->nodes[0].parent, "Module.x.X.forward.0");
-  EXPECT_EQ(old_layout->nodes[1].parent, "Module.y.Y.forward.0");
+  const Graph& trace = *old_layout->graph;
+  const auto parent_of = [&](size_t node) {
+    const int32_t parent = trace.at(old_layout->ops_of(node).front()).parent;
+    return parent < 0 ? std::string_view() : trace.at(parent).name;
+  };
+  EXPECT_EQ(parent_of(0), "Module.x.X.forward.0");
+  EXPECT_EQ(parent_of(1), "Module.y.Y.forward.0");
   put("stack.json", R"({"0": [["a.b.0.forward", "c.d.0.forward"], ["File s.py"]], "1": ["odd"], "2": 7})");
   const auto new_layout = index(options);
   ASSERT_TRUE(new_layout);

@@ -175,7 +175,6 @@ void OpFrame::make_node(int32_t op, std::vector<OpFile>& files) {
   if (node.items.empty()) return;
   node.name = frame_.strings.keep(printable(graph_op.path.empty() ? graph_op.name : graph_op.path));
   node.type = frame_.strings.keep(printable(graph_op.type));
-  if (graph_op.parent >= 0) node.parent = frame_.graph->at(graph_op.parent).path;
   node.order = std::ssize(frame_.nodes);
   frame_.set_ops(frame_.nodes.size(), {op});
   frame_.nodes.push_back(std::move(node));

@@ -7,6 +7,7 @@
 #include "assay/dump/torchair_names.h"
 #include "assay/dump/walk.h"
 #include "assay/format/npy_words.h"
+#include "assay/model/trace.h"
 
 #include <tbb/parallel_for.h>
 
@@ -313,6 +314,7 @@ Result<Frame> index_fx(const FrameInfo& info, const OpenOptions& options) {
                              lists.size() == 1 ? "is" : "are", some_names(lists)),
                  std::ssize(lists)));
   if (!any_data) frame.content = Content::statistics;
+  TraceBuilder(frame, [](const Node& node) { return kind_of_fx(node.type); }).finish();
   return frame;
 }
 

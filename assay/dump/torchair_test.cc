@@ -273,6 +273,22 @@ TEST_F(Torchair, DigitsThatNobodyListsAreNamedByTheirHeader) {
 }
 
 // What `assay compact` makes of a file whose name is in mapping.csv.
+TEST_F(Torchair, FxIsATraceOfItsNodes) {
+  put_fx("graph_1/0", "mm_1-aten.mm.default.OUTPUT.0");
+  put_fx("graph_1/0", "mm_1-aten.mm.default.INPUT.0");
+  put_fx("graph_1/0", "odd.OUTPUT.0");
+  put_fx("graph_1/0", "relu-aten.relu.default.OUTPUT.0");
+  const Frame frame = index(torchair_fx_layout, root_);
+  ASSERT_EQ(frame.graph->shape, GraphShape::trace);
+  std::vector<OpKind> kinds;
+  for (size_t i = 0; i < frame.nodes.size(); ++i) {
+    const GraphOp& op = frame.graph->at(frame.ops_of(i).front());
+    EXPECT_EQ(op.name, frame.nodes[i].name);
+    kinds.push_back(op.kind);
+  }
+  EXPECT_THAT(kinds, ElementsAre(OpKind::product, OpKind::unknown, OpKind::activation));
+}
+
 TEST_F(Torchair, ResolvesLongNamesOfStatistics) {
   const std::string long_name = "Add." + std::string(300, 'x') + ".1.2.1706596912161941";
   put(kToken + "12345678901234567890.stats.json", "{}");

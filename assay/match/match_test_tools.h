@@ -2,10 +2,12 @@
 #pragma once
 
 #include "assay/match/matcher.h"
+#include "assay/model/trace.h"
 #include "assay/support/log.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,7 +34,6 @@ inline Frame make_frame(const std::vector<TestEntry>& entries, std::string frame
   for (const TestEntry& entry : entries) {
     Node& node = frame.nodes.emplace_back();
     node.name = frame.strings.keep(entry.name);
-    node.parent = frame.strings.keep(entry.parent);
     std::vector<std::string_view>& stack = frame.stacks.emplace_back();
     for (const std::string& line : entry.stack) stack.push_back(frame.strings.keep(line));
     node.stack = stack;
@@ -45,6 +46,11 @@ inline Frame make_frame(const std::vector<TestEntry>& entries, std::string frame
       item.stated = &stated;
     }
   }
+  if (std::ranges::all_of(entries, [](const TestEntry& entry) { return entry.parent.empty(); })) return frame;
+  TraceBuilder trace(frame, [](const Node& node) { return kind_of_entry(node.name); });
+  for (const TestEntry& entry : entries)
+    if (!entry.parent.empty()) trace.set_parent(entry.name, entry.parent);
+  trace.finish();
   return frame;
 }
 

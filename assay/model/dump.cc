@@ -20,6 +20,8 @@ void Frame::set_ops(size_t node, std::vector<int32_t> ops) {
 }
 
 std::span<const int32_t> Frame::ops_of(size_t node) const {
+  // In a trace the number of a node is that of its operator.
+  if (graph != nullptr && graph->shape == GraphShape::trace) return std::span(node_of_op).subspan(node, 1);
   return node < ops_of_node.size() ? ops_of_node[node] : std::span<const int32_t>();
 }
 
@@ -30,7 +32,11 @@ int32_t Frame::node_of(int32_t op) const {
 
 const Graph& Frame::tree() const {
   static const Graph kNone;
-  return graph != nullptr && graph->is_tree ? *graph : kNone;
+  return graph != nullptr && graph->shape == GraphShape::tree ? *graph : kNone;
+}
+
+const Graph* Frame::compiled() const {
+  return graph != nullptr && graph->shape == GraphShape::flat ? graph.get() : nullptr;
 }
 
 bool operator==(const Scalar& a, const Scalar& b) {

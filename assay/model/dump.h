@@ -63,7 +63,7 @@ static_assert(sizeof(Item) <= 88, "a dump.json of 1 GB has millions of them");
 
 // One operator, module or file: the unit that is judged together.
 struct Node {
-  std::string_view name, type, parent;
+  std::string_view name, type;
   std::span<const std::string_view> stack;  // the innermost call first
   int64_t order = 0;                        // execution order
   std::vector<Item> items;
@@ -122,6 +122,7 @@ struct Frame {
   int32_t node_of(int32_t op) const;  // -1: nothing of it was dumped
   // The graph where its operators contain each other; else an empty one.
   const Graph& tree() const;
+  const Graph* compiled() const;  // where a compiler made it; else null
 };
 
 struct AtbModels;  // assay/dump/atb_place.h
@@ -132,12 +133,14 @@ struct FrameInfo {
   std::vector<fs::path> paths;  // what they are is the layout's business
   int64_t first_order = 0,
           last_order = INT64_MAX;  // of the top-level operators of a round that two tokens share
+  // Read once for all frames of a model. What a frame lacks in its models is not in its graph, so that ATB
+  // makes it later.
+  std::shared_ptr<const Graph> graph = {};
+  std::shared_ptr<const AtbModels> atb_models = {};  // of its rank
   // Of a compiled graph. Where the two sides do not number theirs alike, the names tell which is which.
   std::string model = {};  // as its folder is called
-  std::shared_ptr<const Graph> graph = {};
   std::vector<std::string> op_names = {};
-  std::shared_ptr<const AtbModels> atb_models = {};  // of its rank, read once for all tokens
-  bool stands_for_ranks = false;                     // the first of several, against another number of them
+  bool stands_for_ranks = false;  // the first of several, against another number of them
 };
 
 // What a look at the names in a dump tells.

@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <queue>
 #include <utility>
 
@@ -13,7 +14,7 @@ Graph::Graph(const std::shared_ptr<const Graph>& base)
     : name(base->name),
       ops(base->ops),
       fused(base->fused),
-      is_tree(base->is_tree),
+      shape(base->shape),
       fused_by_name_(base->fused_by_name_),
       kept_({base}) {}
 
@@ -62,7 +63,7 @@ void Graph::take(int32_t op, GraphInput& input, int32_t value) {
 // Follows the execution, since graphs use their internal tensors again and again. A block gives what its
 // children left under the name of its output.
 void Graph::connect_by_names() {
-  is_tree = true;
+  shape = GraphShape::tree;
   index_names();
   by_path_.clear();
   for (size_t i = 0; i < ops.size(); ++i) by_path_.try_emplace(ops[i].path, static_cast<int32_t>(i));
@@ -109,7 +110,7 @@ void Graph::connect_by_names() {
 }
 
 void Graph::connect_by_names_in_any_order(const std::unordered_set<std::string_view>& given) {
-  is_tree = false;
+  shape = GraphShape::flat;
   index_names();
   values.clear();
   constexpr auto kNobody = std::numeric_limits<size_t>::max();
@@ -149,7 +150,7 @@ void Graph::connect_by_names_in_any_order(const std::unordered_set<std::string_v
 }
 
 void Graph::connect_by_producers() {
-  is_tree = false;
+  shape = GraphShape::flat;
   index_names();
   values.clear();
   for (size_t i = 0; i < ops.size(); ++i)
@@ -174,6 +175,13 @@ void Graph::connect_by_producers() {
       take(static_cast<int32_t>(i), input, value);
     }
   order_by_dependencies();
+}
+
+void Graph::connect_as_run() {
+  shape = GraphShape::trace;
+  values.clear();
+  position.resize(ops.size());
+  std::iota(position.begin(), position.end(), 0);
 }
 
 void Graph::order_by_dependencies() {

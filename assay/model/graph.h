@@ -1,5 +1,6 @@
 // The operators of a model and what they hand to each other. Some dumps know a tree of operators that contain
-// others (ATB, torch hooks), some the flat graph that a compiler made of a model (GE); both are this.
+// others (ATB, torch hooks), some the flat graph that a compiler made of a model (GE), some no more than what
+// ran (FX, msprobe); all are this.
 #pragma once
 
 #include "assay/model/op_kind.h"
@@ -45,9 +46,9 @@ struct GraphOp {
   std::string_view name;  // "LinearOperation_1_0", "root.model.layers.0.mlp", "MatMul_3"
   std::string_view type;  // "LinearOperation", "Linear", "MatMulV2"
   OpKind kind = OpKind::unknown;
-  std::string_view path = {};  // of its folder below the frame: "1_Prefill_layer/0_LinearOperation"
-  int32_t parent = -1;
-  std::vector<int32_t> children = {};
+  std::string_view path = {};          // of its folder below the frame: "1_Prefill_layer/0_LinearOperation"
+  int32_t parent = -1;                 // of a trace: what called it, as the dump says
+  std::vector<int32_t> children = {};  // of a tree
   std::vector<GraphInput> inputs = {};
   std::vector<GraphOutput> outputs = {};
   std::vector<std::string_view> fused_from = {};  // names; empty: not said
@@ -65,6 +66,12 @@ struct GraphValue {
   std::vector<int32_t> consumers = {};  // each once; a block, and what is inside of it
 };
 
+enum class GraphShape : uint8_t {
+  tree,   // operators contain each other
+  flat,   // they stand side by side: what a compiler made of a model
+  trace,  // what ran, in the order in which it did; a part of the model may be there several times
+};
+
 // Built in two steps: operators are added, then one of the ways to connect them finds what belongs together.
 // Frames of one model share it, so that what was dumped is not in here: Frame::node_of.
 struct Graph {
@@ -74,13 +81,13 @@ struct Graph {
   explicit Graph(const std::shared_ptr<const Graph>& base);  // a copy that may be added to
 
   std::string name;
-  // Of a tree, an operator before its children, and several roots where a dump holds several models; else
-  // those of the graph and its sub-graphs, in the order of the file.
+  // Of a tree, an operator before its children, and several roots where a dump holds several models; of a
+  // flat one those of the graph and its sub-graphs, in the order of the file.
   std::vector<GraphOp> ops;
   std::vector<GraphOp> fused;  // what a compiler made of them later; a name may be that of one of the parts
   StringPool strings;          // where the names of operators and tensors lie
   // Filled by connect_…().
-  bool is_tree = true;  // operators contain each other
+  GraphShape shape = GraphShape::tree;
   std::vector<GraphValue> values;
   std::vector<int32_t> position;  // of each operator in the order in which they finish
   size_t longest_name = 0;
@@ -96,6 +103,9 @@ struct Graph {
   void connect_by_names_in_any_order(const std::unordered_set<std::string_view>& given);
   // By the names of operators. Those of a cycle keep the order of the file.
   void connect_by_producers();
+  // Not at all: operators were added as they ran, and nothing is known of values. A trace of millions has no
+  // index of names either, so that find() knows none.
+  void connect_as_run();
 
   const GraphOp& at(int32_t op) const { return ops[static_cast<size_t>(op)]; }
   int32_t find(std::string_view op) const;         // the first of that name; -1: none

@@ -28,7 +28,7 @@ TEST(CompiledGraph, OrdersByDependencies) {
   EXPECT_THAT(graph.in_order(), ElementsAre(2, 1, 0));
   EXPECT_EQ(graph.find("middle"), 1);
   EXPECT_EQ(graph.find("none"), -1);
-  EXPECT_FALSE(graph.is_tree);
+  EXPECT_EQ(graph.shape, GraphShape::flat);
 }
 
 TEST(CompiledGraph, KeepsTheOrderOfTheFileWhereItIsRight) {
@@ -217,7 +217,7 @@ TEST(UnorderedGraph, WhatIsReadFirstIsWhatItsFirstWriterMakes) {
   EXPECT_THAT(graph.values[static_cast<size_t>(graph.value_of(late, kIn))].consumers,
               ElementsAre(late, again));
   EXPECT_THAT(graph.in_order(), ElementsAre(first, late, again));
-  EXPECT_FALSE(graph.is_tree);
+  EXPECT_EQ(graph.shape, GraphShape::flat);
 }
 
 // A block is finished when the last of its children is.

@@ -5,6 +5,7 @@
 #include "assay/match/keyed/cell.h"
 #include "assay/match/keyed/layer.h"
 #include "assay/match/keyed/mapping_file.h"
+#include "assay/model/trace.h"
 
 namespace assay {
 namespace {
@@ -14,7 +15,6 @@ Frame make_frame(std::initializer_list<std::string_view> entries, std::string_vi
   for (const std::string_view name : entries) {
     Node& node = frame.nodes.emplace_back();
     node.name = name;
-    node.parent = name == parent ? std::string_view() : parent;
     node.order = std::ssize(frame.nodes);
     for (const std::string_view rest : {".input.0", ".input.1", ".parameters.weight", ".output.0"}) {
       Item& item = node.items.emplace_back();
@@ -22,6 +22,10 @@ Frame make_frame(std::initializer_list<std::string_view> entries, std::string_vi
       item.stated = &frame.stated.emplace_back();
     }
   }
+  TraceBuilder trace(frame, [](const Node& node) { return kind_of_entry(node.name); });
+  for (const std::string_view name : entries)
+    if (name != parent) trace.set_parent(name, parent);
+  trace.finish();
   return frame;
 }
 

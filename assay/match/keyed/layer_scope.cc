@@ -1,6 +1,7 @@
 #include "assay/match/keyed/layer_scope.h"
 
 #include "assay/base/text.h"
+#include "assay/model/graph.h"
 
 #include <algorithm>
 #include <array>
@@ -30,6 +31,13 @@ std::string_view without_last(std::string_view name, int count) {
     name = name.substr(0, dot);
   }
   return name;
+}
+
+// The name of the module that a node ran in; empty: not known.
+std::string_view parent_of(const Frame& frame, size_t node) {
+  const std::span<const int32_t> ops = frame.ops_of(node);
+  const int32_t parent = ops.empty() ? Graph::kNone : frame.graph->at(ops.front()).parent;
+  return parent < 0 ? std::string_view() : frame.graph->at(parent).name;
 }
 
 // The last run of digits; nothing where there is none, or one that is no layer number.
@@ -90,7 +98,8 @@ std::string_view framework_function(std::span<const std::string_view> stack, std
 
 LayerScopes::LayerScopes(const std::vector<Frame>& frames, Interner& tokens) : tokens_(tokens) {
   for (const Frame& frame : frames)
-    for (const Node& node : frame.nodes) read_entry(node, frame.framework);
+    for (size_t i = 0; i < frame.nodes.size(); ++i)
+      read_entry(frame.nodes[i], parent_of(frame, i), frame.framework);
   share_forward_scopes();
   renumber_layers();
 }
@@ -104,10 +113,10 @@ void LayerScopes::append(std::string_view dotted) {
   for (const std::string_view word : split(dotted, '.')) words_.push_back(tokens_.number(word));
 }
 
-void LayerScopes::read_entry(const Node& node, std::string_view framework) {
+void LayerScopes::read_entry(const Node& node, std::string_view parent, std::string_view framework) {
   LayerEntry& entry = entries_.emplace_back();
   entry.node = &node;
-  if (!node.parent.empty()) has_parents_ = true;
+  if (!parent.empty()) has_parents_ = true;
   const std::vector<std::string_view> words = split(node.name, '.');
   const size_t count = words.size();
   if (count < 4) return;
@@ -129,7 +138,7 @@ void LayerScopes::read_entry(const Node& node, std::string_view framework) {
   } else {
     entry.type = tokens_.number(words[count - 3]);
     entry.state = tokens_.number(words[count - 1]);
-    append(node.parent.empty() ? "TopLayer" : without_last(node.parent, 3));
+    append(parent.empty() ? "TopLayer" : without_last(parent, 3));
     const bool is_wrapped = words[0] != "Primitive" && words[0] != "Jit";  // by a function worth naming
     const std::string_view function =
         is_wrapped ? framework_function(node.stack, framework) : std::string_view();

@@ -43,7 +43,7 @@ class LayerScopes {
   struct Range {
     size_t begin, end;
   };
-  void read_entry(const Node& node, std::string_view framework);
+  void read_entry(const Node& node, std::string_view parent, std::string_view framework);
   void append(std::string_view dotted);
   void share_forward_scopes();
   void renumber_layers();

@@ -108,16 +108,23 @@ std::vector<DType> coarsest_so_far(const Frame& frame) {
   return of_node;
 }
 
+// What a compiler fused has a type of its own, whatever the operators it was made of.
+OpKind kind_of_node(const Frame& frame, size_t node) {
+  if (frame.graph != nullptr && frame.graph->shape == GraphShape::trace)
+    return frame.graph->at(frame.ops_of(node).front()).kind;
+  return kind_of(frame.framework, frame.nodes[node].type);
+}
+
 std::vector<ModelPlace> places_in_graph(const Frame& frame, const RunGraph* graph) {
   std::vector<ModelPlace> of_node;
   int32_t products = 0;
   const std::vector<DType> coarsest = graph != nullptr ? graph->coarsest_types() : coarsest_so_far(frame);
-  for (const Node& node : frame.nodes) {
+  for (size_t i = 0; i < frame.nodes.size(); ++i) {
     ModelPlace place;
     place.layers_before = products / kProductsOfALayer;
-    place.coarsest = coarsest[of_node.size()];
+    place.coarsest = coarsest[i];
     place.is_compiled = true;
-    const OpKind kind = kind_of(frame.framework, node.type);
+    const OpKind kind = kind_of_node(frame, i);
     place.is_product = multiplies_matrices(kind);
     place.is_sum = kind == OpKind::sum;
     place.has_graph = graph != nullptr;
@@ -153,7 +160,7 @@ void note_model_places(Matched& matched) {
   std::vector<std::optional<RunGraph>> graphs;
   for (const Frame& frame : frames.mine) {
     auto& graph = graphs.emplace_back();
-    if (is_graph(frame) && frame.graph != nullptr) graph.emplace(frame);
+    if (frame.compiled() != nullptr) graph.emplace(frame);
     of_mine.push_back(is_graph(frame) ? places_in_graph(frame, graph ? &*graph : nullptr)
                                       : places_in(frame, from));
   }
