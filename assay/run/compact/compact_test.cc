@@ -326,7 +326,8 @@ TEST_F(CompactTest, AFileThatComesWhileTheSourceIsMeasuredStays) {
   folder_.put("x.npy.stats.json", "mine");
   Replacement measured;
   measured.text = "statistics";
-  const auto written = write_replacement(measured, path("x.npy.stats.json"), FileState{.mode = 0644});
+  const auto written = write_replacement(measured, path("x.npy.stats.json"),
+                                         CompactJob{path("x.npy"), FileState{.mode = 0644}});
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().kind, ErrorKind::mismatch);
   EXPECT_EQ(written.error().message,
