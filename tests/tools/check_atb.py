@@ -267,6 +267,31 @@ def check_checkpoint(program: pathlib.Path, out: pathlib.Path) -> list[str]:
     return wrong
 
 
+def check_other_ranks(program: pathlib.Path, out: pathlib.Path) -> list[str]:
+    """What any rank of golden holds is looked at: shares and copies, of outputs, fused projections and weights."""
+    wrong = []
+    for ranks, flags in (("1 against 2", ["--golden-ranks", "2"]), ("4 against 2", ["--ranks", "4", "--golden-ranks", "2", "--kv-heads", "4"])):
+        pair = make(out / ranks.replace(" ", "_"), [*flags, "--torch-weights", "--tokens", "1", "--layers", "1"])
+        second = sorted(pair.glob("golden/*/torch_tensors/npu1_*"))[0]
+        for name in ("0/root.model.layers.0.self_attn.q_proj/output.pth", "0/root.model.layers.0.mlp.gate_proj/output.pth",
+                     "0/root.model.layers.0.mlp.down_proj/input_0.pth", "0/root.model.norm/output.pth",
+                     "weights/root.model.layers.0.self_attn.k_proj.weight.pth", "weights/root.model.norm.weight.pth"):
+            file = second / name
+            kept = file.read_bytes()
+            with torch.no_grad():
+                torch.save(torch.load(file) * 1.5, file)
+            report = Report(program, pair, Variant(""))
+            file.write_bytes(kept)
+            failed = [row["golden"] for row in report.rows if row["verdict"] == "fail"]
+            short = name.removeprefix("0/")
+            if report.code != 1 or not failed or not all(short in golden.split(" + ") for golden in failed):
+                wrong.append(f"{ranks}: {name} of the second rank is wrong: exit code {report.code}, failed: {failed[:5]}")
+        clean = Report(program, pair, Variant(""))
+        if clean.code:
+            wrong.append(f"{ranks}: exit code {clean.code} without a fault")
+    return wrong
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=pathlib.Path, required=True, help="folder of the program")
@@ -282,6 +307,11 @@ def main() -> int:
             passed, failed = passed + (not wrong), failed + bool(wrong)
             for line in wrong:
                 print(f"checkpoint: {line}")
+        if not args.only or args.only in "other ranks":
+            wrong = check_other_ranks(program, (args.keep or pathlib.Path(folder)) / "other_ranks")
+            passed, failed = passed + (not wrong), failed + bool(wrong)
+            for line in wrong:
+                print(f"other ranks: {line}")
         for name, variant in VARIANTS.items():
             if args.only and args.only not in name:
                 continue

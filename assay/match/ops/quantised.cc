@@ -58,12 +58,11 @@ std::optional<QuantFactors> QuantSources::find(const ItemId& quantised) const {
       return QuantFactors{id_of(*scale, op), id_of(*offset, op)};
   }
   // An operator that does nothing but quantise cannot have anything else, whatever the types.
-  constexpr int kQuantise = 6, kQuantisePerChannel = 17;
-  if (const auto& step = tree_.at(op).quant_step; step && tree_.at(op).elewise_type == kQuantise)
+  if (const auto& step = tree_.at(op).quant_step; step && tree_.at(op).elewise_type == atb_elewise::kQuantise)
     return step->scale != 0 && std::isfinite(step->scale) && std::isfinite(step->offset)
                ? std::optional(QuantFactors{std::nullopt, std::nullopt, *step})
                : std::nullopt;
-  if (tree_.at(op).elewise_type != kQuantisePerChannel) return std::nullopt;
+  if (tree_.at(op).elewise_type != atb_elewise::kQuantisePerChannel) return std::nullopt;
   const Item *const scale = input(op, 1), *const offset = input(op, 2);
   if (!is_factor(scale, channels) || !is_real(scale->meta->dtype)) return std::nullopt;
   QuantFactors factors{id_of(*scale, op), std::nullopt};

@@ -1,4 +1,5 @@
 #include "assay/compat/msit/metric/tile_errors.h"
+#include "assay/metric/tile_kernels.h"
 #include "assay/metric/tile_targets.h"
 
 #undef HWY_TARGET_INCLUDE
