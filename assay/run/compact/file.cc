@@ -122,6 +122,17 @@ Result<FileFate> fate_of(const Error& error) {
   return kept(error.message);
 }
 
+// By where the file really lies as well: the user may stand in that folder, or come through a link.
+bool is_data_of_msprobe(const fs::path& path) {
+  std::error_code ignored;
+  const fs::path real = fs::canonical(path, ignored);
+  const auto lies_in_it = [](const fs::path& file) {
+    const fs::path folder = file.parent_path();
+    return std::find(folder.begin(), folder.end(), "dump_tensor_data") != folder.end();
+  };
+  return lies_in_it(path) || lies_in_it(real);
+}
+
 Result<FileFate> publish(const CompactJob& job, const File& file, const Format& format, const TensorSet& set,
                          const CompactOptions& options) {
   const auto path = replacement_path(job.path, options.form);
@@ -129,7 +140,7 @@ Result<FileFate> publish(const CompactJob& job, const File& file, const Format& 
     return kept(fmt::format(
         "{}: would become what a file whose name ends in .npy becomes; rename it, or pass --as stats",
         file.name()));
-  if (options.form == CompactForm::min_max && job.path.parent_path().filename() == "dump_tensor_data")
+  if (options.form == CompactForm::min_max && is_data_of_msprobe(job.path))
     return kept(
         fmt::format("{}: dump.json names it, and would not find its extremes; pass --as stats", file.name()));
   if (const auto refused = refuse_by_name(job.path, *path, options.form))
