@@ -105,7 +105,6 @@ std::optional<FileFate> refuse_by_content(const File& file, const Format& format
         fmt::format("{}: holds named tensors; only files of one bare tensor are replaced, as dumps "
                     "have them (a checkpoint?)",
                     file.name()));
-  if (is_pt && !set.warnings.empty()) return kept(set.warnings[0]);
   return std::nullopt;
 }
 
@@ -253,8 +252,9 @@ Result<FileFate> publish_replacement(const CompactJob& job, const CompactOptions
     return kept(fmt::format("{}: holds {}, of which its statistics would say nothing; {}", (*file)->name(),
                             (*uncovered)->what,
                             (*uncovered)->in_facts ? "pass --as stats" : "leave it out with --skip"));
-  // A type that was guessed: the numbers may be those of another one, and nobody could tell any more.
-  if (*format == &atb_bin_format && !set->warnings.empty()) return kept(set->warnings[0]);
+  // A type that was guessed, a shape that does not fit: the numbers may be those of another tensor, and
+  // nobody could tell any more. Whatever is worth saying of a file is a reason to keep it.
+  if (!set->warnings.empty()) return kept(set->warnings[0]);
   return publish(job, **file, **format, *set, options);
 }
 
