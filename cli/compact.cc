@@ -50,8 +50,10 @@ Result<int> run_compact(const CompactFlags& flags) {
   request.root = flags.folder;
   request.choice.form = request.options.form =
       flags.form == "min_max" ? CompactForm::min_max : CompactForm::stats;
-  ASSAY_TRY(request.choice.only, parse_patterns("--only", flags.only));
-  ASSAY_TRY(request.choice.skip, parse_patterns("--skip", flags.skip));
+  ASSAY_TRY_DO(parse_patterns("--only", flags.only));  // for what is wrong with them
+  ASSAY_TRY_DO(parse_patterns("--skip", flags.skip));
+  request.choice.only = PathPatterns(request.root, flags.only);
+  request.choice.skip = PathPatterns(request.root, flags.skip);
   int64_t memory = 0;
   if (!flags.memory.empty()) {
     ASSAY_TRY(memory, parse_memory(flags.memory));

@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/grouped_help.h"
 #include "cli/mapping_flags.h"
+#include "cli/patterns.h"
 
 #include <CLI/CLI.hpp>
 
@@ -154,8 +155,7 @@ Result<int> run_compare(const CompareFlags& flags, const Context& context) {
   request.mine = flags.mine;
   request.golden = flags.golden;
   request.open.layout = flags.layout;
-  ASSAY_TRY(request.open.only, parse_patterns("--only", flags.only));
-  ASSAY_TRY(request.open.skip, parse_patterns("--skip", flags.skip));
+  ASSAY_TRY_DO(choose_tensors(flags.only, flags.skip, request.open));
   ASSAY_TRY_DO(describe_raw(flags.dtype, flags.shape, request.open.format));
   int64_t budget = 0;
   if (!flags.memory.empty()) {
@@ -175,10 +175,12 @@ Result<int> run_compare(const CompareFlags& flags, const Context& context) {
   ASSAY_TRY_DO(choose_metrics(flags, request));
   ReportSet reports;
   ASSAY_TRY_DO(add_sinks(flags, reports));
+  if (!flags.fail_fast && !request.rules.rules.empty()) reports.add(watch_rules(request.rules.rules));
   const std::string selection = selection_text(request.open.only, request.open.skip);
   reports.select(selection);
   ASSAY_TRY(CompareOutcome outcome, compare(request, reports));
   outcome.summary.selection = selection;
+  if (!flags.fail_fast) warn_of_patterns_in_vain(request.open);  // a run that was cut short did not see all
   const VerdictSentence verdict = verdict_sentence(outcome.summary);
   const bool is_unsaid = flags.quiet || flags.output == "-";
   if (verdict.answer == Answer::not_compared && is_unsaid) log::error("{}", verdict.text());

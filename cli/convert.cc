@@ -5,6 +5,7 @@
 #include "assay/support/log.h"
 #include "cli/commands.h"
 #include "cli/grouped_help.h"
+#include "cli/patterns.h"
 
 #include <CLI/CLI.hpp>
 
@@ -27,8 +28,7 @@ Result<int> run_convert(const ConvertFlags& flags) {
   request.to = flags.to;
   request.force = flags.force;
   request.progress = true;
-  ASSAY_TRY(request.open.only, parse_patterns("--only", flags.only));
-  ASSAY_TRY(request.open.skip, parse_patterns("--skip", flags.skip));
+  ASSAY_TRY_DO(choose_tensors(flags.only, flags.skip, request.open));
   if (!flags.dtype.empty()) {
     ASSAY_TRY(request.dtype, parse_dtype(flags.dtype));
   }
@@ -42,6 +42,7 @@ Result<int> run_convert(const ConvertFlags& flags) {
   }
   limit_files(request.open.format, 0, 1, flags.trusted);
   ASSAY_TRY(const ConvertOutcome outcome, convert(request));
+  warn_of_patterns_in_vain(request.open);
   for (const std::string& failure : outcome.failures)
     console::print(console::Stream::err, "assay: {}\n", failure);
   log::info("converted {} tensors into {} files; {} could not be converted", outcome.tensors, outcome.files,

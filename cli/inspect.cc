@@ -5,6 +5,7 @@
 #include "assay/run/resources.h"
 #include "cli/commands.h"
 #include "cli/grouped_help.h"
+#include "cli/patterns.h"
 
 #include <CLI/CLI.hpp>
 
@@ -26,8 +27,7 @@ Result<int> run_inspect(const InspectFlags& flags) {
   InspectRequest request;
   request.paths.assign(flags.paths.begin(), flags.paths.end());
   request.open.layout = flags.layout;
-  ASSAY_TRY(request.open.only, parse_patterns("--only", flags.only));
-  ASSAY_TRY(request.open.skip, parse_patterns("--skip", flags.skip));
+  ASSAY_TRY_DO(choose_tensors(flags.only, flags.skip, request.open));
   ASSAY_TRY_DO(describe_raw(flags.dtype, flags.shape, request.open.format));
   limit_files(request.open.format, 0, flags.threads, flags.trusted);
   request.values = flags.values;
@@ -35,6 +35,7 @@ Result<int> run_inspect(const InspectFlags& flags) {
   request.progress = !console::is_terminal(console::Stream::out);  // a growing list is progress enough
   const auto sink = flags.json ? inspect_as_json(console::write_report) : inspect_as_text(write_text);
   const auto summary = inspect(request, *sink);
+  if (summary) warn_of_patterns_in_vain(request.open);
   if (summary) return summary->troubles > 0 ? 2 : 0;
   // A reader that has seen enough (`| head`) is no trouble; Ctrl-C is.
   if (summary.error().kind == ErrorKind::cancelled && !cancelled()) return 0;

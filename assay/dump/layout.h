@@ -4,14 +4,24 @@
 #include "assay/format/format.h"
 #include "assay/model/dump.h"
 
+#include <atomic>
+#include <memory>
+
 namespace assay {
 
 class OpenFiles;  // assay/format/open_files.h
+
+// Which patterns of --only and --skip fitted a name: one that fits none is likely a typing error. Any thread.
+struct PatternsUsed {
+  PatternsUsed(size_t only_count, size_t skip_count) : only(only_count), skip(skip_count) {}
+  std::vector<std::atomic<bool>> only, skip;
+};
 
 struct OpenOptions {
   std::string layout;  // forced by --layout; empty: recognise
   FormatOptions format;
   std::vector<std::string> only, skip;  // globs over item names
+  std::shared_ptr<PatternsUsed> used;   // null: nobody asks
   bool data = true;                     // false: what the dump says of its tensors is enough
   bool stacks = true;                   // read where nodes were called from, where the dump says
   fs::path stack_file;                  // from here, and not from beside the dump

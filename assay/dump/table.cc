@@ -17,12 +17,23 @@ namespace {
 
 constexpr int kSureEnough = 50;
 
-bool matches_any(const std::vector<std::string>& globs, std::string_view name) {
+// As a glob, and as the very name: one with brackets is no pattern.
+bool matches(const std::string& glob, std::string_view name) {
+  const auto fits = [&](std::string_view text) { return text == glob || glob_match(glob, text); };
   const size_t slash = name.rfind('/');
-  return std::any_of(globs.begin(), globs.end(), [&](const std::string& glob) {
-    return glob_match(glob, name) ||
-           (slash != std::string_view::npos && glob_match(glob, name.substr(slash + 1)));
-  });
+  return fits(name) || (slash != std::string_view::npos && fits(name.substr(slash + 1)));
+}
+
+bool matches_any(const std::vector<std::string>& globs, std::string_view name,
+                 std::vector<std::atomic<bool>>* used) {
+  bool found = false;
+  for (size_t i = 0; i < globs.size(); ++i) {
+    const bool is_asked = used != nullptr && !(*used)[i].load(std::memory_order_relaxed);
+    if ((found && !is_asked) || !matches(globs[i], name)) continue;
+    found = true;
+    if (is_asked) (*used)[i] = true;
+  }
+  return found;
 }
 
 std::string known_names() {
@@ -95,8 +106,11 @@ Result<Dump> open_dump(const fs::path& root, const OpenOptions& options) {
 }
 
 bool selected(std::string_view name, const OpenOptions& options) {
-  return (options.only.empty() || matches_any(options.only, name)) &&
-         (options.skip.empty() || !matches_any(options.skip, name));
+  PatternsUsed* const used = options.used.get();
+  // Both are asked: a name that is not chosen may still be what --skip means.
+  const bool is_chosen =
+      options.only.empty() || matches_any(options.only, name, used != nullptr ? &used->only : nullptr);
+  return !matches_any(options.skip, name, used != nullptr ? &used->skip : nullptr) && is_chosen;
 }
 
 }  // namespace assay

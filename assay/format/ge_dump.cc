@@ -240,6 +240,8 @@ void note_descriptions(const Entry& entry, TensorSet& set) {
   };
   if (!entry.tensor.origin.name.empty()) note(fmt::format("the original operator of {}", entry.name));
   if (!entry.tensor.ranges.empty()) note(fmt::format("ranges of the dimensions of {}", entry.name));
+  // Its bytes stand for elements of a type that only a reader of the data can find out.
+  if (is_untyped(entry)) set.beside.push_back({fmt::format("{} in elements of no stated type", entry.name)});
 }
 
 // Bytes and bits of the tensor that are none of its elements: a device pads its buffers, and formats such as

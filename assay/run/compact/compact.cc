@@ -82,11 +82,18 @@ bool is_at_rest(const FileState& state, int64_t now_ns) { return state.modified_
 Result<CompactOutcome> compact_once(const CompactRequest& request) {
   const int64_t begun = monotonic_ns();
   const int64_t now = clock_ns(CLOCK_REALTIME);
-  ASSAY_TRY(CompactScan scan, scan_for_compaction(request.root, request.root, request.choice, {}));
+  CompactChoice choice = request.choice;
+  ASSAY_TRY(CompactScan scan, scan_for_compaction(request.root, request.root, choice, {}));
+  // What it was to keep would be replaced.
+  for (const std::string& pattern : choice.skip.in_vain())
+    return fail(ErrorKind::bad_argument,
+                "--skip: '{}' fits no file and no folder in {}; nothing was replaced", printable(pattern),
+                display(request.root));
+  warn_of_only(request.root, choice);
   // What a killed run was about to remove has its name again, and is looked at like all others.
   if (!request.options.dry_run && !scan.set_aside.empty()) {
     for (const fs::path& aside : scan.set_aside) put_back_from_aside(aside);
-    ASSAY_TRY(scan, scan_for_compaction(request.root, request.root, request.choice, {}));
+    ASSAY_TRY(scan, scan_for_compaction(request.root, request.root, choice, {}));
   }
   Compactor compactor(request);
   for (std::string& trouble : scan.troubles) compactor.note_trouble(std::move(trouble));
@@ -119,6 +126,12 @@ Result<void> wait_until(int64_t until_ns) {
     const timespec slice{0, static_cast<long>(std::min(left, kSliceNs))};
     ::nanosleep(&slice, nullptr);
   }
+}
+
+void warn_of_only(const fs::path& root, const CompactChoice& choice) {
+  for (const std::string& pattern : choice.only.in_vain())
+    log::warn("--only: '{}' fits no file in {} (those of a folder are 'FOLDER/*')", printable(pattern),
+              display(root));
 }
 
 Result<void> Compactor::replace(const std::vector<CompactJob>& jobs, Progress& progress) {

@@ -61,10 +61,14 @@ class Compactor {
   bool stopped_ = false;
 };
 
+void warn_of_only(const fs::path& root, const CompactChoice& choice);  // of patterns that fit nothing
+
 // Waits until now is at least `until` (CLOCK_MONOTONIC nanoseconds), or for Ctrl-C.
 Result<void> wait_until(int64_t until_ns);
 int64_t monotonic_ns();
 
+// A pattern of --skip that fits nothing is an error before anything is replaced; while watching, what it
+// means may still come.
 Result<CompactOutcome> compact(const CompactRequest& request);
 
 }  // namespace assay

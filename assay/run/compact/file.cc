@@ -105,7 +105,6 @@ std::optional<FileFate> refuse_by_content(const File& file, const Format& format
         fmt::format("{}: holds named tensors; only files of one bare tensor are replaced, as dumps "
                     "have them (a checkpoint?)",
                     file.name()));
-  if (is_pt && !set.warnings.empty()) return kept(set.warnings[0]);
   return std::nullopt;
 }
 
@@ -122,6 +121,17 @@ Result<FileFate> fate_of(const Error& error) {
   return kept(error.message);
 }
 
+// By where the file really lies as well: the user may stand in that folder, or come through a link.
+bool is_data_of_msprobe(const fs::path& path) {
+  std::error_code ignored;
+  const fs::path real = fs::canonical(path, ignored);
+  const auto lies_in_it = [](const fs::path& file) {
+    const fs::path folder = file.parent_path();
+    return std::find(folder.begin(), folder.end(), "dump_tensor_data") != folder.end();
+  };
+  return lies_in_it(path) || lies_in_it(real);
+}
+
 Result<FileFate> publish(const CompactJob& job, const File& file, const Format& format, const TensorSet& set,
                          const CompactOptions& options) {
   const auto path = replacement_path(job.path, options.form);
@@ -129,7 +139,7 @@ Result<FileFate> publish(const CompactJob& job, const File& file, const Format& 
     return kept(fmt::format(
         "{}: would become what a file whose name ends in .npy becomes; rename it, or pass --as stats",
         file.name()));
-  if (options.form == CompactForm::min_max && job.path.parent_path().filename() == "dump_tensor_data")
+  if (options.form == CompactForm::min_max && is_data_of_msprobe(job.path))
     return kept(
         fmt::format("{}: dump.json names it, and would not find its extremes; pass --as stats", file.name()));
   if (const auto refused = refuse_by_name(job.path, *path, options.form))
@@ -242,8 +252,9 @@ Result<FileFate> publish_replacement(const CompactJob& job, const CompactOptions
     return kept(fmt::format("{}: holds {}, of which its statistics would say nothing; {}", (*file)->name(),
                             (*uncovered)->what,
                             (*uncovered)->in_facts ? "pass --as stats" : "leave it out with --skip"));
-  // A type that was guessed: the numbers may be those of another one, and nobody could tell any more.
-  if (*format == &atb_bin_format && !set->warnings.empty()) return kept(set->warnings[0]);
+  // A type that was guessed, a shape that does not fit: the numbers may be those of another tensor, and
+  // nobody could tell any more. Whatever is worth saying of a file is a reason to keep it.
+  if (!set->warnings.empty()) return kept(set->warnings[0]);
   return publish(job, **file, **format, *set, options);
 }
 

@@ -152,6 +152,10 @@ Result<FileState> write_replacement(const Replacement& replacement, const fs::pa
     return fail(ErrorKind::mismatch,
                 "its statistics cannot be given to its owner ({}); run this as its owner",
                 system_message(errno));
+  // Behind the umask, which is for new files and not for what takes the place of one.
+  if (::fchmod(out.descriptor(), source.mode & 0777) != 0)
+    return fail(ErrorKind::mismatch, "its statistics cannot be given its permissions ({})",
+                system_message(errno));
   if (const auto copied = copy_user_attributes(job.path, out.descriptor()); !copied)
     return fail(ErrorKind::mismatch, "{}", copied.error().message);
   ASSAY_TRY_DO(replacement.format != nullptr ? replacement.format->write(out, replacement.arrays)

@@ -5,6 +5,8 @@
 #include "assay/base/temporary_name.h"
 #include "assay/base/text.h"
 #include "assay/dump/walk.h"
+#include "assay/format/min_max.h"
+#include "assay/format/stats_json.h"
 #include "assay/run/compact/removal.h"
 
 #include <dirent.h>
@@ -39,20 +41,21 @@ OpenFolder open_folder(const fs::path& path, bool is_root) {
   return OpenFolder(opened);
 }
 
-bool matches_any(const std::vector<std::string>& globs, std::string_view path) {
-  const std::string_view name = path.substr(path.rfind('/') + 1);
-  return std::any_of(globs.begin(), globs.end(), [&](const std::string& glob) {
-    return glob_match(glob, path) || glob_match(glob, name);
-  });
+// A pattern of --only that chose a file of an earlier run is not in vain.
+std::string name_before_compaction(const std::string& path) {
+  if (path.ends_with(kStatsSuffix)) return path.substr(0, path.size() - kStatsSuffix.size());
+  const size_t name = path.rfind('/') + 1;
+  const auto before = name_before_min_max(std::string_view(path).substr(name));
+  return before ? path.substr(0, name) + *before : path;
 }
 
-// A pattern that names a folder keeps all that is in it.
-bool is_skipped(const std::vector<std::string>& globs, std::string_view path) {
-  for (size_t end = path.size(); end != std::string_view::npos && end > 0;
-       end = path.substr(0, end).rfind('/')) {
-    if (matches_any(globs, path.substr(0, end))) return true;
-  }
-  return false;
+void note_use(const fs::path& root, const fs::path& path, bool is_folder, CompactChoice& choice) {
+  if (choice.only.empty() && choice.skip.empty()) return;
+  const std::string relative = path.lexically_relative(root).generic_string();
+  choice.skip.note(relative);
+  if (is_folder) return;
+  choice.only.note(relative);
+  choice.only.note(name_before_compaction(relative));
 }
 
 }  // namespace
@@ -60,11 +63,10 @@ bool is_skipped(const std::vector<std::string>& globs, std::string_view path) {
 bool is_wanted(const fs::path& root, const fs::path& file, const CompactChoice& choice) {
   if (!may_be_compacted(file.filename().native(), choice.form)) return false;
   const std::string relative = file.lexically_relative(root).generic_string();
-  return (choice.only.empty() || matches_any(choice.only, relative)) && !is_skipped(choice.skip, relative);
+  return (choice.only.empty() || choice.only.fits(relative)) && !choice.skip.fits_above(relative);
 }
 
-Result<CompactScan> scan_for_compaction(const fs::path& root, const fs::path& folder,
-                                        const CompactChoice& choice,
+Result<CompactScan> scan_for_compaction(const fs::path& root, const fs::path& folder, CompactChoice& choice,
                                         const std::function<void(const fs::path&)>& enter) {
   CompactScan scan;
   std::vector<Waiting> waiting = {{folder, 0}};
@@ -90,6 +92,8 @@ Result<CompactScan> scan_for_compaction(const fs::path& root, const fs::path& fo
       const std::string_view name = entry->d_name;
       const fs::path path = next.path / name;
       if (is_temporary_name(name)) scan.leftovers.push_back(path);
+      if (name == "." || name == "..") continue;
+      note_use(root, is_set_aside(name) ? name_before_aside(path) : path, entry->d_type == DT_DIR, choice);
       if (name.starts_with('.')) continue;
       struct stat status {};
       if (::fstatat(::dirfd(open.get()), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {

@@ -1,6 +1,7 @@
 // What a folder holds that may be compacted. Symbolic links are not followed, whatever they lead to.
 #pragma once
 
+#include "assay/run/compact/choice.h"
 #include "assay/run/compact/file.h"
 
 #include <functional>
@@ -19,15 +20,15 @@ struct CompactScan {
 
 struct CompactChoice {
   CompactForm form = CompactForm::stats;
-  std::vector<std::string> only, skip;  // globs over paths below the root
+  PathPatterns only, skip;
 };
 
 // Is the file one to look at? By its name and by the user's choice.
 bool is_wanted(const fs::path& root, const fs::path& file, const CompactChoice& choice);
 
-// `enter` is called for every folder before it is listed. Only an unreadable root is an error.
-Result<CompactScan> scan_for_compaction(const fs::path& root, const fs::path& folder,
-                                        const CompactChoice& choice,
+// `enter` is called for every folder before it is listed. Only an unreadable root is an error. The choice
+// notes which of its patterns fit something.
+Result<CompactScan> scan_for_compaction(const fs::path& root, const fs::path& folder, CompactChoice& choice,
                                         const std::function<void(const fs::path&)>& enter);
 
 }  // namespace assay

@@ -3,6 +3,7 @@
 #include "assay/base/cancel.h"
 #include "assay/base/folder_watch.h"
 #include "assay/base/temporary_name.h"
+#include "assay/base/text.h"
 #include "assay/run/compact/removal.h"
 #include "assay/support/log.h"
 
@@ -26,6 +27,7 @@ class Watcher {
  public:
   Watcher(const CompactRequest& request, FolderWatch watch)
       : request_(request),
+        choice_(request.choice),
         watch_(std::move(watch)),
         compactor_(request),
         progress_("compacted", 0, request.progress) {}
@@ -123,7 +125,7 @@ class Watcher {
   // Watches the folder and those below it, and notes files that were not seen like this before.
   Result<void> scan(const fs::path& folder) {
     ASSAY_TRY(const CompactScan found,
-              scan_for_compaction(request_.root, folder, request_.choice, [this](const fs::path& entered) {
+              scan_for_compaction(request_.root, folder, choice_, [this](const fs::path& entered) {
                 if (!watch_.add(entered)) all_watched_ = false;
               }));
     if (is_first_) {
@@ -147,6 +149,7 @@ class Watcher {
     const bool was_complete = all_watched_;
     all_watched_ = true;
     ASSAY_TRY_DO(scan(request_.root));
+    if (is_first_) warn_of_patterns();
     is_first_ = false;
     if (!all_watched_ && was_complete)
       log::warn(
@@ -159,6 +162,14 @@ class Watcher {
     return {};
   }
 
+  // What they mean may not be written yet; but a typing error is best said at the start.
+  void warn_of_patterns() const {
+    for (const std::string& pattern : choice_.skip.in_vain())
+      log::warn("--skip: '{}' fits no file and no folder in {} so far", printable(pattern),
+                display(request_.root));
+    warn_of_only(request_.root, choice_);
+  }
+
   // Before it ends, one more look: a single large file makes no event while it grows.
   Result<bool> is_over() {
     if (!request_.idle_s || monotonic_ns() < idle_deadline()) return false;
@@ -167,6 +178,7 @@ class Watcher {
   }
 
   const CompactRequest& request_;
+  CompactChoice choice_;  // notes which of its patterns fit something
   FolderWatch watch_;
   Compactor compactor_;
   Progress progress_;
