@@ -103,7 +103,7 @@ void check_rest(const std::vector<T>& all_a, const std::vector<T>& all_b, size_t
 TEST(TileKernels, RestIsThatOfOneLoop) {
   for (const float factor : {1.0f, 1e3f, 1e6f, 1e30f})
     for (size_t n = 1; n <= 70; ++n) {
-      Sample s = sample(n + 8, static_cast<unsigned>(n));
+      testing::Sample s = testing::sample(n + 8, static_cast<unsigned>(n));
       for (size_t i = 0; i < s.a.size(); ++i) {
         const float b = std::remainder(s.b[i], 1.0f) * factor;
         s.wide_b[i] = static_cast<double>(s.b[i] = i % 11 == 0 ? 100 : i % 13 == 0 ? -1000 : b);
