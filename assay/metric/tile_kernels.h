@@ -110,6 +110,9 @@ struct Softmax {
 // peak_a >= every a, peak_b >= every b.
 Softmax softmax(const float* a, const float* b, int64_t n, double peak_a, double peak_b);
 Softmax softmax(const double* a, const double* b, int64_t n, double peak_a, double peak_b);
+// Of one side, as softmax() has it; peak >= every x.
+double exponentials(const float* x, int64_t n, double peak);
+double exponentials(const double* x, int64_t n, double peak);
 // exp(x) for x <= 0, the same bits as in the passes above; relative error below 1e-14.
 double exp_nonpositive(double x);
 

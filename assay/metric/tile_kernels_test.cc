@@ -34,6 +34,8 @@ std::vector<unsigned char> all_results(const Sample& s, size_t shift) {
   append(out, rest(s.wide_a.data() + shift, s.wide_b.data() + shift, n, 100));
   append(out, rest(s.wide_a.data() + shift, s.wide_b.data() + shift, n, {100, 1000}));
   append(out, softmax(a, b, n, 1e12, 1e12));
+  append(out, exponentials(a, n, 1e12));
+  append(out, exponentials(s.wide_a.data() + shift, n, 1e10));
   append(out, softmax(s.wide_a.data() + shift, s.wide_b.data() + shift, n, 1e10, 1e10));
   std::vector<uint16_t> half(s.a.size()), other(s.a.size());
   narrow_to_f16(a, n, half.data());
@@ -124,6 +126,27 @@ TEST(TileKernels, ExponentialIsRightToFourteenDigits) {
     EXPECT_NEAR(exp_nonpositive(x), wanted, wanted * 2e-14) << x;
   }
   EXPECT_LT(exp_nonpositive(-1e30), 1e-300);
+}
+
+// Where the sides are equal, one of them is enough.
+TEST(TileKernels, ExponentialsAreThoseOfTheSoftmaxOfEqualSides) {
+  for (size_t n = 1; n <= 70; ++n) {
+    const Sample s = sample(n + 8, static_cast<unsigned>(n));
+    on_every_target([&](const char* target) {
+      for (size_t shift = 0; shift < 8; ++shift) {
+        const auto count = static_cast<int64_t>(s.a.size() - shift);
+        const float* x = s.a.data() + shift;
+        const double* wide = s.wide_a.data() + shift;
+        const double peak = *std::max_element(wide, wide + count);
+        const Softmax both = softmax(x, x, count, peak, peak),
+                      of_wide = softmax(wide, wide, count, peak, peak);
+        EXPECT_EQ(exponentials(x, count, peak), both.za) << target;
+        EXPECT_EQ(exponentials(wide, count, peak), of_wide.zb) << target;
+        EXPECT_EQ(both.za, both.zb) << target;
+        EXPECT_EQ(both.cross, 0) << target;
+      }
+    });
+  }
 }
 
 TEST(TileKernels, AnyNonFiniteElementShowsInTheSquares) {

@@ -41,11 +41,15 @@ double ExpOne(double x) {
   return hn::GetLane(v[0]);
 }
 
-// Vectors of each side whose chains of multiply-adds run beside each other. With 16 registers the compiler
-// leaves the constants in memory, and two pairs of chains fit; with 32 it keeps them, and a second pair would
-// drive the sums out.
-constexpr int kAtOnce = HWY_TARGET == HWY_AVX2 ? 2 : 1;
+// The exponentials of one group, which are added to z.
+template <class T>
+HWY_INLINE void AddExponentials(const T* from, V64 peak, Lanes& z, V64* e) {
+  for (int t = 0; t < kTurns; ++t) e[t] = hn::Sub(Widen(from + t * kN), peak);
+  ExpNonpositive<kTurns>(e);
+  for (int t = 0; t < kTurns; ++t) z.v[t % kVecs] = hn::Add(z.v[t % kVecs], e[t]);
+}
 
+// One side after the other: the constants and the chains of both would not fit into registers.
 template <class T>
 HWY_INLINE Softmax SoftmaxPass(const T* HWY_RESTRICT a, const T* HWY_RESTRICT b, int64_t n, double peak_a,
                                double peak_b) {
@@ -53,23 +57,15 @@ HWY_INLINE Softmax SoftmaxPass(const T* HWY_RESTRICT a, const T* HWY_RESTRICT b,
   Lanes za(0), zb(0), cross(0);
   const V64 top_a = hn::Set(d, peak_a), top_b = hn::Set(d, peak_b);
   int64_t i = 0;
-  for (; i + kGroup <= n; i += kGroup)
-    for (int t = 0; t < kTurns; t += kAtOnce) {
-      V64 e[2 * kAtOnce], apart[kAtOnce];
-      for (int u = 0; u < kAtOnce; ++u) {
-        const V64 x = Widen(a + i + (t + u) * kN), y = Widen(b + i + (t + u) * kN);
-        e[2 * u] = hn::Sub(x, top_a);
-        e[2 * u + 1] = hn::Sub(y, top_b);
-        apart[u] = hn::Sub(y, x);
-      }
-      ExpNonpositive<2 * kAtOnce>(e);
-      for (int u = 0; u < kAtOnce; ++u) {
-        const int v = (t + u) % kVecs;
-        za.v[v] = hn::Add(za.v[v], e[2 * u]);
-        zb.v[v] = hn::Add(zb.v[v], e[2 * u + 1]);
-        cross.v[v] = Fused(e[2 * u + 1], apart[u], cross.v[v]);
-      }
+  for (; i + kGroup <= n; i += kGroup) {
+    V64 e[kTurns];
+    AddExponentials(a + i, top_a, za, e);
+    AddExponentials(b + i, top_b, zb, e);
+    for (int t = 0; t < kTurns; ++t) {
+      const V64 apart = hn::Sub(Widen(b + i + t * kN), Widen(a + i + t * kN));
+      cross.v[t % kVecs] = Fused(e[t], apart, cross.v[t % kVecs]);
     }
+  }
   double tail_za[kLanes] = {}, tail_zb[kLanes] = {}, tail_cross[kLanes] = {};
   for (; i < n; ++i) {
     const double x = static_cast<double>(a[i]), y = static_cast<double>(b[i]);
@@ -81,12 +77,29 @@ HWY_INLINE Softmax SoftmaxPass(const T* HWY_RESTRICT a, const T* HWY_RESTRICT b,
   return {Total(za, tail_za), Total(zb, tail_zb), Total(cross, tail_cross)};
 }
 
+template <class T>
+HWY_INLINE double ExponentialPass(const T* HWY_RESTRICT x, int64_t n, double peak) {
+  Lanes z(0);
+  const V64 top = hn::Set(D64(), peak);
+  int64_t i = 0;
+  for (; i + kGroup <= n; i += kGroup) {
+    V64 e[kTurns];
+    AddExponentials(x + i, top, z, e);
+  }
+  double tail[kLanes] = {};
+  for (; i < n; ++i) tail[i % kLanes] += ExpOne(static_cast<double>(x[i]) - peak);
+  return Total(z, tail);
+}
+
 Softmax SoftmaxF32(const float* a, const float* b, int64_t n, double peak_a, double peak_b) {
   return SoftmaxPass(a, b, n, peak_a, peak_b);
 }
 Softmax SoftmaxF64(const double* a, const double* b, int64_t n, double peak_a, double peak_b) {
   return SoftmaxPass(a, b, n, peak_a, peak_b);
 }
+
+double ExponentialsF32(const float* x, int64_t n, double peak) { return ExponentialPass(x, n, peak); }
+double ExponentialsF64(const double* x, int64_t n, double peak) { return ExponentialPass(x, n, peak); }
 
 }  // namespace assay::tile::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -96,6 +109,8 @@ namespace assay::tile {
 
 HWY_EXPORT(SoftmaxF32);
 HWY_EXPORT(SoftmaxF64);
+HWY_EXPORT(ExponentialsF32);
+HWY_EXPORT(ExponentialsF64);
 HWY_EXPORT(ExpOne);
 
 Softmax softmax(const float* a, const float* b, int64_t n, double peak_a, double peak_b) {
@@ -103,6 +118,12 @@ Softmax softmax(const float* a, const float* b, int64_t n, double peak_a, double
 }
 Softmax softmax(const double* a, const double* b, int64_t n, double peak_a, double peak_b) {
   return HWY_DYNAMIC_DISPATCH(SoftmaxF64)(a, b, n, peak_a, peak_b);
+}
+double exponentials(const float* x, int64_t n, double peak) {
+  return HWY_DYNAMIC_DISPATCH(ExponentialsF32)(x, n, peak);
+}
+double exponentials(const double* x, int64_t n, double peak) {
+  return HWY_DYNAMIC_DISPATCH(ExponentialsF64)(x, n, peak);
 }
 double exp_nonpositive(double x) { return HWY_DYNAMIC_DISPATCH(ExpOne)(x); }
 
