@@ -131,7 +131,7 @@ TEST(TileKernels, ExponentialIsRightToFourteenDigits) {
 // Where the sides are equal, one of them is enough.
 TEST(TileKernels, ExponentialsAreThoseOfTheSoftmaxOfEqualSides) {
   for (size_t n = 1; n <= 70; ++n) {
-    const Sample s = sample(n + 8, static_cast<unsigned>(n));
+    const testing::Sample s = testing::sample(n + 8, static_cast<unsigned>(n));
     on_every_target([&](const char* target) {
       for (size_t shift = 0; shift < 8; ++shift) {
         const auto count = static_cast<int64_t>(s.a.size() - shift);
