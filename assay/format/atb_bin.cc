@@ -43,6 +43,9 @@ std::vector<Beside> beside_elements(const AtbHeader& header, int64_t needed) {
   std::vector<Beside> out;
   if (header.length && *header.length > needed)
     out.push_back({fmt::format("{} bytes behind its elements", *header.length - needed)});
+  if (header.data_length && *header.data_length != needed && header.data_length != header.length)
+    out.push_back({fmt::format("a $Object.data line of {} bytes where there are {}", *header.data_length,
+                               header.length.value_or(needed))});
   if (header.data_offset > 0)
     out.push_back({fmt::format("{} bytes before its elements", header.data_offset)});
   if (header.count && *header.count > 1) out.push_back({fmt::format("{} objects", *header.count)});

@@ -118,7 +118,8 @@ class HeaderParser {
     } else if (key == "$Object.data") {
       ASSAY_TRY(header_.data_offset, number(key, value.substr(0, value.find(','))));
       const size_t comma = value.find(',');
-      header_.has_more |= comma != std::string_view::npos && !parse_int(trim(value.substr(comma + 1)));
+      if (comma != std::string_view::npos) header_.data_length = parse_int(trim(value.substr(comma + 1)));
+      header_.has_more |= comma != std::string_view::npos && !header_.data_length;
       if (header_.data_offset < 0)
         return fail(ErrorKind::bad_format, "{}: $Object.data={} lies before the data", file_.name(),
                     printable(value));

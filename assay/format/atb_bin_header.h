@@ -16,6 +16,7 @@ struct AtbHeader {
   std::optional<int64_t> count;        // $Object.Count
   std::optional<int64_t> length;       // $Object.Length
   int64_t data_offset = 0;             // $Object.data, from the end of the header
+  std::optional<int64_t> data_length;  // … and the number behind it
   std::optional<int64_t> format_code;  // format
   int64_t dtype_code = 0;              // dtype
   Shape shape;                         // dims; the product of them with the element size is known to fit

@@ -179,6 +179,8 @@ TEST(AtbBin, SaysWhatItsTensorDoesNotShow) {
   EXPECT_THAT(beside("End=1", "End=by hand"), not_known);
   EXPECT_THAT(beside("format=2", "format=29\nformat=2"), not_known);
   EXPECT_THAT(beside("data=0,24", "data=0,by hand"), not_known);
+  EXPECT_THAT(beside("data=0,24", "data=0,25"),
+              ElementsAre("a $Object.data line of 25 bytes where there are 24"));
 }
 
 TEST(AtbBin, SmallTypesArePacked) {

@@ -315,6 +315,7 @@ Result<TensorSet> open_header(const std::shared_ptr<const File>& file, GeHeader 
     set.extent = file->size();
     return set;
   }
+  const bool has_all_tensors = offset <= file->size();
   for (size_t i = 0; i < header.other_sizes.size(); ++i) {
     const uint64_t size = header.other_sizes[i];
     const auto end = size <= std::numeric_limits<int64_t>::max()
@@ -338,9 +339,12 @@ Result<TensorSet> open_header(const std::shared_ptr<const File>& file, GeHeader 
   if (set.extent < file->size())
     set.warnings.push_back(left_out(fmt::format("{}: {} bytes follow the tensors and are ignored",
                                                 file->name(), file->size() - set.extent)));
-  if (set.extent > file->size())
-    set.warnings.push_back(fmt::format("{}: ends at byte {}; its header describes {} bytes", file->name(),
-                                       file->size(), set.extent));
+  if (set.extent > file->size()) {
+    // A tensor that was cut off says so itself; of a buffer behind them nothing else does.
+    std::string cut = fmt::format("{}: ends at byte {}; its header describes {} bytes", file->name(),
+                                  file->size(), set.extent);
+    set.warnings.push_back(has_all_tensors ? unreadable(std::move(cut)) : Remark(std::move(cut)));
+  }
   if (set.tensors.empty()) set.warnings.push_back(fmt::format("{}: holds no tensor", file->name()));
   return set;
 }

@@ -219,7 +219,7 @@ Result<BadCases> find_bad_cases(const fs::path& golden_path, const fs::path& tes
 
 Result<fs::path> write_bad_cases(const BadCases& cases, const fs::path& folder, const std::string& name) {
   ASSAY_TRY_DO(make_folder(folder, 0700));
-  ASSAY_TRY(FileWriter writer, FileWriter::create(folder / name, IfExists::refuse, 0640));
+  ASSAY_TRY(FileWriter writer, FileWriter::create(folder / name, IfExists::number, 0640));
   const auto append_row = [&writer](const Cells& cells) {
     std::string line;
     for (const std::string& cell : cells) {

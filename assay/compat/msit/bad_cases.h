@@ -27,7 +27,7 @@ struct BadCases {
 inline constexpr size_t kMostBadCases = 10'000'000;
 Result<BadCases> find_bad_cases(const fs::path& golden, const fs::path& test, BadCaseJoin join);
 
-// Writes folder/name; the file appears whole or not at all.
+// Writes folder/name, or folder/name_2 where that is there; the file appears whole or not at all.
 Result<fs::path> write_bad_cases(const BadCases& cases, const fs::path& folder, const std::string& name);
 
 }  // namespace assay

@@ -43,22 +43,27 @@ class FolderLock {
  public:
   static Result<FolderLock> take(const fs::path& root) {
     const int descriptor = ::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (descriptor >= 0 && ::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    const bool is_held = descriptor >= 0 && ::flock(descriptor, LOCK_EX | LOCK_NB) == 0;
+    if (descriptor >= 0 && !is_held && errno == EWOULDBLOCK) {
       ::close(descriptor);
       return fail(ErrorKind::io, "{}: another 'assay compact' is at work on it; wait for it, or end it first",
                   display(root));
     }
-    return FolderLock(descriptor);  // a file system without locks: the scan will say what else is wrong
+    return FolderLock(descriptor,
+                      is_held);  // a file system without locks: the scan will say what else is wrong
   }
-  FolderLock(FolderLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  FolderLock(FolderLock&& other) noexcept
+      : descriptor_(std::exchange(other.descriptor_, -1)), is_held_(other.is_held_) {}
   FolderLock& operator=(FolderLock&&) = delete;
   ~FolderLock() {
     if (descriptor_ >= 0) ::close(descriptor_);
   }
+  bool is_held() const { return is_held_; }  // not on a file system without locks
 
  private:
-  explicit FolderLock(int descriptor) : descriptor_(descriptor) {}
+  FolderLock(int descriptor, bool is_held) : descriptor_(descriptor), is_held_(is_held) {}
   int descriptor_;
+  bool is_held_;
 };
 
 // The root is locked already. A folder that is gone or cannot be locked is no hindrance: its files say what
@@ -172,7 +177,10 @@ Result<void> Compactor::replace(const std::vector<CompactJob>& jobs, Progress& p
       }
       const bool is_published = fates[i]->fate == Fate::replaced && !request_.options.dry_run;
       if (is_published && unsynced.contains(job.path.parent_path())) continue;
-      settle(job, is_published ? remove_source(job, *fates[i], request_.options) : *fates[i]);
+      CompactOptions options = request_.options;
+      if (const auto lock = locks.find(job.path.parent_path()); lock != locks.end())
+        options.alone = options.alone && lock->second && lock->second->is_held();
+      settle(job, is_published ? remove_source(job, *fates[i], options) : *fates[i]);
     }
     if (cancelled_by) return tl::unexpected<Error>(*cancelled_by);
   }
@@ -233,7 +241,9 @@ Result<CompactOutcome> compact(const CompactRequest& request) {
     ASSAY_TRY_DO(wait_for_root(request));
   }
   ASSAY_TRY(const FolderLock lock, FolderLock::take(request.root));
-  return request.watch ? compact_watching(request) : compact_once(request);
+  CompactRequest locked = request;
+  locked.options.alone = lock.is_held();
+  return request.watch ? compact_watching(locked) : compact_once(locked);
 }
 
 }  // namespace assay

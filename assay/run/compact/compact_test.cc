@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <thread>
 
 namespace assay {
@@ -84,7 +85,36 @@ TEST_F(CompactTest, StatisticsOfASourceThatSomebodyElseRemovedStay) {
   ASSERT_EQ(published->fate, Fate::replaced);
   fs::remove(path("x.npy"));
   EXPECT_EQ(remove_source(found, *published, {}).fate, Fate::gone);
-  EXPECT_TRUE(exists("x.npy.stats.json"));
+  EXPECT_TRUE(exists("x.npy.stats.json")) << "another run may have removed it because of them";
+}
+
+TEST_F(CompactTest, FreshStatisticsOfASourceThatWasRenamedGo) {
+  put_npy("x.npy", {1, 2});
+  const CompactJob found = job("x.npy");
+  CompactOptions options;
+  options.alone = true;
+  const auto published = publish_replacement(found, options);
+  ASSERT_TRUE(published);
+  fs::rename(path("x.npy"), path("y.npy"));
+  EXPECT_EQ(remove_source(found, *published, options).fate, Fate::gone);
+  EXPECT_FALSE(exists("x.npy.stats.json"));
+  EXPECT_TRUE(exists("y.npy"));
+}
+
+TEST_F(CompactTest, StatisticsThatWereThereOrWereChangedStayWithoutTheirSource) {
+  put_npy("x.npy", {1, 2});
+  CompactOptions options;
+  options.alone = true;
+  const CompactJob found = job("x.npy");
+  const auto first = publish_replacement(found, options), second = publish_replacement(found, options);
+  ASSERT_TRUE(first && second);
+  EXPECT_TRUE(second->was_there);
+  fs::remove(path("x.npy"));
+  EXPECT_EQ(remove_source(found, *second, options).fate, Fate::gone);
+  EXPECT_TRUE(exists("x.npy.stats.json")) << "it was there before";
+  std::ofstream(path("x.npy.stats.json"), std::ios::app) << "a note";
+  EXPECT_EQ(remove_source(found, *first, options).fate, Fate::gone);
+  EXPECT_TRUE(exists("x.npy.stats.json")) << "somebody added a line";
 }
 
 TEST_F(CompactTest, TooManyOpenFilesAreNoWriter) {

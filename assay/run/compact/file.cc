@@ -260,7 +260,10 @@ Result<FileFate> publish_replacement(const CompactJob& job, const CompactOptions
 
 FileFate remove_source(const CompactJob& job, const FileFate& published, const CompactOptions& options) {
   const auto now = read_state(job.path);
-  if (!now) return {Fate::gone};  // the replacement is all that is left of it, whoever wrote it
+  if (!now) {
+    if (options.alone) take_back(published);
+    return {Fate::gone};
+  }
   if (*now != job.state || find_writer(job.path) != Writer::nobody) {
     take_back(published);  // it says what is no longer true
     return {Fate::kept, fmt::format("{}: was changed while it was measured", display(job.path)), true};

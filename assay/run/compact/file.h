@@ -70,6 +70,7 @@ struct CompactOptions {
   CompactForm form = CompactForm::stats;
   FormatOptions format;
   bool dry_run = false;
+  bool alone = false;  // no other run can be at work on the same files: they are locked
 };
 
 // Measures the file and puts its replacement beside it; Fate::replaced means that this is done (in a dry run:
@@ -78,7 +79,8 @@ Result<FileFate> publish_replacement(const CompactJob& job, const CompactOptions
 
 // Removes the source if it is still what was measured and the replacement still what was published; removes
 // the replacement if the source was changed and nobody put something else there.
-// Where somebody else removed the source, the replacement stays: it may be the only trace of it.
+// Where somebody else removed or renamed the source, what this run has just written goes too: it would stand
+// for a file that nobody has. Not where another run may have removed it because of these very statistics.
 FileFate remove_source(const CompactJob& job, const FileFate& published, const CompactOptions& options);
 
 }  // namespace assay

@@ -10,6 +10,7 @@
 #include "assay/format/stats_json.h"
 #include "assay/metric/numpy_stats.h"
 #include "assay/run/compact/long_names.h"
+#include "assay/run/compact/removal.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -171,6 +172,11 @@ std::optional<Refusal> refuse_by_name(const fs::path& source, const fs::path& re
     return Refusal{
         fmt::format("its statistics would need a name of {} bytes, and a name may have {}; shorten it",
                     name.size(), longest)};
+  const std::string aside = aside_name(source).filename().native();
+  if (longest > 0 && std::ssize(aside) > longest)
+    return Refusal{fmt::format(
+        "to be removed, it is given a name of {} bytes for a moment, and a name may have {}; shorten it",
+        aside.size(), longest)};
   return form == CompactForm::min_max ? refuse_by_mapping(source, replacement) : std::nullopt;
 }
 

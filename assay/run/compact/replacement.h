@@ -39,8 +39,8 @@ Occupant find_occupant(const fs::path& replacement, const Replacement& measured,
 Result<FileState> write_replacement(const Replacement& replacement, const fs::path& path,
                                     const CompactJob& job);
 
-// Why the replacement cannot have its name: too long for the file system, or what mapping.csv would have to
-// say of it cannot be said there. Nothing where it can.
+// Why the replacement cannot have its name: too long for the file system (or the one of the source is, to be
+// set aside), or what mapping.csv would have to say of it cannot be said there. Nothing where it can.
 std::optional<Refusal> refuse_by_name(const fs::path& source, const fs::path& replacement, CompactForm form);
 
 }  // namespace assay
