@@ -6,6 +6,7 @@
 #include "assay/dump/manifest.h"
 #include "assay/dump/unclaimed.h"
 #include "assay/dump/walk.h"
+#include "assay/format/min_max.h"
 #include "assay/format/safetensors_header.h"
 
 #include <tbb/parallel_for.h>
@@ -174,13 +175,23 @@ Read read_file(const fs::path& path, const FoundFile& found, const OpenOptions& 
   return read;
 }
 
+std::optional<std::string> path_before_min_max(const std::string& relative) {
+  const size_t name = relative.rfind('/') + 1;
+  const auto before = name_before_min_max(std::string_view(relative).substr(name));
+  return before ? std::optional(relative.substr(0, name) + *before) : std::nullopt;
+}
+
 // Numbers of the files in execution order: those of the manifest as it lists them, then the rest as they
 // stand.
 std::vector<size_t> execution_order(const std::vector<FoundFile>& files, const std::vector<Read>& reads,
                                     const Manifest& manifest, const OpenOptions& options, Remarks& warnings) {
-  std::unordered_map<std::string_view, size_t> by_path;
+  std::unordered_map<std::string, size_t> by_path;
   for (size_t i = 0; i < files.size(); ++i)
     if (reads[i].counts) by_path.emplace(files[i].relative, i);
+  // What the smallest and largest elements stand for has its place, unless it is there itself.
+  for (size_t i = 0; i < files.size(); ++i)
+    if (const auto stood_for = path_before_min_max(files[i].relative); stood_for && reads[i].counts)
+      by_path.emplace(*stood_for, i);
   std::vector<size_t> order;
   std::vector<bool> listed(files.size());
   std::vector<std::string> missing, others, twice;

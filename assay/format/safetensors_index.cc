@@ -1,4 +1,5 @@
 #include "assay/base/text.h"
+#include "assay/format/pt.h"
 #include "assay/format/safetensors.h"
 #include "assay/format/safetensors_header.h"
 
@@ -28,7 +29,10 @@ Result<TensorSet> open_shard(const File& index, const std::string& name, const F
     return fail(ErrorKind::bad_format, "{}: '{}' is not the name of a file beside the index", index.name(),
                 printable(name));
   ASSAY_TRY(const auto file, File::open(index.path().parent_path() / name));
-  return safetensors_format.open(file, options);
+  // Older checkpoints have shards of torch, with the same index.
+  ASSAY_TRY(const Format* const format, recognise_content(*file));
+  const bool is_torch = format == &pt_format || format == &pt_legacy_format;
+  return (is_torch ? *format : safetensors_format).open(file, options);
 }
 
 // Tensors of the shards that the index does not list belong to what was given to us all the same.
