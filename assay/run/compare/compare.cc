@@ -105,51 +105,171 @@ Result<std::vector<Frame>> index_all(const Dump& dump, const std::vector<FrameIn
   return frames;
 }
 
-// What was said of an earlier section need not be said, or counted, of each.
-using Said = std::set<std::string>;
-
-void note(const Remarks& remarks, Said& said, Findings& findings) {
-  for (const Remark& remark : remarks) {
-    if (!said.insert(remark.text).second) continue;
-    log::warn("{}", remark.text);
-    findings.note(remark);
+// The two dumps, and everything that one comparison keeps from section to section.
+class Sections {
+ public:
+  Sections(const CompareRequest& request, const Dump& mine, const Dump& golden, const Matcher& matcher,
+           ReportSet& reports)
+      : request_(request),
+        mine_(mine),
+        golden_(golden),
+        matcher_(matcher),
+        reports_(reports),
+        metrics_(request.metrics),
+        head_(head_of(request, mine, golden, matcher, metrics_)),
+        judged_by_(request.rule_set == &native_rules ? std::string_view() : request.rule_set->name),
+        findings_({}, {-1, -1}, request.least_compared, judged_by_) {
+    note(mine.warnings);
+    note(golden.warnings);
   }
-}
 
-Result<Matched> index_and_match(const Section& section, const Dump& mine, const Dump& golden,
-                                const Matcher& matcher, const CompareRequest& request,
-                                const OpenOptions& open, Said& said, Findings& findings) {
-  Result<std::vector<Frame>> mine_frames, golden_frames;
-  tbb::parallel_invoke([&] { mine_frames = index_all(mine, section.mine, open); },
-                       [&] { golden_frames = index_all(golden, section.golden, open); });
-  if (!mine_frames) return tl::unexpected<Error>(mine_frames.error());
-  if (!golden_frames) return tl::unexpected<Error>(golden_frames.error());
-  Matched matched;
-  matched.frames = {section.at, std::move(*mine_frames), std::move(*golden_frames)};
-  for (const Side side : {Side::mine, Side::golden})
-    for (const Frame& frame : matched.frames.frames(side)) note(frame.warnings, said, findings);
-  follow_stated_order(matched.frames);
-  ASSAY_TRY(matched.pairing, matcher.match(matched.frames, request.matching));
-  attach_extremes(matched.frames, matched.pairing);
-  note_model_places(matched);
-  note_missing_ranks(matched);
-  return matched;
-}
+  // One after another, so that memory follows the largest and one broken rank costs one section.
+  Result<CompareOutcome> compare(const std::vector<Section>& sections) {
+    for (const Section& section : sections) {
+      if (stopped_) break;
+      if (!section.left_out.empty()) {
+        note({left_out(section.left_out)});
+        ++outcome_.one_sided;
+        continue;
+      }
+      ASSAY_TRY_DO(compare_one(section, sections));
+    }
+    if (!begun_) {
+      ASSAY_TRY_DO(reports_.begin(head_));  // every section was left out: the reports are there, and empty
+    }
+    outcome_.summary = findings_.conclude();
+    outcome_.summary.stopped_early = stopped_;
+    ASSAY_TRY(outcome_.files, reports_.end(outcome_.summary));
+    return std::move(outcome_);
+  }
 
-void log_matching(const Matched& matched, const Matcher& matcher, bool takes_our_flags, Said& said) {
-  int64_t joined = 0, mine_alone = 0, golden_alone = 0;
-  for (const PairedNode& node : matched.pairing.nodes)
-    for (const Pair& pair : node.pairs)
-      ++(pair.mine && pair.golden ? joined : pair.mine ? mine_alone : golden_alone);
-  const auto warn_once = [&](std::string warning) {
-    if (const auto [text, is_new] = said.insert(std::move(warning)); is_new) log::warn("{}", *text);
-  };
-  log::info("paired {} tensors by {}; {} only in mine, {} only in golden", joined, matcher.name, mine_alone,
-            golden_alone);
-  if (joined == 0 && mine_alone > 0 && golden_alone > 0)
-    warn_once(fmt::format("nothing of mine fits anything of golden by {}; {}docs/scenarios tells of mappings",
-                          matcher.name, takes_our_flags ? "--match position pairs them in order, " : ""));
-}
+ private:
+  Result<void> compare_one(const Section& section, const std::vector<Section>& all) {
+    OpenFiles open_files;
+    OpenOptions open = request_.open;
+    open.open_files = &open_files;
+    open.structure |= matcher_.needs.structure;
+    const Result<Matched> matched = index_and_match(section, open);
+    ASSAY_TRY_DO(check_cancelled());
+    const Result<bool> admitted =
+        matched ? request_.admit(*matched) : Result<bool>(tl::unexpected<Error>(matched.error()));
+    if (admitted && !*admitted) return {};
+    // One broken rank among many is a finding; a dump that is broken as a whole is an error, and has no
+    // report.
+    if (!admitted && all.size() == 1) return tl::unexpected<Error>(admitted.error());
+    if (admitted) {
+      describe_section(*matched, head_);
+      head_.has_more_graphs = std::ranges::any_of(all, [&](const Section& other) {
+        return other.at.rank == section.at.rank && other.at.graph != section.at.graph;
+      });
+    }
+    ASSAY_TRY_DO(begin_reports(matched ? &*matched : nullptr));
+    return admitted ? measure_and_judge(section.at, *matched, open) : skip(section.at, admitted.error());
+  }
+
+  Result<Matched> index_and_match(const Section& section, const OpenOptions& open) {
+    Result<std::vector<Frame>> mine, golden;
+    tbb::parallel_invoke([&] { mine = index_all(mine_, section.mine, open); },
+                         [&] { golden = index_all(golden_, section.golden, open); });
+    if (!mine) return tl::unexpected<Error>(mine.error());
+    if (!golden) return tl::unexpected<Error>(golden.error());
+    Matched matched;
+    matched.frames = {section.at, std::move(*mine), std::move(*golden)};
+    for (const Side side : {Side::mine, Side::golden})
+      for (const Frame& frame : matched.frames.frames(side)) note(frame.warnings);
+    follow_stated_order(matched.frames);
+    ASSAY_TRY(matched.pairing, matcher_.match(matched.frames, request_.matching));
+    attach_extremes(matched.frames, matched.pairing);
+    note_model_places(matched);
+    note_missing_ranks(matched);
+    return matched;
+  }
+
+  // At the first section that is compared: a folder says only when it is indexed that it holds statistics,
+  // and it has one section.
+  Result<void> begin_reports(const Matched* matched) {
+    if (std::exchange(begun_, true)) return {};
+    const bool has_tokens = mine_.layout->has_tokens && golden_.layout->has_tokens;
+    const bool states_statistics = mine_.layout->states_statistics || golden_.layout->states_statistics ||
+                                   (matched != nullptr && has_statistics(*matched));
+    if (request_.add_stated_columns && (states_statistics || has_tokens)) {
+      ASSAY_TRY(metrics_,
+                with_columns_of(*mine_.layout, *golden_.layout, request_, states_statistics, head_));
+    }
+    return reports_.begin(head_);
+  }
+
+  Result<void> skip(const At& at, const Error& why) {
+    head_.at = at;
+    findings_.open(at.text());
+    findings_.broken(why);
+    ASSAY_TRY_DO(reports_.skip_section(head_, why));
+    log::warn("{}{}{}", at.text(), at.text().empty() ? "" : ": ", why.message);
+    return {};
+  }
+
+  Result<void> measure_and_judge(const At& at, const Matched& matched, const OpenOptions& open) {
+    Findings of_section(at.text(), {at.step, at.token}, request_.least_compared, judged_by_);
+    of_section.pass_over(matched.pairing.passed_over);
+    note(matched.pairing.warnings);
+    log_matching(matched);
+    ASSAY_TRY_DO(reports_.open_section(head_));
+    Progress progress("comparing", bytes_to_read(matched), request_.progress);
+    const Judge judge = request_.rule_set->prepare(head_, request_.rules);
+    RowFlow flow;
+    flow.judge = [&](std::span<NodeResult> nodes) {
+      for (NodeResult& node : nodes) judge(node);
+    };
+    flow.judge_in_order = std::ranges::any_of(matched.pairing.nodes,
+                                              [](const PairedNode& node) { return node.place.has_graph; });
+    flow.render = [&](std::span<const NodeResult> nodes) { return reports_.render(nodes); };
+    flow.write = [&](std::span<const NodeResult> nodes, std::vector<std::string>&& rendered) -> Result<bool> {
+      for (const NodeResult& node : nodes) of_section.add(node);
+      ASSAY_TRY_DO(reports_.write(nodes, std::move(rendered)));
+      stopped_ = request_.fail_fast && of_section.any_trouble();
+      return !stopped_;
+    };
+    ASSAY_TRY_DO(measure(matched, metrics_, open, flow, request_.fail_fast, progress,
+                         request_.side_statistics, request_.prepare));
+    findings_.add(of_section);
+    return reports_.close_section(of_section.conclude());
+  }
+
+  void note(const Remarks& remarks) {
+    for (const Remark& remark : remarks) {
+      if (!said_.insert(remark.text).second) continue;
+      log::warn("{}", remark.text);
+      findings_.note(remark);
+    }
+  }
+
+  void log_matching(const Matched& matched) {
+    int64_t joined = 0, mine_alone = 0, golden_alone = 0;
+    for (const PairedNode& node : matched.pairing.nodes)
+      for (const Pair& pair : node.pairs)
+        ++(pair.mine && pair.golden ? joined : pair.mine ? mine_alone : golden_alone);
+    log::info("paired {} tensors by {}; {} only in mine, {} only in golden", joined, matcher_.name,
+              mine_alone, golden_alone);
+    if (joined > 0 || mine_alone == 0 || golden_alone == 0) return;
+    const bool takes_our_flags = judged_by_.empty();
+    const auto [text, is_new] = said_.insert(
+        fmt::format("nothing of mine fits anything of golden by {}; {}docs/scenarios tells of mappings",
+                    matcher_.name, takes_our_flags ? "--match position pairs them in order, " : ""));
+    if (is_new) log::warn("{}", *text);
+  }
+
+  const CompareRequest& request_;
+  const Dump &mine_, &golden_;
+  const Matcher& matcher_;
+  ReportSet& reports_;
+  MetricPlan metrics_;
+  Head head_;
+  const std::string_view judged_by_;  // empty: our own rules
+  Findings findings_;
+  CompareOutcome outcome_;
+  std::set<std::string> said_;  // what was said of an earlier section need not be said, or counted, of each
+  bool begun_ = false, stopped_ = false;
+};
 
 }  // namespace
 
@@ -169,91 +289,7 @@ Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports
   ASSAY_TRY(const Matcher* const matcher,
             choose_matcher(mine.layout->name, golden.layout->name, request.matching));
   ASSAY_TRY(const std::vector<Section> sections, matcher->sections(mine, golden, request.matching));
-  MetricPlan metrics = request.metrics;
-  Head head = head_of(request, mine, golden, *matcher, metrics);
-  const bool has_tokens = mine.layout->has_tokens && golden.layout->has_tokens;
-  const std::string_view judged_by =
-      request.rule_set == &native_rules ? std::string_view() : request.rule_set->name;
-  Findings findings({}, {-1, -1}, request.least_compared, judged_by);
-  CompareOutcome outcome;
-  bool begun = false, stopped = false;
-  Said said;
-  for (const Dump* const dump : {&mine, &golden}) note(dump->warnings, said, findings);
-  for (const Section& section : sections) {
-    if (!section.left_out.empty()) {
-      note({left_out(section.left_out)}, said, findings);
-      ++outcome.one_sided;
-      continue;
-    }
-    OpenFiles open_files;
-    OpenOptions open = request.open;
-    open.open_files = &open_files;
-    open.structure |= matcher->needs.structure;
-    const auto matched = index_and_match(section, mine, golden, *matcher, request, open, said, findings);
-    ASSAY_TRY_DO(check_cancelled());
-    const Result<bool> admitted =
-        matched ? request.admit(*matched) : Result<bool>(tl::unexpected<Error>(matched.error()));
-    if (admitted && !*admitted) continue;
-    // One broken rank among many is a finding; a dump that is broken as a whole is an error, and has no
-    // report.
-    if (!admitted && sections.size() == 1) return tl::unexpected<Error>(admitted.error());
-    if (admitted) {
-      describe_section(*matched, head);
-      head.has_more_graphs = std::any_of(sections.begin(), sections.end(), [&](const Section& other) {
-        return other.at.rank == section.at.rank && other.at.graph != section.at.graph;
-      });
-    }
-    if (!std::exchange(begun, true)) {
-      // A folder says that it holds statistics when it is indexed; it has one section.
-      const bool states_statistics = mine.layout->states_statistics || golden.layout->states_statistics ||
-                                     (matched && has_statistics(*matched));
-      if (request.add_stated_columns && (states_statistics || has_tokens)) {
-        ASSAY_TRY(metrics, with_columns_of(*mine.layout, *golden.layout, request, states_statistics, head));
-      }
-      ASSAY_TRY_DO(reports.begin(head));
-    }
-    if (!admitted) {
-      head.at = section.at;
-      findings.open(section.at.text());
-      findings.broken(admitted.error());
-      ASSAY_TRY_DO(reports.skip_section(head, admitted.error()));
-      log::warn("{}{}{}", section.at.text(), section.at.text().empty() ? "" : ": ", admitted.error().message);
-      continue;
-    }
-    Findings of_section(section.at.text(), {section.at.step, section.at.token}, request.least_compared,
-                        judged_by);
-    of_section.pass_over(matched->pairing.passed_over);
-    note(matched->pairing.warnings, said, findings);
-    log_matching(*matched, *matcher, judged_by.empty(), said);
-    ASSAY_TRY_DO(reports.open_section(head));
-    Progress progress("comparing", bytes_to_read(*matched), request.progress);
-    RowFlow flow;
-    const Judge judge = request.rule_set->prepare(head, request.rules);
-    flow.judge = [&](std::span<NodeResult> nodes) {
-      for (NodeResult& node : nodes) judge(node);
-    };
-    flow.judge_in_order = std::ranges::any_of(matched->pairing.nodes,
-                                              [](const PairedNode& node) { return node.place.has_graph; });
-    flow.render = [&](std::span<const NodeResult> nodes) { return reports.render(nodes); };
-    flow.write = [&](std::span<const NodeResult> nodes, std::vector<std::string>&& rendered) -> Result<bool> {
-      for (const NodeResult& node : nodes) of_section.add(node);
-      ASSAY_TRY_DO(reports.write(nodes, std::move(rendered)));
-      stopped = request.fail_fast && of_section.any_trouble();
-      return !stopped;
-    };
-    ASSAY_TRY_DO(measure(*matched, metrics, open, flow, request.fail_fast, progress, request.side_statistics,
-                         request.prepare));
-    findings.add(of_section);
-    ASSAY_TRY_DO(reports.close_section(of_section.conclude()));
-    if (stopped) break;
-  }
-  if (!begun) {
-    ASSAY_TRY_DO(reports.begin(head));  // every section was left out: the reports are there, and empty
-  }
-  outcome.summary = findings.conclude();
-  outcome.summary.stopped_early = stopped;
-  ASSAY_TRY(outcome.files, reports.end(outcome.summary));
-  return outcome;
+  return Sections(request, mine, golden, *matcher, reports).compare(sections);
 }
 
 }  // namespace assay
