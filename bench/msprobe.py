@@ -34,10 +34,10 @@ def make_dump(folder: pathlib.Path, *flags) -> None:
 
 
 class Usage:
-    """The best time and the largest resident set of some runs of one command."""
+    """The best time, the least CPU time and the largest resident set of some runs of one command."""
 
     def __init__(self, *command, repeats: int = 3, codes: tuple[int, ...] = (0,)):
-        self.seconds, self.megabytes = float("inf"), 0.0
+        self.seconds, self.cpu, self.megabytes = float("inf"), float("inf"), 0.0
         words = [str(word) for word in command]
         for _ in range(repeats):
             with tempfile.TemporaryFile() as output:
@@ -45,11 +45,20 @@ class Usage:
                 child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
                 _, status, usage = os.wait4(child.pid, 0)
                 self.seconds = min(self.seconds, time.perf_counter() - start)
+                self.cpu = min(self.cpu, usage.ru_utime + usage.ru_stime)
                 child.returncode = os.waitstatus_to_exitcode(status)
                 self.megabytes = max(self.megabytes, usage.ru_maxrss / 1024)
                 if child.returncode not in codes:
                     output.seek(0)
                     sys.exit(f"{' '.join(words)}: exit {child.returncode}\n{output.read()[-2000:].decode(errors='replace')}")
+
+
+def write_pairs(path: pathlib.Path, pairs) -> pathlib.Path:
+    """The list that bench_plain_measure reads: a count, and type, offset and path of either side."""
+    with open(path, "w") as file:
+        for count, *sides in pairs:
+            print(count, *(field for side in sides for field in side), sep="\t", file=file)
+    return path
 
 
 class Report:
@@ -112,7 +121,10 @@ class Bench:
                       "--perturb", perturb)
         files = [path for pair in zip(*(sorted((side / "dump_tensor_data").iterdir()) for side in sides)) for path in pair]
         threads = os.cpu_count() or 1
-        plain = Usage(self.tools / "bench_plain_f16", threads, data_offset(files[0]), *files)
+        offset = data_offset(files[0])
+        pairs = write_pairs(self.work / "pairs", [(ELEMENTS, ("f16", offset, a), ("f16", offset, b))
+                                                  for a, b in zip(files[::2], files[1::2])])
+        plain = Usage(self.tools / "bench_plain_measure", threads, pairs)
         usage = Usage(*self.new_form(sides[0] / "dump.json", sides[1] / "dump.json"))
         self.report.heading(f"Tensors, 2 x {TENSORS} .pt of {ELEMENTS * 2 // MIB} MiB, fp16, {threads} threads")
         ratio = usage.seconds / plain.seconds
@@ -181,7 +193,7 @@ def main() -> int:
     parser.add_argument("--million", action="store_true", help="measure growth up to 1,000,000 entries (2.4 GiB of JSON)")
     parser.add_argument("--write", action="store_true", help="write bench/results_msprobe.md")
     options = parser.parse_args()
-    for program in ("assay", "bench/bench_plain_f16", "bench/bench_plain_sum", "bench/bench_sax_parse"):
+    for program in ("assay", "bench/bench_plain_measure", "bench/bench_plain_sum", "bench/bench_sax_parse"):
         if not (options.bin / program).is_file():
             sys.exit(f"{options.bin / program}: no such program; build the release preset, or name its folder with --bin")
     report = Report()

@@ -29,8 +29,9 @@ ROWS, COLUMNS = 1024, 1024
 OP_BYTES = 3 * ROWS * COLUMNS * 2  # of an operator on either side: two inputs and an output of f16
 
 
-def write_pair(out: pathlib.Path, ops: int) -> tuple[pathlib.Path, pathlib.Path, pathlib.Path]:
-    """A GE dump, its FX dump, and the tensors of the GE dump as .npy under the names of the FX dump."""
+def write_pair(out: pathlib.Path, ops: int, inputs_differ: bool = False) -> tuple[pathlib.Path, pathlib.Path, pathlib.Path]:
+    """A GE dump, its FX dump, and the tensors of the GE dump as .npy under the names of the FX dump. The inputs of the two are the
+    same elements, unless they have to differ as the outputs do."""
     mine, golden, plain = out / "msit_ge_dump", out / "msit_fx_dump", out / "plain"
     engine = mine / "worldsize1_global_rank0" / "20250101120000" / "0" / "graph_1" / "1" / "0"
     fx, same_names = golden / "worldsize1_global_rank0" / "graph_1" / "0", plain
@@ -46,9 +47,10 @@ def write_pair(out: pathlib.Path, ops: int) -> tuple[pathlib.Path, pathlib.Path,
         exact = a + b
         rounded = (exact * np.float16(1.0009765625)).astype(np.float16)
         stamp = 1735732803000000 + index
+        of_fx = [(x * np.float16(1.0009765625)).astype(np.float16) if inputs_differ else x for x in (a, b)]
         tensors = [Tensor(array, "f16") for array in (a, b)]
         (engine / f"Add.{name}.{index}.1.{stamp}").write_bytes(ge_bytes(name, tensors, [Tensor(rounded, "f16")], stamp // 1000))
-        for slot, theirs, ours in (("INPUT.0", a, a), ("INPUT.1", b, b), ("OUTPUT.0", exact, rounded)):
+        for slot, theirs, ours in (("INPUT.0", of_fx[0], a), ("INPUT.1", of_fx[1], b), ("OUTPUT.0", exact, rounded)):
             file = f"{node}-aten.add.Tensor.{slot}.{20250101120000000000 + index}.npy"
             (fx / file).write_bytes(npy_bytes(theirs))
             (same_names / file).write_bytes(npy_bytes(ours))
