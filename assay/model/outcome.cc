@@ -146,6 +146,13 @@ bool have_comparable_checksums(const SideFacts& mine, const SideFacts& golden) {
   return m.dtype == g.dtype && m.shape == g.shape;
 }
 
+bool states_nonfinite(const Stated& stated) {
+  return std::ranges::any_of(kStatistics, [&](const StatisticName& each) {
+    const auto number = number_of(stated.*each.of);
+    return number && !std::isfinite(*number);
+  });
+}
+
 bool is_all_nonfinite(const SideFacts& side) {
   const Nonfinite* const counts = side.stated()->nonfinite;
   return counts != nullptr && side.meta && counts->nans >= 0 && counts->infs >= 0 &&
@@ -176,7 +183,10 @@ void note_stated_evidence(bool is_range, Comparison& row) {
   if (is_argument(row.mine) && is_argument(row.golden)) {
     row.evidence = evidence_of_values(*row.mine.stated(), *row.golden.stated());
   } else if (by_checksum && row.mine.stated()->checksum == row.golden.stated()->checksum) {
-    row.evidence = is_xor(row.mine.stated()->checksum) ? Evidence::parity : Evidence::checksum;
+    // The XOR of NaN everywhere is that of zeros.
+    const bool by_xor = is_xor(row.mine.stated()->checksum);
+    if (by_xor && (states_nonfinite(*row.mine.stated()) || states_nonfinite(*row.golden.stated()))) return;
+    row.evidence = by_xor ? Evidence::parity : Evidence::checksum;
   } else if (is_range) {
     // NaN where both have it says nothing of the elements.
     const bool is_finite = shared_statistics(*row.mine.stated(), *row.golden.stated()) != 0;

@@ -49,6 +49,10 @@ PathPatterns::PathPatterns(const fs::path& root, const std::vector<std::string>&
 std::vector<PathPatterns::Place> PathPatterns::places_of(const fs::path& root, const std::string& text) {
   std::vector<Place> places;
   if (const auto folder = below(root, text)) places.push_back({*folder, ""});
+  // A link in the dump stands for what it leads to.
+  std::error_code ignored;
+  if (fs::is_symlink(fs::symlink_status(root / text, ignored)))
+    if (const auto target = below(root, root / text)) places.push_back({*target, ""});
   // The folders before the first component that is more than a name.
   const size_t special = text.find_first_of("*?[");
   if (special == std::string::npos) return places;

@@ -93,7 +93,9 @@ Result<CompactScan> scan_for_compaction(const fs::path& root, const fs::path& fo
       const fs::path path = next.path / name;
       if (is_temporary_name(name)) scan.leftovers.push_back(path);
       if (name == "." || name == "..") continue;
-      note_use(root, is_set_aside(name) ? name_before_aside(path) : path, entry->d_type == DT_DIR, choice);
+      // A link is never replaced: a pattern that fits nothing else would keep nothing.
+      if (entry->d_type != DT_LNK)
+        note_use(root, is_set_aside(name) ? name_before_aside(path) : path, entry->d_type == DT_DIR, choice);
       if (name.starts_with('.')) continue;
       struct stat status {};
       if (::fstatat(::dirfd(open.get()), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
