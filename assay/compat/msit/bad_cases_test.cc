@@ -119,7 +119,11 @@ TEST_F(BadCaseFiles, WritesWholeFilesAndReplacesNone) {
   std::ifstream file(*path);
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}),
             "key,passed_golden\n\"a \"\"b\"\", c\",true\n'=cmd(),\"line\nbreak\"\n");
-  EXPECT_FALSE(write_bad_cases(cases, root_ / "deep" / "folder", "r.csv"));
+  // One that is there stays; the next has a number.
+  const auto second = write_bad_cases({}, root_ / "deep" / "folder", "r.csv");
+  ASSERT_TRUE(second) << second.error().message;
+  EXPECT_EQ(second->filename(), "r_2.csv");
+  EXPECT_GT(fs::file_size(*path), fs::file_size(*second));
 }
 
 }  // namespace
