@@ -160,6 +160,22 @@ TEST(AlignParts, OfOneRank) {
   EXPECT_FALSE(one_lacks.at_rank(1));
 }
 
+// Terms of a sum depend on how many ranks there are; the sum does not.
+TEST(AlignSums, AddsUpWhatTheRanksHold) {
+  Made two = tensor_on({tensor({2}, {1, 2}), tensor({2}, {3, 5})});
+  Made three = tensor_on({tensor({2}, {1, 1}), tensor({2}, {1, 1}), tensor({2}, {2, 5})});
+  two.adds_ranks = three.adds_ranks = true;
+  const Aligned done = aligned(two, three);
+  double values[2];
+  for (const OperandPtr& side : {done.mine, done.golden}) {
+    const auto bytes = read_whole(*side, sizeof values).value();
+    std::memcpy(values, bytes.data(), sizeof values);
+    EXPECT_THAT(values, ElementsAre(4, 7));
+  }
+  EXPECT_TRUE(done.mine_joined && done.golden_joined);
+  EXPECT_EQ(done.note, "mine added up from 2 ranks; golden added up from 3 ranks");
+}
+
 TEST(AlignParts, RefusesPartsThatDoNotFit) {
   EXPECT_FALSE(fits(parts({spread({tensor({2, 1}, {1, 2})}), spread({tensor({3, 1}, {1, 2, 3})})}),
                     tensor_on({tensor({5}, {1, 2, 3, 4, 5})})));

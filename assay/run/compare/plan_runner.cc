@@ -74,9 +74,10 @@ Result<OperandPtr> cut(const OperandPtr& whole, int64_t dimension, int64_t first
 
 Result<OperandPtr> unstack(const OperandPtr& stacked) {
   const std::vector<int64_t>& dims = stacked->meta.shape.dims;
-  if (dims.size() < 2) return stacked;
+  // Where there is no element, the extents of the other dimensions may be anything, and their product too.
+  if (dims.size() < 2 || stacked->meta.shape.count() == 0) return stacked;
   const int64_t ranks = dims.front(), columns = dims.back();
-  const int64_t rows = ranks * columns == 0 ? 0 : stacked->meta.shape.count() / (ranks * columns);
+  const int64_t rows = stacked->meta.shape.count() / (ranks * columns);
   ASSAY_TRY(OperandPtr side_by_side,
             strided(stacked, Shape{{rows, ranks, columns}}, {columns, rows * columns, 1}, 0));
   return reshaped(std::move(side_by_side), Shape{{rows, ranks * columns}});

@@ -133,6 +133,17 @@ TEST(PlanRunner, RefusesACutBeyondTheEnd) {
   EXPECT_EQ(made.error().message, "shape [2, 1] has no indices 1 to 3 along dimension 0");
 }
 
+// What an all-gather stacks, two ranks of two columns each.
+TEST(PlanRunner, LaysAStackSideBySide) {
+  Plan plan = as_it_stands(Side::mine, {});
+  plan.add(PlanOp::unstack);
+  const OperandPtr made = made_by(plan, tensor_of(DType::f32, {1, 2, 5, 6, 3, 4, 7, 8}, {2, 2, 2}));
+  EXPECT_EQ(made->meta.shape, (Shape{{2, 4}}));
+  EXPECT_EQ(numbers_in(*made), (Numbers{1, 2, 3, 4, 5, 6, 7, 8}));
+  const OperandPtr empty = made_by(plan, tensor_of(DType::f32, {}, {2, 0, int64_t{1} << 62}));
+  EXPECT_EQ(empty->meta.shape.count(), 0);
+}
+
 TEST(PlanRunner, MakesInt8RealByStatedNumbers) {
   Plan plan = as_it_stands(Side::mine, {});
   plan.add(PlanOp::dequantise);
