@@ -41,9 +41,9 @@ Result<bool> has_titles(CsvReader& rows) {
 }
 
 // Never by itself: for whoever did not ask for this one, a round is a part of an ATB dump.
-int recognise(const fs::path&) { return 0; }
+int recognise_atb_statistic(const fs::path&) { return 0; }
 
-Result<Survey> survey(const fs::path& root, const OpenOptions&) {
+Result<Survey> survey_atb_statistic(const fs::path& root, const OpenOptions&) {
   if (!is_file(root / kAtbStatistics))
     return fail(ErrorKind::not_found,
                 "{}: holds no {}; point at a round of a dump of msprobe, such as "
@@ -174,7 +174,7 @@ class TableIndex {
   int64_t skipped_ = 0, first_skipped_ = 0;
 };
 
-Result<Frame> index(const FrameInfo& info, const OpenOptions& options) {
+Result<Frame> index_atb_statistic(const FrameInfo& info, const OpenOptions& options) {
   Frame frame;
   frame.at = info.at;
   frame.framework = "atb";
@@ -184,6 +184,7 @@ Result<Frame> index(const FrameInfo& info, const OpenOptions& options) {
 
 }  // namespace
 
-const Layout atb_statistic_layout = {"atb_statistic", recognise, survey, index, true};
+const Layout atb_statistic_layout = {"atb_statistic", recognise_atb_statistic, survey_atb_statistic,
+                                     index_atb_statistic, true};
 
 }  // namespace assay

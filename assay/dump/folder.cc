@@ -21,7 +21,7 @@ namespace assay {
 namespace {
 
 // What became of one file of the folder.
-struct Read {
+struct ReadFile {
   bool counts = false;   // it is a tensor file, or may be one that we cannot read
   bool is_text = false;  // … or surely none
   std::vector<TensorDraft> tensors = {};
@@ -33,7 +33,7 @@ struct Read {
 bool is_shard_index(const std::string& relative) { return relative.ends_with(".index.json"); }
 
 // Of the tensors that an index places in a shard, those that the shard lacks.
-std::vector<std::string> missing_from(const Read& shard, const std::vector<std::string>& wanted,
+std::vector<std::string> missing_from(const ReadFile& shard, const std::vector<std::string>& wanted,
                                       bool names_are_keys) {
   std::set<std::string_view> held;
   for (const TensorDraft& tensor : shard.tensors) {
@@ -50,7 +50,7 @@ std::vector<std::string> missing_from(const Read& shard, const std::vector<std::
 
 // … but it tells which shards there should be, and what should be in them.
 void note_missing_shards(const fs::path& root, const FoundFile& index, const std::vector<FoundFile>& files,
-                         const std::vector<Read>& reads, const OpenOptions& options, Remarks& warnings) {
+                         const std::vector<ReadFile>& reads, const OpenOptions& options, Remarks& warnings) {
   const int64_t memory = options.format.memory;
   if (index.size > memory) return;
   const auto opened = File::open(root / index.relative);
@@ -58,7 +58,7 @@ void note_missing_shards(const fs::path& root, const FoundFile& index, const std
   if (!opened || !(*opened)->read(0, std::as_writable_bytes(std::span(json)))) return;
   const auto entries = parse_safetensors_index(json, (*opened)->name(), memory);
   if (!entries) return;  // an index of something else
-  std::map<std::string_view, const Read*> present;
+  std::map<std::string_view, const ReadFile*> present;
   for (size_t i = 0; i < files.size(); ++i) present.emplace(files[i].relative, &reads[i]);
   const std::string folder = index.relative.substr(0, index.relative.rfind('/') + 1);
   std::map<std::string, std::vector<std::string>> wanted;  // tensors by shard
@@ -123,8 +123,8 @@ bool needs_no_look(const std::string& relative) {
   return format != nullptr && format->one_tensor && !to_lower(relative).ends_with(".bin");
 }
 
-Read broken(std::string why) {
-  Read read;
+ReadFile broken(std::string why) {
+  ReadFile read;
   read.counts = true;
   read.tensors.emplace_back().trouble = std::move(why);
   return read;
@@ -134,17 +134,17 @@ bool may_be_lost(const std::string& relative) {
   return is_plainly_text(fs::path(relative).filename().native());
 }
 
-Read lost() { return Read{.is_text = true}; }
+ReadFile lost() { return ReadFile{.is_text = true}; }
 
-Read one_unnamed() {
-  Read read;
+ReadFile one_unnamed() {
+  ReadFile read;
   read.counts = true;
   read.tensors.emplace_back().has_data = true;
   return read;
 }
 
 // Whether a file that is no format's by content or suffix counts: only as raw bytes that the user described.
-Read read_file(const fs::path& path, const FoundFile& found, const OpenOptions& options) {
+ReadFile read_file(const fs::path& path, const FoundFile& found, const OpenOptions& options) {
   const bool raw = options.format.raw_dtype.has_value();
   if (!found.trouble.empty()) return may_be_lost(found.relative) ? lost() : broken(found.trouble);
   if (raw && !found.is_statistics && !may_be_lost(found.relative)) return one_unnamed();
@@ -154,18 +154,18 @@ Read read_file(const fs::path& path, const FoundFile& found, const OpenOptions& 
   }
   const auto file = File::open(path);
   if (!file) return may_be_lost(found.relative) ? lost() : broken(file.error().message);
-  if (raw && !found.is_statistics) return Read{.is_text = !may_hold_tensors(**file)};
+  if (raw && !found.is_statistics) return ReadFile{.is_text = !may_hold_tensors(**file)};
   const auto format = recognise_file(**file);
   if (!format) return broken(format.error().message);
   if (*format == nullptr && found.is_statistics && find_format_by_suffix(found.relative) != nullptr &&
       is_cut_off_statistics(**file))
     return broken(fmt::format("{}: is cut off; it should hold the statistics of a file", display(path)));
   if (*format == nullptr)  // also a .stats.json of some other tool
-    return Read{.is_text = !may_hold_tensors(**file)};
+    return ReadFile{.is_text = !may_hold_tensors(**file)};
   if ((*file)->size() == 0) return broken(fmt::format("{}: is empty", display(path)));
   auto set = (*format)->open(*file, options.format);
   if (!set) return broken(set.error().message);
-  Read read;
+  ReadFile read;
   read.counts = true;
   read.warnings = std::move(set->warnings);
   if (set->tensors.empty() && found.is_statistics)
@@ -183,7 +183,7 @@ std::optional<std::string> path_before_min_max(const std::string& relative) {
 
 // Numbers of the files in execution order: those of the manifest as it lists them, then the rest as they
 // stand.
-std::vector<size_t> execution_order(const std::vector<FoundFile>& files, const std::vector<Read>& reads,
+std::vector<size_t> execution_order(const std::vector<FoundFile>& files, const std::vector<ReadFile>& reads,
                                     const Manifest& manifest, const OpenOptions& options, Remarks& warnings) {
   std::unordered_map<std::string, size_t> by_path;
   for (size_t i = 0; i < files.size(); ++i)
@@ -231,7 +231,8 @@ std::vector<size_t> execution_order(const std::vector<FoundFile>& files, const s
   return order;
 }
 
-void add_node(Frame& frame, const fs::path& root, FoundFile& file, Read& read, const OpenOptions& options) {
+void add_node(Frame& frame, const fs::path& root, FoundFile& file, ReadFile& read,
+              const OpenOptions& options) {
   const auto number = static_cast<int32_t>(frame.files.size());
   Node node;
   for (size_t slot = 0; slot < read.tensors.size(); ++slot) {
@@ -281,7 +282,7 @@ Result<Frame> index_folder(const FrameInfo& info, const OpenOptions& options) {
   walk.files.erase(indexes, walk.files.end());
   std::erase_if(walk.files, [&](const FoundFile& file) { return *manifest && is_manifest(file.relative); });
 
-  std::vector<Read> reads(walk.files.size());
+  std::vector<ReadFile> reads(walk.files.size());
   tbb::parallel_for(size_t{0}, walk.files.size(), [&](size_t i) {
     if (!cancelled()) reads[i] = read_file(path_of(root, walk.files[i]), walk.files[i], options);
   });

@@ -109,14 +109,14 @@ void add_node(Frame& frame, LogitsFile& file) {
   frame.nodes.push_back(std::move(node));
 }
 
-Result<Survey> survey(const fs::path& root, const OpenOptions&) {
+Result<Survey> survey_logits(const fs::path& root, const OpenOptions&) {
   std::error_code ignored;
   if (!fs::is_directory(root, ignored))
     return fail(ErrorKind::bad_argument, "{}: is not a folder", display(root));
   return Survey{{FrameInfo{At{}, {root}}}};
 }
 
-Result<Frame> index(const FrameInfo& info, const OpenOptions& options) {
+Result<Frame> index_logits(const FrameInfo& info, const OpenOptions& options) {
   ASSAY_TRY(std::vector<LogitsFile> files, list_files(info.paths.at(0)));
   Frame frame;
   frame.at = info.at;
@@ -127,7 +127,7 @@ Result<Frame> index(const FrameInfo& info, const OpenOptions& options) {
 
 // Only where every file says whose logits it holds: names that say nothing are no reason to leave a plain
 // folder.
-int recognise(const fs::path& root) {
+int recognise_logits(const fs::path& root) {
   constexpr int kMoreThanAFolder = 60;
   bool any = false;
   std::error_code error;
@@ -166,6 +166,6 @@ Result<LogitsName> parse_logits_name(std::string_view file_name) {
   return name;
 }
 
-const Layout logits_layout = {"logits", recognise, survey, index, false, true};
+const Layout logits_layout = {"logits", recognise_logits, survey_logits, index_logits, false, true};
 
 }  // namespace assay

@@ -22,7 +22,7 @@ namespace {
 constexpr int kMostEntriesSeen = 100'000;
 constexpr int kMostFoldersDeep = 8;
 
-std::optional<int> number_in(std::string_view text) {
+std::optional<int> whole_in(std::string_view text) {
   if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != std::string_view::npos)
     return std::nullopt;
   return static_cast<int>(*parse_int(text));
@@ -30,7 +30,7 @@ std::optional<int> number_in(std::string_view text) {
 
 // …/rank_{R}/{net}/{graph}/{step}; without "rank_" in the path …/{R}/{net}/{graph}/{step} or
 // …/{R}/{graph}/{step}. The folder that the user names may be any of these, so the whole path counts.
-std::optional<At> place_of(const fs::path& folder) {
+std::optional<At> kernel_place_of(const fs::path& folder) {
   std::error_code error;
   const fs::path whole = fs::absolute(folder, error).lexically_normal();
   std::vector<std::string> parts;
@@ -41,12 +41,12 @@ std::optional<At> place_of(const fs::path& folder) {
   };
   std::optional<int> rank;
   if (whole.native().find("rank_") != std::string::npos) {
-    rank = number_in(from_end(4).substr(from_end(4).rfind('_') + 1));
+    rank = whole_in(from_end(4).substr(from_end(4).rfind('_') + 1));
   } else {
-    rank = number_in(from_end(4));
-    if (!rank) rank = number_in(from_end(3));
+    rank = whole_in(from_end(4));
+    if (!rank) rank = whole_in(from_end(3));
   }
-  const auto step = number_in(from_end(1));
+  const auto step = whole_in(from_end(1));
   if (!rank || !step) return std::nullopt;
   At at;
   at.rank = *rank;
@@ -71,7 +71,7 @@ int recognise_ms_kernel(const fs::path& root) {
   while (!left.empty()) {
     const Folder folder = std::move(left.back());
     left.pop_back();
-    const bool counts = folder.depth == 0 || place_of(folder.path).has_value();
+    const bool counts = folder.depth == 0 || kernel_place_of(folder.path).has_value();
     const auto listing = list_folder(folder.path);
     for (const ListedEntry& entry : listing->entries) {
       if (++seen > kMostEntriesSeen) return 0;
@@ -119,7 +119,7 @@ Result<Survey> survey_ms_kernel(const fs::path& root, const OpenOptions& options
   std::map<std::pair<int, int>, FrameInfo> frames;
   std::vector<std::string> elsewhere;
   for (const fs::path& folder : folders) {
-    auto at = place_of(folder);
+    auto at = kernel_place_of(folder);
     if (!at && folder == root) at = At{};
     if (!at) {
       elsewhere.push_back(folder.native());
@@ -239,7 +239,7 @@ class FrameBuilder {
     if (!selected(item.name, options_)) return;
     if (entry.name.io.starts_with("input")) item.port.direction = Direction::input;
     if (entry.name.io.starts_with("output")) item.port.direction = Direction::output;
-    if (const auto index = number_in(entry.name.slot)) item.port.index = *index;
+    if (const auto index = whole_in(entry.name.slot)) item.port.index = *index;
     if (entry.file.empty())
       describe(entry, numbered.folder, item);
     else

@@ -44,14 +44,14 @@ bool holds_dump(const fs::path& folder) {
   return false;
 }
 
-struct Numbered {
+struct NumberedFolder {
   int number;
   fs::path path;
 };
 
-std::vector<Numbered> numbered_folders(const fs::path& root, std::string_view word,
-                                       std::vector<fs::path>& elsewhere) {
-  std::vector<Numbered> found;
+std::vector<NumberedFolder> numbered_folders(const fs::path& root, std::string_view word,
+                                             std::vector<fs::path>& elsewhere) {
+  std::vector<NumberedFolder> found;
   std::error_code error;
   for (fs::directory_iterator it(root, error), end; !error && it != end; it.increment(error)) {
     std::error_code ignored;
@@ -63,7 +63,7 @@ std::vector<Numbered> numbered_folders(const fs::path& root, std::string_view wo
       elsewhere.push_back(it->path());
   }
   std::sort(found.begin(), found.end(),
-            [](const Numbered& a, const Numbered& b) { return a.number < b.number; });
+            [](const NumberedFolder& a, const NumberedFolder& b) { return a.number < b.number; });
   return found;
 }
 
@@ -87,12 +87,12 @@ void add_folder(std::vector<FrameInfo>& frames, const fs::path& folder, const At
 void add_ranks(std::vector<FrameInfo>& frames, const fs::path& step, const At& at,
                std::vector<fs::path>& elsewhere) {
   At here = at;
-  for (const Numbered& rank : numbered_folders(step, "rank", elsewhere)) {
+  for (const NumberedFolder& rank : numbered_folders(step, "rank", elsewhere)) {
     here.rank = rank.number;
     add_folder(frames, rank.path, here);
   }
   here.rank = at.rank;
-  for (const Numbered& process : numbered_folders(step, "proc", elsewhere)) {
+  for (const NumberedFolder& process : numbered_folders(step, "proc", elsewhere)) {
     here.part = process_part(process.number, at.part);
     if (process.number >= 0)
       add_folder(frames, process.path, here);
@@ -103,7 +103,7 @@ void add_ranks(std::vector<FrameInfo>& frames, const fs::path& step, const At& a
 
 void add_steps(std::vector<FrameInfo>& frames, const fs::path& root, const At& at,
                std::vector<fs::path>& elsewhere) {
-  for (const Numbered& step : numbered_folders(root, "step", elsewhere)) {
+  for (const NumberedFolder& step : numbered_folders(root, "step", elsewhere)) {
     At here = at;
     here.step = step.number;
     add_ranks(frames, step.path, here, elsewhere);

@@ -15,20 +15,20 @@ namespace {
 
 constexpr std::string_view kTree = "model_tree.json";
 constexpr std::string_view kWeights = "weights";
-constexpr std::string_view kStatistics = "statistics.csv";
+constexpr std::string_view kStatisticsTable = "statistics.csv";
 
 struct HookDumpPlace {
   std::vector<fs::path> ranks;  // folders with a model_tree.json
   fs::path token;               // the only one that is meant; empty: all
 };
 
-std::vector<fs::path> ranks_in(const fs::path& folder) {
+std::vector<fs::path> torch_ranks_in(const fs::path& folder) {
   std::vector<fs::path> ranks = folders_in(folder);
   std::erase_if(ranks, [](const fs::path& rank) { return !is_file(rank / kTree); });
   return ranks;
 }
 
-bool is_dump_name(const fs::path& path) {
+bool is_hook_dump(const fs::path& path) {
   const std::string name = path.filename().native();
   return name.starts_with("msit_dump") || name.starts_with("ait_dump");
 }
@@ -41,11 +41,11 @@ HookDumpPlace locate(const fs::path& root) {
   if (folder.filename() == kWeights) return {};  // a plain folder of files, as a checkpoint is
   if (is_file(folder.parent_path() / kTree)) return {{folder.parent_path()}, folder};
   for (const fs::path& candidate : {root, root / "torch_tensors"})
-    if (auto ranks = ranks_in(candidate); !ranks.empty()) return {std::move(ranks), {}};
+    if (auto ranks = torch_ranks_in(candidate); !ranks.empty()) return {std::move(ranks), {}};
   std::vector<fs::path> dumps = folders_in(root);
   std::erase_if(
-      dumps, [](const fs::path& dump) { return !is_dump_name(dump) || !is_folder(dump / "torch_tensors"); });
-  if (dumps.size() == 1) return {ranks_in(dumps[0] / "torch_tensors"), {}};
+      dumps, [](const fs::path& dump) { return !is_hook_dump(dump) || !is_folder(dump / "torch_tensors"); });
+  if (dumps.size() == 1) return {torch_ranks_in(dumps[0] / "torch_tensors"), {}};
   return {};
 }
 
@@ -295,7 +295,7 @@ ModuleFiles read_module(const fs::path& token, const fs::path& folder, int64_t m
   }
   note_misfits(folder, misfits, warnings);
   const auto read = std::ssize(files);
-  if (is_there(folder / kStatistics)) add_stated(files, folder / kStatistics, module, warnings);
+  if (is_there(folder / kStatisticsTable)) add_stated(files, folder / kStatisticsTable, module, warnings);
   out.stated = std::ssize(files) - read;
   return out;
 }
@@ -351,7 +351,7 @@ RankContents look_at_rank(const fs::path& token, bool with_weights, int64_t memo
     rank.warnings.push_back(left_out(
         fmt::format("{}: {} has statistics of {} without a file here; only those of the first rank are "
                     "compared",
-                    display(token), kStatistics,
+                    display(token), kStatisticsTable,
                     stated == 1 ? "1 tensor" : fmt::format("{} tensors", stated)),
         stated));
   return rank;
@@ -370,7 +370,7 @@ Result<Frame> index_torch_hook(const FrameInfo& info, const OpenOptions& options
   frame.framework = "pytorch";
   frame.graph = info.graph;
   std::vector<fs::path> ranks;
-  for (const fs::path& each : ranks_in(rank.parent_path())) ranks.push_back(each / token.filename());
+  for (const fs::path& each : torch_ranks_in(rank.parent_path())) ranks.push_back(each / token.filename());
   OpFrame out(frame, options, token, std::move(ranks));
   const int64_t memory = options.format.memory;
   const bool with_weights = info.paths.size() > 1;

@@ -42,7 +42,7 @@ std::optional<int> token_of(std::string_view folder) {
 }
 
 // …/worldsize{W}_global_rank{R}/graph_{G}/{token}, or …/{token + 1}/gm_{time}_dump
-At place_of(const fs::path& folder) {
+At fx_place_of(const fs::path& folder) {
   std::vector<std::string> parts;
   for (const fs::path& part : fs::absolute(folder).lexically_normal().relative_path())
     if (!part.empty()) parts.push_back(part.native());
@@ -123,7 +123,7 @@ Result<Survey> survey_fx(const fs::path& root, const OpenOptions& options) {
     if (!parsed) continue;
     std::string folder = file.relative.substr(0, slash);
     const auto [known, is_new] = says_rank.try_emplace(folder, false);
-    if (is_new) known->second = place_of(root / folder).rank >= 0;
+    if (is_new) known->second = fx_place_of(root / folder).rank >= 0;
     const int rank = known->second ? -1 : parsed->rank;
     folders[{std::move(folder), rank}].keys.emplace(parsed->key);
     ranks.insert(rank);
@@ -133,7 +133,7 @@ Result<Survey> survey_fx(const fs::path& root, const OpenOptions& options) {
     const auto& [relative, rank] = key;
     FrameInfo frame;
     frame.paths = {relative.empty() ? root : root / relative.substr(0, relative.size() - 1)};
-    frame.at = place_of(frame.paths[0]);
+    frame.at = fx_place_of(frame.paths[0]);
     if (frame.at.rank < 0 && ranks.size() > 1) frame.at.rank = rank;
     if (!options.ranks.empty() && frame.at.rank >= 0 &&
         std::find(options.ranks.begin(), options.ranks.end(), frame.at.rank) == options.ranks.end())
@@ -175,7 +175,7 @@ struct FxFile {
 
 std::vector<FxFile> files_of(const fs::path& folder, int rank, Remarks& warnings) {
   // A folder that says its rank holds that of no other.
-  const bool has_several_ranks = rank >= 0 && place_of(folder).rank < 0;
+  const bool has_several_ranks = rank >= 0 && fx_place_of(folder).rank < 0;
   std::vector<FxFile> files;
   std::vector<std::string> misfits;
   for (const fs::path& path : files_that_count(folder, warnings)) {

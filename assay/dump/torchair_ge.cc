@@ -51,7 +51,7 @@ struct GeFolderPlace {
 
 // …/worldsize{W}_global_rank{R}/{time}/{device}/{model}/{model id}/{token}: the user may name any of these,
 // so the whole path counts.
-GeFolderPlace place_of(const fs::path& folder) {
+GeFolderPlace ge_place_of(const fs::path& folder) {
   std::vector<std::string> parts;
   for (const fs::path& part : fs::absolute(folder).lexically_normal().relative_path())
     if (!part.empty()) parts.push_back(part.native());
@@ -91,7 +91,7 @@ std::vector<TokenFolder> token_folders(const fs::path& root, const Walk& walk) {
   std::vector<TokenFolder> folders;
   for (auto& [relative, ops] : names) {
     fs::path path = relative.empty() ? root : root / relative.substr(0, relative.size() - 1);
-    GeFolderPlace place = place_of(path);
+    GeFolderPlace place = ge_place_of(path);
     folders.push_back({relative, std::move(path), std::move(place), std::move(ops)});
   }
   std::stable_sort(folders.begin(), folders.end(), [](const TokenFolder& a, const TokenFolder& b) {
@@ -346,7 +346,7 @@ std::vector<size_t> execution_order(const std::vector<GeFile>& files, const Grap
   return order;
 }
 
-Port port_of(std::string_view name) {  // "output.3"
+Port ge_port_of(std::string_view name) {  // "output.3"
   Port port;
   if (name.starts_with("input.")) port.direction = Direction::input;
   if (name.starts_with("output.")) port.direction = Direction::output;
@@ -367,7 +367,7 @@ void add_node(Frame& frame, GeFile& file, const OpenOptions& options) {
     TensorDraft& draft = file.tensors[slot];
     std::string name = draft.name.empty() ? file.name : fmt::format("{}.{}", file.name, draft.name);
     if (!selected(name, options)) continue;
-    const Port port = port_of(draft.name);
+    const Port port = ge_port_of(draft.name);
     Item item = make_item(frame, std::move(name), number, static_cast<int32_t>(slot), std::move(draft));
     item.port = port;
     if (!item.data) item.described_in = number;

@@ -15,11 +15,11 @@ namespace assay {
 namespace {
 
 constexpr std::string_view kMinMaxOfGe = "_min_max.npz", kMinMaxOfFx = "_min_max.npy",
-                           kStatistics = ".stats.json";
+                           kStatsJson = ".stats.json";
 constexpr size_t kShortestTime = 14;  // digits; what else is a number has fewer
 constexpr int64_t kLargestMapping = int64_t{100} << 20;
 
-bool is_digits(std::string_view text) {
+bool is_all_digits(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
@@ -34,7 +34,7 @@ std::optional<size_t> find_time(const std::vector<std::string_view>& words) {
   constexpr size_t kMostBehind = 4;
   for (size_t behind = 0; behind <= kMostBehind && behind + 4 <= words.size(); ++behind) {
     const size_t i = words.size() - 1 - behind;
-    if (!is_digits(words[i])) return std::nullopt;
+    if (!is_all_digits(words[i])) return std::nullopt;
     if (words[i].size() >= kShortestTime) return i;
   }
   return words.size() >= 5 ? std::optional(words.size() - 1) : std::nullopt;
@@ -44,14 +44,14 @@ std::optional<size_t> find_time(const std::vector<std::string_view>& words) {
 
 std::optional<GeFileName> parse_ge_file(std::string_view name) {
   GeFileName out;
-  for (const std::string_view of_statistics : {kMinMaxOfGe, kStatistics, std::string_view(".csv")})
+  for (const std::string_view of_statistics : {kMinMaxOfGe, kStatsJson, std::string_view(".csv")})
     if (cut_suffix(name, of_statistics)) break;
   const std::vector<std::string_view> words = split(name, '.');
   const auto time = find_time(words);
   if (!time) return std::nullopt;
   // In front of it the task and the stream, or the task alone.
   size_t end = *time;
-  for (size_t numbers = 0; numbers < 2 && end > 2 && is_digits(words[end - 1]); ++numbers) --end;
+  for (size_t numbers = 0; numbers < 2 && end > 2 && is_all_digits(words[end - 1]); ++numbers) --end;
   if (end == *time || end < 2 || words[0].empty()) return std::nullopt;
   out.op_type = words[0];
   const char* const last = words[end - 1].data() + words[end - 1].size();
@@ -63,7 +63,7 @@ std::optional<GeFileName> parse_ge_file(std::string_view name) {
 
 std::optional<FxFileName> parse_fx_file(std::string_view name) {
   FxFileName out;
-  cut_suffix(name, kStatistics);
+  cut_suffix(name, kStatsJson);
   if (!cut_suffix(name, kMinMaxOfFx) && !cut_suffix(name, ".npy")) return std::nullopt;
   size_t mark = std::string_view::npos, length = 0;
   for (const auto& [word, direction] : {std::pair{std::string_view(".INPUT."), Direction::input},
@@ -119,11 +119,11 @@ std::optional<int> graph_of_folder(std::string_view name) {
   return name.starts_with(kGraph) ? whole_number(name.substr(kGraph.size())) : std::nullopt;
 }
 
-bool is_time_folder(std::string_view name) { return name.size() == kShortestTime && is_digits(name); }
+bool is_time_folder(std::string_view name) { return name.size() == kShortestTime && is_all_digits(name); }
 
 SourceFile source_of(std::string_view name) {
   SourceFile source{name, {}};
-  if (cut_suffix(source.name, kStatistics))
+  if (cut_suffix(source.name, kStatsJson))
     source.kind = SourceFile::Kind::statistics;
   else if (cut_suffix(source.name, kMinMaxOfGe))
     source.kind = SourceFile::Kind::range;

@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kMaxHops = 64;
 constexpr int64_t kPlainFormat = 2;  // nd
 
-bool sniff(Bytes head, int64_t /*file_size*/) { return looks_like_atb_header(as_text(head)); }
+bool sniff_atb(Bytes head, int64_t /*file_size*/) { return looks_like_atb_header(as_text(head)); }
 
 Result<DType> dtype_of(const File& file, const AtbHeader& header) {
   const AtbDType* const known = find_atb_dtype(header.dtype_code);
@@ -156,7 +156,7 @@ Result<OperandPtr> open_alias(const std::shared_ptr<const File>& start, const At
   return header.shape == meta.shape ? data : reshaped(std::move(data), meta.shape);
 }
 
-Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOptions& /*options*/) {
+Result<TensorSet> open_atb(const std::shared_ptr<const File>& file, const FormatOptions& /*options*/) {
   ASSAY_TRY(const AtbHeader header, read_atb_header(*file));
   TensorSet set;
   set.warnings = header.warnings;
@@ -192,7 +192,7 @@ int64_t format_code_of(const StoredTensor& tensor) {
   return kPlainFormat;
 }
 
-Result<void> write(FileWriter& out, std::span<const StoredTensor> tensors) {
+Result<void> write_atb(FileWriter& out, std::span<const StoredTensor> tensors) {
   if (tensors.size() != 1)
     return fail(ErrorKind::bad_argument, "{}: an ATB file holds one tensor, not {}", out.name(),
                 tensors.size());
@@ -213,7 +213,11 @@ Result<void> write(FileWriter& out, std::span<const StoredTensor> tensors) {
 
 }  // namespace
 
-const Format atb_bin_format{
-    .name = "atb", .suffixes = {".bin"}, .one_tensor = true, .sniff = sniff, .open = open, .write = write};
+const Format atb_bin_format{.name = "atb",
+                            .suffixes = {".bin"},
+                            .one_tensor = true,
+                            .sniff = sniff_atb,
+                            .open = open_atb,
+                            .write = write_atb};
 
 }  // namespace assay

@@ -357,7 +357,7 @@ Result<std::vector<std::byte>> read_part(const File& file, int64_t offset, int64
   return bytes;
 }
 
-Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOptions& options) {
+Result<TensorSet> open_ge_dump(const std::shared_ptr<const File>& file, const FormatOptions& options) {
   const int64_t size = file->size();
   if (size < 8)
     return fail(ErrorKind::bad_format, "{}: {} bytes are too few for a GE dump", file->name(), size);
@@ -391,7 +391,7 @@ Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOpti
               file->name(), length, size - 8);
 }
 
-bool sniff(Bytes head, int64_t file_size) {
+bool sniff_ge_dump(Bytes head, int64_t file_size) {
   if (head.size() > 8) {
     const auto length = load_le<uint64_t>(head);
     const Bytes message = head.subspan(8);
@@ -406,7 +406,11 @@ bool sniff(Bytes head, int64_t file_size) {
 
 }  // namespace
 
-const Format ge_dump_format{
-    .name = "ge_dump", .suffixes = {}, .one_tensor = false, .sniff = sniff, .open = open, .write = nullptr};
+const Format ge_dump_format{.name = "ge_dump",
+                            .suffixes = {},
+                            .one_tensor = false,
+                            .sniff = sniff_ge_dump,
+                            .open = open_ge_dump,
+                            .write = nullptr};
 
 }  // namespace assay

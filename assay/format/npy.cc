@@ -7,9 +7,9 @@
 namespace assay {
 namespace {
 
-bool sniff(Bytes head, int64_t /*file_size*/) { return as_text(head).starts_with("\x93NUMPY"); }
+bool sniff_npy(Bytes head, int64_t /*file_size*/) { return as_text(head).starts_with("\x93NUMPY"); }
 
-Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOptions& options) {
+Result<TensorSet> open_npy(const std::shared_ptr<const File>& file, const FormatOptions& options) {
   const auto read = [&](int64_t offset, std::span<std::byte> out) { return file->read(offset, out); };
   ASSAY_TRY(const NpyHeader header, read_npy_header(read, file->size(), options, file->name()));
   TensorSet set;
@@ -23,7 +23,7 @@ Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOpti
   return set;
 }
 
-Result<void> write(FileWriter& out, std::span<const StoredTensor> tensors) {
+Result<void> write_npy(FileWriter& out, std::span<const StoredTensor> tensors) {
   if (tensors.size() != 1)
     return fail(ErrorKind::bad_argument, "{}: a .npy file holds one array, not {}; write .npz", out.name(),
                 tensors.size());
@@ -37,7 +37,11 @@ Result<void> write(FileWriter& out, std::span<const StoredTensor> tensors) {
 
 }  // namespace
 
-const Format npy_format{
-    .name = "npy", .suffixes = {".npy"}, .one_tensor = true, .sniff = sniff, .open = open, .write = write};
+const Format npy_format{.name = "npy",
+                        .suffixes = {".npy"},
+                        .one_tensor = true,
+                        .sniff = sniff_npy,
+                        .open = open_npy,
+                        .write = write_npy};
 
 }  // namespace assay

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kSuffix = ".npy";
 
 // An empty zip has no first entry; the suffix of the file decides about it.
-bool sniff(Bytes head, int64_t /*file_size*/) { return first_entry_name(head).ends_with(kSuffix); }
+bool sniff_npz(Bytes head, int64_t /*file_size*/) { return first_entry_name(head).ends_with(kSuffix); }
 
 StoredTensor open_entry(const std::shared_ptr<const File>& file, const ZipEntry& entry,
                         const FormatOptions& options) {
@@ -44,7 +44,7 @@ StoredTensor open_entry(const std::shared_ptr<const File>& file, const ZipEntry&
   return tensor;
 }
 
-Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOptions& options) {
+Result<TensorSet> open_npz(const std::shared_ptr<const File>& file, const FormatOptions& options) {
   ASSAY_TRY(const ZipDirectory directory, read_zip_directory(*file, options.memory));
   TensorSet set;
   set.extent = directory.extent;
@@ -67,7 +67,7 @@ Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOpti
   return set;
 }
 
-Result<void> write(FileWriter& out, std::span<const StoredTensor> tensors) {
+Result<void> write_npz(FileWriter& out, std::span<const StoredTensor> tensors) {
   ZipWriter zip(out);
   std::unordered_set<std::string> names;
   for (size_t i = 0; i < tensors.size(); ++i) {
@@ -92,7 +92,11 @@ Result<void> write(FileWriter& out, std::span<const StoredTensor> tensors) {
 
 }  // namespace
 
-const Format npz_format{
-    .name = "npz", .suffixes = {".npz"}, .one_tensor = false, .sniff = sniff, .open = open, .write = write};
+const Format npz_format{.name = "npz",
+                        .suffixes = {".npz"},
+                        .one_tensor = false,
+                        .sniff = sniff_npz,
+                        .open = open_npz,
+                        .write = write_npz};
 
 }  // namespace assay

@@ -24,7 +24,7 @@ bool is_note(std::string_view name) {
 }
 
 // The first entry is data.pkl, but newer torches may write small ones before it.
-bool sniff(Bytes head, int64_t /*file_size*/) {
+bool sniff_pt(Bytes head, int64_t /*file_size*/) {
   const std::string_view name = first_entry_name(head);
   const size_t slash = name.find('/');
   if (slash == std::string_view::npos || slash == 0) return false;
@@ -149,7 +149,7 @@ void add_other_entries(const std::shared_ptr<const File>& file, const ZipDirecto
   }
 }
 
-Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOptions& options) {
+Result<TensorSet> open_pt(const std::shared_ptr<const File>& file, const FormatOptions& options) {
   // A .pt that is no zip at all: the older container, or nothing of ours; its reader knows the words for
   // both.
   std::byte magic[4];
@@ -178,8 +178,8 @@ Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOpti
 const Format pt_format{.name = "pt",
                        .suffixes = {".pt", ".pth"},
                        .one_tensor = false,
-                       .sniff = sniff,
-                       .open = open,
+                       .sniff = sniff_pt,
+                       .open = open_pt,
                        .write = write_pt};
 
 }  // namespace assay

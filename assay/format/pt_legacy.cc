@@ -16,7 +16,7 @@ namespace {
 using Kind = PickleValue::Kind;
 
 // 0x1950a86a20f9469cfc6c as the pickle opcode LONG1 writes it, and as protocols 0 and 1 do.
-constexpr std::string_view kMagic = "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
+constexpr std::string_view kLegacyMagic = "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
 constexpr std::string_view kMagicDigits = "119547037146038801333356";
 constexpr int64_t kProtocol = 1001;
 
@@ -29,9 +29,9 @@ bool is_old_tar(Bytes head) {
   return false;
 }
 
-bool sniff(Bytes head, int64_t /*file_size*/) {
+bool sniff_pt_legacy(Bytes head, int64_t /*file_size*/) {
   const std::string_view text = as_text(head);
-  if (text.starts_with('\x80')) return text.substr(0, 32).find(kMagic) != std::string_view::npos;
+  if (text.starts_with('\x80')) return text.substr(0, 32).find(kLegacyMagic) != std::string_view::npos;
   return text.substr(0, 32).find(kMagicDigits) != std::string_view::npos || is_old_tar(head);
 }
 
@@ -93,7 +93,7 @@ Result<bool> check_head(PickleInput& input, int64_t memory) {
   if (!magic)
     return magic.error().kind == ErrorKind::bad_format ? not_ours() : tl::unexpected<Error>(magic.error());
   const PickleValue& number = (*magic)[magic->root];
-  if (number.kind != Kind::big_integer || (number.text != kMagic && number.text != kMagicDigits))
+  if (number.kind != Kind::big_integer || (number.text != kLegacyMagic && number.text != kMagicDigits))
     return not_ours();
   ASSAY_TRY(const PickleGraph version, read_pickle(input, memory));
   if (version[version.root].kind != Kind::integer || version[version.root].integer != kProtocol)
@@ -131,7 +131,7 @@ Result<int64_t> place_storages(const File& file, const PickleGraph& objects, con
   return position;
 }
 
-Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOptions& options) {
+Result<TensorSet> open_pt_legacy(const std::shared_ptr<const File>& file, const FormatOptions& options) {
   std::byte head[kSniffBytes];
   ASSAY_TRY(const int64_t got, file->read_some(0, head));
   if (is_old_tar(Bytes(head, static_cast<size_t>(got))))
@@ -161,7 +161,11 @@ Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOpti
 
 }  // namespace
 
-const Format pt_legacy_format{
-    .name = "pt_legacy", .suffixes = {}, .one_tensor = false, .sniff = sniff, .open = open, .write = nullptr};
+const Format pt_legacy_format{.name = "pt_legacy",
+                              .suffixes = {},
+                              .one_tensor = false,
+                              .sniff = sniff_pt_legacy,
+                              .open = open_pt_legacy,
+                              .write = nullptr};
 
 }  // namespace assay

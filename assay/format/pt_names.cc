@@ -117,7 +117,7 @@ struct DTypeName {
   DType dtype;
 };
 // The first name of each type is the one we write.
-constexpr DTypeName kDTypes[] = {
+constexpr DTypeName kTorchDTypes[] = {
     {"float64", DType::f64},
     {"double", DType::f64},
     {"float32", DType::f32},
@@ -190,17 +190,17 @@ const PtStorageClass* find_pt_storage_class(std::string_view name) {
 
 std::optional<DType> find_torch_dtype(std::string_view name) {
   if (!name.starts_with(kTorch)) return std::nullopt;
-  const auto found = std::find_if(std::begin(kDTypes), std::end(kDTypes), [&](const DTypeName& known) {
-    return known.name == name.substr(kTorch.size());
-  });
-  if (found == std::end(kDTypes)) return std::nullopt;
+  const auto found =
+      std::find_if(std::begin(kTorchDTypes), std::end(kTorchDTypes),
+                   [&](const DTypeName& known) { return known.name == name.substr(kTorch.size()); });
+  if (found == std::end(kTorchDTypes)) return std::nullopt;
   return found->dtype;
 }
 
 std::optional<TorchType> torch_type(DType dtype) {
-  const auto named = std::find_if(std::begin(kDTypes), std::end(kDTypes),
+  const auto named = std::find_if(std::begin(kTorchDTypes), std::end(kTorchDTypes),
                                   [&](const DTypeName& known) { return known.dtype == dtype; });
-  if (named == std::end(kDTypes)) return std::nullopt;
+  if (named == std::end(kTorchDTypes)) return std::nullopt;
   const auto typed = std::find_if(std::begin(kStorageClasses), std::end(kStorageClasses),
                                   [&](const PtStorageClass& known) { return known.dtype == dtype; });
   return TorchType{typed == std::end(kStorageClasses) ? std::string_view{} : typed->name, named->name};

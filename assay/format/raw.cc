@@ -7,7 +7,7 @@ namespace assay {
 namespace {
 
 // Anything could be raw bytes: only the user can say so.
-bool sniff(Bytes /*head*/, int64_t /*file_size*/) { return false; }
+bool sniff_raw(Bytes /*head*/, int64_t /*file_size*/) { return false; }
 
 Result<Shape> shape_of(const File& file, const FormatOptions& options) {
   const DType dtype = *options.raw_dtype;
@@ -35,7 +35,7 @@ Result<Shape> shape_of(const File& file, const FormatOptions& options) {
   return *options.raw_shape;
 }
 
-Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOptions& options) {
+Result<TensorSet> open_raw(const std::shared_ptr<const File>& file, const FormatOptions& options) {
   if (!options.raw_dtype)
     return fail(ErrorKind::bad_argument, "{}: raw bytes do not say their type; pass --dtype and --shape",
                 file->name());
@@ -56,7 +56,11 @@ Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOpti
 
 }  // namespace
 
-const Format raw_format{
-    .name = "raw", .suffixes = {}, .one_tensor = true, .sniff = sniff, .open = open, .write = nullptr};
+const Format raw_format{.name = "raw",
+                        .suffixes = {},
+                        .one_tensor = true,
+                        .sniff = sniff_raw,
+                        .open = open_raw,
+                        .write = nullptr};
 
 }  // namespace assay

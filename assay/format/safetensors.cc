@@ -21,7 +21,7 @@ constexpr int64_t kLengthBytes = 8;
 constexpr int64_t kMaxHeader = 100'000'000;  // as the reference implementation
 constexpr std::string_view kUnnamed = "tensor";
 
-bool sniff(Bytes head, int64_t file_size) {
+bool sniff_safetensors(Bytes head, int64_t file_size) {
   if (file_size < kLengthBytes + 2 || head.size() < kLengthBytes + 2) return false;
   const auto length = load_le<uint64_t>(head);
   const std::string_view json = as_text(head.subspan(kLengthBytes, 2));
@@ -143,7 +143,7 @@ Result<int64_t> count_spare_bits(const File& file, int64_t data_start,
   return found;
 }
 
-Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOptions& options) {
+Result<TensorSet> open_safetensors(const std::shared_ptr<const File>& file, const FormatOptions& options) {
   ASSAY_TRY(const std::string json, read_header(*file, options));
   ASSAY_TRY(const SafetensorsHeader header, parse_safetensors_header(json, file->name(), options.memory));
   const std::vector<SafetensorsEntry>& entries = header.entries;
@@ -250,7 +250,7 @@ std::string header_of(const std::vector<Planned>& planned) {
   return header;
 }
 
-Result<void> write(FileWriter& out, std::span<const StoredTensor> tensors) {
+Result<void> write_safetensors(FileWriter& out, std::span<const StoredTensor> tensors) {
   ASSAY_TRY(const auto planned, plan(out, tensors));
   const std::string header = header_of(planned);
   const auto length = static_cast<uint64_t>(header.size());
@@ -265,8 +265,8 @@ Result<void> write(FileWriter& out, std::span<const StoredTensor> tensors) {
 const Format safetensors_format{.name = "safetensors",
                                 .suffixes = {".safetensors"},
                                 .one_tensor = false,
-                                .sniff = sniff,
-                                .open = open,
-                                .write = write};
+                                .sniff = sniff_safetensors,
+                                .open = open_safetensors,
+                                .write = write_safetensors};
 
 }  // namespace assay

@@ -8,7 +8,7 @@
 namespace assay {
 namespace {
 
-bool sniff(Bytes head, int64_t /*file_size*/) {
+bool sniff_safetensors_index(Bytes head, int64_t /*file_size*/) {
   const std::string_view text = trim(as_text(head));
   return text.starts_with('{') && text.find("\"weight_map\"") != std::string_view::npos;
 }
@@ -52,7 +52,8 @@ void add_unlisted(const std::string& index, const std::map<std::string, Shard>& 
         "{}: weight_map does not list {} of the tensors of its shards; they are read too", index, unlisted));
 }
 
-Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOptions& options) {
+Result<TensorSet> open_safetensors_index(const std::shared_ptr<const File>& file,
+                                         const FormatOptions& options) {
   if (file->size() > options.memory)
     return fail(ErrorKind::limit, "{}: the index of {} bytes is longer than {} bytes", file->name(),
                 file->size(), options.memory);
@@ -103,8 +104,8 @@ Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOpti
 const Format safetensors_index_format{.name = "safetensors_index",
                                       .suffixes = {".safetensors.index.json"},
                                       .one_tensor = false,
-                                      .sniff = sniff,
-                                      .open = open,
+                                      .sniff = sniff_safetensors_index,
+                                      .open = open_safetensors_index,
                                       .write = nullptr};
 
 }  // namespace assay

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kVersionKey = "assay_stats";
 constexpr int64_t kVersion = 1;
-constexpr size_t kMostDimensions = 64;
+constexpr size_t kMostStatedDimensions = 64;
 
 struct Member {
   std::string_view key;
@@ -116,7 +116,7 @@ void write_tensor(Writer& json, const TensorStatistics& tensor) {
 
 // ----- reading
 
-bool sniff(Bytes head, int64_t /*file_size*/) {
+bool sniff_stats(Bytes head, int64_t /*file_size*/) {
   const std::string_view text = trim(as_text(head));
   if (!text.starts_with('{')) return false;
   const std::string_view inside = trim(text.substr(1));
@@ -183,7 +183,7 @@ class TensorReader {
     if (dims == 0 || tape_.kind(dims) != JsonKind::array) return wrong("has no \"shape\", an array");
     TensorMeta meta{*dtype, {}};
     for (size_t at = tape_.first(dims); !tape_.is_end(at); at = tape_.next(at)) {
-      if (tape_.kind(at) != JsonKind::integer || meta.shape.dims.size() >= kMostDimensions)
+      if (tape_.kind(at) != JsonKind::integer || meta.shape.dims.size() >= kMostStatedDimensions)
         return wrong("has a \"shape\" that is no list of dimensions");
       meta.shape.dims.push_back(tape_.integer(at));
     }
@@ -237,7 +237,7 @@ Result<void> read_tensors(const File& file, const JsonTape& list, TensorSet& set
   return {};
 }
 
-Result<TensorSet> open(const std::shared_ptr<const File>& file, const FormatOptions& options) {
+Result<TensorSet> open_stats(const std::shared_ptr<const File>& file, const FormatOptions& options) {
   TensorSet set;
   set.extent = file->size();
   bool has_version = false, has_tensors = false;
@@ -320,8 +320,8 @@ const Format stats_json_format{
     .name = "stats",
     .suffixes = {},  // by content alone: other tools have files of such names too
     .one_tensor = false,
-    .sniff = sniff,
-    .open = open,
+    .sniff = sniff_stats,
+    .open = open_stats,
     .write = nullptr,
 };
 
