@@ -170,18 +170,18 @@ std::optional<Shape> parse_shape(std::string_view text) {
 }
 
 // The entries of one frame, and how often each of them was met before.
-struct Numbered {
+struct NumberedEntry {
   KernelEntry entry;
   size_t folder = 0;   // of FrameInfo::paths
   int64_t number = 0;  // calls with the same key before this one, by time stamp
   std::string suffix() const { return number == 0 ? std::string() : fmt::format("#{}", number); }
 };
 
-void number_calls(std::vector<Numbered>& entries) {
-  std::unordered_map<std::string, std::vector<Numbered*>> by_key;
-  for (Numbered& entry : entries) by_key[entry.entry.name.key()].push_back(&entry);
+void number_calls(std::vector<NumberedEntry>& entries) {
+  std::unordered_map<std::string, std::vector<NumberedEntry*>> by_key;
+  for (NumberedEntry& entry : entries) by_key[entry.entry.name.key()].push_back(&entry);
   for (auto& [key, calls] : by_key) {
-    std::stable_sort(calls.begin(), calls.end(), [](const Numbered* a, const Numbered* b) {
+    std::stable_sort(calls.begin(), calls.end(), [](const NumberedEntry* a, const NumberedEntry* b) {
       return a->entry.name.timestamp < b->entry.name.timestamp;
     });
     for (size_t i = 0; i < calls.size(); ++i) calls[i]->number = static_cast<int64_t>(i);
@@ -190,11 +190,11 @@ void number_calls(std::vector<Numbered>& entries) {
 
 // Files have no order of their own: calls by the time of their first tensor, inputs first. Rows of a table
 // stay as they are.
-void order_calls(std::vector<Numbered>& entries) {
+void order_calls(std::vector<NumberedEntry>& entries) {
   const auto rows = std::stable_partition(entries.begin(), entries.end(),
-                                          [](const Numbered& e) { return !e.entry.file.empty(); });
+                                          [](const NumberedEntry& e) { return !e.entry.file.empty(); });
   std::unordered_map<std::string, int64_t> begins;  // of each call
-  const auto call = [](const Numbered& e) { return e.entry.name.operation + e.suffix(); };
+  const auto call = [](const NumberedEntry& e) { return e.entry.name.operation + e.suffix(); };
   for (auto it = entries.begin(); it != rows; ++it) {
     const auto [known, is_new] = begins.try_emplace(call(*it), it->entry.name.timestamp);
     known->second = std::min(known->second, it->entry.name.timestamp);
@@ -202,7 +202,7 @@ void order_calls(std::vector<Numbered>& entries) {
   struct Key {
     int64_t begin;
     size_t position;
-    const Numbered* entry;
+    const NumberedEntry* entry;
   };
   std::vector<Key> keys;
   for (auto it = entries.begin(); it != rows; ++it) keys.push_back({begins[call(*it)], keys.size(), &*it});
@@ -215,7 +215,7 @@ void order_calls(std::vector<Numbered>& entries) {
     if (const int order = natural_compare(x.slot, y.slot)) return order < 0;
     return a.position < b.position;
   });
-  std::vector<Numbered> sorted;
+  std::vector<NumberedEntry> sorted;
   sorted.reserve(entries.size());
   for (const Key& key : keys) sorted.push_back(std::move(entries[key.position]));
   std::move(rows, entries.end(), std::back_inserter(sorted));
@@ -231,7 +231,7 @@ class FrameBuilder {
     csv_facts_[folder] = &frame_.facts.emplace_back(std::vector<Fact>{{"csv_file", csv.native()}});
   }
 
-  void add(const Numbered& numbered) {
+  void add(const NumberedEntry& numbered) {
     const KernelEntry& entry = numbered.entry;
     const std::string suffix = numbered.suffix();
     Item item;
@@ -304,23 +304,23 @@ Result<Frame> index_ms_kernel(const FrameInfo& info, const OpenOptions& options)
   frame.at = info.at;
   frame.framework = "mindspore";
   FrameBuilder builder(frame, options);
-  std::vector<Numbered> entries;
+  std::vector<NumberedEntry> entries;
   for (size_t i = 0; i < info.paths.size(); ++i) {
     KernelFolder folder = read_kernel_folder(info.paths[i], options.null_is_zero);
     std::move(folder.warnings.begin(), folder.warnings.end(), std::back_inserter(frame.warnings));
     if (!folder.statistics.empty()) builder.add_statistics_file(i, folder.statistics);
-    for (KernelEntry& entry : folder.entries) entries.push_back(Numbered{std::move(entry), i, 0});
+    for (KernelEntry& entry : folder.entries) entries.push_back(NumberedEntry{std::move(entry), i, 0});
   }
   if (entries.empty())
     return fail(ErrorKind::bad_format, "{}: no tensors of kernels here{}{}", display(info.paths.at(0)),
                 frame.warnings.empty() ? "" : ": ",
                 frame.warnings.empty() ? "" : frame.warnings.front().text);
-  const bool any_file =
-      std::any_of(entries.begin(), entries.end(), [](const Numbered& e) { return !e.entry.file.empty(); });
+  const bool any_file = std::any_of(entries.begin(), entries.end(),
+                                    [](const NumberedEntry& e) { return !e.entry.file.empty(); });
   frame.content = any_file ? Content::data : Content::statistics;
   number_calls(entries);
   order_calls(entries);
-  for (const Numbered& entry : entries) builder.add(entry);
+  for (const NumberedEntry& entry : entries) builder.add(entry);
   if (frame.nodes.empty())
     frame.warnings.push_back(fmt::format("{}: --only and --skip leave none of its {} tensors",
                                          display(info.paths.front()), entries.size()));

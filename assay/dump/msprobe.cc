@@ -179,7 +179,7 @@ void note_empty_steps(const fs::path& root, const std::vector<fs::path>& elsewhe
   };
   std::vector<fs::path> ignored;
   for (const fs::path& folder : {root, root / "graph", root / "pynative"})
-    for (const Numbered& step : numbered_folders(folder, "step", ignored)) {
+    for (const NumberedFolder& step : numbered_folders(folder, "step", ignored)) {
       const auto is_of_step = [&](const fs::path& path) { return lies_below(path, step.path); };
       if (std::ranges::any_of(elsewhere, is_of_step) ||
           std::ranges::any_of(survey.frames,

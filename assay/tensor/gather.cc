@@ -363,7 +363,7 @@ class Reshaped final : public Operand {
 
 }  // namespace
 
-OperandPtr gather(OperandPtr source, int64_t base, std::vector<Axis> axes) {
+OperandPtr gathered(OperandPtr source, int64_t base, std::vector<Axis> axes) {
   return std::make_shared<Gather>(std::move(source), base, axes);
 }
 
@@ -390,7 +390,7 @@ Result<OperandPtr> strided(OperandPtr source, Shape shape, const std::vector<int
                 shape.text(), Shape{strides}.text(), offset, available);
   std::vector<Axis> axes;
   for (size_t i = 0; i < strides.size(); ++i) axes.push_back({shape.dims[i], {{shape.dims[i], strides[i]}}});
-  return gather(std::move(source), offset, std::move(axes));
+  return gathered(std::move(source), offset, std::move(axes));
 }
 
 OperandPtr reshaped(OperandPtr source, Shape shape) {

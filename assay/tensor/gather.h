@@ -27,7 +27,7 @@ struct Axis {
 // Element (i, j, …) of the result is element base + offset(i) + offset(j) + … of the source in row-major
 // order. Reads bands of at most kBandElements elements, so memory does not grow with the tensor.
 // Precondition: every such place lies inside the source (the makers below check what came from a file).
-OperandPtr gather(OperandPtr source, int64_t base, std::vector<Axis> axes);
+OperandPtr gathered(OperandPtr source, int64_t base, std::vector<Axis> axes);
 
 // The view that numpy and torch describe by strides in elements. An error if it leaves the source.
 Result<OperandPtr> strided(OperandPtr source, Shape shape, const std::vector<int64_t>& strides,

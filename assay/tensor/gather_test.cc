@@ -171,7 +171,7 @@ TEST(Gather, AgreesWithElementByElementOnRandomAxes) {
     const int64_t base = pick(0, 9);
     const auto wanted = places(base, axes);
     const int64_t size = *std::max_element(wanted.begin(), wanted.end()) + 1;
-    const auto result = gather(counting<int32_t>(DType::i32, size), base, axes);
+    const auto result = gathered(counting<int32_t>(DType::i32, size), base, axes);
     const std::vector<int32_t> expected(wanted.begin(), wanted.end());
     ASSERT_EQ(values_of<int32_t>(*result), expected) << round;
     ASSERT_EQ(values_of<int32_t>(*result, pick(1, 50)), expected) << round;

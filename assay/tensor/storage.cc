@@ -168,7 +168,7 @@ OperandPtr untiled(const OperandPtr& stored, const std::optional<Tiles>& tiles, 
       rows, {{tiles->row_tiles, tiles->tile_row_stride}, {tiles->row_size, tiles->column_size}}};
   axes[dims.size() - 1] = {columns,
                            {{tiles->column_tiles, tiles->tile_column_stride}, {tiles->column_size, 1}}};
-  return reshaped(gather(stored, 0, std::move(axes)), original);
+  return reshaped(gathered(stored, 0, std::move(axes)), original);
 }
 
 // ----- formats that cut channels and filters: every letter of the original walks through the storage in its
@@ -263,7 +263,7 @@ OperandPtr walked(const OperandPtr& stored, const Layouts& layouts, const Shape&
       std::vector<Axis> axes;
       for (size_t i = 0; i < original.dims.size(); ++i)
         axes.push_back({original.dims[i], walks->of(reading.letters[i])});
-      return gather(stored, 0, std::move(axes));
+      return gathered(stored, 0, std::move(axes));
     }
   return nullptr;
 }
@@ -323,7 +323,7 @@ Result<OperandPtr> ungrouped(const OperandPtr& stored, const Layouts& layouts, c
           }
         }
         if (!has_c) base += place / s[3] * plane + place % s[3];  // one channel per group
-        parts.push_back(gather(stored, base, std::move(axes)));
+        parts.push_back(gathered(stored, base, std::move(axes)));
       }
       return concatenated(std::move(parts), static_cast<int64_t>(n_at));
     }
@@ -410,7 +410,7 @@ Result<OperandPtr> to_plain(OperandPtr stored, StorageFormat format, const Shape
   if (*count == 0 && shape != original) {
     std::vector<Axis> axes;
     for (const int64_t d : original.dims) axes.push_back({d, {{1, 0}}});
-    return gather(std::move(stored), 0, std::move(axes));
+    return gathered(std::move(stored), 0, std::move(axes));
   }
   Result<OperandPtr> plain =
       *count == 0 ? Result<OperandPtr>(stored) : converted(stored, format, original, groups);

@@ -7,7 +7,7 @@ namespace assay {
 namespace {
 
 // Small enough for the stack, large enough that the calls do not count.
-constexpr int64_t kPiece = 1024;
+constexpr int64_t kSummedAtOnce = 1024;
 
 class Summed : public Operand {
  public:
@@ -18,11 +18,11 @@ class Summed : public Operand {
     constexpr int64_t kSize = sizeof(double);
     std::byte* const out = scratch.buffer(count * kSize);
     std::memset(out, 0, static_cast<size_t>(count * kSize));
-    double sum[kPiece], term[kPiece];
+    double sum[kSummedAtOnce], term[kSummedAtOnce];
     for (size_t each = 0; each < terms_.size(); ++each) {
       ASSAY_TRY(const Block block, terms_[each]->block(first, count, scratch.below(each)));
-      for (int64_t done = 0; done < count; done += kPiece) {
-        const int64_t n = std::min(kPiece, count - done);
+      for (int64_t done = 0; done < count; done += kSummedAtOnce) {
+        const int64_t n = std::min(kSummedAtOnce, count - done);
         const auto bytes = static_cast<size_t>(n * kSize);
         to_f64(block.dtype, block.data + done * size_of(block.dtype), n, term);
         std::memcpy(sum, out + done * kSize, bytes);

@@ -137,12 +137,12 @@ std::string joined_key(const Table& table, const Cells& row, std::span<const std
   return key;
 }
 
-struct Plan {
+struct TableJoin {
   std::vector<std::string_view> keys;   // joined on
   std::vector<std::string_view> pairs;  // shown of both sides
 };
 
-Result<Plan> plan_join(const Table& golden, const Table& test, BadCaseJoin join) {
+Result<TableJoin> plan_join(const Table& golden, const Table& test, BadCaseJoin join) {
   static constexpr std::array<std::string_view, 4> kByQueries = {"queries", "input_token_ids",
                                                                  "output_token_ids", "passed"};
   static constexpr std::array<std::string_view, 2> kByKey = {"key", "passed"};
@@ -150,10 +150,10 @@ Result<Plan> plan_join(const Table& golden, const Table& test, BadCaseJoin join)
     for (const Table* table : {&golden, &test})
       ASSAY_TRY_DO(
           require(*table, kByQueries, "'queries', 'input_token_ids', 'output_token_ids', and 'passed'"));
-    return Plan{{"queries"}, {"input_token_ids", "output_token_ids", "passed"}};
+    return TableJoin{{"queries"}, {"input_token_ids", "output_token_ids", "passed"}};
   }
   for (const Table* table : {&golden, &test}) ASSAY_TRY_DO(require(*table, kByKey, "'key' and 'passed'"));
-  Plan plan{{"key"}, {}};
+  TableJoin plan{{"key"}, {}};
   if (golden.has("queries")) {
     static constexpr std::array<std::string_view, 1> kQueries = {"queries"};
     ASSAY_TRY_DO(require(test, kQueries, "'queries' as the golden file has it"));
@@ -167,7 +167,7 @@ Result<Plan> plan_join(const Table& golden, const Table& test, BadCaseJoin join)
   return plan;
 }
 
-Result<void> join_tables(const Table& golden, const Table& test, const Plan& plan, BadCases& out) {
+Result<void> join_tables(const Table& golden, const Table& test, const TableJoin& plan, BadCases& out) {
   std::unordered_map<std::string, std::vector<const Cells*>> by_key;
   for (const Cells& row : test.rows) by_key[joined_key(test, row, plan.keys)].push_back(&row);
   const size_t golden_passed = golden.find("passed"), test_passed = test.find("passed");
@@ -200,7 +200,7 @@ Result<void> join_tables(const Table& golden, const Table& test, const Plan& pla
 Result<BadCases> find_bad_cases(const fs::path& golden_path, const fs::path& test_path, BadCaseJoin join) {
   ASSAY_TRY(Table golden, read_table(golden_path));
   ASSAY_TRY(Table test, read_table(test_path));
-  ASSAY_TRY(const Plan plan, plan_join(golden, test, join));
+  ASSAY_TRY(const TableJoin plan, plan_join(golden, test, join));
   if (join == BadCaseJoin::key) {
     settle_words(golden);
     settle_words(test);

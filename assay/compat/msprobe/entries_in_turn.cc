@@ -116,9 +116,9 @@ class Kinds {
 };
 
 // Entries of one side that were read and are not matched yet.
-class Queue {
+class EntryQueue {
  public:
-  Queue(const std::vector<Entry>& entries, size_t kinds)
+  EntryQueue(const std::vector<Entry>& entries, size_t kinds)
       : entries_(entries), next_same_(entries.size(), entries.size()), first_(kinds, entries.size()) {
     for (size_t e = entries.size(); e-- > 0;) {
       if (entries[e].kind == kNone) continue;
@@ -200,7 +200,7 @@ Result<Pairing> match(const Indexed& frames, const MatchOptions& options) {
   Kinds kinds(builder, frames, options);
   ASSAY_TRY_DO(kinds.classify(Side::mine, mine));
   ASSAY_TRY_DO(kinds.classify(Side::golden, golden));
-  Queue ours(mine, kinds.size()), theirs(golden, kinds.size());
+  EntryQueue ours(mine, kinds.size()), theirs(golden, kinds.size());
   const size_t steps = std::max(mine.size(), golden.size());
   bool ends_early = false;
   for (size_t step = 0; step < steps && !ends_early; ++step) {

@@ -15,9 +15,9 @@ namespace {
 constexpr uint32_t kNeverMatches = static_cast<uint32_t>(-1);
 
 // One side of the procedure: its rows enter in order, and leave from the front.
-class Queue {
+class RowQueue {
  public:
-  Queue(std::vector<uint32_t> labels, size_t label_count) : labels_(std::move(labels)) {
+  RowQueue(std::vector<uint32_t> labels, size_t label_count) : labels_(std::move(labels)) {
     next_same_.assign(labels_.size(), labels_.size());
     first_.assign(label_count, labels_.size());
     for (size_t i = labels_.size(); i-- > 0;) {
@@ -90,7 +90,7 @@ void join_in_turn(PairingBuilder& builder, const Keys& keys, bool wants_shape,
   for (size_t g = 0; g < builder.size(Side::golden); ++g)
     golden_labels.push_back(label_of(builder.name(Side::golden, g), builder.item(Side::golden, g)));
 
-  Queue mine(std::move(mine_labels), labels.size()), golden(std::move(golden_labels), labels.size());
+  RowQueue mine(std::move(mine_labels), labels.size()), golden(std::move(golden_labels), labels.size());
   const size_t steps = std::max(mine.total(), golden.total());
   for (size_t step = 0; step < steps; ++step) {
     mine.enter();

@@ -7,7 +7,7 @@
 namespace assay {
 namespace {
 
-class ErrorSums final : public OwnSums {
+class MsitErrorSums final : public OwnSums {
  public:
   void add(const float* mine, const float* golden, int64_t n) override {
     take(tile::msit_errors(mine, golden, n));
@@ -15,7 +15,7 @@ class ErrorSums final : public OwnSums {
   void add(const double* mine, const double* golden, int64_t n) override {
     take(tile::msit_errors(mine, golden, n));
   }
-  void merge(const OwnSums& later) override { take(dynamic_cast<const ErrorSums&>(later).all_); }
+  void merge(const OwnSums& later) override { take(dynamic_cast<const MsitErrorSums&>(later).all_); }
 
   const tile::MsitErrors& all() const { return all_; }
 
@@ -30,7 +30,7 @@ class ErrorSums final : public OwnSums {
   tile::MsitErrors all_;
 };
 
-std::unique_ptr<OwnSums> open_errors(DType, DType) { return std::make_unique<ErrorSums>(); }
+std::unique_ptr<OwnSums> open_errors(DType, DType) { return std::make_unique<MsitErrorSums>(); }
 
 }  // namespace
 
@@ -42,7 +42,7 @@ const Metric msit_metric{
     false,
     "errors as msit defines them: elements with |g| <= 2^-23 count as 0",
     [](const Gathered& g, std::span<Value> out) {
-      const auto& errors = dynamic_cast<const ErrorSums&>(g.own_sums_by(open_errors)).all();
+      const auto& errors = dynamic_cast<const MsitErrorSums&>(g.own_sums_by(open_errors)).all();
       const bool any = g.pair.finite > 0;
       const auto mean = [&g](double sum) { return sum / static_cast<double>(g.pair.finite); };
       out[0] = number_or_absent(errors.max_ratio, any);

@@ -34,9 +34,9 @@ double rounded_to(DType type, double value) {
 
 // Relative errors as one generation computes them, of all pairs: one that is not finite counts as 0 against
 // 0.
-class ErrorSums final : public OwnSums {
+class MsprobeErrorSums final : public OwnSums {
  public:
-  explicit ErrorSums(const tile::MsprobeRule& rule) : rule_(rule) {}
+  explicit MsprobeErrorSums(const tile::MsprobeRule& rule) : rule_(rule) {}
 
   void add(const float* mine, const float* golden, int64_t n) override {
     if (rule_.type != DType::f64) return take(tile::msprobe_errors(mine, golden, n, rule_));
@@ -48,7 +48,7 @@ class ErrorSums final : public OwnSums {
   void add(const double* mine, const double* golden, int64_t n) override {
     take(tile::msprobe_errors(mine, golden, n, rule_));
   }
-  void merge(const OwnSums& later) override { take(dynamic_cast<const ErrorSums&>(later).all_); }
+  void merge(const OwnSums& later) override { take(dynamic_cast<const MsprobeErrorSums&>(later).all_); }
 
   const tile::MsprobeErrors& all() const { return all_; }
 
@@ -65,12 +65,12 @@ class ErrorSums final : public OwnSums {
 
 template <Generation kGeneration>
 std::unique_ptr<OwnSums> open_errors(DType mine, DType golden) {
-  return std::make_unique<ErrorSums>(msprobe_rule(kGeneration, mine, golden));
+  return std::make_unique<MsprobeErrorSums>(msprobe_rule(kGeneration, mine, golden));
 }
 
 template <Generation kGeneration>
 const tile::MsprobeErrors& errors_in(const Gathered& g) {
-  return dynamic_cast<const ErrorSums&>(g.own_sums_by(open_errors<kGeneration>)).all();
+  return dynamic_cast<const MsprobeErrorSums&>(g.own_sums_by(open_errors<kGeneration>)).all();
 }
 
 // msprobe compares nothing where NaN or Inf stand against another kind of value.
