@@ -1,9 +1,13 @@
 #!/usr/bin/python3
-"""Everything that CI checks; `make test` calls it. The last line is 'N passed, N failed', over all stages."""
+"""Everything that CI checks; `make test` calls it. The last line is 'N passed, N failed', over all stages.
+
+    run_all.py --threads    the pipeline under ThreadSanitizer instead, which takes a third build; `make test-threads`
+"""
 from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import functools
 import io
 import os
 import pathlib
@@ -29,34 +33,47 @@ class Totals:
         self.passed = self.failed = self.skipped = 0
         self.failures: list[str] = []
 
-    def stage(self, name: str, check, *args) -> bool:
-        """Runs one check, which answers (passed, failed, skipped); prints what came of it and how long it took."""
-        print(f"== {name}", flush=True)
-        return self.add(name, *check_apart(check, *args))
-
     def add(self, name: str, text: str, found: tuple[int, int, int], seconds: float) -> bool:
-        print(text, end="")
         passed, failed, skipped = found
         self.passed += passed
         self.failed += failed
         self.skipped += skipped
         result = f"== {name}: {counts(passed, failed, skipped)} ({seconds:.1f} s)"
-        print(result, flush=True)
+        print(f"{text}{result}", flush=True)
         if failed:
             self.failures.append(f"{text[-FAILURE_SHOWN:]}{result}")
         return failed == 0
 
-    def stages(self, checks: list[tuple]) -> None:
-        """Those that keep one core busy, as many at a time as there are cores; printed in this order."""
-        with concurrent.futures.ProcessPoolExecutor(int(CORES)) as workers:
-            running = [(name, workers.submit(check_apart, *check)) for name, *check in checks]
-            for name, done in running:
-                print(f"== {name}", flush=True)
-                self.add(name, *done.result())
+
+class Stages:
+    """Runs checks that keep one core busy, as many at a time as there are cores, and beside them one build at a time, which
+    takes what they leave: no core waits for the last check of a preset while the next one could be built."""
+
+    def __init__(self, totals: Totals) -> None:
+        self.totals = totals
+        self.builder = concurrent.futures.ProcessPoolExecutor(1, initializer=os.nice, initargs=(10,))
+        self.checkers = concurrent.futures.ProcessPoolExecutor(int(CORES))
+        self.running: dict[concurrent.futures.Future, tuple] = {}
+
+    def build(self, name: str, check, *args, then) -> None:
+        """`then` gives the checks of what was built."""
+        self.running[self.builder.submit(check_apart, check, *args)] = (name, then)
+
+    def checks(self, checks: list[tuple]) -> None:
+        for name, *check in checks:
+            self.running[self.checkers.submit(check_apart, *check)] = (name, list)
+
+    def finish(self) -> None:
+        """Each is printed when it is done."""
+        while self.running:
+            for done in concurrent.futures.wait(self.running, return_when=concurrent.futures.FIRST_COMPLETED).done:
+                name, then = self.running.pop(done)
+                if self.totals.add(name, *done.result()):
+                    self.checks(then())
 
 
 def check_apart(check, *args) -> tuple[str, tuple[int, int, int], float]:
-    """Also in a process of its own: what it would have printed is an answer too."""
+    """In a process of its own: what it would have printed is an answer too."""
     start = time.monotonic()
     with contextlib.redirect_stdout(io.StringIO()) as text:
         found = check(*args)
@@ -88,9 +105,10 @@ def check_format() -> tuple[int, int, int]:
     return int(done.returncode == 0), int(done.returncode != 0), 0
 
 
-def check_build(preset: str) -> tuple[int, int, int]:
+def check_build(preset: str, *targets: str) -> tuple[int, int, int]:
     """Quiet where all is well: a user of `make test` wants the end of a failed build, not a thousand lines before it."""
-    for command in (["bash", TOOLS / "configure.sh", preset], ["cmake", "--build", "--preset", preset, "-j", CORES]):
+    for command in (["bash", TOOLS / "configure.sh", preset],
+                    ["cmake", "--build", "--preset", preset, "-j", CORES, "--target", *(targets or ["all"])]):
         built = run(*command)
         if built.returncode:
             print(built.stdout[-20000:])
@@ -172,30 +190,50 @@ def check_fuzz(preset: str, target: str) -> tuple[int, int, int]:
     return int(ok), int(not ok), 0
 
 
+def checks_of(preset: str) -> list[tuple]:
+    """The long ones first."""
+    folder = ROOT / "build" / preset
+    scripts = {"TorchAir": "check_torchair.py", "ATB": "check_atb.py", "compact": "check_compact.py",
+               "onnx": "check_onnx.py", "msprobe": "check_msprobe.py", "msit": "check_msit.py",
+               "screen": "check_screen.py", "writing": "check_writing.py", "numpy and torch": "check_python.py",
+               "threads": "check_threads.py"}
+    programs = sorted(folder.glob("assay_*_test"), key=lambda path: -path.stat().st_size)
+    checks = [(f"{preset}: cases", check_script, "run_cases.py", "--bin", folder)]
+    checks += [(f"{preset}: {name}", check_script, script, "--bin", folder) for name, script in scripts.items()]
+    checks += [(f"{preset}: {program.name}", check_units, program) for program in programs]
+    if preset == "release":
+        return checks + [("release: install", check_install, preset), ("release: completion", check_completion, preset)]
+    targets = sorted(path.stem for path in (ROOT / "tests" / "fuzz").glob("fuzz_*.cc"))
+    return checks + [(f"{preset}: {target}", check_fuzz, preset, target) for target in targets]
+
+
+def checks_of_threads() -> list[tuple]:
+    folder = ROOT / "build" / "tsan"
+    places = [ROOT / "tests" / "cases" / name for name in ("atb", "folder", "msprobe", "torchair")]
+    return [("tsan: one thread and many", check_script, "check_threads.py", "--bin", folder),
+            ("tsan: cases", check_script, "run_cases.py", "--bin", folder, *places),
+            ("tsan: assay_run_test", check_units, folder / "assay_run_test")]
+
+
+def add_all(stages: Stages) -> None:
+    for preset in ("release", "dev"):
+        stages.build(f"{preset}: build", check_build, preset, then=functools.partial(checks_of, preset))
+    stages.checks([("synthetic ATB dumps", check_script, "check_atb_dump.py"), ("format", check_format),
+                   ("dependencies", check_command, PYTHON, TOOLS / "check_dependencies.py"),
+                   ("one way out", check_command, PYTHON, TOOLS / "check_output.py")])
+
+
 def main() -> int:
     start = time.monotonic()
     totals = Totals()
-    totals.stage("format", check_format)
-    totals.stage("dependencies", check_command, PYTHON, TOOLS / "check_dependencies.py")
-    totals.stage("one way out", check_command, PYTHON, TOOLS / "check_output.py")
-    totals.stage("synthetic ATB dumps", check_script, "check_atb_dump.py")
-    for preset in ("release", "dev"):
-        if not totals.stage(f"{preset}: build", check_build, preset):
-            continue
-        bin_folder = ROOT / "build" / preset
-        programs = sorted(bin_folder.glob("assay_*_test"), key=lambda path: -path.stat().st_size)  # the long ones first
-        totals.stages([(f"{preset}: {program.name}", check_units, program) for program in programs])
-        totals.stage(f"{preset}: cases", check_script, "run_cases.py", "--bin", bin_folder)
-        scripts = {"TorchAir": "check_torchair.py", "ATB": "check_atb.py", "compact": "check_compact.py",
-                   "onnx": "check_onnx.py", "msprobe": "check_msprobe.py", "msit": "check_msit.py",
-                   "screen": "check_screen.py", "writing": "check_writing.py", "numpy and torch": "check_python.py"}
-        totals.stages([(f"{preset}: {name}", check_script, script, "--bin", bin_folder) for name, script in scripts.items()])
-        if preset == "release":
-            totals.stage("release: install", check_install, preset)
-            totals.stage("release: completion", check_completion, preset)
-        else:
-            targets = sorted(path.stem for path in (ROOT / "tests" / "fuzz").glob("fuzz_*.cc"))
-            totals.stages([(f"{preset}: {target}", check_fuzz, preset, target) for target in targets])
+    stages = Stages(totals)
+    print("== each stage is shown when it is done; a build takes minutes", flush=True)
+    if sys.argv[1:] == ["--threads"]:
+        os.environ["TSAN_OPTIONS"] = f"suppressions={TOOLS / 'tsan.supp'}"
+        stages.build("tsan: build", check_build, "tsan", "assay", "mkdump", "assay_run_test", then=checks_of_threads)
+    else:
+        add_all(stages)
+    stages.finish()
     print(f"== all stages: {time.monotonic() - start:.0f} s")
     if totals.failures:  # those who only see the end of a long log must see what failed
         print("== failed:", *totals.failures, sep="\n")
