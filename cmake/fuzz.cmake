@@ -1,12 +1,18 @@
 # Fuzz targets, in sanitizer builds only: without a sanitizer most of what they provoke stays unseen.
 # g++ gets the small driver of our own; clang its libFuzzer.
+if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  add_library(assay_fuzz_driver OBJECT ${PROJECT_SOURCE_DIR}/tests/fuzz/driver.cc)
+  target_link_libraries(assay_fuzz_driver PRIVATE assay_options)
+endif()
+
 function(assay_fuzz_target name)
   add_executable(${name} ${PROJECT_SOURCE_DIR}/tests/fuzz/${name}.cc)
   target_link_libraries(${name} PRIVATE ${ARGN})
+  target_precompile_headers(${name} REUSE_FROM assay_hot_prelude)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   else()
-    target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/fuzz/driver.cc)
+    target_link_libraries(${name} PRIVATE assay_fuzz_driver)
   endif()
 endfunction()
 

@@ -22,7 +22,9 @@ function(assay_unit_tests target folder)
   target_link_libraries(${target}_test PRIVATE ${target} assay_test_options ${ARGN} GTest::gmock GTest::gtest_main)
   target_precompile_headers(${target}_test REUSE_FROM assay_test_prelude)
   target_compile_definitions(${target}_test PRIVATE ASSAY_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
-  gtest_discover_tests(${target}_test TEST_PREFIX ${folder}/ DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
+  # Asked for their tests by ctest, not while building: run_all.py runs whole programs.
+  gtest_discover_tests(${target}_test TEST_PREFIX ${folder}/ DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+                       PROPERTIES TIMEOUT 120)
 endfunction()
 
 # Arithmetic is tested as it is optimised too; the rest once, where faults show most: compiling it twice takes minutes.
@@ -51,6 +53,7 @@ endif()
 # Makes the tensor files that the case tests name.
 add_executable(mkdump ${PROJECT_SOURCE_DIR}/tests/tools/mkdump.cc)
 target_link_libraries(mkdump PRIVATE assay_format)
+target_precompile_headers(mkdump REUSE_FROM assay_hot_prelude)
 
 # Not the Python that may come first on PATH: numpy and torch are Debian's.
 set(python /usr/bin/python3)
