@@ -181,6 +181,12 @@ class Checker:
                                  f"not {[name_of(file) for file in pair['golden']]}")
                 if row["status"] != "compared":
                     wrong.append(f"token {pair['token']}: {mine} ({pair['key']}): {row['status']}: {row['note']}")
+                # Of a table of angles the other positions were not compared, and the row has to say so.
+                if "rows" in pair and row["compared_by"] != "some elements":
+                    wrong.append(f"token {pair['token']}: {mine} ({pair['key']}) is compared by {row['compared_by']}")
+                first, last = pair.get("rows", (0, 0))
+                if not re.search(rf"\b{last - first} of \d+ positions of " if last else "", row["note"] or ""):
+                    wrong.append(f"token {pair['token']}: {mine} ({pair['key']}) does not tell its positions: {row['note']}")
         return wrong
 
     def check_weights(self) -> list[str]:

@@ -1,7 +1,6 @@
 #include "assay/run/compare/made.h"
 
 #include "assay/model/share_fit.h"
-#include "assay/run/compare/rope.h"
 #include "assay/tensor/gather.h"
 #include "assay/tensor/summed.h"
 

@@ -3,6 +3,7 @@
 
 #include "assay/model/plan.h"
 #include "assay/run/compare/align.h"
+#include "assay/run/compare/rope.h"
 
 namespace assay {
 
@@ -15,6 +16,7 @@ struct Made {
   bool may_be_transposed = false, is_transposed = false;
   bool adds_ranks = false;                  // the ranks hold terms of a sum
   bool is_angles = false;                   // of which the other side may hold every one twice
+  PositionsTaken positions = {};            // of a table of angles
   std::shared_ptr<const Spread> quantised;  // as the dump has it, where it was made real
 
   const OperandPtr& own() const { return parts.front().own; }
