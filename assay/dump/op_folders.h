@@ -22,6 +22,14 @@ std::optional<int> whole_number(std::string_view text);  // digits only, below 1
 // tell.
 std::vector<int> rank_numbers(const std::vector<fs::path>& ranks);
 
+fs::path below_root(const fs::path& root,
+                    const fs::path& path);  // "tensors/0_4001"; begins with ".." elsewhere
+
+// Empty folders beside the ranks that hold something, where these lie below the root: those that `is_rank`
+// knows by their names, and that are asked for. By their paths below the root.
+std::vector<std::string> empty_ranks(const fs::path& root, const std::vector<fs::path>& ranks,
+                                     const OpenOptions& options, bool (*is_rank)(std::string_view name));
+
 // The files of one operator before they are items.
 struct OpFile {
   std::string relative;  // below the frame, with '/'

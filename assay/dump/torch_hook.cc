@@ -8,6 +8,7 @@
 #include "assay/support/json_tape.h"
 
 #include <algorithm>
+#include <cctype>
 #include <utility>
 
 namespace assay {
@@ -60,6 +61,14 @@ void note_outside_of_modules(const fs::path& root, const HookDumpPlace& place, R
       else if (place.token.empty() || token.filename() == place.token.filename())
         for (const fs::path& module : folders_in(token)) own.add_files(module);
   note_strays(root, files_outside(own, root, warnings), warnings);
+}
+
+// "cpu_4001", "cuda3_77", "0_4001"
+bool is_device_and_process(std::string_view name) {
+  const size_t mark = name.find('_');
+  const auto is_word = [](unsigned char c) { return std::isalnum(c) != 0; };
+  return mark != std::string_view::npos && mark > 0 && std::ranges::all_of(name.substr(0, mark), is_word) &&
+         whole_number(name.substr(mark + 1));
 }
 
 Result<std::string> read_text(const fs::path& path, int64_t memory) {
@@ -133,6 +142,7 @@ Result<Survey> survey_torch_hook(const fs::path& root, const OpenOptions& option
     const std::shared_ptr<const Graph> tree = tree_of_rank(place.ranks[i], options.format.memory, warnings);
     const fs::path weights = place.ranks[i] / kWeights;
     bool with_weights = place.token.empty() && is_folder(weights);
+    const size_t before = frames.size();
     for (const fs::path& token : folders_in(place.ranks[i])) {
       const std::string name = token.filename().native();
       if (name == kWeights || (!place.token.empty() && name != place.token.filename().native())) continue;
@@ -148,11 +158,15 @@ Result<Survey> survey_torch_hook(const fs::path& root, const OpenOptions& option
       if (std::exchange(with_weights, false)) frame.paths.push_back(weights);
       frames.push_back(std::move(frame));
     }
+    if (frames.size() == before)
+      warnings.push_back(left_out(fmt::format("{}: holds no folder of a token: there is nothing to compare",
+                                              display(place.ranks[i]))));
   }
   if (frames.empty())
     return fail(ErrorKind::not_found, "{}: holds no folder of a token", display(place.ranks[0]));
   Survey survey{std::move(frames), std::move(warnings)};
   note_outside_of_modules(root, place, survey.warnings);
+  note_empty_folders(root, empty_ranks(root, place.ranks, options, is_device_and_process), survey.warnings);
   return survey;
 }
 
@@ -375,8 +389,10 @@ Result<Frame> index_torch_hook(const FrameInfo& info, const OpenOptions& options
   const int64_t memory = options.format.memory;
   const bool with_weights = info.paths.size() > 1;
   RankTensors own;
+  bool any_file = false;
   for (const fs::path& folder : folders_in(token)) {
     ModuleFiles module = read_module(token, folder, memory, frame.warnings);
+    any_file |= !module.files.empty();
     const size_t read = module.files.size() - static_cast<size_t>(module.stated);
     for (const OpFile& file : std::span(module.files).first(read)) own.insert(item_name(file));
     if (!module.files.empty()) out.add(std::move(module.name), std::move(module.files));
@@ -399,7 +415,10 @@ Result<Frame> index_torch_hook(const FrameInfo& info, const OpenOptions& options
   };
   if (!frame.nodes.empty() && std::none_of(frame.nodes.begin(), frame.nodes.end(), has_data))
     frame.content = Content::statistics;
-  if (frame.nodes.empty())
+  if (!any_file && is_empty_tree(token))
+    frame.warnings.push_back(
+        left_out(fmt::format("{}: holds no tensors: there is nothing to compare", display(token))));
+  else if (frame.nodes.empty())
     frame.warnings.push_back(
         fmt::format("{}: holds no tensors of modules, or none that are wanted", display(token)));
   return frame;

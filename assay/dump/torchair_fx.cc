@@ -156,6 +156,8 @@ Result<Survey> survey_fx(const fs::path& root, const OpenOptions& options) {
   std::set<std::string> of_tokens;
   for (const auto& [key, found] : folders) of_tokens.insert(key.first);
   note_strays(root, files_outside(of_tokens, walk), survey.warnings);
+  const auto counts = [&](const std::string& folder) { return may_hold_tokens(folder, options.ranks); };
+  note_empty_folders(root, empty_folders(walk, counts), survey.warnings);
   return survey;
 }
 
