@@ -202,7 +202,7 @@ void OpFrame::make_node(int32_t op, std::vector<OpFile>& files) {
         FileEntry{root_ / (file.described_in.empty() ? file.relative : file.described_in), file.size});
     Item item = make_item(frame_, name, number, 0, std::move(file.draft));
     item.port = file.port;
-    if (item.data || item.stated != nullptr) item.shard_list = shards_of(file.relative, number);
+    if (item.data || item.stated != nullptr) item.shard_list = shards_of(file, number);
     if (!item.data) item.described_in = number;
     node.items.push_back(item);
   }
@@ -214,24 +214,33 @@ void OpFrame::make_node(int32_t op, std::vector<OpFile>& files) {
   frame_.nodes.push_back(std::move(node));
 }
 
-const std::vector<TensorRef>* OpFrame::shards_of(const std::string& relative, int32_t own) {
-  if (ranks_.size() < 2) return nullptr;
+std::optional<FileEntry> OpFrame::file_on_rank(const fs::path& rank, const std::string& relative) const {
+  fs::path file = rank / relative;
+  std::error_code missing;
+  auto size = fs::file_size(file, missing);
+  if (missing) {
+    file = statistics_path(file);
+    size = fs::file_size(file, missing);
+  }
+  if (missing) return std::nullopt;
+  return FileEntry{std::move(file), static_cast<int64_t>(size)};
+}
+
+const std::vector<TensorRef>* OpFrame::shards_of(const OpFile& file, int32_t own) {
+  const bool is_row = file.row >= 0;
+  if (ranks_.size() < 2 || (is_row && !find_row_)) return nullptr;
   std::vector<TensorRef> shards;
   for (const fs::path& rank : ranks_) {
     if (rank == root_) {
-      shards.push_back({own, 0});
+      shards.push_back({own, is_row ? file.row : 0});
       continue;
     }
-    fs::path file = rank / relative;
-    std::error_code missing;
-    auto size = fs::file_size(file, missing);
-    if (missing) {
-      file = statistics_path(file);
-      size = fs::file_size(file, missing);
-    }
-    if (missing) continue;
-    shards.push_back({static_cast<int32_t>(frame_.files.size()), 0});
-    frame_.files.push_back(FileEntry{std::move(file), static_cast<int64_t>(size)});
+    const auto row = is_row ? find_row_(rank, file) : std::optional<int32_t>(0);
+    if (!row) continue;
+    auto found = file_on_rank(rank, is_row ? file.described_in : file.relative);
+    if (!found) continue;
+    shards.push_back({static_cast<int32_t>(frame_.files.size()), *row});
+    frame_.files.push_back(std::move(*found));
   }
   if (shards.size() < 2) return nullptr;
   return &frame_.shards.emplace_back(std::move(shards));
