@@ -59,17 +59,9 @@ OperandPtr one_number(double value) {
 }
 
 Result<OperandPtr> cut(const OperandPtr& whole, int64_t dimension, int64_t first, int64_t count) {
-  Shape shape = whole->meta.shape;
-  if (shape.dims.empty()) return fail(ErrorKind::mismatch, "one number cannot be cut");
-  const size_t last = shape.dims.size() - 1;
-  const size_t axis = dimension < 0 ? last : std::min(static_cast<size_t>(dimension), last);
-  if (first < 0 || count < 0 || count > shape.dims[axis] || first > shape.dims[axis] - count)
-    return fail(ErrorKind::mismatch, "shape {} has no indices {} to {} along dimension {}", shape.text(),
-                first, first + count, axis);
-  std::vector<int64_t> strides(shape.dims.size(), 1);
-  for (size_t i = last; i > 0; --i) strides[i - 1] = strides[i] * shape.dims[i];
-  shape.dims[axis] = count;
-  return strided(whole, std::move(shape), strides, first * strides[axis]);
+  if (whole->meta.shape.dims.empty()) return fail(ErrorKind::mismatch, "one number cannot be cut");
+  const size_t last = whole->meta.shape.dims.size() - 1;
+  return sliced(whole, dimension < 0 ? last : std::min(static_cast<size_t>(dimension), last), first, count);
 }
 
 Result<OperandPtr> unstack(const OperandPtr& stacked) {

@@ -111,12 +111,11 @@ Result<TakenAngles> rows_of_angles(OperandPtr table, std::span<const int64_t> le
   if (table->meta.shape.count() == 0 || lengths.size() > kMostSequences) return TakenAngles{std::move(table)};
   ASSAY_TRY(const auto matrix, as_matrix(table, which));
   if (!matrix) return TakenAngles{std::move(table)};
-  const int64_t positions = (*matrix)->meta.shape.dims[0], width = (*matrix)->meta.shape.dims[1];
+  const int64_t positions = (*matrix)->meta.shape.dims[0];
   const std::vector<Range> ranges = ranges_at_hand(lengths, rows, positions);
   std::vector<OperandPtr> parts;
   for (const Range& range : ranges) {
-    ASSAY_TRY(OperandPtr part,
-              strided(*matrix, Shape{{range.count, width}}, {width, 1}, range.first * width));
+    ASSAY_TRY(OperandPtr part, sliced(*matrix, 0, range.first, range.count));
     parts.push_back(std::move(part));
   }
   if (parts.empty())  // of the positions at hand already
