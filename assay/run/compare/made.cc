@@ -172,6 +172,12 @@ Result<Made> Made::at_rank(size_t rank) const {
   return alone;
 }
 
+void leave_whole_numbers(Made& made, const Made& other) {
+  if (made.quantised == nullptr || is_real(other.own()->meta.dtype)) return;
+  made.parts = {*made.quantised};
+  made.quantised = nullptr;
+}
+
 Result<std::optional<Aligned>> align(const Made& mine, const Made& golden, const AlignRules& rules) {
   if (mine.adds_ranks || golden.adds_ranks) return align_sums(mine, golden, rules);
   if (is_composed(mine)) return align_composed(mine, golden, true, rules);

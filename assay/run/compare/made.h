@@ -25,6 +25,10 @@ struct Made {
   Result<Made> at_rank(size_t rank) const;
 };
 
+// A side that was made real before the type of the other one was known, as the dump has it: where that holds
+// whole numbers, too.
+void leave_whole_numbers(Made& made, const Made& other);
+
 // Both sides as they can be compared. Nothing where the shapes do not fit; an error where a shard cannot be
 // read.
 Result<std::optional<Aligned>> align(const Made& mine, const Made& golden, const AlignRules& rules);

@@ -123,13 +123,6 @@ class Measurer {
     return row;
   }
 
-  // What was planned before the type of the other side was known: that holds whole numbers, too.
-  static void leave_whole_numbers(Made& made, const Made& other) {
-    if (made.quantised == nullptr || is_real(other.own()->meta.dtype)) return;
-    made.parts = {*made.quantised};
-    made.quantised = nullptr;
-  }
-
   // Opens one side and notes what it is. A failure sets the status of the row; the first reason stays.
   // `side`: whose item it is, which may be mine where it stands for golden.
   std::optional<Made> take(Side stands_for, Side side, const std::optional<ItemId>& id, SideFacts& facts,
