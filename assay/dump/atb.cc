@@ -80,6 +80,13 @@ void note_outside_of_rounds(const fs::path& root, const AtbDumpPlace& place, Rem
   note_strays(root, files, warnings);
 }
 
+// "1_4002"
+bool is_device_and_process(std::string_view name) {
+  const size_t mark = name.find('_');
+  return mark != std::string_view::npos && whole_number(name.substr(0, mark)) &&
+         whole_number(name.substr(mark + 1));
+}
+
 Result<Survey> survey_atb(const fs::path& root, const OpenOptions& options) {
   const AtbDumpPlace place = locate_atb(root);
   if (place.ranks.empty())
@@ -92,6 +99,8 @@ Result<Survey> survey_atb(const fs::path& root, const OpenOptions& options) {
   Survey survey;
   std::vector<FrameInfo>& frames = survey.frames;
   note_outside_of_rounds(root, place, survey.warnings);
+  std::vector<std::string> empty;
+  if (place.round.empty()) empty = empty_ranks(root, place.ranks, options, is_device_and_process);
   Remarks unread;
   for (size_t i = 0; i < place.ranks.size(); ++i) {
     if (!options.ranks.empty() &&
@@ -106,11 +115,14 @@ Result<Survey> survey_atb(const fs::path& root, const OpenOptions& options) {
       if (!place.round.empty() && round.filename() != place.round) continue;
       if (counts_as_round(round))
         add_tokens(survey, round, at, models, !place.round.empty(), options.warm_up);
+      else if (whole_number(round.filename().native()) && is_empty_tree(round))
+        empty.push_back(below_root(root, round).native());
     }
     // Behind the tokens, where msit has it.
     std::stable_partition(frames.begin() + first, frames.end(),
                           [](const FrameInfo& frame) { return frame.at.part != kWarmUp; });
   }
+  note_empty_folders(root, empty, survey.warnings);
   for (const Remark& remark : unread)
     survey.warnings.push_back(remark.text + "; operators are told apart by their folders alone");
   if (frames.empty())
@@ -320,6 +332,7 @@ Result<Frame> index_atb(const FrameInfo& info, const OpenOptions& options) {
   std::ranges::stable_sort(files, [](const OpFiles& a, const OpFiles& b) {
     return natural_less(a.file.relative, b.file.relative);
   });
+  const bool is_empty = walk.files.empty();
   std::set<std::string, std::less<>> top_folders;
   for (const OpFiles& each : files) top_folders.insert(each.op.substr(0, each.op.find('/')));
   add_models(frame, info, top_folders);
@@ -336,7 +349,10 @@ Result<Frame> index_atb(const FrameInfo& info, const OpenOptions& options) {
     out.note_other_ranks(std::move(own),
                          [&](const fs::path& rank) { return look_at_rank(rank, info, options); });
   if (!any_data) frame.content = Content::statistics;
-  if (frame.nodes.empty())
+  if (is_empty)
+    frame.warnings.push_back(
+        left_out(fmt::format("{}: holds no tensors: there is nothing to compare", display(round))));
+  else if (frame.nodes.empty())
     frame.warnings.push_back(
         fmt::format("{}: holds no tensors of this token, or none that are wanted", display(round)));
   return frame;

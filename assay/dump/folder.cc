@@ -188,9 +188,12 @@ std::vector<size_t> execution_order(const std::vector<FoundFile>& files, const s
   std::unordered_map<std::string, size_t> by_path;
   for (size_t i = 0; i < files.size(); ++i)
     if (reads[i].counts) by_path.emplace(files[i].relative, i);
-  // What the smallest and largest elements stand for has its place, unless it is there itself.
+  // What the smallest and largest elements stand for has its place, unless it is there itself. A file that
+  // was dumped under such a name is a tensor of its own.
+  const std::set<std::string_view> named(manifest.paths.begin(), manifest.paths.end());
   for (size_t i = 0; i < files.size(); ++i)
-    if (const auto stood_for = path_before_min_max(files[i].relative); stood_for && reads[i].counts)
+    if (const auto stood_for = path_before_min_max(files[i].relative);
+        stood_for && reads[i].counts && !named.contains(files[i].relative))
       by_path.emplace(*stood_for, i);
   std::vector<size_t> order;
   std::vector<bool> listed(files.size());

@@ -212,6 +212,23 @@ TEST_F(FolderTest, ManifestGivesTheOrder) {
   EXPECT_THAT(all_warnings(*frame), HasSubstr("more than once"));
 }
 
+TEST_F(FolderTest, ExtremesThatTheManifestListsStandForNothingElse) {
+  put_tensor("a.npy");
+  put_tensor("x_min_max.npy");
+  put("manifest.txt", "x.npy\na.npy\n");
+  const auto in_its_place = index();
+  ASSERT_TRUE(in_its_place) << in_its_place.error().message;
+  EXPECT_THAT(names(*in_its_place), ElementsAre("x_min_max.npy", "a.npy"));
+  EXPECT_THAT(in_its_place->warnings, IsEmpty());
+  put("manifest.txt", "x.npy\na.npy\nx_min_max.npy\n");
+  const auto lost = index();
+  ASSERT_TRUE(lost) << lost.error().message;
+  EXPECT_THAT(names(*lost), ElementsAre("a.npy", "x_min_max.npy"));
+  EXPECT_THAT(all_warnings(*lost), HasSubstr("1 of the 3 files that it names are not there: x.npy"));
+  ASSERT_EQ(lost->warnings.size(), 1U);
+  EXPECT_EQ(lost->warnings[0].kind, Remark::Kind::unreadable);
+}
+
 TEST_F(FolderTest, ManifestMayBeJson) {
   for (const char* name : {"a.npy", "b.npy", "c.npy"}) put_tensor(name);
   put("manifest.json", R"(["c.npy", "a.npy"])");

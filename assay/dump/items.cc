@@ -125,4 +125,15 @@ void note_strays(const fs::path& root, const std::vector<std::string>& files, Re
       std::ssize(tensors)));
 }
 
+void note_empty_folders(const fs::path& root, const std::vector<std::string>& folders, Remarks& warnings) {
+  if (folders.empty()) return;
+  warnings.push_back(
+      left_out(fmt::format("{}: {} empty: there is nothing to compare: {}", display(root),
+                           folders.size() == 1
+                               ? "1 folder of a rank, step or token is"
+                               : fmt::format("{} folders of ranks, steps or tokens are", folders.size()),
+                           some_names(folders)),
+               std::ssize(folders)));
+}
+
 }  // namespace assay

@@ -35,4 +35,8 @@ void note_misfits(const fs::path& folder, const std::vector<std::string>& names,
 // that other dumps are described by count too.
 void note_strays(const fs::path& root, const std::vector<std::string>& files, Remarks& warnings);
 
+// A rank, a step or a token of which nothing was dumped has no section that could say so. `folders`: below
+// the root.
+void note_empty_folders(const fs::path& root, const std::vector<std::string>& folders, Remarks& warnings);
+
 }  // namespace assay

@@ -91,8 +91,23 @@ bool wanted(int number, const std::vector<int>& numbers) {
   return numbers.empty() || std::find(numbers.begin(), numbers.end(), number) != numbers.end();
 }
 
+// "rank_1", or a number. Where only some ranks or steps are asked for, those that are known to be of one.
+bool may_hold_steps(const fs::path& folder, const OpenOptions& options) {
+  constexpr std::string_view kRank = "rank_";
+  const std::string name = folder.filename().native();
+  if (name.starts_with(kRank)) {
+    const auto rank = whole_in(std::string_view(name).substr(kRank.size()));
+    return rank && wanted(*rank, options.ranks);
+  }
+  if (!whole_in(name)) return false;
+  const auto at = kernel_place_of(folder);
+  return at ? wanted(at->rank, options.ranks) && wanted(at->step, options.steps)
+            : options.ranks.empty() && options.steps.empty();
+}
+
 // Folders that hold files of a kernel dump, or files that may be some.
-Result<std::vector<fs::path>> find_folders(const fs::path& root, Remarks& warnings) {
+Result<std::vector<fs::path>> find_folders(const fs::path& root, const OpenOptions& options,
+                                           Remarks& warnings) {
   ASSAY_TRY(Walk walk, walk_folder(root));
   warnings = troubles_of(walk);
   std::set<std::string> folders;
@@ -102,6 +117,8 @@ Result<std::vector<fs::path>> find_folders(const fs::path& root, Remarks& warnin
     if (name.ends_with(".npy") || name == kKernelStatistics) folders.insert(file.relative.substr(0, slash));
   }
   note_strays(root, files_outside(folders, walk), warnings);
+  const auto counts = [&](const std::string& folder) { return may_hold_steps(root / folder, options); };
+  note_empty_folders(root, empty_folders(walk, counts), warnings);
   std::vector<fs::path> paths;
   for (const std::string& relative : folders)
     paths.push_back(relative.empty() ? root : root / relative.substr(0, relative.size() - 1));
@@ -112,7 +129,7 @@ Result<std::vector<fs::path>> find_folders(const fs::path& root, Remarks& warnin
 
 Result<Survey> survey_ms_kernel(const fs::path& root, const OpenOptions& options) {
   Survey survey;
-  ASSAY_TRY(const std::vector<fs::path> folders, find_folders(root, survey.warnings));
+  ASSAY_TRY(const std::vector<fs::path> folders, find_folders(root, options, survey.warnings));
   if (folders.empty())
     return fail(ErrorKind::not_found, "{}: holds no .npy files and no {}, however deep", display(root),
                 kKernelStatistics);

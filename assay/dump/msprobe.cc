@@ -286,14 +286,16 @@ Result<Frame> index_msprobe(const FrameInfo& info, const OpenOptions& options) {
   start();
   MsprobeHead head;
   bool is_over = false, is_repeated = false;  // of 'data': its end was seen; there was another one before
+  bool any_entry = false;
   ASSAY_TRY_DO(
       read_json_members(*file, "data", options.format.memory, [&](const JsonMember& member) -> Result<bool> {
         if (is_over && (member.inside || member.key == "data")) {
           start();
-          is_over = false;
+          is_over = any_entry = false;
           is_repeated = true;
         }
         is_over |= !member.inside && member.key == "data";
+        any_entry |= member.inside;
         if (member.inside)
           entries->add(member.key, member.value);
         else
@@ -309,7 +311,11 @@ Result<Frame> index_msprobe(const FrameInfo& info, const OpenOptions& options) {
     return fail(ErrorKind::bad_format, "{}: has no 'data'; is it a dump.json?", file->name());
   if (!head.data_is_object)
     return fail(ErrorKind::bad_format, "{}: its 'data' is not an object", file->name());
-  if (frame.nodes.empty()) frame.warnings.push_back(fmt::format("{}: has no entries", file->name()));
+  if (!any_entry)
+    frame.warnings.push_back(
+        left_out(fmt::format("{}: has no entries: there is nothing to compare", file->name())));
+  else if (frame.nodes.empty())
+    frame.warnings.push_back(fmt::format("{}: has no entries with values that are wanted", file->name()));
   ASSAY_TRY(frame.content, content_of(head, entries->saw_checksum(), *file));
   // A folder may have the data of both.
   const bool has_other = is_file(folder / "dump.json") && is_file(folder / "debug.json");

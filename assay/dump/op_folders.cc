@@ -3,6 +3,7 @@
 #include "assay/base/checked.h"
 #include "assay/base/listing.h"
 #include "assay/base/text.h"
+#include "assay/dump/walk.h"
 #include "assay/format/stats_json.h"
 #include "assay/model/graph.h"
 
@@ -45,13 +46,21 @@ std::optional<int> whole_number(std::string_view text) {
   return static_cast<int>(*parse_int(text));
 }
 
+namespace {
+
+// "0_4001" is 0, "cuda3_77" is 3.
+std::optional<int> device_of(std::string_view rank) {
+  const std::string_view device = rank.substr(0, rank.find('_'));
+  const size_t digits = device.find_first_of("0123456789");
+  return digits == std::string_view::npos ? std::nullopt : whole_number(device.substr(digits));
+}
+
+}  // namespace
+
 std::vector<int> rank_numbers(const std::vector<fs::path>& ranks) {
   std::vector<int> numbers;
   for (const fs::path& rank : ranks) {
-    const std::string name = rank.filename().native();
-    const std::string device = name.substr(0, name.find('_'));
-    const size_t digits = device.find_first_of("0123456789");
-    const auto number = digits == std::string::npos ? std::nullopt : whole_number(device.substr(digits));
+    const auto number = device_of(rank.filename().native());
     if (!number || std::find(numbers.begin(), numbers.end(), *number) != numbers.end()) {
       numbers.clear();
       break;
@@ -63,6 +72,31 @@ std::vector<int> rank_numbers(const std::vector<fs::path>& ranks) {
     for (size_t i = 0; i < ranks.size(); ++i) numbers.push_back(static_cast<int>(i));
   }
   return numbers;
+}
+
+fs::path below_root(const fs::path& root, const fs::path& path) {
+  const auto whole = [](const fs::path& each) { return fs::absolute(each).lexically_normal(); };
+  return whole(path).lexically_relative(whole(root));
+}
+
+std::vector<std::string> empty_ranks(const fs::path& root, const std::vector<fs::path>& ranks,
+                                     const OpenOptions& options, bool (*is_rank)(std::string_view name)) {
+  std::vector<std::string> found;
+  std::set<fs::path> holders;
+  for (const fs::path& rank : ranks) holders.insert(rank.parent_path());
+  for (const fs::path& holder : holders) {
+    const std::string way = below_root(root, holder).native();
+    if (way.empty() || way.starts_with("..")) continue;  // one of its ranks is all that is meant
+    for (const fs::path& folder : folders_in(holder)) {
+      const std::string name = folder.filename().native();
+      const auto device = device_of(name);
+      const bool is_asked_for = options.ranks.empty() ||
+                                (device && std::ranges::find(options.ranks, *device) != options.ranks.end());
+      if (is_rank(name) && is_asked_for && is_empty_tree(folder))
+        found.push_back(below_root(root, folder).native());
+    }
+  }
+  return found;
 }
 
 const std::string& item_name(const OpFile& file) { return file.name.empty() ? file.relative : file.name; }
@@ -168,7 +202,7 @@ void OpFrame::make_node(int32_t op, std::vector<OpFile>& files) {
         FileEntry{root_ / (file.described_in.empty() ? file.relative : file.described_in), file.size});
     Item item = make_item(frame_, name, number, 0, std::move(file.draft));
     item.port = file.port;
-    if (item.data || item.stated != nullptr) item.shard_list = shards_of(file.relative, number);
+    if (item.data || item.stated != nullptr) item.shard_list = shards_of(file, number);
     if (!item.data) item.described_in = number;
     node.items.push_back(item);
   }
@@ -180,24 +214,33 @@ void OpFrame::make_node(int32_t op, std::vector<OpFile>& files) {
   frame_.nodes.push_back(std::move(node));
 }
 
-const std::vector<TensorRef>* OpFrame::shards_of(const std::string& relative, int32_t own) {
-  if (ranks_.size() < 2) return nullptr;
+std::optional<FileEntry> OpFrame::file_on_rank(const fs::path& rank, const std::string& relative) const {
+  fs::path file = rank / relative;
+  std::error_code missing;
+  auto size = fs::file_size(file, missing);
+  if (missing) {
+    file = statistics_path(file);
+    size = fs::file_size(file, missing);
+  }
+  if (missing) return std::nullopt;
+  return FileEntry{std::move(file), static_cast<int64_t>(size)};
+}
+
+const std::vector<TensorRef>* OpFrame::shards_of(const OpFile& file, int32_t own) {
+  const bool is_row = file.row >= 0;
+  if (ranks_.size() < 2 || (is_row && !find_row_)) return nullptr;
   std::vector<TensorRef> shards;
   for (const fs::path& rank : ranks_) {
     if (rank == root_) {
-      shards.push_back({own, 0});
+      shards.push_back({own, is_row ? file.row : 0});
       continue;
     }
-    fs::path file = rank / relative;
-    std::error_code missing;
-    auto size = fs::file_size(file, missing);
-    if (missing) {
-      file = statistics_path(file);
-      size = fs::file_size(file, missing);
-    }
-    if (missing) continue;
-    shards.push_back({static_cast<int32_t>(frame_.files.size()), 0});
-    frame_.files.push_back(FileEntry{std::move(file), static_cast<int64_t>(size)});
+    const auto row = is_row ? find_row_(rank, file) : std::optional<int32_t>(0);
+    if (!row) continue;
+    auto found = file_on_rank(rank, is_row ? file.described_in : file.relative);
+    if (!found) continue;
+    shards.push_back({static_cast<int32_t>(frame_.files.size()), *row});
+    frame_.files.push_back(std::move(*found));
   }
   if (shards.size() < 2) return nullptr;
   return &frame_.shards.emplace_back(std::move(shards));

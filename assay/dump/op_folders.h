@@ -22,6 +22,14 @@ std::optional<int> whole_number(std::string_view text);  // digits only, below 1
 // tell.
 std::vector<int> rank_numbers(const std::vector<fs::path>& ranks);
 
+fs::path below_root(const fs::path& root,
+                    const fs::path& path);  // "tensors/0_4001"; begins with ".." elsewhere
+
+// Empty folders beside the ranks that hold something, where these lie below the root: those that `is_rank`
+// knows by their names, and that are asked for. By their paths below the root.
+std::vector<std::string> empty_ranks(const fs::path& root, const std::vector<fs::path>& ranks,
+                                     const OpenOptions& options, bool (*is_rank)(std::string_view name));
+
 // The files of one operator before they are items.
 struct OpFile {
   std::string relative;  // below the frame, with '/'
@@ -30,6 +38,7 @@ struct OpFile {
   TensorDraft draft;
   std::string name = {};          // of the item; empty: its place
   std::string described_in = {};  // the file with its statistics, if it is another one
+  int32_t row = -1;               // in that file, where it is a table of several tensors
 };
 
 // What one of several ranks has: files of tensors, by the names of their items.
@@ -50,6 +59,10 @@ class OpFrame {
   // `path`: of the operator, as GraphOp::path. `above`: cuts the last part of a path.
   void add(std::string path, std::vector<OpFile> files);
   void finish(std::string_view (*above)(std::string_view path));
+  // Where this rank stands for all, and tensors are rows of tables: finds the row of another rank. Call
+  // before finish().
+  using FindRow = std::function<std::optional<int32_t>(const fs::path& rank, const OpFile& file)>;
+  void read_rows_of_ranks(FindRow find) { find_row_ = std::move(find); }
   // Where this rank, which has `own`, stands for all: what only some of them have, and what is to be said of
   // the others. Call behind finish(). `look`: at a rank, by its frame.
   void note_other_ranks(RankTensors own, const std::function<RankContents(const fs::path& rank)>& look);
@@ -57,12 +70,14 @@ class OpFrame {
  private:
   void add_unknown_ops(std::string_view (*above)(std::string_view path));
   void make_node(int32_t op, std::vector<OpFile>& files);
-  const std::vector<TensorRef>* shards_of(const std::string& relative, int32_t own);
+  const std::vector<TensorRef>* shards_of(const OpFile& file, int32_t own);
+  std::optional<FileEntry> file_on_rank(const fs::path& rank, const std::string& relative) const;
 
   Frame& frame_;
   const OpenOptions& options_;
   const fs::path root_;
   const std::vector<fs::path> ranks_;
+  FindRow find_row_;
   std::map<std::string, std::vector<OpFile>, std::less<>> by_path_;
   std::vector<std::string> in_order_;
 };

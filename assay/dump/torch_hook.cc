@@ -8,6 +8,9 @@
 #include "assay/support/json_tape.h"
 
 #include <algorithm>
+#include <cctype>
+#include <map>
+#include <unordered_map>
 #include <utility>
 
 namespace assay {
@@ -60,6 +63,14 @@ void note_outside_of_modules(const fs::path& root, const HookDumpPlace& place, R
       else if (place.token.empty() || token.filename() == place.token.filename())
         for (const fs::path& module : folders_in(token)) own.add_files(module);
   note_strays(root, files_outside(own, root, warnings), warnings);
+}
+
+// "cpu_4001", "cuda3_77", "0_4001"
+bool is_device_and_process(std::string_view name) {
+  const size_t mark = name.find('_');
+  const auto is_word = [](unsigned char c) { return std::isalnum(c) != 0; };
+  return mark != std::string_view::npos && mark > 0 && std::ranges::all_of(name.substr(0, mark), is_word) &&
+         whole_number(name.substr(mark + 1));
 }
 
 Result<std::string> read_text(const fs::path& path, int64_t memory) {
@@ -133,6 +144,7 @@ Result<Survey> survey_torch_hook(const fs::path& root, const OpenOptions& option
     const std::shared_ptr<const Graph> tree = tree_of_rank(place.ranks[i], options.format.memory, warnings);
     const fs::path weights = place.ranks[i] / kWeights;
     bool with_weights = place.token.empty() && is_folder(weights);
+    const size_t before = frames.size();
     for (const fs::path& token : folders_in(place.ranks[i])) {
       const std::string name = token.filename().native();
       if (name == kWeights || (!place.token.empty() && name != place.token.filename().native())) continue;
@@ -148,11 +160,15 @@ Result<Survey> survey_torch_hook(const fs::path& root, const OpenOptions& option
       if (std::exchange(with_weights, false)) frame.paths.push_back(weights);
       frames.push_back(std::move(frame));
     }
+    if (frames.size() == before)
+      warnings.push_back(left_out(fmt::format("{}: holds no folder of a token: there is nothing to compare",
+                                              display(place.ranks[i]))));
   }
   if (frames.empty())
     return fail(ErrorKind::not_found, "{}: holds no folder of a token", display(place.ranks[0]));
   Survey survey{std::move(frames), std::move(warnings)};
   note_outside_of_modules(root, place, survey.warnings);
+  note_empty_folders(root, empty_ranks(root, place.ranks, options, is_device_and_process), survey.warnings);
   return survey;
 }
 
@@ -217,6 +233,7 @@ Result<std::vector<OpFile>> read_statistics(const fs::path& path, const std::str
     found.port.index = whole_number(cells[index]).value_or(0);
     found.relative = fmt::format("{}/{}_{}", module, is_input ? "input" : "output", printable(cells[index]));
     found.described_in = module + "/" + path.filename().native();
+    found.row = static_cast<int32_t>(files.size());
     Stats stats;
     Value* const into[] = {&stats.max, &stats.min, &stats.mean, &stats.norm};
     for (size_t i = 0; i < 4; ++i)
@@ -269,7 +286,6 @@ void read_compacted(OpFile& file, const std::string& module, const fs::path& pat
 struct ModuleFiles {
   std::string name;
   std::vector<OpFile> files = {};
-  int64_t stated = 0;  // those of them that only the table knows
 };
 
 ModuleFiles read_module(const fs::path& token, const fs::path& folder, int64_t memory, Remarks& warnings) {
@@ -294,9 +310,7 @@ ModuleFiles read_module(const fs::path& token, const fs::path& folder, int64_t m
     files.push_back(std::move(file));
   }
   note_misfits(folder, misfits, warnings);
-  const auto read = std::ssize(files);
   if (is_there(folder / kStatisticsTable)) add_stated(files, folder / kStatisticsTable, module, warnings);
-  out.stated = std::ssize(files) - read;
   return out;
 }
 
@@ -333,29 +347,36 @@ std::vector<WeightFile> read_weights(const fs::path& folder, int64_t memory, Rem
   return weights;
 }
 
-// A rank that another one stands for. Of what only tables know nobody reads the numbers there.
+// A rank that another one stands for.
 RankContents look_at_rank(const fs::path& token, bool with_weights, int64_t memory) {
   RankContents rank;
-  int64_t stated = 0;
-  for (const fs::path& folder : folders_in(token)) {
-    const ModuleFiles module = read_module(token, folder, memory, rank.warnings);
-    for (const OpFile& file :
-         std::span(module.files).first(module.files.size() - static_cast<size_t>(module.stated)))
+  for (const fs::path& folder : folders_in(token))
+    for (const OpFile& file : read_module(token, folder, memory, rank.warnings).files)
       rank.tensors.insert(item_name(file));
-    stated += module.stated;
-  }
   if (const fs::path weights = token.parent_path() / kWeights; with_weights && is_folder(weights))
     for (const WeightFile& weight : read_weights(weights, memory, rank.warnings))
       rank.tensors.insert(item_name(weight.file));
-  if (stated > 0)
-    rank.warnings.push_back(left_out(
-        fmt::format("{}: {} has statistics of {} without a file here; only those of the first rank are "
-                    "compared",
-                    display(token), kStatisticsTable,
-                    stated == 1 ? "1 tensor" : fmt::format("{} tensors", stated)),
-        stated));
   return rank;
 }
+
+// Where other ranks have the rows of a module, whose tables have few, each of which is read once.
+class RowFinder {
+ public:
+  std::optional<int32_t> operator()(const fs::path& token, const OpFile& file) {
+    const auto [known, is_new] = rows_.try_emplace((token / file.described_in).native());
+    if (is_new) {
+      Remarks ignored;  // those of other ranks are looked at by themselves
+      const std::string module = file.relative.substr(0, file.relative.rfind('/'));
+      if (const auto read = read_statistics(token / file.described_in, module, ignored))
+        for (const OpFile& row : *read) known->second.emplace(row.relative, row.row);
+    }
+    const auto found = known->second.find(file.relative);
+    return found == known->second.end() ? std::nullopt : std::optional(found->second);
+  }
+
+ private:
+  std::unordered_map<std::string, std::map<std::string, int32_t>> rows_;  // by table and name of the tensor
+};
 
 std::string_view above_module(std::string_view name) {
   const size_t dot = name.rfind('.');
@@ -375,10 +396,11 @@ Result<Frame> index_torch_hook(const FrameInfo& info, const OpenOptions& options
   const int64_t memory = options.format.memory;
   const bool with_weights = info.paths.size() > 1;
   RankTensors own;
+  bool any_file = false;
   for (const fs::path& folder : folders_in(token)) {
     ModuleFiles module = read_module(token, folder, memory, frame.warnings);
-    const size_t read = module.files.size() - static_cast<size_t>(module.stated);
-    for (const OpFile& file : std::span(module.files).first(read)) own.insert(item_name(file));
+    any_file |= !module.files.empty();
+    for (const OpFile& file : module.files) own.insert(item_name(file));
     if (!module.files.empty()) out.add(std::move(module.name), std::move(module.files));
   }
   if (with_weights)
@@ -388,6 +410,7 @@ Result<Frame> index_torch_hook(const FrameInfo& info, const OpenOptions& options
       one.push_back(std::move(weight.file));
       out.add(std::move(weight.module), std::move(one));
     }
+  if (info.stands_for_ranks) out.read_rows_of_ranks(RowFinder());
   out.finish(above_module);
   if (info.stands_for_ranks)
     out.note_other_ranks(std::move(own),
@@ -399,13 +422,27 @@ Result<Frame> index_torch_hook(const FrameInfo& info, const OpenOptions& options
   };
   if (!frame.nodes.empty() && std::none_of(frame.nodes.begin(), frame.nodes.end(), has_data))
     frame.content = Content::statistics;
-  if (frame.nodes.empty())
+  if (!any_file && is_empty_tree(token))
+    frame.warnings.push_back(
+        left_out(fmt::format("{}: holds no tensors: there is nothing to compare", display(token))));
+  else if (frame.nodes.empty())
     frame.warnings.push_back(
         fmt::format("{}: holds no tensors of modules, or none that are wanted", display(token)));
   return frame;
 }
 
 }  // namespace
+
+bool is_hook_table(const fs::path& path) { return path.filename() == kStatisticsTable; }
+
+Result<HookTableRow> read_hook_table_row(const fs::path& table, int32_t row) {
+  Remarks ignored;  // said when the table was read the first time
+  ASSAY_TRY(std::vector<OpFile> rows, read_statistics(table, {}, ignored));
+  if (row < 0 || row >= std::ssize(rows))
+    return fail(ErrorKind::not_found, "{}: has no row {} any more", display(table), row + 1);
+  TensorDraft& draft = rows[static_cast<size_t>(row)].draft;
+  return HookTableRow{std::move(*draft.stats), std::move(draft.meta)};
+}
 
 const Layout torch_hook_layout = {
     "torch_hook", recognise_torch_hook, survey_torch_hook, index_torch_hook, true, true};

@@ -7,6 +7,7 @@
 #include "assay/dump/torchair_names.h"
 #include "assay/dump/walk.h"
 #include "assay/format/npy_words.h"
+#include "assay/model/fx_arguments.h"
 #include "assay/model/trace.h"
 
 #include <tbb/parallel_for.h>
@@ -16,6 +17,7 @@
 #include <set>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 namespace assay {
 namespace {
@@ -156,6 +158,8 @@ Result<Survey> survey_fx(const fs::path& root, const OpenOptions& options) {
   std::set<std::string> of_tokens;
   for (const auto& [key, found] : folders) of_tokens.insert(key.first);
   note_strays(root, files_outside(of_tokens, walk), survey.warnings);
+  const auto counts = [&](const std::string& folder) { return may_hold_tokens(folder, options.ranks); };
+  note_empty_folders(root, empty_folders(walk, counts), survey.warnings);
   return survey;
 }
 
@@ -274,6 +278,68 @@ std::string item_name(const FxFile& file, std::string_view node) {
   return name;
 }
 
+// The arguments of a node that are no items: those that are no tensors, and those whose files are not there,
+// as the numbers of others tell. Every argument has a file, None too.
+class MissingArguments {
+ public:
+  // Of the next file, in the order of numbers within a node, which has this name.
+  void meet(const FxFile& file, const std::string& node) {
+    if (node_ != node) {
+      node_ = node;
+      before_.clear();
+      next_ = 0;
+      next_part_ = 0;
+      most_ = kMostGaps;
+    }
+    if (file.port.direction != Direction::input) return;
+    const int part = std::max(0, file.part);
+    if (file.port.index < next_) {  // one more tensor of a list
+      lose(node, next_ - 1, next_part_, part);
+    } else {
+      for (; next_ < file.port.index && most_ > 0; ++next_) lose(node, next_, -1, 0);
+      if (file.part >= 0) lose(node, file.port.index, 0, part);
+    }
+    next_ = file.port.index + 1;
+    next_part_ = part + 1;
+  }
+  void leave_out(char why) { before_ += why; }  // the one that was met last
+  std::string take() { return std::exchange(before_, {}); }
+
+  void note(const fs::path& folder, Remarks& warnings) const {
+    if (count_ == 0) return;
+    warnings.push_back(left_out(
+        fmt::format(
+            "{}: {} not there, as the numbers of others tell; the other arguments are compared where "
+            "their place is known: {}",
+            display(folder),
+            count_ == 1 ? "1 argument of a node is" : fmt::format("{} arguments of nodes are", count_),
+            some_names(names_)),
+        count_));
+  }
+
+ private:
+  static constexpr int kMostGaps = 1000;  // numbers are parts of file names, and may be anything
+
+  // An argument, or some tensors of the list that it is.
+  void lose(const std::string& node, int index, int first, int last) {
+    const int count = first < 0 ? 1 : std::min(last - first, most_);
+    for (int i = 0; i < count; ++i) {
+      before_ += kLost;
+      ++count_;
+      --most_;
+      if (names_.size() < kMostNames)
+        names_.push_back(
+            fmt::format("{}.INPUT.{}{}", node, index, first < 0 ? "" : fmt::format(".{}", first + i)));
+    }
+  }
+
+  static constexpr size_t kMostNames = 4;  // more than are shown
+  std::string node_, before_;
+  int next_ = 0, next_part_ = 0, most_ = kMostGaps;
+  int64_t count_ = 0;
+  std::vector<std::string> names_;
+};
+
 Result<Frame> index_fx(const FrameInfo& info, const OpenOptions& options) {
   Frame frame;
   frame.at = info.at;
@@ -283,14 +349,18 @@ Result<Frame> index_fx(const FrameInfo& info, const OpenOptions& options) {
   ASSAY_TRY_DO(check_cancelled());
   bool any_data = false;
   std::vector<std::string> lists;
+  MissingArguments missing;
   for (const size_t i : execution_order(files)) {
     FxFile& file = files[i];
     std::move(file.warnings.begin(), file.warnings.end(), std::back_inserter(frame.warnings));
     if (file.words == NpyWords::with_numbers) lists.push_back(file.path.filename().native());
-    if (file.words != NpyWords::no) continue;
     const std::string node_name = file.run == 0 ? file.key : fmt::format("{}#{}", file.key, file.run);
+    missing.meet(file, node_name);
     std::string name = item_name(file, node_name);
-    if (!selected(name, options)) continue;
+    if (file.words != NpyWords::no || !selected(name, options)) {
+      missing.leave_out(file.words != NpyWords::no ? kNoTensor : kLost);
+      continue;
+    }
     const std::string printed = printable(node_name);
     if (frame.nodes.empty() || frame.nodes.back().name != printed) {
       Node& node = frame.nodes.emplace_back();
@@ -300,6 +370,8 @@ Result<Frame> index_fx(const FrameInfo& info, const OpenOptions& options) {
       node.order = std::ssize(frame.nodes) - 1;
     }
     any_data |= file.tensor->has_data;
+    if (std::string before = missing.take(); !before.empty())
+      file.tensor->facts.push_back({std::string(kArgumentsBefore), std::move(before)});
     const auto number = static_cast<int32_t>(frame.files.size());
     frame.files.push_back(FileEntry{file.path, file.size});
     Item item = make_item(frame, std::move(name), number, 0, std::move(*file.tensor));
@@ -313,6 +385,7 @@ Result<Frame> index_fx(const FrameInfo& info, const OpenOptions& options) {
                              lists.size() == 1 ? "1 list" : fmt::format("{} lists", lists.size()),
                              lists.size() == 1 ? "is" : "are", some_names(lists)),
                  std::ssize(lists)));
+  missing.note(info.paths[0], frame.warnings);
   if (!any_data) frame.content = Content::statistics;
   TraceBuilder(frame, [](const Node& node) { return kind_of_fx(node.type); }).finish();
   return frame;

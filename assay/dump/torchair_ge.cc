@@ -174,6 +174,8 @@ Result<Survey> survey_ge(const fs::path& root, const OpenOptions& options) {
   std::set<std::string> of_tokens;
   for (const TokenFolder& folder : folders) of_tokens.insert(folder.relative);
   note_strays(root, files_outside(of_tokens, walk), survey.warnings);
+  const auto counts = [&](const std::string& folder) { return may_hold_tokens(folder, options.ranks); };
+  note_empty_folders(root, empty_folders(walk, counts), survey.warnings);
   for (auto& [key, frame] : frames) survey.frames.push_back(std::move(frame));
   return survey;
 }

@@ -121,6 +121,16 @@ std::optional<int> graph_of_folder(std::string_view name) {
 
 bool is_time_folder(std::string_view name) { return name.size() == kShortestTime && is_all_digits(name); }
 
+bool may_hold_tokens(const std::string& relative, const std::vector<int>& ranks) {
+  const std::string name = relative.substr(relative.rfind('/') + 1);
+  if (!is_all_digits(name) && !rank_of_folder(name) && !graph_of_folder(name) && !name.starts_with("gm_"))
+    return false;
+  return ranks.empty() || std::ranges::all_of(split(relative, '/'), [&](std::string_view part) {
+           const auto rank = rank_of_folder(part);
+           return !rank || std::ranges::find(ranks, *rank) != ranks.end();
+         });
+}
+
 SourceFile source_of(std::string_view name) {
   SourceFile source{name, {}};
   if (cut_suffix(source.name, kStatsJson))

@@ -38,6 +38,9 @@ std::optional<int> rank_of_folder(std::string_view name);
 std::optional<int> graph_of_folder(std::string_view name);
 // Fourteen digits.
 bool is_time_folder(std::string_view name);
+// Whether a path, below the root of a dump, has the name of a folder of a rank, a graph or a token, and no
+// other rank than these; none: any.
+bool may_hold_tokens(const std::string& relative, const std::vector<int>& ranks);
 
 // What a file stands for where that is gone: "X.npy" of "X_min_max.npy" and of "X.npy.stats.json".
 struct SourceFile {

@@ -1,6 +1,7 @@
 #include "assay/dump/torchair.h"
 
 #include "assay/dump/layout.h"
+#include "assay/model/fx_arguments.h"
 #include "assay/model/graph.h"
 #include "assay/support/log.h"
 
@@ -208,6 +209,37 @@ TEST_F(Torchair, FxFilesOfARunMayHaveTimesOfTheirOwn) {
   EXPECT_THAT(names(index(torchair_fx_layout, root_)),
               ElementsAre("a-aten.a.INPUT.0", "a-aten.a.INPUT.1", "a-aten.a.OUTPUT.0", "a-aten.a#1.INPUT.0",
                           "a-aten.a#1.INPUT.1", "a-aten.a#1.OUTPUT.0"));
+}
+
+// Every argument has a file: what is missing between numbers is lost.
+TEST_F(Torchair, FxSaysWhichArgumentsAreMissing) {
+  const std::string folder = "graph_1/0/", none = npy_file("|O", "\x80\x04N.");
+  for (const auto* name : {"a-aten.a.INPUT.2", "a-aten.a.INPUT.3.1", "a-aten.a.INPUT.3.4",
+                           "a-aten.a.INPUT.5.0", "a-aten.a.OUTPUT.3", "b-aten.b.INPUT.0"})
+    put_fx(folder, name);
+  put_fx(folder, "a-aten.a.INPUT.1", none);
+  put_fx(folder, "b-aten.b.INPUT.2", none);
+  const Frame frame = index(torchair_fx_layout, root_);
+  std::vector<std::string> before;
+  for (const Node& node : frame.nodes)
+    for (const Item& item : node.items) before.emplace_back(arguments_before(item));
+  EXPECT_THAT(names(frame), ElementsAre("a-aten.a.INPUT.2", "a-aten.a.INPUT.3.1", "a-aten.a.INPUT.3.4",
+                                        "a-aten.a.INPUT.5.0", "a-aten.a.OUTPUT.3", "b-aten.b.INPUT.0"));
+  EXPECT_THAT(before, ElementsAre("?n", "?", "??", "?", "", ""));
+  ASSERT_THAT(frame.warnings, SizeIs(1));
+  EXPECT_THAT(frame.warnings[0].text,
+              HasSubstr("6 arguments of nodes are not there, as the numbers of others "
+                        "tell"));
+  EXPECT_THAT(frame.warnings[0].text,
+              HasSubstr(": a-aten.a.INPUT.0, a-aten.a.INPUT.3.0, a-aten.a.INPUT.3.2, "));
+  EXPECT_EQ(frame.warnings[0].count, 6);
+}
+
+TEST_F(Torchair, FxArgumentsWithHugeNumbersTakeNoMemory) {
+  for (const auto* name : {"a-aten.a.INPUT.999999999", "a-aten.a.INPUT.999999999.999999999"})
+    put_fx("graph_1/0/", name);
+  const Frame frame = index(torchair_fx_layout, root_);
+  EXPECT_EQ(arguments_before(frame.nodes.at(0).items.at(0)).size(), 1000U);
 }
 
 TEST_F(Torchair, FxArgumentsThatAreNoNumbersHaveNoRow) {

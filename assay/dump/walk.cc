@@ -78,6 +78,7 @@ class Walker {
     std::sort(walk_.files.begin(), walk_.files.end(),
               [](const FoundFile& a, const FoundFile& b) { return natural_less(a.relative, b.relative); });
     std::ranges::sort(walk_.warnings, {}, &Remark::text);
+    std::ranges::sort(walk_.empty, natural_less);
     return std::move(walk_);
   }
 
@@ -98,6 +99,8 @@ class Walker {
     for (const ListedEntry& entry : listing->entries)
       if (!is_temporary_name(entry.name) && (!has_own_files || entry.kind == ListedEntry::Kind::folder))
         look_at(folder, entry);
+    if (listing->error == 0 && listing->entries.empty() && !folder.relative.empty())
+      walk_.empty.push_back(folder.relative);
     if (const int error = listing->error; error != 0)
       return fail(error == ENOENT || error == ENOTDIR ? ErrorKind::not_found : ErrorKind::io,
                   "{}: folder cannot be read: {}", display(path), system_message(error));
@@ -213,6 +216,31 @@ std::vector<std::string> files_outside(const std::set<std::string>& folders, con
     if (!folders.contains(file.relative.substr(0, file.relative.rfind('/') + 1)))
       files.push_back(file.relative);
   return files;
+}
+
+std::vector<std::string> empty_folders(const Walk& walk,
+                                       const std::function<bool(const std::string& relative)>& counts) {
+  std::vector<std::string> found;
+  if (walk.empty.empty()) return found;
+  std::unordered_set<std::string> with_files;
+  for (const FoundFile& file : walk.files)
+    for (size_t slash = file.relative.rfind('/'); slash != std::string::npos && slash > 0;
+         slash = file.relative.rfind('/', slash - 1))
+      if (!with_files.insert(file.relative.substr(0, slash)).second) break;
+  std::unordered_set<std::string> known;
+  for (const std::string& folder : walk.empty)
+    for (size_t slash = folder.find('/'); slash != std::string::npos; slash = folder.find('/', slash + 1)) {
+      std::string outer = folder.substr(0, slash);
+      if (with_files.contains(outer) || !counts(outer)) continue;
+      if (known.insert(outer).second) found.push_back(std::move(outer));
+      break;
+    }
+  return found;
+}
+
+bool is_empty_tree(const fs::path& folder) {
+  const auto walk = walk_folder(folder);
+  return walk && walk->files.empty();
 }
 
 Result<Walk> walk_folder(const fs::path& root) { return Walker(root, nullptr).run(); }

@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <set>
 #include <string>
 #include <utility>
@@ -29,7 +30,8 @@ struct Walk {
   std::vector<FoundFile> files;  // in natural order of `relative`
   Remarks warnings;
   std::vector<std::string> unentered =
-      {};  // what may hold further files, with the reason why it was not read
+      {};                               // what may hold further files, with the reason why it was not read
+  std::vector<std::string> empty = {};  // folders in which nothing lies, as `relative`, with '/' behind
 };
 
 // The files of one folder alone, links followed, in natural order and named as the dump had them. What can
@@ -41,6 +43,13 @@ Remarks troubles_of(const Walk& walk);
 
 // The files that lie in none of the folders, which are given as they stand in `relative`, with '/' behind.
 std::vector<std::string> files_outside(const std::set<std::string>& folders, const Walk& walk);
+
+// Folders without a file, however deep, of those that `counts` is true for by their paths below the root,
+// without '/' behind; of one within another the outer one.
+std::vector<std::string> empty_folders(const Walk& walk,
+                                       const std::function<bool(const std::string& relative)>& counts);
+// Whether that is such a one: it is there, and no file.
+bool is_empty_tree(const fs::path& folder);
 
 inline constexpr int kMaxFolderDepth = 256;
 

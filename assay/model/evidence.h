@@ -12,7 +12,7 @@ namespace assay {
 enum class Evidence : uint8_t {
   nothing,          // not compared, or no finite number on either side
   elements,         // all of them
-  some_elements,    // those of the last position of logits
+  some_elements,    // those of the last position (logits) or of the positions at hand (angles)
   one_rank,         // the first of several, of which something had to be made before
   finite_elements,  // those that are finite on both sides; others are in neither, or the user allows it
   checksum,         // of equal types and shapes

@@ -62,7 +62,7 @@ std::vector<std::string> weaker(const Summary& summary) {
   add(Evidence::statistics,
       fmt::format("statistics only ({}; elements were not compared)", statistics_of(summary, "")));
   add(Evidence::extremes, "the smallest and the largest element only");
-  add(Evidence::some_elements, "the last position only");
+  add(Evidence::some_elements, "some positions only");
   add(Evidence::one_rank, "one rank only (what the others hold was not compared)");
   add(Evidence::finite_elements, "finite elements only (others are NaN or infinite)");
   return clauses;
@@ -93,7 +93,7 @@ std::optional<OneWay> one_way(const Summary& summary) {
        fmt::format("of {}; their order was not seen, and elements were not read", tensors(compared))},
       {Evidence::extremes, "by extremes only",
        fmt::format("max, min of {}; other elements were not compared", tensors(compared))},
-      {Evidence::some_elements, "by the last position only",
+      {Evidence::some_elements, "by some positions only",
        fmt::format("of {}; other positions were not compared", tensors(compared))},
       {Evidence::one_rank, "by one rank only",
        fmt::format("of {}; what the others hold was not compared", tensors(compared))},

@@ -35,7 +35,7 @@ TEST(VerdictSentence, APassSaysWhatWasCompared) {
   EXPECT_EQ(said(passing({{Evidence::extremes, 2}})),
             "PASS by extremes only (max, min of 2 tensors; other elements were not compared).");
   EXPECT_EQ(said(passing({{Evidence::some_elements, 2}})),
-            "PASS by the last position only (of 2 tensors; other positions were not compared).");
+            "PASS by some positions only (of 2 tensors; other positions were not compared).");
   EXPECT_EQ(said(passing({{Evidence::finite_elements, 2}})),
             "PASS by finite elements only (of 2 tensors; others are NaN or infinite).");
   EXPECT_EQ(

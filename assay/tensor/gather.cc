@@ -393,6 +393,27 @@ Result<OperandPtr> strided(OperandPtr source, Shape shape, const std::vector<int
   return gathered(std::move(source), offset, std::move(axes));
 }
 
+Result<OperandPtr> sliced(OperandPtr source, size_t axis, int64_t first, int64_t count, bool transposed) {
+  Shape shape = source->meta.shape;
+  // Where there is no element there is no place to reach, and extents may be anything.
+  const bool is_empty = shape.count() == 0;
+  std::vector<int64_t> strides(shape.dims.size(), is_empty ? 0 : 1);
+  for (size_t i = strides.size(); i-- > 1 && !is_empty;) strides[i - 1] = strides[i] * shape.dims[i];
+  if (transposed) {
+    std::ranges::reverse(shape.dims);
+    std::ranges::reverse(strides);
+  }
+  if (axis >= shape.dims.size())
+    return fail(ErrorKind::mismatch, "shape {} has no dimension {}", shape.text(), axis);
+  const int64_t extent = shape.dims[axis];
+  if (first < 0 || count < 0 || count > extent || first > extent - count)
+    return fail(ErrorKind::mismatch, "shape {} has no {} indices from {} on along dimension {}", shape.text(),
+                count, first, axis);
+  if (!transposed && count == extent) return source;
+  shape.dims[axis] = count;
+  return strided(std::move(source), std::move(shape), strides, first * strides[axis]);
+}
+
 OperandPtr reshaped(OperandPtr source, Shape shape) {
   ASSAY_CHECK(source->meta.shape.count() == shape.count());
   if (source->meta.shape == shape) return source;

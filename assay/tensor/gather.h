@@ -33,6 +33,11 @@ OperandPtr gathered(OperandPtr source, int64_t base, std::vector<Axis> axes);
 Result<OperandPtr> strided(OperandPtr source, Shape shape, const std::vector<int64_t>& strides,
                            int64_t offset);
 
+// `count` of the indices along a dimension from `first` on; transposed: of the source with its dimensions in
+// reverse order, of which `axis` is one then. An error where there are not as many.
+Result<OperandPtr> sliced(OperandPtr source, size_t axis, int64_t first, int64_t count,
+                          bool transposed = false);
+
 // Operands joined along a dimension; all other dimensions and the types are equal (else an error).
 Result<OperandPtr> concatenated(std::vector<OperandPtr> parts, int64_t axis);
 

@@ -286,5 +286,49 @@ TEST(Reshaped, KeepsElements) {
   EXPECT_EQ(values_of<int32_t>(*view, 4), (std::vector{0, 1, 2, 3, 4, 5}));
 }
 
+TEST(Sliced, TakesIndicesAlongADimension) {
+  const OperandPtr source = counting<float>(DType::f32, 6, {2, 3});  // 0 1 2 / 3 4 5
+  using Values = std::vector<float>;
+  EXPECT_EQ(values_of<float>(**sliced(source, 1, 1, 2)), (Values{1, 2, 4, 5}));
+  EXPECT_EQ(values_of<float>(**sliced(source, 0, 1, 1)), (Values{3, 4, 5}));
+  EXPECT_EQ(sliced(source, 1, 0, 3).value(), source);
+  EXPECT_EQ(sliced(source, 1, 3, 0).value()->meta.shape, (Shape{{2, 0}}));
+}
+
+TEST(Sliced, NumbersTheDimensionsOfTheTransposed) {
+  const OperandPtr source = counting<float>(DType::f32, 6, {2, 3});
+  const auto rows = sliced(source, 0, 1, 2, true);  // of 0 3 / 1 4 / 2 5
+  ASSERT_TRUE(rows);
+  EXPECT_EQ((*rows)->meta.shape, (Shape{{2, 2}}));
+  EXPECT_EQ(values_of<float>(**rows), (std::vector<float>{1, 4, 2, 5}));
+  const auto whole = sliced(source, 1, 0, 2, true);
+  ASSERT_TRUE(whole);
+  EXPECT_EQ((*whole)->meta.shape, (Shape{{3, 2}}));
+  EXPECT_EQ(values_of<float>(**whole), (std::vector<float>{0, 3, 1, 4, 2, 5}));
+}
+
+// Places times strides would not fit into any number.
+TEST(Sliced, AnEmptyTensorOfHugeExtents) {
+  constexpr int64_t kHuge = int64_t{1} << 31;
+  const OperandPtr source = dense_in_memory({}, {DType::f32, Shape{{kHuge, kHuge, 0}}});
+  const auto part = sliced(source, 1, kHuge - 1, 1);
+  ASSERT_TRUE(part) << part.error().message;
+  EXPECT_EQ((*part)->meta.shape, (Shape{{kHuge, 1, 0}}));
+  const OperandPtr reversed = dense_in_memory({}, {DType::f32, Shape{{0, kHuge, kHuge}}});
+  const auto transposed = sliced(reversed, 1, kHuge - 1, 1, true);
+  ASSERT_TRUE(transposed) << transposed.error().message;
+  EXPECT_EQ((*transposed)->meta.shape, (Shape{{kHuge, 1, 0}}));
+}
+
+TEST(Sliced, RefusesWhatIsNotThere) {
+  const OperandPtr source = counting<float>(DType::f32, 6, {2, 3});
+  for (const auto& [first, count] :
+       {std::pair<int64_t, int64_t>{1, 3}, {-1, 1}, {0, -1}, {4, 0}, {INT64_MAX, 1}, {1, INT64_MAX}})
+    EXPECT_FALSE(sliced(source, 1, first, count)) << first << " " << count;
+  EXPECT_EQ(sliced(source, 2, 0, 1).error().message, "shape [2, 3] has no dimension 2");
+  EXPECT_EQ(sliced(source, 1, 2, 2).error().message,
+            "shape [2, 3] has no 2 indices from 2 on along dimension 1");
+}
+
 }  // namespace
 }  // namespace assay

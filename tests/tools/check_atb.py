@@ -84,6 +84,10 @@ VARIANTS = {
     "more ranks of torch": Variant("--ranks 2 --golden-ranks 4 --kv-heads 4 --torch-weights --columns-out",
                                    "model.layers.1.self_attn.k_proj:1.5"),
     "quantised ranks of torch": Variant("--quant --ranks 2 --golden-ranks 4 --kv-heads 4"),
+    "statistics of ranks of torch": Variant("--statistics --golden-ranks 2", "model.layers.0.mlp.up_proj:1.5"),
+    "statistics of ranks of torch against ATB": Variant("--statistics --golden-ranks 2", "", exchanged=True),
+    "statistics of torch against data of ATB": Variant("--statistics --golden-ranks 2", "", (), "mine"),
+    "statistics of ranks of both": Variant("--statistics --ranks 2 --golden-ranks 4 --kv-heads 4"),
     "fewer ranks of the twin": Variant("--atb-twin same --ranks 4 --golden-ranks 2 --kv-heads 4", "model.layers.1.mlp.up_proj:1.5"),
     "more ranks of the twin": Variant("--atb-twin same --ranks 2 --golden-ranks 4 --kv-heads 4", "LinearOperation_2_0_0_0_1:1.5"),
     "as many ranks of the twin": Variant("--atb-twin same --ranks 2 --golden-ranks 2", "model.layers.1.mlp.up_proj:1.5"),
@@ -181,6 +185,12 @@ class Checker:
                                  f"not {[name_of(file) for file in pair['golden']]}")
                 if row["status"] != "compared":
                     wrong.append(f"token {pair['token']}: {mine} ({pair['key']}): {row['status']}: {row['note']}")
+                # Of a table of angles the other positions were not compared, and the row has to say so.
+                if "rows" in pair and row["compared_by"] != "some elements":
+                    wrong.append(f"token {pair['token']}: {mine} ({pair['key']}) is compared by {row['compared_by']}")
+                first, last = pair.get("rows", (0, 0))
+                if not re.search(rf"\b{last - first} of \d+ positions of " if last else "", row["note"] or ""):
+                    wrong.append(f"token {pair['token']}: {mine} ({pair['key']}) does not tell its positions: {row['note']}")
         return wrong
 
     def check_weights(self) -> list[str]:

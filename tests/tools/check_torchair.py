@@ -257,6 +257,21 @@ def check_opened_once(program: pathlib.Path, out: pathlib.Path) -> list[str]:
     return wrong
 
 
+def check_lost_arguments(program: pathlib.Path, out: pathlib.Path) -> list[str]:
+    """Whichever file of an argument is lost, no other one takes its place."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        make_torchair_dump.main(["--out", str(out), "--layers", "1", "--tokens", "1", "--no-private"])
+    truth = json.loads((out / "truth.json").read_text())
+    files = sorted((out / truth["golden"]).rglob("*.INPUT.*.npy"))
+    wrong = [] if any(re.search(r"\.INPUT\.0\.\d{1,6}\.", path.name) for path in files) else ["the dump has no list of tensors"]
+    for path in files:
+        path.rename(out / "lost.npy")
+        checker = Checker(truth, Report(program, out, truth), Variant(""))
+        wrong += [f"without {path.name}: {line}" for line in checker.check_rows()]
+        (out / "lost.npy").rename(path)
+    return wrong
+
+
 class Counts:
     def __init__(self, lines: int) -> None:
         self.passed = self.failed = 0
@@ -297,6 +312,8 @@ def main() -> int:
                 counts.add(difference.__name__, difference(program, place(difference.__name__)))
         if args.only in "opened once":
             counts.add("opened once", check_opened_once(program, place("opened once") / "pair"))
+        if args.only in "lost arguments":
+            counts.add("lost arguments", check_lost_arguments(program, place("lost arguments") / "pair"))
         for name, variant in VARIANTS.items():
             for fault in dict.fromkeys(("", variant.fault)):
                 title = f"{name}{f' with {fault}' if fault else ''}"

@@ -1,6 +1,7 @@
 #include "assay/match/compiled/ge_fx.h"
 
 #include "assay/match/compiled/torchair.h"
+#include "assay/model/fx_arguments.h"
 
 #include <fmt/format.h>
 
@@ -8,6 +9,19 @@
 #include <memory>
 
 namespace assay {
+namespace {
+
+std::vector<std::optional<size_t>> positions_of(const std::vector<GeFx::Argument>& arguments) {
+  std::vector<std::optional<size_t>> list;
+  for (const GeFx::Argument& each : arguments) list.push_back(each.position);
+  return list;
+}
+
+bool has_lost(const std::vector<GeFx::Argument>& arguments) {
+  return std::ranges::any_of(arguments, &GeFx::Argument::is_lost);
+}
+
+}  // namespace
 
 GeFx::GeFx(GraphOps ge, GraphOps fx, const Graph& graph)
     : ge_(std::move(ge)), fx_(std::move(fx)), graph_(graph) {
@@ -49,6 +63,16 @@ std::vector<std::optional<size_t>> GeFx::arguments(const GraphOps::Op& node) con
   return list;
 }
 
+std::vector<GeFx::Argument> GeFx::all_arguments(const GraphOps::Op& node) const {
+  std::vector<Argument> list;
+  for (const size_t position : node.inputs) {
+    for (const char which : arguments_before(fx_.item(position)))
+      list.push_back({std::nullopt, which == kLost});
+    list.push_back({position});
+  }
+  return list;
+}
+
 std::vector<Outline> GeFx::input_outlines(const GraphOps::Op& op, const InputNumbers& numbers,
                                           const GraphOp& origin) const {
   std::vector<Outline> outlines;
@@ -65,15 +89,19 @@ std::vector<Outline> GeFx::input_outlines(const GraphOps::Op& op, const InputNum
 }
 
 // Which argument of its node each input of an operator is: the one at the same place, if there are as many
-// and all fit; else types and numbers of elements tell, in order.
+// and all fit; else types and numbers of elements tell, in order. That order says nothing where one is lost:
+// the others may stand for it.
 std::vector<std::optional<size_t>> GeFx::arguments_as_inputs(const GraphOp& origin,
                                                              const std::vector<Outline>& inputs) const {
   const GraphOps::Op* const node = node_of(origin);
   if (node == nullptr) return std::vector<std::optional<size_t>>(inputs.size());
-  auto list = arguments(*node);
+  std::vector<Argument> arguments = all_arguments(*node);
+  auto list = positions_of(arguments);
   if (all_fit(list, inputs)) return list;
-  std::erase_if(list, [](const auto& each) { return !each; });
+  std::erase_if(arguments, [](const Argument& each) { return !each.position && !each.is_lost; });
+  list = positions_of(arguments);
   if (all_fit(list, inputs)) return list;
+  if (has_lost(arguments)) return std::vector<std::optional<size_t>>(inputs.size());
   std::vector<Outline> given;
   for (const auto& each : list) given.push_back(fx_.outline(*each));
   std::vector<std::optional<size_t>> found(inputs.size());
@@ -124,7 +152,13 @@ void GeFx::trace_inputs(const GraphOps::Op& op, const std::vector<int32_t>& orig
   const std::vector<OuterInput> outer = outer_inputs(graph_, origins);
   if (outer.size() != op.inputs.size()) {
     const GraphOps::Op* const node = node_of(graph_.at(origins.front()));
-    if (node != nullptr) pair_lists(ge_, op.inputs, fx_, node->inputs, why, pairs);
+    if (node == nullptr) return;
+    std::vector<Argument> arguments = all_arguments(*node);
+    std::erase_if(arguments, [](const Argument& each) { return !each.position && !each.is_lost; });
+    if (has_lost(arguments) && arguments.size() != op.inputs.size()) return;
+    std::vector<size_t> list;
+    for (const Argument& each : arguments) list.push_back(each.position.value_or(kNotDumped));
+    pair_lists(ge_, op.inputs, fx_, list, why, pairs);
     return;
   }
   InputNumbers numbers;

@@ -25,6 +25,12 @@ class GeFx {
   const GraphOps::Op* node_of(const GraphOp& op) const;
   // The tensors among the arguments of a node; arguments that are none leave gaps in their numbers.
   std::vector<std::optional<size_t>> arguments(const GraphOps::Op& node) const;
+  // Of all its arguments, the tensors; others, and those that are lost, keep their places.
+  struct Argument {
+    std::optional<size_t> position;
+    bool is_lost = false;
+  };
+  std::vector<Argument> all_arguments(const GraphOps::Op& node) const;
   // Each by its own name. An output without one stands for the result of the same number, unless another
   // operator computes that.
   void pair_outputs(const GraphOps::Op& op, const OutputOrigins& results, Why why,

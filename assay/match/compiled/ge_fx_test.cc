@@ -37,17 +37,41 @@ TEST(GeFx, TheSidesMayBeExchanged) {
 }
 
 // None was the second argument: numbers of FX have a gap where the operator has no input.
-TEST(GeFx, ArgumentsWithGaps) {
+TEST(GeFx, ArgumentsThatAreNoTensors) {
   const auto graph = make_graph({{"x"}, {"y"}, {"Add", "Add", {{"x", 0}, {"y", 0}}, {{kAdd, 0}}}});
   const auto ge = [&] {
     return make_graph_frame("ge", {{"Add", "Add", {{0, kF16, {4}}, {1, kF16, {8}}}, {}}}, graph);
   };
-  EXPECT_THAT(matched(ge(), make_graph_frame("fx", {{kAdd, "", {{0, kF16, {4}}, {2, kF16, {8}}}, {}}})),
-              ElementsAre("Add.input.0|add-aten.add.INPUT.0 same origin",
-                          "Add.input.1|add-aten.add.INPUT.2 same origin"));
+  EXPECT_THAT(
+      matched(ge(), make_graph_frame("fx", {{kAdd, "", {{0, kF16, {4}}, {2, kF16, {8}, true, "n"}}, {}}})),
+      ElementsAre("Add.input.0|add-aten.add.INPUT.0 same origin",
+                  "Add.input.1|add-aten.add.INPUT.2 same origin"));
   // The input of the operator that stands at the gap has no partner among the arguments.
-  EXPECT_THAT(matched(ge(), make_graph_frame("fx", {{kAdd, "", {{1, kF16, {8}}}, {}}})),
+  EXPECT_THAT(matched(ge(), make_graph_frame("fx", {{kAdd, "", {{1, kF16, {8}, true, "?"}}, {}}})),
               ElementsAre("Add.input.0|-", "Add.input.1|add-aten.add.INPUT.1 same origin"));
+}
+
+// A file is lost: the others are placed by their numbers, and where these do not tell, they are left alone.
+TEST(GeFx, ALostArgumentMovesNoOther) {
+  const auto graph =
+      make_graph({{"x"}, {"y"}, {"z"}, {"Cat", "Concat", {{"x", 0}, {"y", 0}, {"z", 0}}, {{kAdd, 0}}}});
+  const auto ge = [&] { return make_graph_frame("ge", {{"Cat", "Concat", {{0}, {1}, {2}}, {}}}, graph); };
+  const auto fx = [](std::vector<TestTensor> inputs) {
+    return make_graph_frame("fx", {{kAdd, "", std::move(inputs), {}}});
+  };
+  EXPECT_THAT(matched(ge(), fx({{0}, {2, kF16, {2, 4}, true, "?"}})),
+              ElementsAre("Cat.input.0|add-aten.add.INPUT.0 same origin", "Cat.input.1|-",
+                          "Cat.input.2|add-aten.add.INPUT.2 same origin"));
+  EXPECT_THAT(matched(ge(), fx({{1, kF16, {2, 4}, true, "?"}, {2}})),
+              ElementsAre("Cat.input.0|-", "Cat.input.1|add-aten.add.INPUT.1 same origin",
+                          "Cat.input.2|add-aten.add.INPUT.2 same origin"));
+  // None, too, where the operator has no input.
+  EXPECT_THAT(matched(ge(), fx({{0}, {3, kF16, {2, 4}, true, "n?"}})),
+              ElementsAre("Cat.input.0|add-aten.add.INPUT.0 same origin", "Cat.input.1|-",
+                          "Cat.input.2|add-aten.add.INPUT.3 same origin"));
+  // More arguments than inputs: any of the others may be one that the operator does not have.
+  EXPECT_THAT(matched(ge(), fx({{0}, {2, kF16, {2, 4}, true, "?"}, {3}})),
+              testing::Not(testing::Contains(HasSubstr("origin"))));
 }
 
 // Types and sizes tell where the order is another one.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "assay/match/match_test_tools.h"
+#include "assay/model/fx_arguments.h"
 #include "assay/model/origins.h"
 
 #include <fmt/format.h>
@@ -13,6 +14,7 @@ struct TestTensor {
   DType dtype = DType::f16;
   std::vector<int64_t> dims = {2, 4};
   bool has_meta = true;
+  std::string before = {};  // as model/fx_arguments.h
 };
 
 struct TestNode {
@@ -44,6 +46,9 @@ inline Frame make_graph_frame(const std::string& framework, const std::vector<Te
             is_ge ? (is_input ? "input" : "output") : (is_input ? "INPUT" : "OUTPUT");
         item.name = frame.strings.keep(fmt::format("{}.{}.{}", from.name, word, tensor.index));
         item.port = {direction, tensor.index};
+        if (!tensor.before.empty())
+          item.facts =
+              &frame.facts.emplace_back(std::vector<Fact>{{std::string(kArgumentsBefore), tensor.before}});
         item.data = TensorRef{static_cast<int32_t>(frame.files.size()) - 1, 0};
         if (tensor.has_meta)
           item.meta = &frame.metas.emplace_back(TensorMeta{tensor.dtype, Shape{tensor.dims}});

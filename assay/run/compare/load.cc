@@ -1,5 +1,7 @@
 #include "assay/run/compare/load.h"
 
+#include "assay/dump/torch_hook.h"
+
 namespace assay {
 namespace {
 
@@ -105,7 +107,14 @@ std::vector<std::pair<Stats, int64_t>> Loader::load_shard_statistics(Side side, 
   const Frame& frame = frames_.frame(side, id);
   std::vector<std::pair<Stats, int64_t>> found;
   for (const TensorRef& shard : item.shards()) {
-    auto set = open_tensors(frame.files[static_cast<size_t>(shard.file)].path, options_);
+    const fs::path& path = frame.files[static_cast<size_t>(shard.file)].path;
+    if (is_hook_table(path)) {
+      auto row = read_hook_table_row(path, shard.slot);
+      if (!row || !row->meta) return {};
+      found.emplace_back(std::move(row->stats), row->meta->shape.count());
+      continue;
+    }
+    auto set = open_tensors(path, options_);
     if (!set || set->tensors.size() != 1 || !set->tensors[0].stats || !set->tensors[0].meta) return {};
     found.emplace_back(std::move(*set->tensors[0].stats), set->tensors[0].meta->shape.count());
   }

@@ -1,7 +1,6 @@
 #include "assay/run/compare/made.h"
 
 #include "assay/model/share_fit.h"
-#include "assay/run/compare/rope.h"
 #include "assay/tensor/gather.h"
 #include "assay/tensor/summed.h"
 
@@ -13,21 +12,6 @@ namespace {
 using Operands = std::vector<OperandPtr>;
 
 bool is_composed(const Made& made) { return made.parts.size() > 1 || made.is_weight; }
-
-// `count` of the indices along `axis` from `first` on, of a tensor as it is or transposed.
-Result<OperandPtr> piece_of(const OperandPtr& whole, bool transposed, size_t axis, int64_t first,
-                            int64_t count) {
-  Shape shape = whole->meta.shape;
-  std::vector<int64_t> strides(shape.dims.size(), 1);
-  for (size_t i = strides.size(); i-- > 1;) strides[i - 1] = strides[i] * shape.dims[i];
-  if (transposed) {
-    std::reverse(shape.dims.begin(), shape.dims.end());
-    std::reverse(strides.begin(), strides.end());
-  }
-  if (!transposed && first == 0 && count == shape.dims[axis]) return whole;
-  shape.dims[axis] = count;
-  return strided(whole, std::move(shape), strides, first * strides[axis]);
-}
 
 // The parts in the order in which the other side holds them, and that side, along these dimensions.
 struct Fitted {
@@ -61,7 +45,7 @@ class PartsFitter {
     for (int64_t rank = 0; rank < ranks; ++rank)
       for (const OperandPtr& whole : wholes) {
         const int64_t count = whole->meta.shape.dims[own_axis(fit_->out)] / ranks;
-        ASSAY_TRY(OperandPtr piece, piece_of(whole, fit_->transposed, fit_->out, rank * count, count));
+        ASSAY_TRY(OperandPtr piece, sliced(whole, fit_->out, rank * count, count, fit_->transposed));
         pieces.push_back(std::move(piece));
       }
     Fitted done{nullptr, other_.own, {}};
@@ -186,6 +170,12 @@ Result<Made> Made::at_rank(size_t rank) const {
     part = Spread{std::move(shard)};
   }
   return alone;
+}
+
+void leave_whole_numbers(Made& made, const Made& other) {
+  if (made.quantised == nullptr || is_real(other.own()->meta.dtype)) return;
+  made.parts = {*made.quantised};
+  made.quantised = nullptr;
 }
 
 Result<std::optional<Aligned>> align(const Made& mine, const Made& golden, const AlignRules& rules) {

@@ -3,6 +3,7 @@
 
 #include "assay/model/plan.h"
 #include "assay/run/compare/align.h"
+#include "assay/run/compare/rope.h"
 
 namespace assay {
 
@@ -15,6 +16,7 @@ struct Made {
   bool may_be_transposed = false, is_transposed = false;
   bool adds_ranks = false;                  // the ranks hold terms of a sum
   bool is_angles = false;                   // of which the other side may hold every one twice
+  PositionsTaken positions = {};            // of a table of angles
   std::shared_ptr<const Spread> quantised;  // as the dump has it, where it was made real
 
   const OperandPtr& own() const { return parts.front().own; }
@@ -22,6 +24,10 @@ struct Made {
   // What one rank holds, by itself. An error where it lacks a part.
   Result<Made> at_rank(size_t rank) const;
 };
+
+// A side that was made real before the type of the other one was known, as the dump has it: where that holds
+// whole numbers, too.
+void leave_whole_numbers(Made& made, const Made& other);
 
 // Both sides as they can be compared. Nothing where the shapes do not fit; an error where a shard cannot be
 // read.

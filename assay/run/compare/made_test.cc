@@ -176,6 +176,51 @@ TEST(AlignSums, AddsUpWhatTheRanksHold) {
   EXPECT_EQ(done.note, "mine added up from 2 ranks; golden added up from 3 ranks");
 }
 
+OperandPtr bytes_of(DType dtype, std::vector<int64_t> dims, size_t count) {
+  return dense_in_memory(std::vector<std::byte>(count), {dtype, Shape{std::move(dims)}});
+}
+
+// Int8 that its scale made real, on two ranks.
+Made made_real() {
+  Made made = tensor_on({tensor({2}, {1, 2}), tensor({2}, {3, 4})});
+  made.quantised =
+      std::make_shared<const Spread>(spread({bytes_of(DType::i8, {2}, 2), bytes_of(DType::i8, {2}, 2)}));
+  return made;
+}
+
+TEST(LeaveWholeNumbers, WhereTheOtherSideHoldsThemToo) {
+  for (const DType dtype : {DType::i8, DType::u8, DType::i32, DType::boolean}) {
+    Made made = made_real();
+    const OperandPtr as_dumped = made.quantised->own;
+    leave_whole_numbers(made, tensor_on({bytes_of(dtype, {2}, 8)}));
+    EXPECT_EQ(made.own(), as_dumped);
+    EXPECT_EQ(made.quantised, nullptr);  // so that no note says that it was made real
+    ASSERT_EQ(made.ranks(), 2U);
+    EXPECT_EQ(made.at_rank(1)->own()->meta.dtype, DType::i8);
+  }
+}
+
+TEST(LeaveWholeNumbers, NotWhereTheOtherSideIsReal) {
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
+    Made made = made_real();
+    leave_whole_numbers(made, tensor_on({bytes_of(dtype, {2}, 8)}));
+    EXPECT_THAT(values_of(*made.own()), ElementsAre(1, 2));
+    EXPECT_NE(made.quantised, nullptr);
+  }
+  // Two that were made real are compared as such: each has a scale of its own.
+  Made mine = made_real(), golden = made_real();
+  leave_whole_numbers(mine, golden);
+  leave_whole_numbers(golden, mine);
+  EXPECT_NE(mine.quantised, nullptr);
+  EXPECT_NE(golden.quantised, nullptr);
+}
+
+TEST(LeaveWholeNumbers, LeavesWhatWasNotQuantised) {
+  Made made = tensor_on({tensor({2}, {1, 2})});
+  leave_whole_numbers(made, tensor_on({bytes_of(DType::i8, {2}, 2)}));
+  EXPECT_THAT(values_of(*made.own()), ElementsAre(1, 2));
+}
+
 TEST(AlignParts, RefusesPartsThatDoNotFit) {
   EXPECT_FALSE(fits(parts({spread({tensor({2, 1}, {1, 2})}), spread({tensor({3, 1}, {1, 2, 3})})}),
                     tensor_on({tensor({5}, {1, 2, 3, 4, 5})})));

@@ -123,13 +123,6 @@ class Measurer {
     return row;
   }
 
-  // What was planned before the type of the other side was known: that holds whole numbers, too.
-  static void leave_whole_numbers(Made& made, const Made& other) {
-    if (made.quantised == nullptr || is_real(other.own()->meta.dtype)) return;
-    made.parts = {*made.quantised};
-    made.quantised = nullptr;
-  }
-
   // Opens one side and notes what it is. A failure sets the status of the row; the first reason stays.
   // `side`: whose item it is, which may be mine where it stands for golden.
   std::optional<Made> take(Side stands_for, Side side, const std::optional<ItemId>& id, SideFacts& facts,
@@ -257,6 +250,13 @@ class Measurer {
         add_note(row, fmt::format("{} tensors of {} joined", plan->parts().size(), name_of(side)));
       }
     if (!(*aligned)->note.empty()) add_note(row, (*aligned)->note);
+    bool is_part = (*aligned)->is_part;
+    for (const Side side : {Side::mine, Side::golden})
+      if (const PositionsTaken& positions = (side == Side::mine ? mine : golden).positions;
+          positions.are_some()) {
+        is_part = true;
+        add_note(row, fmt::format("{} of {} positions of {}", positions.taken, positions.of, name_of(side)));
+      }
     const bool is_whole = (*aligned)->mine == mine.own() && (*aligned)->golden == golden.own();
     const double error = gather(*(*aligned)->mine, *(*aligned)->golden, is_whole, scratch, row);
     const bool has_copies = stands_for_ranks(row.pair) && (has_copies_of(Side::mine, mine, **aligned) ||
@@ -269,7 +269,7 @@ class Measurer {
     }
     const bool is_by_elements = row.evidence == Evidence::elements || row.evidence == Evidence::one_rank ||
                                 row.evidence == Evidence::finite_elements;
-    if (is_by_elements && (*aligned)->is_part) row.evidence = Evidence::some_elements;
+    if (is_by_elements && is_part) row.evidence = Evidence::some_elements;
   }
 
   static std::string_view name_of(Side side) { return side == Side::mine ? "mine" : "golden"; }

@@ -59,17 +59,9 @@ OperandPtr one_number(double value) {
 }
 
 Result<OperandPtr> cut(const OperandPtr& whole, int64_t dimension, int64_t first, int64_t count) {
-  Shape shape = whole->meta.shape;
-  if (shape.dims.empty()) return fail(ErrorKind::mismatch, "one number cannot be cut");
-  const size_t last = shape.dims.size() - 1;
-  const size_t axis = dimension < 0 ? last : std::min(static_cast<size_t>(dimension), last);
-  if (first < 0 || count < 0 || count > shape.dims[axis] || first > shape.dims[axis] - count)
-    return fail(ErrorKind::mismatch, "shape {} has no indices {} to {} along dimension {}", shape.text(),
-                first, first + count, axis);
-  std::vector<int64_t> strides(shape.dims.size(), 1);
-  for (size_t i = last; i > 0; --i) strides[i - 1] = strides[i] * shape.dims[i];
-  shape.dims[axis] = count;
-  return strided(whole, std::move(shape), strides, first * strides[axis]);
+  if (whole->meta.shape.dims.empty()) return fail(ErrorKind::mismatch, "one number cannot be cut");
+  const size_t last = whole->meta.shape.dims.size() - 1;
+  return sliced(whole, dimension < 0 ? last : std::min(static_cast<size_t>(dimension), last), first, count);
 }
 
 Result<OperandPtr> unstack(const OperandPtr& stacked) {
@@ -121,11 +113,12 @@ Result<std::vector<int64_t>> lengths_in(const Operand& data) {
   return lengths;
 }
 
-Result<OperandPtr> angles(const Operands& in, bool is_sine, int64_t rows) {
-  const Angles which = is_sine ? Angles::sines : Angles::cosines;
+Result<TakenAngles> angles(const PlanStep& step, const Operands& in) {
+  const Angles which = step.args[0] != 0 ? Angles::sines : Angles::cosines;
+  const int64_t rows = step.args[1];
   ASSAY_TRY(const std::vector<int64_t> seen, lengths_in(*in[1]));
   if (rows > 0) return rows_of_angles(in[0], seen, rows, which);
-  if (seen.size() != 1) return in[0];  // of several sequences
+  if (seen.size() != 1) return TakenAngles{in[0]};  // of several sequences
   return row_of_angles(in[0], seen[0], which);
 }
 
@@ -133,8 +126,10 @@ Result<OperandPtr> act(const PlanStep& step, const Operands& in, const Names& na
   switch (step.op) {
     case PlanOp::cut:
       return cut(in[0], step.args[0], step.args[1], step.args[2]);
-    case PlanOp::angles:
-      return angles(in, step.args[0] != 0, step.args[1]);
+    case PlanOp::angles: {
+      ASSAY_TRY(TakenAngles taken, angles(step, in));
+      return std::move(taken.rows);
+    }
     case PlanOp::single_angles: {
       const std::vector<int64_t>& dims = in[0]->meta.shape.dims;
       return dims.size() == 2 && dims[0] == 1 ? without_repeated_columns(in[0]) : in[0];
@@ -214,9 +209,15 @@ Result<Made> PlanRunner::run(const Plan& plan, OperandPtr first) const {
                           ? frames_.item(plan.from[operand].side, plan.from[operand].item).name
                           : std::string_view());
     }
-    ASSAY_TRY(OperandPtr of_own, act(step, own, names));
-    // The lengths that the other run saw say nothing of its ranks.
-    if (step.op == PlanOp::angles) in[1].ranks = 1;
+    OperandPtr of_own;
+    if (step.op == PlanOp::angles) {
+      ASSAY_TRY(TakenAngles taken, angles(step, own));
+      of_own = std::move(taken.rows);
+      made.positions = taken.positions;
+      in[1].ranks = 1;  // the lengths that the other run saw say nothing of its ranks
+    } else {
+      ASSAY_TRY(of_own, act(step, own, names));
+    }
     operands.push_back(on_every_rank(
         std::move(in), own, [step, names](const Operands& each) { return act(step, each, names); },
         std::move(of_own)));

@@ -8,7 +8,7 @@ namespace assay {
 namespace {
 
 // table[:, …, row, …, :] along `axis` of the two in the middle; a first dimension of 1 goes.
-Result<OperandPtr> row_of_four(const OperandPtr& table, size_t axis, int64_t row) {
+Result<TakenAngles> row_of_four(const OperandPtr& table, size_t axis, int64_t row) {
   const std::vector<int64_t>& dims = table->meta.shape.dims;
   const std::vector<int64_t> strides = {dims[1] * dims[2] * dims[3], dims[2] * dims[3], dims[3], 1};
   Shape shape;
@@ -18,7 +18,8 @@ Result<OperandPtr> row_of_four(const OperandPtr& table, size_t axis, int64_t row
     shape.dims.push_back(dims[i]);
     kept.push_back(strides[i]);
   }
-  return strided(table, std::move(shape), kept, row * strides[axis]);
+  ASSAY_TRY(OperandPtr taken, strided(table, std::move(shape), kept, row * strides[axis]));
+  return TakenAngles{std::move(taken), {1, dims[axis]}};
 }
 
 // [positions, n], whatever dimensions of 1 the table has; nothing for what is no table.
@@ -60,6 +61,18 @@ std::vector<Range> ranges_at_hand(std::span<const int64_t> lengths, int64_t rows
   return ranges;
 }
 
+// Sequences that begin alike share their first positions.
+int64_t positions_in(std::vector<Range> ranges) {
+  std::ranges::sort(ranges, {}, &Range::first);
+  int64_t count = 0, end = 0;
+  for (const Range& range : ranges) {
+    const int64_t last = range.first + range.count;
+    count += std::max<int64_t>(0, last - std::max(end, range.first));
+    end = std::max(end, last);
+  }
+  return count;
+}
+
 Result<bool> every_column_stands_twice(const Operand& row) {
   const int64_t elements = row.meta.shape.count(), width = size_of(row.meta.dtype);
   Scratch scratch;
@@ -76,35 +89,39 @@ Result<bool> every_column_stands_twice(const Operand& row) {
 
 }  // namespace
 
-Result<OperandPtr> row_of_angles(OperandPtr table, int64_t length, Angles which) {
+Result<TakenAngles> row_of_angles(OperandPtr table, int64_t length, Angles which) {
   const std::vector<int64_t>& dims = table->meta.shape.dims;
-  if (length < 1 || table->meta.shape.count() == 0) return table;
+  if (length < 1 || table->meta.shape.count() == 0) return TakenAngles{std::move(table)};
   if (dims.size() == 4) {
     if (length < dims[2]) return row_of_four(table, 2, length - 1);
     if (length < dims[1]) return row_of_four(table, 1, length - 1);
   }
   const int64_t kind = which == Angles::cosines ? 0 : 1;
-  if (dims.size() == 3 && length < dims[0] && kind < dims[2])
-    return strided(table, Shape{{1, dims[1]}}, {dims[1] * dims[2], dims[2]},
-                   (length - 1) * dims[1] * dims[2] + kind);
-  return table;
+  if (dims.size() == 3 && length < dims[0] && kind < dims[2]) {
+    ASSAY_TRY(OperandPtr row, strided(table, Shape{{1, dims[1]}}, {dims[1] * dims[2], dims[2]},
+                                      (length - 1) * dims[1] * dims[2] + kind));
+    return TakenAngles{std::move(row), {1, dims[0]}};
+  }
+  return TakenAngles{std::move(table)};
 }
 
-Result<OperandPtr> rows_of_angles(OperandPtr table, std::span<const int64_t> lengths, int64_t rows,
-                                  Angles which) {
+Result<TakenAngles> rows_of_angles(OperandPtr table, std::span<const int64_t> lengths, int64_t rows,
+                                   Angles which) {
   constexpr size_t kMostSequences = 1024;  // each is a part of its own
-  if (table->meta.shape.count() == 0 || lengths.size() > kMostSequences) return table;
+  if (table->meta.shape.count() == 0 || lengths.size() > kMostSequences) return TakenAngles{std::move(table)};
   ASSAY_TRY(const auto matrix, as_matrix(table, which));
-  if (!matrix) return table;
-  const int64_t positions = (*matrix)->meta.shape.dims[0], width = (*matrix)->meta.shape.dims[1];
+  if (!matrix) return TakenAngles{std::move(table)};
+  const int64_t positions = (*matrix)->meta.shape.dims[0];
+  const std::vector<Range> ranges = ranges_at_hand(lengths, rows, positions);
   std::vector<OperandPtr> parts;
-  for (const Range& range : ranges_at_hand(lengths, rows, positions)) {
-    ASSAY_TRY(OperandPtr part,
-              strided(*matrix, Shape{{range.count, width}}, {width, 1}, range.first * width));
+  for (const Range& range : ranges) {
+    ASSAY_TRY(OperandPtr part, sliced(*matrix, 0, range.first, range.count));
     parts.push_back(std::move(part));
   }
-  if (parts.empty()) return positions == rows ? *matrix : table;  // of the positions at hand already
-  return parts.size() == 1 ? parts[0] : concatenated(std::move(parts), 0);
+  if (parts.empty())  // of the positions at hand already
+    return TakenAngles{positions == rows ? *matrix : std::move(table)};
+  ASSAY_TRY(OperandPtr taken, parts.size() == 1 ? parts[0] : concatenated(std::move(parts), 0));
+  return TakenAngles{std::move(taken), {positions_in(ranges), positions}};
 }
 
 Result<OperandPtr> without_repeated_columns(OperandPtr row) {

@@ -19,34 +19,34 @@ std::vector<float> values_of(const Operand& operand);
 TEST(Rope, TakesTheRowOfTheLastPosition) {
   const auto row = row_of_angles(counting({1, 1, 4, 3}), 3, Angles::cosines);
   ASSERT_TRUE(row);
-  EXPECT_EQ((*row)->meta.shape.text(), "[1, 3]");
-  EXPECT_EQ(values_of(**row), (std::vector<float>{6, 7, 8}));
+  EXPECT_EQ(row->rows->meta.shape.text(), "[1, 3]");
+  EXPECT_EQ(values_of(*row->rows), (std::vector<float>{6, 7, 8}));
 }
 
 TEST(Rope, FindsPositionsInTheSecondDimensionWhereTheThirdIsTooShort) {
   const auto row = row_of_angles(counting({2, 4, 1, 2}), 2, Angles::sines);
   ASSERT_TRUE(row);
-  EXPECT_EQ((*row)->meta.shape.text(), "[2, 1, 2]");
-  EXPECT_EQ(values_of(**row), (std::vector<float>{2, 3, 10, 11}));
+  EXPECT_EQ(row->rows->meta.shape.text(), "[2, 1, 2]");
+  EXPECT_EQ(values_of(*row->rows), (std::vector<float>{2, 3, 10, 11}));
 }
 
 TEST(Rope, TakesOneKindOfAnglesFromATableOfBoth) {
   const auto row = row_of_angles(counting({3, 2, 2}), 2, Angles::sines);
   ASSERT_TRUE(row);
-  EXPECT_EQ((*row)->meta.shape.text(), "[1, 2]");
-  EXPECT_EQ(values_of(**row), (std::vector<float>{5, 7}));
+  EXPECT_EQ(row->rows->meta.shape.text(), "[1, 2]");
+  EXPECT_EQ(values_of(*row->rows), (std::vector<float>{5, 7}));
 }
 
 // The whole length is not below the number of positions: the original takes no row then.
 TEST(Rope, LeavesTablesThatAreTooShortAlone) {
   for (const int64_t length : {int64_t{0}, int64_t{-1}, int64_t{4}, INT64_MAX}) {
     const OperandPtr table = counting({1, 1, 4, 3});
-    EXPECT_EQ(row_of_angles(table, length, Angles::cosines).value(), table) << length;
+    EXPECT_EQ(row_of_angles(table, length, Angles::cosines).value().rows, table) << length;
   }
   for (const std::vector<int64_t>& dims :
        {std::vector<int64_t>{}, {4}, {4, 3}, {4, 3, 1}, {1, 0, 4, 3}, {1, 1, 1, 4, 3}}) {
     const OperandPtr table = counting(dims);
-    EXPECT_EQ(row_of_angles(table, 2, Angles::sines).value(), table) << table->meta.shape.text();
+    EXPECT_EQ(row_of_angles(table, 2, Angles::sines).value().rows, table) << table->meta.shape.text();
   }
 }
 
@@ -54,7 +54,7 @@ TEST(Rope, TakesTheRowsAtHand) {
   const auto values = [](std::vector<int64_t> dims, std::vector<int64_t> lengths, int64_t rows) {
     const auto made = rows_of_angles(counting(std::move(dims)), lengths, rows, Angles::sines);
     EXPECT_TRUE(made);
-    return values_of(**made);
+    return values_of(*made->rows);
   };
   using Values = std::vector<float>;
   for (const std::vector<int64_t>& dims : {std::vector<int64_t>{4, 3}, {1, 4, 3}, {1, 1, 4, 3}, {1, 4, 1, 3}})
@@ -66,16 +66,38 @@ TEST(Rope, TakesTheRowsAtHand) {
   EXPECT_EQ(values({2, 3}, {9}, 2), (Values{0, 1, 2, 3, 4, 5}));     // torch gives those at hand
 }
 
+// A pass does not speak of the positions that nothing was compared with.
+TEST(Rope, SaysHowManyPositionsItTakes) {
+  const auto taken = [](std::vector<int64_t> dims, std::vector<int64_t> lengths, int64_t rows) {
+    const auto made = rows_of_angles(counting(std::move(dims)), lengths, rows, Angles::cosines);
+    EXPECT_TRUE(made);
+    return std::pair(made->positions.taken, made->positions.of);
+  };
+  EXPECT_EQ(taken({9, 2}, {3}, 3), std::pair(int64_t{3}, int64_t{9}));
+  EXPECT_EQ(taken({1, 9, 1, 2}, {5}, 1), std::pair(int64_t{1}, int64_t{9}));
+  EXPECT_EQ(taken({9, 2}, {4, 2, 3}, 9), std::pair(int64_t{4}, int64_t{9}));  // the others repeat the first
+  EXPECT_EQ(taken({9, 2}, {7, 3}, 4), std::pair(int64_t{4}, int64_t{9}));
+  EXPECT_EQ(taken({3, 2}, {3}, 3), std::pair(int64_t{3}, int64_t{3}));
+  EXPECT_EQ(taken({3, 2}, {9}, 3), std::pair(int64_t{0}, int64_t{0}));  // as it stands
+  for (const std::vector<int64_t>& dims : {std::vector<int64_t>{1, 1, 4, 3}, {2, 4, 1, 2}, {4, 2, 2}}) {
+    const auto row = row_of_angles(counting(dims), 2, Angles::cosines);
+    ASSERT_TRUE(row);
+    EXPECT_EQ(row->positions.taken, 1);
+    EXPECT_EQ(row->positions.of, 4);
+  }
+}
+
 TEST(Rope, LeavesTablesAloneThatDoNotTellTheRows) {
   const std::vector<int64_t> none, three = {3}, zero = {0}, past = {5}, two = {3, 3}, many(5000, 1),
                                    huge = {INT64_MAX, INT64_MAX};
   for (const auto& lengths : {none, zero, past, two, many, huge}) {
     const OperandPtr table = counting({1, 4, 3});
-    EXPECT_EQ(rows_of_angles(table, lengths, 3, Angles::cosines).value(), table);
+    EXPECT_EQ(rows_of_angles(table, lengths, 3, Angles::cosines).value().rows, table);
   }
   for (const std::vector<int64_t>& dims : {std::vector<int64_t>{}, {4}, {0, 4}, {2, 4, 3}}) {
     const OperandPtr table = counting(dims);
-    EXPECT_EQ(rows_of_angles(table, three, 1, Angles::cosines).value(), table) << table->meta.shape.text();
+    EXPECT_EQ(rows_of_angles(table, three, 1, Angles::cosines).value().rows, table)
+        << table->meta.shape.text();
   }
 }
 

@@ -1,5 +1,6 @@
 #include "assay/run/compare/stated_comparison.h"
 
+#include "assay/base/checked.h"
 #include "assay/metric/band.h"
 #include "assay/metric/numpy_stats.h"
 #include "assay/model/blocks.h"
@@ -7,6 +8,7 @@
 #include "assay/run/compare/quantised_rows.h"
 #include "assay/run/compare/stated_parts.h"
 
+#include <algorithm>
 #include <deque>
 
 namespace assay {
@@ -74,6 +76,16 @@ bool states_other_count(Comparison& row) {
   row.note +=
       fmt::format("{}{} elements of mine, {} of golden", row.note.empty() ? "" : "; ", *mine, *golden);
   return true;
+}
+
+// Whether the ranks hold shares of a tensor, `count` elements each, that are as many together as the other
+// side has, or as its ranks have together.
+bool are_shares(int64_t count, int64_t ranks, const SideFacts& other) {
+  if (ranks < 2 || !other.meta) return false;
+  const int64_t in_other = other.meta->shape.count();
+  const int64_t other_ranks = std::max<int64_t>(1, std::ssize(other.item->shards()));
+  const auto together = checked_multiply(count, ranks);
+  return together && (*together == in_other || together == checked_multiply(in_other, other_ranks));
 }
 
 }  // namespace
@@ -184,11 +196,10 @@ StatedComparison::Joined StatedComparison::join_parts(const std::vector<PlanSour
     if (last > 0) whole = {meta->dtype, Shape{{meta->shape.count() / last, width}}};
   }
   if (last == 0) return Joined::not_at_all;
-  const bool are_shares =
-      ranks > 1 && other.meta && other.meta->shape.count() == count * static_cast<int64_t>(ranks);
+  const bool has_shares = are_shares(count, static_cast<int64_t>(ranks), other);
   std::deque<std::vector<std::pair<Stats, int64_t>>> of_shards;
   std::deque<Stated> stated;
-  if (are_shares) {
+  if (has_shares) {
     parts.clear();
     for (const PlanSource& source : sources)
       for (const auto& [stats, elements] : of_shards.emplace_back(shard_statistics(source.side, source.item)))
@@ -200,7 +211,7 @@ StatedComparison::Joined StatedComparison::join_parts(const std::vector<PlanSour
   if (!joined) return Joined::not_at_all;
   facts.meta = whole;
   facts.computed = std::make_shared<const Stated>(*joined);
-  return are_shares ? Joined::of_all_ranks : Joined::of_one_rank;
+  return has_shares ? Joined::of_all_ranks : Joined::of_one_rank;
 }
 
 // As the files of the shards state them, or else of their data.
@@ -221,8 +232,8 @@ std::vector<std::pair<Stats, int64_t>> StatedComparison::shard_statistics(Side s
 bool StatedComparison::join_ranks(Side side, const ItemId& id, SideFacts& facts,
                                   const SideFacts& other) const {
   const auto ranks = static_cast<int64_t>(matched_.item(side, id).shards().size());
-  if (ranks < 2 || !facts.meta || !other.meta || facts.meta->shape.dims.empty()) return false;
-  if (facts.meta->shape.count() * ranks != other.meta->shape.count()) return false;
+  if (!facts.meta || facts.meta->shape.dims.empty()) return false;
+  if (!are_shares(facts.meta->shape.count(), ranks, other)) return false;
   std::deque<Stated> stated;
   std::vector<StatedPart> parts;
   const std::vector<std::pair<Stats, int64_t>> of_shards = shard_statistics(side, id);
