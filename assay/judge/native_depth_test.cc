@@ -29,6 +29,11 @@ class Operator {
   }
   Operator& input(Value rel_l2, int index = 0) { return row(Direction::input, rel_l2, index); }
   Operator& output(Value rel_l2) { return row(Direction::output, rel_l2); }
+  Operator& constant(const PairPlans* plans = nullptr) {  // the last row
+    node_.rows.back().pair.is_constant = true;
+    node_.rows.back().pair.plans = plans;
+    return *this;
+  }
   Operator& shaped(std::vector<int64_t> dims, double rms) {
     Comparison& row = node_.rows.back();
     row.mine.meta = TensorMeta{mine_, Shape{dims}};
@@ -147,6 +152,28 @@ TEST(NativeDepth, AQuantisedRunHasItsOwnBound) {
   EXPECT_THAT(Operator(late).output(0.76).judged(), ElementsAre(kFail));  // it ends at three quarters
   EXPECT_THAT(Operator(late).input(0.1).output(0.3).judged(), ElementsAre(kPass, kFail));
   EXPECT_THAT(Operator(late).input(0.2).output(0.3).judged(), ElementsAre(kPass, kPass));
+}
+
+// Nothing was computed before a weight.
+TEST(NativeDepth, AWeightHasTheBoundOfItsTypes) {
+  const ModelPlace late = {.layers_before = 40, .is_quantised = true};
+  EXPECT_THAT(Operator(late).input(0.0039).constant().output(0.24).judged(), ElementsAre(kPass, kPass));
+  EXPECT_THAT(Operator(late).input(0.0041).constant().output(0.24).judged(), ElementsAre(kFail, kPass));
+  EXPECT_THAT(Operator(late, DType::bf16).input(0.031).constant().judged(), ElementsAre(kPass));
+  EXPECT_THAT(Operator(kEighth).input(0.0041).constant().judged(), ElementsAre(kFail));
+  const ModelPlace compiled = {.layers_before = 8, .is_compiled = true, .coarsest = DType::bf16};
+  EXPECT_THAT(Operator(compiled).input(0.0041).constant().judged(), ElementsAre(kFail));
+  EXPECT_THAT(Operator(compiled).input(0.0039).constant().judged(), ElementsAre(kPass));
+  // One of int8 that was made real has the steps of int8, and no depth.
+  PairPlans plans;
+  plans.mine = as_it_stands(Side::mine, {0, 0, 0});
+  plans.mine.add(PlanOp::dequantise);
+  EXPECT_THAT(Operator(late).input(0.24).constant(&plans).judged(), ElementsAre(kPass));
+  EXPECT_THAT(Operator(late).input(0.26).constant(&plans).judged(), ElementsAre(kFail));
+  // A rule of the user is still told where it stands.
+  RuleOptions options;
+  options.rules = {*parse_rule("layer == 40")};
+  EXPECT_THAT(Operator(late).input(0.5).constant().judged(options), ElementsAre(kPass));
 }
 
 TEST(NativeDepth, RulesOfTheUserWin) {

@@ -80,6 +80,11 @@ def run_atb(writer: AtbWriter, s: Settings, weights: dict, inputs: list[torch.Te
     return folders
 
 
+def with_wrong(weights: dict, wrong: str | None) -> dict:
+    name, _, factor = (wrong or "").rpartition(":")
+    return weights | {name: weights[name] * float(factor)} if wrong else weights
+
+
 def describe(place: Place, s: Settings, root: str) -> dict:
     entry = {"token": place.token, "op": place.node.name, "op_type": place.node.op_type, "key": place.value.key,
              "mine": [f"{root}/{file}" for file in place.files],
@@ -122,7 +127,7 @@ def weights_in_torch(places: list[Place], mine: str, golden: str, golden_ranks: 
     for place in places:
         names = torch_weights(place.value.weight) if place.token == 0 else None
         if names:
-            pairs.append({"token": 0, "mine": [f"{mine}/{file}" for file in place.files], "golden": [
+            pairs.append({"token": 0, "name": place.value.weight, "mine": [f"{mine}/{file}" for file in place.files], "golden": [
                 f"{golden}/torch_tensors/{device}/weights/root.{name}.pth" for name in names]})
     return pairs
 
@@ -131,7 +136,7 @@ def weights_in_twin(places: list[Place], twin: list[Place], mine: str, golden: s
     waiting: dict[tuple, list[Place]] = {}
     for place in twin:
         waiting.setdefault((place.token, place.value.weight), []).append(place)
-    return [{"token": place.token, "mine": [f"{mine}/{file}" for file in place.files],
+    return [{"token": place.token, "name": place.value.weight, "mine": [f"{mine}/{file}" for file in place.files],
              "golden": [f"{golden}/{waiting[place.token, place.value.weight].pop(0).files[0]}"]}
             for place in places if waiting.get((place.token, place.value.weight))]
 
@@ -188,6 +193,9 @@ def arguments(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--fault", type=Fault, metavar="NODE:FACTOR",
                         help="an output of mine that is wrong by a factor, named by opName, folder, or module as in "
                         "model.layers.0.mlp.up_proj:1.5")
+    parser.add_argument("--wrong-weight", metavar="NAME:FACTOR",
+                        help="a weight of mine that is wrong by a factor, in all that is computed from it: norm:1.2, lm_head:1.2, "
+                        "1.post_attention_layernorm:1.2")
     parser.add_argument("--no-weights", action="store_true", help="leave out the weights among the inputs of operations")
     parser.add_argument("--outputs-only", action="store_true", help="leave out the inputs")
     args = parser.parse_args(words)
@@ -226,7 +234,7 @@ def main(words: list[str] | None = None) -> int:
                                          LATER_START if args.atb_twin == "renumbered" else 0, args.atb_twin == "transdata")
     else:
         root, inputs = write_torch(args.out, s, weights, args)
-    truth["mine_tokens"] = run_atb(mine, s, weights, inputs, args.two_models, 0, False)
+    truth["mine_tokens"] = run_atb(mine, s, with_wrong(weights, args.wrong_weight), inputs, args.two_models, 0, False)
     if args.fault and not args.fault.hits:
         sys.exit(f"--fault {args.fault.node}: no operation has that name or folder, and no output stands for that module; "
                  "without --fault, truth.json lists the operations")
