@@ -52,9 +52,8 @@ constexpr std::array<Threshold, 14> kThresholds = {{
 // Indices, token ids and masks: there is no rounding, so any difference is one.
 constexpr std::string_view kIntegerRule = "max_abs == 0";
 
-// One run in int8: activations are cut into 255 steps of their range, and clipped where a later token leaves
-// the range of the calibration. Three quarters of the length wrong is where a tensor is no longer the
-// same one.
+// One run in int8: activations are cut into 255 steps of their range, which outliers make wide (measured, see
+// docs/rules.md). Three quarters of the length wrong is where a tensor is no longer the same one.
 constexpr double kQuantised = 0.25, kQuantisedMost = 0.75;
 
 // Rounding errors of the layers are independent and add like the steps of a random walk.

@@ -64,6 +64,9 @@ VARIANTS = {
     "transposed weights twin": Variant("--atb-twin same --columns-out --ranks 2"),
     "stated scales twin": Variant("--atb-twin --quant --stated-scales --two-models --tokens 3"),
     "quantised ranks": Variant("--quant --ranks 2"),
+    # Rows of 24 elements in the first layer: one that is clipped would be a quarter of them.
+    "quantised ranks twin": Variant("--layers 1 --ranks 2 --golden-ranks 2 --atb-twin same --quant --two-models",
+                                    "model.layers.0.mlp.up_proj:1.5"),
     "statistics": Variant("--statistics", "model.layers.0.mlp.up_proj:1.5"),
     "statistics of mine": Variant("--statistics", "model.layers.0.mlp.up_proj:1.5", (), "golden"),
     "statistics of golden": Variant("--statistics", "", (), "mine"),

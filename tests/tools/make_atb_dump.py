@@ -22,7 +22,7 @@ import sys
 
 import torch
 
-from atb_decoder import AtbPass, Settings, make_weights, module_tree, parameter_name, torch_files, torch_pass, \
+from atb_decoder import AtbPass, Ranges, Settings, make_weights, module_tree, parameter_name, torch_files, torch_pass, \
     torch_weights
 from atb_dump_writers import AtbWriter, Fault, Place, TorchWriter, torch_rank
 
@@ -53,15 +53,28 @@ def run_torch(s: Settings, weights: dict, writer: TorchWriter | None) -> list[to
     return inputs[:-1]
 
 
+def calibrate(s: Settings, weights: dict, inputs: list[torch.Tensor], seen: int) -> Ranges | None:
+    """A calibration that has `seen` of the tokens: what later ones have beyond its ranges is cut off."""
+    if not s.quant:
+        return None
+    ranges = Ranges()
+    model = AtbPass(s._replace(quant=False), weights, ranges)
+    past = 0
+    for ids in inputs[:seen]:
+        model.run(ids, past, "Prefill_layer", False)
+        past += ids.shape[1]
+    return ranges
+
+
 def run_atb(writer: AtbWriter, s: Settings, weights: dict, inputs: list[torch.Tensor], two_models: bool, start: int,
-            transdata: bool) -> list[dict]:
+            transdata: bool, ranges: Ranges | None = None) -> list[dict]:
     """Writes all rounds; returns which folder has which token."""
     names = TWO_MODELS if two_models else ONE_MODEL
     if two_models:
         writer.begin(0, None, start)
-        AtbPass(s, weights, writer).run(torch.ones_like(inputs[0]), 0, "Prefill_layer", False)
+        AtbPass(s, weights, writer, ranges).run(torch.ones_like(inputs[0]), 0, "Prefill_layer", False)
         writer.end()
-    model = AtbPass(s, weights, writer)
+    model = AtbPass(s, weights, writer, ranges)
     past = 0
     folders = []
     second = start
@@ -180,6 +193,8 @@ def arguments(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--batch", type=int, default=1, help="mine has the same request so many times")
     parser.add_argument("--two-models", action="store_true", help="prefill and decode graphs, a warm-up in folder 0")
     parser.add_argument("--quant", action="store_true", help="mine multiplies in int8")
+    parser.add_argument("--calibrated", type=int, metavar="N",
+                        help="with --quant: the calibration saw the first N tokens only, not all of them; others may be clipped")
     parser.add_argument("--stated-scales", action="store_true",
                         help="with --quant: the scale and offset of activations are parameters of the operation, no tensors")
     parser.add_argument("--columns-out", action="store_true", help="mine holds the weights of projections as [in, out]")
@@ -234,7 +249,8 @@ def main(words: list[str] | None = None) -> int:
                                          LATER_START if args.atb_twin == "renumbered" else 0, args.atb_twin == "transdata")
     else:
         root, inputs = write_torch(args.out, s, weights, args)
-    truth["mine_tokens"] = run_atb(mine, s, with_wrong(weights, args.wrong_weight), inputs, args.two_models, 0, False)
+    truth["mine_tokens"] = run_atb(mine, s, with_wrong(weights, args.wrong_weight), inputs, args.two_models, 0, False,
+                                   calibrate(s, weights, inputs, args.calibrated or len(inputs)))
     if args.fault and not args.fault.hits:
         sys.exit(f"--fault {args.fault.node}: no operation has that name or folder, and no output stands for that module; "
                  "without --fault, truth.json lists the operations")
