@@ -34,6 +34,11 @@ class Operator {
     node_.rows.back().pair.plans = plans;
     return *this;
   }
+  Operator& element(double max_abs, double own) {  // the worst of the last row
+    node_.rows.back().metrics[3] = max_abs;
+    node_.rows.back().metrics[5] = own;
+    return *this;
+  }
   Operator& shaped(std::vector<int64_t> dims, double rms) {
     Comparison& row = node_.rows.back();
     row.mine.meta = TensorMeta{mine_, Shape{dims}};
@@ -142,6 +147,22 @@ TEST(NativeDepth, SingleElementsDriftToo) {
   };
   EXPECT_EQ(level(0.19), kPass);  // 16 * 0.012 * 1
   EXPECT_EQ(level(0.2), kFail);
+}
+
+// Of few bits: two typical values in the first layer, and three quarters of its own in any.
+TEST(NativeDepth, SingleElementsOfFewBitsDriftButAreNotLost) {
+  const auto level = [](DType dtype, const ModelPlace& place, double max_abs, double own) {
+    return Operator(place, dtype).output(0.1).element(max_abs, own).judged().front();
+  };
+  EXPECT_EQ(level(DType::f8e5m2, {}, 1.9, 1), kPass);
+  EXPECT_EQ(level(DType::f8e5m2, {}, 2.1, 1), kFail);
+  EXPECT_EQ(level(DType::f8e5m2, kEighth, 5.9, 1), kPass);  // 2 * 3
+  EXPECT_EQ(level(DType::f8e5m2, kEighth, 6.1, 1), kFail);
+  EXPECT_EQ(level(DType::f8e4m3fn, kEighth, 5.9, 1), kPass);
+  for (const DType dtype : {DType::f8e5m2, DType::f8e4m3fn}) {
+    EXPECT_EQ(level(dtype, kEighth, 7.4, 10), kPass);
+    EXPECT_EQ(level(dtype, kEighth, 10, 10), kFail);
+  }
 }
 
 TEST(NativeDepth, AQuantisedRunHasItsOwnBound) {
