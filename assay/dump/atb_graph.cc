@@ -10,6 +10,7 @@ namespace {
 void add_model(Graph& graph, const AtbModel& model) {
   const AtbTopology& topology = *model.content;
   graph.keep(model.content);
+  const std::unordered_set<std::string_view> weights(topology.weights.begin(), topology.weights.end());
   std::vector<int32_t> places;  // in the graph, by place in the topology
   std::vector<int64_t> next_child(topology.ops.size(), 0);
   for (const AtbOp& op : topology.ops) {
@@ -19,6 +20,7 @@ void add_model(Graph& graph, const AtbModel& model) {
       continue;
     }
     GraphOp added = graph_op_of(op, graph.strings);
+    for (GraphInput& input : added.inputs) input.is_weight = weights.contains(input.name);
     const auto parent = static_cast<size_t>(op.parent);
     added.parent = places[parent];
     const std::string_view above = graph.at(added.parent).path;

@@ -189,17 +189,36 @@ std::optional<std::string> other_integer(const Comparison& row, const RowContext
                      is_real(mine) ? "golden" : "mine");
 }
 
+bool makes_real(const Plan* plan) {
+  return plan != nullptr && (plan->has(PlanOp::dequantise) || plan->has(PlanOp::rescale));
+}
+
+// Nothing was computed before a weight: neither the depth of its operator nor what ran in int8 excuses
+// anything, unless it is made of int8 itself.
+ModelPlace place_of(const Comparison& row, const ModelPlace& of_node) {
+  ModelPlace place = of_node;
+  if (!row.pair.is_constant) return place;
+  place.layers_before = 0;
+  place.is_quantised = makes_real(row.pair.plan(Side::mine)) || makes_real(row.pair.plan(Side::golden));
+  // What is left of its elements may be kept in a finer type than it had, which only the graph knows.
+  if (row.basis != Basis::data || row.evidence == Evidence::extremes) return place;
+  place.is_compiled = false;
+  place.coarsest = DType::f64;
+  return place;
+}
+
 Verdict judge_compared(const Comparison& row, const NodeResult& node, const Lineage& lineage,
                        const Lineage::Inputs& inputs, const Head& head, const RuleOptions& options) {
   const Expression* user = find_user_rule(row, node.name, options.rules);
+  const ModelPlace place = place_of(row, node.place);
   if (row.evidence == Evidence::empty) return {Level::ignored, std::string(kNoElements)};
   if (user == nullptr || is_argument(row.mine))
     if (const auto other = other_fact(row, head)) return {Level::fail, *other};
   if (row.basis == Basis::stated && (user == nullptr || !row.mine.meta || !row.golden.meta))
-    return judge_stated(row, head, node.place);
-  if (auto contradiction = contradiction_in(row, head, node.place))
+    return judge_stated(row, head, place);
+  if (auto contradiction = contradiction_in(row, head, place))
     return {Level::error, std::move(*contradiction)};
-  if (differ_by_checksum(row)) return judge_stated(row, head, node.place);
+  if (differ_by_checksum(row)) return judge_stated(row, head, place);
   if (!row.mine.meta || !row.golden.meta) return {Level::error, "the element type of one side is not known"};
   const DType dtype = deciding_dtype(row.mine.meta->dtype, row.golden.meta->dtype);
   // Of a tensor that only its extremes are left of, two elements that happen to agree say nothing of the
@@ -207,7 +226,7 @@ Verdict judge_compared(const Comparison& row, const NodeResult& node, const Line
   const Heritage heritage = row.evidence == Evidence::extremes
                                 ? Heritage{std::numeric_limits<double>::infinity()}
                                 : lineage.of_row(node, inputs, row);
-  const RowContext context{row, head, dtype, node.place.layers_before, heritage};
+  const RowContext context{row, head, dtype, (user != nullptr ? node.place : place).layers_before, heritage};
   const Decides decides = user == nullptr           ? Decides{}
                           : options.allow_nonfinite ? Decides{true, true}
                                                     : decides_on(*user);
@@ -223,12 +242,12 @@ Verdict judge_compared(const Comparison& row, const NodeResult& node, const Line
     return {Level::ignored, std::string(row.basis == Basis::data ? kNothingFinite : kNothingStated)};
   const Expression& rule =
       user ? *user
-           : default_rule(row.mine.meta->dtype, row.golden.meta->dtype, node.place, heritage.amplified > 0);
+           : default_rule(row.mine.meta->dtype, row.golden.meta->dtype, place, heritage.amplified > 0);
   if (!rule.holds(&context, look)) {
     std::string why_not = rule.why_not(&context, look);
     // Statistics that agree do not tell what the rule asks for. Equal bits do. Those that differ decide.
     if (row.basis == Basis::stated && !rule.fails(&context, look)) {
-      const Verdict by_statistics = judge_stated(row, head, node.place);
+      const Verdict by_statistics = judge_stated(row, head, place);
       if (by_statistics.level == Level::pass && row.evidence == Evidence::checksum) return {};
       if (by_statistics.level == Level::pass)
         return {Level::ignored,
@@ -240,14 +259,14 @@ Verdict judge_compared(const Comparison& row, const NodeResult& node, const Line
     return {Level::fail, std::move(why_not)};
   }
   if (user == nullptr) {
-    if (auto other = other_integer(row, context, node.place)) return {Level::fail, std::move(*other)};
-    if (auto cut = cut_off(row, context, node.place)) return {Level::fail, std::move(*cut)};
+    if (auto other = other_integer(row, context, place)) return {Level::fail, std::move(*other)};
+    if (auto cut = cut_off(row, context, place)) return {Level::fail, std::move(*cut)};
     const bool is_by_steps = look(&context, "ulp_max").value_or(1e9) <=
-                             ulps_allowed(row.mine.meta->dtype, row.golden.meta->dtype, node.place);
+                             ulps_allowed(row.mine.meta->dtype, row.golden.meta->dtype, place);
     if (is_by_steps && row.evidence != Evidence::extremes)
       if (auto lost = vanished(row, context)) return {Level::fail, std::move(*lost)};
     if (heritage.amplified == 0 && row.evidence != Evidence::extremes)
-      if (auto rest = drowned(row, context, node.place)) return {Level::fail, std::move(*rest)};
+      if (auto rest = drowned(row, context, place)) return {Level::fail, std::move(*rest)};
   }
   if (row.nothing_finite) return {Level::ignored, std::string(kNothingFiniteOnBoth)};
   return {};

@@ -29,6 +29,16 @@ class Operator {
   }
   Operator& input(Value rel_l2, int index = 0) { return row(Direction::input, rel_l2, index); }
   Operator& output(Value rel_l2) { return row(Direction::output, rel_l2); }
+  Operator& constant(const PairPlans* plans = nullptr) {  // the last row
+    node_.rows.back().pair.is_constant = true;
+    node_.rows.back().pair.plans = plans;
+    return *this;
+  }
+  Operator& element(double max_abs, double own) {  // the worst of the last row
+    node_.rows.back().metrics[3] = max_abs;
+    node_.rows.back().metrics[5] = own;
+    return *this;
+  }
   Operator& shaped(std::vector<int64_t> dims, double rms) {
     Comparison& row = node_.rows.back();
     row.mine.meta = TensorMeta{mine_, Shape{dims}};
@@ -139,6 +149,22 @@ TEST(NativeDepth, SingleElementsDriftToo) {
   EXPECT_EQ(level(0.2), kFail);
 }
 
+// Of few bits: two typical values in the first layer, and three quarters of its own in any.
+TEST(NativeDepth, SingleElementsOfFewBitsDriftButAreNotLost) {
+  const auto level = [](DType dtype, const ModelPlace& place, double max_abs, double own) {
+    return Operator(place, dtype).output(0.1).element(max_abs, own).judged().front();
+  };
+  EXPECT_EQ(level(DType::f8e5m2, {}, 1.9, 1), kPass);
+  EXPECT_EQ(level(DType::f8e5m2, {}, 2.1, 1), kFail);
+  EXPECT_EQ(level(DType::f8e5m2, kEighth, 5.9, 1), kPass);  // 2 * 3
+  EXPECT_EQ(level(DType::f8e5m2, kEighth, 6.1, 1), kFail);
+  EXPECT_EQ(level(DType::f8e4m3fn, kEighth, 5.9, 1), kPass);
+  for (const DType dtype : {DType::f8e5m2, DType::f8e4m3fn}) {
+    EXPECT_EQ(level(dtype, kEighth, 7.4, 10), kPass);
+    EXPECT_EQ(level(dtype, kEighth, 10, 10), kFail);
+  }
+}
+
 TEST(NativeDepth, AQuantisedRunHasItsOwnBound) {
   const ModelPlace first = {.is_quantised = true}, late = {.layers_before = 40, .is_quantised = true};
   EXPECT_THAT(Operator(first).output(0.24).judged(), ElementsAre(kPass));
@@ -147,6 +173,28 @@ TEST(NativeDepth, AQuantisedRunHasItsOwnBound) {
   EXPECT_THAT(Operator(late).output(0.76).judged(), ElementsAre(kFail));  // it ends at three quarters
   EXPECT_THAT(Operator(late).input(0.1).output(0.3).judged(), ElementsAre(kPass, kFail));
   EXPECT_THAT(Operator(late).input(0.2).output(0.3).judged(), ElementsAre(kPass, kPass));
+}
+
+// Nothing was computed before a weight.
+TEST(NativeDepth, AWeightHasTheBoundOfItsTypes) {
+  const ModelPlace late = {.layers_before = 40, .is_quantised = true};
+  EXPECT_THAT(Operator(late).input(0.0039).constant().output(0.24).judged(), ElementsAre(kPass, kPass));
+  EXPECT_THAT(Operator(late).input(0.0041).constant().output(0.24).judged(), ElementsAre(kFail, kPass));
+  EXPECT_THAT(Operator(late, DType::bf16).input(0.031).constant().judged(), ElementsAre(kPass));
+  EXPECT_THAT(Operator(kEighth).input(0.0041).constant().judged(), ElementsAre(kFail));
+  const ModelPlace compiled = {.layers_before = 8, .is_compiled = true, .coarsest = DType::bf16};
+  EXPECT_THAT(Operator(compiled).input(0.0041).constant().judged(), ElementsAre(kFail));
+  EXPECT_THAT(Operator(compiled).input(0.0039).constant().judged(), ElementsAre(kPass));
+  // One of int8 that was made real has the steps of int8, and no depth.
+  PairPlans plans;
+  plans.mine = as_it_stands(Side::mine, {0, 0, 0});
+  plans.mine.add(PlanOp::dequantise);
+  EXPECT_THAT(Operator(late).input(0.24).constant(&plans).judged(), ElementsAre(kPass));
+  EXPECT_THAT(Operator(late).input(0.26).constant(&plans).judged(), ElementsAre(kFail));
+  // A rule of the user is still told where it stands.
+  RuleOptions options;
+  options.rules = {*parse_rule("layer == 40")};
+  EXPECT_THAT(Operator(late).input(0.5).constant().judged(options), ElementsAre(kPass));
 }
 
 TEST(NativeDepth, RulesOfTheUserWin) {

@@ -242,6 +242,12 @@ int32_t Graph::value_of(int32_t op, const Port& port) const {
   return port.direction == Direction::output ? pick(at(op).outputs) : -1;
 }
 
+bool Graph::is_weight(int32_t op, const Port& port) const {
+  const int32_t value = port.direction == Direction::input ? value_of(op, port) : kNone;
+  return value != kNone && producer_of(value) == kNone &&
+         at(op).inputs[static_cast<size_t>(port.index)].is_weight;
+}
+
 std::vector<int32_t> Graph::in_order() const {
   std::vector<int32_t> order(ops.size());
   for (size_t i = 0; i < order.size(); ++i) order[static_cast<size_t>(position[i])] = static_cast<int32_t>(i);

@@ -27,9 +27,10 @@ struct QuantStep {
 };
 
 struct GraphInput {
-  std::string_view name;  // as the file has it: of the tensor (ATB), of the operator it comes from (GE)
-  int output = 0;         // of that operator; -1: it only has to run before
-  int32_t value = -1;     // of Graph::values; -1: none
+  std::string_view name;   // as the file has it: of the tensor (ATB), of the operator it comes from (GE)
+  int output = 0;          // of that operator; -1: it only has to run before
+  int32_t value = -1;      // of Graph::values; -1: none
+  bool is_weight = false;  // the model lists it among its weights (ATB)
 };
 
 struct GraphOutput {
@@ -119,6 +120,8 @@ struct Graph {
   int32_t producer_of(int32_t value) const {
     return value < 0 ? -1 : values[static_cast<size_t>(value)].producer;
   }
+  // An input that the model lists among its weights, and that no operator has written to.
+  bool is_weight(int32_t op, const Port& port) const;
   std::vector<int32_t> in_order() const;  // operators by position
 
   bool is_leaf(int32_t op) const { return at(op).children.empty(); }

@@ -251,6 +251,10 @@ bool names_quantisation(std::string_view type) {
 
 OpKind kind_of_ge(std::string_view type) { return find(type, kGe); }
 
+bool is_ge_constant(std::string_view type) {
+  return type == "Const" || type == "Constant" || type == "ConstPlaceHolder" || type == "FileConstant";
+}
+
 OpKind kind_of_fx(std::string_view target) {
   // Behind the name space, and without the overload: "aten.add.Tensor" is add.
   if (const size_t aten = target.find("aten."); aten != std::string_view::npos) target.remove_prefix(aten);

@@ -45,7 +45,10 @@ constexpr bool changes_form_only(OpKind kind) { return kind == OpKind::cast || k
 // "LinearOperation"; of an element-wise operation its number says what it does.
 OpKind kind_of_atb(std::string_view type, std::optional<int64_t> elewise_type = {});
 bool is_atb_elementwise(std::string_view type);
-OpKind kind_of_ge(std::string_view type);            // "BatchMatMulV2"
+OpKind kind_of_ge(std::string_view type);  // "BatchMatMulV2"
+// Of those that are given: it is the same in every run. What a model is called with, and variables, may hold
+// what was computed before.
+bool is_ge_constant(std::string_view type);
 OpKind kind_of_fx(std::string_view target);          // "aten.mm.default"
 OpKind kind_of_module(std::string_view class_name);  // of torch: "LlamaRMSNorm"
 OpKind kind_of_entry(

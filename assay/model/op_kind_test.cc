@@ -36,6 +36,8 @@ TEST(OpKind, OfTheGraphEngine) {
   EXPECT_EQ(kind_of_ge("AddV2"), sum);
   EXPECT_EQ(kind_of_ge("AddRmsNorm"), norm);
   EXPECT_EQ(kind_of_ge("ConstPlaceHolder"), given);
+  EXPECT_TRUE(is_ge_constant("FileConstant"));
+  EXPECT_FALSE(is_ge_constant("RefData"));
   EXPECT_EQ(kind_of_ge("Cast"), cast);
   EXPECT_EQ(kind_of_ge("BroadcastTo"), unknown);
   EXPECT_EQ(kind_of_ge("TransData"), layout);

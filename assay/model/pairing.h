@@ -60,6 +60,7 @@ std::string_view text(Why why);  // "same name"
 struct Pair {
   std::optional<ItemId> mine, golden;  // one may be empty: unmatched
   Why why = Why::nothing_fits;
+  bool is_constant = false;          // a weight or a constant: the graphs say that nothing computed it
   int32_t number = -1;               // where a report numbers its pairs
   const PairPlans* plans = nullptr;  // null: both as they stand; lives in the pairing
 

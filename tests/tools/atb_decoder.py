@@ -7,6 +7,7 @@ hold the same numbers.
 """
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import NamedTuple
 
@@ -248,11 +249,29 @@ class Value:
         return [shard.float() for shard in self.shards]
 
 
-class AtbPass:
-    """Runs rounds of the graph. `graph` is the recorder: graph.op(...) for an operation, graph.inside(...) around a group."""
+class Ranges:
+    """A recorder that keeps what a calibration looks for: the extremes, on each rank, of what is multiplied with a weight."""
 
-    def __init__(self, s: Settings, weights: dict[str, torch.Tensor], graph) -> None:
-        self.s, self.source, self.graph = s, weights, graph
+    def __init__(self) -> None:
+        self.of: dict[str, list[tuple[torch.Tensor, torch.Tensor]]] = {}  # by weight
+
+    def inside(self, op_type: str) -> contextlib.AbstractContextManager:
+        return contextlib.nullcontext()
+
+    def op(self, op_type: str, inputs: list[Value], outputs: list[Value], param: dict) -> list[Value]:
+        if op_type == "LinearOperation":
+            seen = [(shard.min(), shard.max()) for shard in inputs[0].wide()]
+            before = self.of.get(inputs[1].weight, seen)
+            self.of[inputs[1].weight] = [(min(a, c), max(b, d)) for (a, b), (c, d) in zip(before, seen)]
+        return outputs
+
+
+class AtbPass:
+    """Runs rounds of the graph. `graph` is the recorder: graph.op(...) for an operation, graph.inside(...) around a group.
+    `ranges`: of a run in float, which tell the scales of one in int8."""
+
+    def __init__(self, s: Settings, weights: dict[str, torch.Tensor], graph, ranges: Ranges | None = None) -> None:
+        self.s, self.source, self.graph, self.ranges = s, weights, graph, ranges
         self.weights: dict[str, Value] = {}
         self.scales: dict[str, list[tuple[float, int]]] = {}
         self.cache: dict[int, tuple[Value, Value]] = {}
@@ -294,12 +313,12 @@ class AtbPass:
                              {"hasBias": False, "transposeA": False, "transposeB": not columns, "outDataType": -1})[0]
 
     def quant_linear(self, x: Value, w: Value, key: str, sharded: bool) -> Value:
-        """Activations get the scale and offset of the first round, as after a calibration; weights are symmetric."""
+        """Activations get the scale and offset of a calibration; weights are symmetric."""
         if w.weight not in self.scales:
             self.scales[w.weight] = []
-            for shard in x.wide():
-                scale = float(((shard.max() - shard.min()) / 255).to(self.s.dtype))
-                offset = int(torch.clamp(torch.round(-128 - shard.min() / scale), *INT8))
+            for least, most in self.ranges.of[w.weight]:
+                scale = float(((most - least) / 255).to(self.s.dtype))
+                offset = int(torch.clamp(torch.round(-128 - least / scale), *INT8))
                 self.scales[w.weight].append((scale, offset))
         scales = self.scales[w.weight]
         scale = Value([torch.tensor([a]).to(self.s.dtype) for a, _ in scales], weight=f"{w.weight}.input_scale")

@@ -64,6 +64,9 @@ VARIANTS = {
     "transposed weights twin": Variant("--atb-twin same --columns-out --ranks 2"),
     "stated scales twin": Variant("--atb-twin --quant --stated-scales --two-models --tokens 3"),
     "quantised ranks": Variant("--quant --ranks 2"),
+    # Rows of 24 elements in the first layer: one that is clipped would be a quarter of them.
+    "quantised ranks twin": Variant("--layers 1 --ranks 2 --golden-ranks 2 --atb-twin same --quant --two-models",
+                                    "model.layers.0.mlp.up_proj:1.5"),
     "statistics": Variant("--statistics", "model.layers.0.mlp.up_proj:1.5"),
     "statistics of mine": Variant("--statistics", "model.layers.0.mlp.up_proj:1.5", (), "golden"),
     "statistics of golden": Variant("--statistics", "", (), "mine"),
@@ -314,6 +317,28 @@ def check_other_ranks(program: pathlib.Path, out: pathlib.Path) -> list[str]:
     return wrong
 
 
+def check_weights_of_int8(program: pathlib.Path, out: pathlib.Path) -> list[str]:
+    """What a run in int8 did not quantise is judged as what it is: a wrong weight is named, though the results that it makes
+    have the bounds of int8."""
+    sides = {"torch": "--torch-weights", "torch in float": "--torch-weights --layers 12", "twin": "--atb-twin",
+             "ranks": "--torch-weights --ranks 2", "twin of ranks": "--atb-twin same --ranks 2 --golden-ranks 2"}
+    wrong = []
+    for (side, flags), weight in itertools.product(sides.items(), ("norm", "lm_head", "1.post_attention_layernorm")):
+        quant = [] if "float" in side else ["--quant"]
+        factor = "1.01" if "float" in side else "1.2"
+        pair = make(out / f"{side}_{weight}".replace(" ", "_"),
+                    [*flags.split(), *quant, "--tokens", "1", "--wrong-weight", f"{weight}:{factor}"])
+        report = Report(program, pair, Variant(""))
+        failed = [row["mine"] for row in report.rows if row["verdict"] == "fail"]
+        files = [name_of(weights["mine"][0]) for weights in json.loads((pair / "truth.json").read_text())["weights"]
+                 if weights["name"] == f"{weight}.weight"]
+        first = (report.summary.get("first_divergence") or {}).get("name")
+        if not files or not set(files) <= set(failed) or f"{first}/before/intensor1.bin" not in files:
+            wrong.append(f"{side}: {weight} is wrong, {files}; the first is {first}, failed: {failed[:5]}")
+        shutil.rmtree(pair)
+    return wrong
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=pathlib.Path, required=True, help="folder of the program")
@@ -339,6 +364,11 @@ def main() -> int:
             passed, failed = passed + (not wrong), failed + bool(wrong)
             for line in wrong:
                 print(f"other ranks: {line}")
+        if not args.only or args.only in "weights of int8":
+            wrong = check_weights_of_int8(program, (args.keep or pathlib.Path(folder)) / "weights_of_int8")
+            passed, failed = passed + (not wrong), failed + bool(wrong)
+            for line in wrong:
+                print(f"weights of int8: {line}")
         for name, variant in VARIANTS.items():
             if args.only and args.only not in name:
                 continue

@@ -22,7 +22,7 @@ import sys
 
 import torch
 
-from atb_decoder import AtbPass, Settings, make_weights, module_tree, parameter_name, torch_files, torch_pass, \
+from atb_decoder import AtbPass, Ranges, Settings, make_weights, module_tree, parameter_name, torch_files, torch_pass, \
     torch_weights
 from atb_dump_writers import AtbWriter, Fault, Place, TorchWriter, torch_rank
 
@@ -53,15 +53,28 @@ def run_torch(s: Settings, weights: dict, writer: TorchWriter | None) -> list[to
     return inputs[:-1]
 
 
+def calibrate(s: Settings, weights: dict, inputs: list[torch.Tensor], seen: int) -> Ranges | None:
+    """A calibration that has `seen` of the tokens: what later ones have beyond its ranges is cut off."""
+    if not s.quant:
+        return None
+    ranges = Ranges()
+    model = AtbPass(s._replace(quant=False), weights, ranges)
+    past = 0
+    for ids in inputs[:seen]:
+        model.run(ids, past, "Prefill_layer", False)
+        past += ids.shape[1]
+    return ranges
+
+
 def run_atb(writer: AtbWriter, s: Settings, weights: dict, inputs: list[torch.Tensor], two_models: bool, start: int,
-            transdata: bool) -> list[dict]:
+            transdata: bool, ranges: Ranges | None = None) -> list[dict]:
     """Writes all rounds; returns which folder has which token."""
     names = TWO_MODELS if two_models else ONE_MODEL
     if two_models:
         writer.begin(0, None, start)
-        AtbPass(s, weights, writer).run(torch.ones_like(inputs[0]), 0, "Prefill_layer", False)
+        AtbPass(s, weights, writer, ranges).run(torch.ones_like(inputs[0]), 0, "Prefill_layer", False)
         writer.end()
-    model = AtbPass(s, weights, writer)
+    model = AtbPass(s, weights, writer, ranges)
     past = 0
     folders = []
     second = start
@@ -78,6 +91,11 @@ def run_atb(writer: AtbWriter, s: Settings, weights: dict, inputs: list[torch.Te
         if token == 0 or (token == 1 and two_models):
             writer.write_topology(names[token], transdata)
     return folders
+
+
+def with_wrong(weights: dict, wrong: str | None) -> dict:
+    name, _, factor = (wrong or "").rpartition(":")
+    return weights | {name: weights[name] * float(factor)} if wrong else weights
 
 
 def describe(place: Place, s: Settings, root: str) -> dict:
@@ -122,7 +140,7 @@ def weights_in_torch(places: list[Place], mine: str, golden: str, golden_ranks: 
     for place in places:
         names = torch_weights(place.value.weight) if place.token == 0 else None
         if names:
-            pairs.append({"token": 0, "mine": [f"{mine}/{file}" for file in place.files], "golden": [
+            pairs.append({"token": 0, "name": place.value.weight, "mine": [f"{mine}/{file}" for file in place.files], "golden": [
                 f"{golden}/torch_tensors/{device}/weights/root.{name}.pth" for name in names]})
     return pairs
 
@@ -131,7 +149,7 @@ def weights_in_twin(places: list[Place], twin: list[Place], mine: str, golden: s
     waiting: dict[tuple, list[Place]] = {}
     for place in twin:
         waiting.setdefault((place.token, place.value.weight), []).append(place)
-    return [{"token": place.token, "mine": [f"{mine}/{file}" for file in place.files],
+    return [{"token": place.token, "name": place.value.weight, "mine": [f"{mine}/{file}" for file in place.files],
              "golden": [f"{golden}/{waiting[place.token, place.value.weight].pop(0).files[0]}"]}
             for place in places if waiting.get((place.token, place.value.weight))]
 
@@ -175,6 +193,8 @@ def arguments(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--batch", type=int, default=1, help="mine has the same request so many times")
     parser.add_argument("--two-models", action="store_true", help="prefill and decode graphs, a warm-up in folder 0")
     parser.add_argument("--quant", action="store_true", help="mine multiplies in int8")
+    parser.add_argument("--calibrated", type=int, metavar="N",
+                        help="with --quant: the calibration saw the first N tokens only, not all of them; others may be clipped")
     parser.add_argument("--stated-scales", action="store_true",
                         help="with --quant: the scale and offset of activations are parameters of the operation, no tensors")
     parser.add_argument("--columns-out", action="store_true", help="mine holds the weights of projections as [in, out]")
@@ -188,6 +208,9 @@ def arguments(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--fault", type=Fault, metavar="NODE:FACTOR",
                         help="an output of mine that is wrong by a factor, named by opName, folder, or module as in "
                         "model.layers.0.mlp.up_proj:1.5")
+    parser.add_argument("--wrong-weight", metavar="NAME:FACTOR",
+                        help="a weight of mine that is wrong by a factor, in all that is computed from it: norm:1.2, lm_head:1.2, "
+                        "1.post_attention_layernorm:1.2")
     parser.add_argument("--no-weights", action="store_true", help="leave out the weights among the inputs of operations")
     parser.add_argument("--outputs-only", action="store_true", help="leave out the inputs")
     args = parser.parse_args(words)
@@ -226,7 +249,8 @@ def main(words: list[str] | None = None) -> int:
                                          LATER_START if args.atb_twin == "renumbered" else 0, args.atb_twin == "transdata")
     else:
         root, inputs = write_torch(args.out, s, weights, args)
-    truth["mine_tokens"] = run_atb(mine, s, weights, inputs, args.two_models, 0, False)
+    truth["mine_tokens"] = run_atb(mine, s, with_wrong(weights, args.wrong_weight), inputs, args.two_models, 0, False,
+                                   calibrate(s, weights, inputs, args.calibrated or len(inputs)))
     if args.fault and not args.fault.hits:
         sys.exit(f"--fault {args.fault.node}: no operation has that name or folder, and no output stands for that module; "
                  "without --fault, truth.json lists the operations")

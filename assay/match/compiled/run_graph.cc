@@ -12,6 +12,14 @@ DType coarsest_of(const Node& node) {
   return found;
 }
 
+constexpr int kMostSteps = 64;  // behind each other; a graph may be a circle
+
+const GraphInput* first_data(const GraphOp& op) {
+  const auto is_data = [](const GraphInput& each) { return each.output >= 0 && !each.name.empty(); };
+  const auto first = std::ranges::find_if(op.inputs, is_data);
+  return first == op.inputs.end() ? nullptr : &*first;
+}
+
 }  // namespace
 
 std::vector<DType> RunGraph::coarsest_types() const {
@@ -52,7 +60,6 @@ bool RunGraph::has_partner(const PairedNode& node, int output) const {
 
 InputSource RunGraph::trace(const GraphInput& input, const std::vector<int32_t>& paired,
                             const Pairing& pairing) const {
-  constexpr int kMostSteps = 64;  // behind each other; a graph may be a circle
   const GraphInput* from = &input;
   for (int step = 0; step < kMostSteps; ++step) {
     const int32_t producer = graph_.producer_of(from->value);
@@ -67,25 +74,44 @@ InputSource RunGraph::trace(const GraphInput& input, const std::vector<int32_t>&
         return {InputSource::Kind::result, 0, node, from->output};
     }
     if (op.kind == OpKind::given) return {InputSource::Kind::given};
-    const auto is_data = [](const GraphInput& each) { return each.output >= 0 && !each.name.empty(); };
-    const auto first = std::ranges::find_if(op.inputs, is_data);
-    if (!hands_on(op.kind) || first == op.inputs.end()) return {};
-    from = &*first;
+    from = first_data(op);
+    if (!hands_on(op.kind) || from == nullptr) return {};
   }
   return {};
 }
 
-std::vector<InputSource> RunGraph::sources_of(size_t node, const std::vector<int32_t>& paired,
-                                              const Pairing& pairing) const {
+std::vector<RunGraph::Input> RunGraph::inputs_of(size_t node) const {
   const std::vector<OuterInput> outer = outer_inputs(graph_, frame_.ops_of(node));
   std::vector<int32_t> ports;
   for (const Item& item : frame_.nodes[node].items)
     if (item.port.direction == Direction::input) ports.push_back(item.port.index);
   if (!ports.empty() && ports.size() != outer.size()) return {};
+  std::vector<Input> inputs;
+  for (size_t i = 0; i < outer.size(); ++i)
+    inputs.push_back({ports.empty() ? static_cast<int32_t>(i) : ports[i], outer[i].from});
+  return inputs;
+}
+
+bool RunGraph::is_constant(size_t node, int32_t port) const {
+  const std::vector<Input> inputs = inputs_of(node);
+  const auto input = std::ranges::find(inputs, port, &Input::port);
+  const GraphInput* from = input == inputs.end() ? nullptr : input->from;
+  for (int step = 0; step < kMostSteps && from != nullptr; ++step) {
+    const int32_t producer = graph_.producer_of(from->value);
+    if (producer < 0) return false;
+    const GraphOp& op = graph_.at(producer);
+    if (op.kind == OpKind::given) return is_ge_constant(op.type);
+    from = hands_on(op.kind) ? first_data(op) : nullptr;
+  }
+  return false;
+}
+
+std::vector<InputSource> RunGraph::sources_of(size_t node, const std::vector<int32_t>& paired,
+                                              const Pairing& pairing) const {
   std::vector<InputSource> sources;
-  for (size_t i = 0; i < outer.size(); ++i) {
-    sources.push_back(trace(*outer[i].from, paired, pairing));
-    sources.back().port = ports.empty() ? static_cast<int32_t>(i) : ports[i];
+  for (const Input& input : inputs_of(node)) {
+    sources.push_back(trace(*input.from, paired, pairing));
+    sources.back().port = input.port;
   }
   std::ranges::stable_sort(sources, {}, &InputSource::port);
   return sources;

@@ -22,7 +22,15 @@ class RunGraph {
   std::vector<InputSource> sources_of(size_t node, const std::vector<int32_t>& paired,
                                       const Pairing& pairing) const;
 
+  // Whether an input of a node is a constant of the graph, perhaps in another shape or layout.
+  bool is_constant(size_t node, int32_t port) const;
+
  private:
+  struct Input {
+    int32_t port;
+    const GraphInput* from;
+  };
+  std::vector<Input> inputs_of(size_t node) const;  // as sources_of() has them
   InputSource trace(const GraphInput& input, const std::vector<int32_t>& paired,
                     const Pairing& pairing) const;
   bool has_partner(const PairedNode& node, int output) const;

@@ -139,6 +139,54 @@ const ItemId* first_of_mine(const PairedNode& node) {
   return found == node.pairs.end() ? nullptr : &*found->mine;
 }
 
+enum class Origin : uint8_t { unknown, computed, constant };
+
+// `graph`: of a compiled frame. An input whose operator is not in the dump, or that the model was called
+// with, may well have been computed: that is not known.
+Origin origin_of(const Frame& frame, const RunGraph* graph, const ItemId& id) {
+  const auto node = static_cast<size_t>(id.node);
+  const Port& port = frame.nodes[node].items[static_cast<size_t>(id.item)].port;
+  if (port.direction == Direction::parameter) return Origin::constant;
+  if (port.direction == Direction::output) return Origin::computed;
+  if (port.direction != Direction::input) return Origin::unknown;
+  // Constants are all that a compiled graph is sure of.
+  if (graph != nullptr) return graph->is_constant(node, port.index) ? Origin::constant : Origin::computed;
+  const Graph& tree = frame.tree();
+  const std::span<const int32_t> ops = frame.ops_of(node);
+  if (tree.ops.empty() || ops.empty()) return Origin::unknown;
+  if (tree.is_weight(ops.front(), port)) return Origin::constant;
+  return tree.producer_of(tree.value_of(ops.front(), port)) >= 0 ? Origin::computed : Origin::unknown;
+}
+
+using RunGraphs = std::vector<std::optional<RunGraph>>;  // by frame; those that are compiled
+
+RunGraphs graphs_of(const std::vector<Frame>& frames) {
+  RunGraphs graphs;
+  for (const Frame& frame : frames) {
+    auto& graph = graphs.emplace_back();
+    if (frame.compiled() != nullptr) graph.emplace(frame);
+  }
+  return graphs;
+}
+
+// One side may not say it, but neither may say otherwise: golden may compute what mine has folded.
+void note_constants(const Indexed& frames, const RunGraphs& of_mine, const RunGraphs& of_golden,
+                    std::vector<PairedNode>& nodes) {
+  const auto origin = [&](Side side, const ItemId& id) {
+    const auto& graph = (side == Side::mine ? of_mine : of_golden)[static_cast<size_t>(id.frame)];
+    return origin_of(frames.frame(side, id), graph ? &*graph : nullptr, id);
+  };
+  for (PairedNode& node : nodes)
+    for (Pair& pair : node.pairs) {
+      if (!pair.mine || !pair.golden) continue;
+      const Origin mine = origin(Side::mine, *pair.mine);
+      if (mine == Origin::computed) continue;
+      const Origin golden = origin(pair.golden_side(), *pair.golden);
+      pair.is_constant =
+          golden != Origin::computed && (mine == Origin::constant || golden == Origin::constant);
+    }
+}
+
 }  // namespace
 
 void note_model_places(Matched& matched) {
@@ -157,14 +205,13 @@ void note_model_places(Matched& matched) {
                     "norm may differ",
                     &first == &in_mine ? "mine" : "golden", first.op));
   std::vector<std::vector<ModelPlace>> of_mine;
-  std::vector<std::optional<RunGraph>> graphs;
-  for (const Frame& frame : frames.mine) {
-    auto& graph = graphs.emplace_back();
-    if (frame.compiled() != nullptr) graph.emplace(frame);
-    of_mine.push_back(is_graph(frame) ? places_in_graph(frame, graph ? &*graph : nullptr)
-                                      : places_in(frame, from));
-  }
+  const RunGraphs graphs = graphs_of(frames.mine);
+  for (size_t i = 0; i < graphs.size(); ++i)
+    of_mine.push_back(is_graph(frames.mine[i])
+                          ? places_in_graph(frames.mine[i], graphs[i] ? &*graphs[i] : nullptr)
+                          : places_in(frames.mine[i], from));
   std::vector<PairedNode>& nodes = matched.pairing.nodes;
+  note_constants(frames, graphs, graphs_of(frames.golden), nodes);
   for (PairedNode& node : nodes)
     if (const ItemId* const id = first_of_mine(node))
       node.place = of_mine[static_cast<size_t>(id->frame)][static_cast<size_t>(id->node)];

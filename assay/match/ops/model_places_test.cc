@@ -138,11 +138,71 @@ TEST(ModelPlaces, RemembersTheCoarsestType) {
                                                          {"d", "", {}, {{0, DType::f32}}},
                                                          {"e", "", {}, {{0, DType::bf16}}},
                                                          {"f", "", {}, {{0, DType::f16}}}}),
-                                 make_graph_frame("ge", {}));
+                                 make_graph_frame("ge", {{"a", "", {}, {{0}}}}));
   std::vector<DType> coarsest;
   for (const PairedNode& node : matched.pairing.nodes) coarsest.push_back(node.place.coarsest);
   EXPECT_THAT(coarsest,
               ElementsAre(DType::f32, DType::f32, DType::f16, DType::f16, DType::bf16, DType::bf16));
+}
+
+// The pairs that are constant, by their numbers; those of one node in each frame.
+std::vector<size_t> constants(Frame mine, Frame golden) {
+  Matched matched;
+  PairedNode& node = matched.pairing.nodes.emplace_back();
+  for (int32_t i = 0; i < std::ssize(mine.nodes.back().items); ++i) {
+    const auto last_of = [](const Frame& frame) { return static_cast<int32_t>(frame.nodes.size()) - 1; };
+    node.pairs.push_back({ItemId{0, last_of(mine), i}, ItemId{0, last_of(golden), i}});
+  }
+  matched.frames.mine.push_back(std::move(mine));
+  matched.frames.golden.push_back(std::move(golden));
+  note_model_places(matched);
+  std::vector<size_t> found;
+  for (size_t i = 0; i < node.pairs.size(); ++i)
+    if (node.pairs[i].is_constant) found.push_back(i);
+  return found;
+}
+
+// Hidden states that another model made, tables and caches come from outside as well: only what a dump calls
+// a weight is one.
+TEST(ModelPlaces, KnowsTheWeightsOfAModel) {
+  const Texts files = {"before/intensor0.bin", "before/intensor1.bin", "after/outtensor0.bin"};
+  const auto model = [&](const std::string& weight, const std::string& written) {
+    return make_op_frame("atb", {{.path = "0_NormOperation", .inputs = {"x"}, .outputs = {written}},
+                                 {.path = "1_LinearOperation",
+                                  .files = files,
+                                  .inputs = {"x", "w"},
+                                  .outputs = {"y"},
+                                  .weight = weight}});
+  };
+  EXPECT_THAT(constants(model("w", "h"), model("w", "h")), ElementsAre(1));
+  EXPECT_THAT(constants(model("", "h"), model("", "h")), ElementsAre());
+  EXPECT_THAT(constants(model("w", "h"), model("", "h")),
+              ElementsAre(1));  // a graph of golden without a list
+  EXPECT_THAT(constants(model("w", "h"), model("w", "w")), ElementsAre());  // golden computes it
+  EXPECT_THAT(constants(model("w", "w"), model("w", "h")), ElementsAre());
+  const auto module = [] {
+    return make_op_frame(
+        "pytorch", {{.path = "root", .type = "Model"},
+                    {.path = "root.fc", .files = {"input_0.pth", "weight", "output.pth"}, .type = "Linear"}});
+  };
+  EXPECT_THAT(constants(module(), module()), ElementsAre(1));
+  EXPECT_THAT(constants(model("", "h"), module()), ElementsAre(1));
+  EXPECT_THAT(constants(module(), model("w", "w")), ElementsAre());
+}
+
+// What a compiled model is called with may be anything.
+TEST(ModelPlaces, KnowsTheConstantsOfAGraph) {
+  const auto frame = [](const std::string& first) {
+    return make_graph_frame("ge", {{"Mul", "Mul", {{0}, {1}, {2}}, {{0}}}},
+                            make_graph({{"x", first},
+                                        {"w", "Const"},
+                                        {"Turned", "Transpose", {{"w", 0}}},
+                                        {"Cast", "Cast", {{"w", 0}}},
+                                        {"Mul", "Mul", {{"x", 0}, {"Turned", 0}, {"Cast", 0}, {"x", -1}}}}));
+  };
+  EXPECT_THAT(constants(frame("Data"), frame("Data")), ElementsAre(1));
+  EXPECT_THAT(constants(frame("Const"), frame("FileConstant")), ElementsAre(0, 1));
+  EXPECT_THAT(constants(frame("Const"), frame("Variable")), ElementsAre(1));
 }
 
 TEST(ModelPlaces, SaysNothingWithoutTrees) {

@@ -19,6 +19,7 @@ struct TestOp {
   bool has_rows_out = true;
   size_t ranks = 1;
   std::vector<int64_t> output_dims = {};  // of an output "after/outtensor0.bin" besides `files`; empty: none
+  std::string weight = {};                // the one of `inputs` that its model lists among its weights
 };
 
 inline Port port_of_file(std::string_view file) {
@@ -52,7 +53,8 @@ inline Frame make_op_frame(const std::string& framework, const std::vector<TestO
       if (graph->ops[i].path == above) added.parent = static_cast<int32_t>(i);
     const std::string last = op.path.substr(cut + 1);
     added.type = graph->strings.keep(!op.type.empty() ? op.type : last.substr(last.find('_') + 1));
-    for (const std::string& name : op.inputs) added.inputs.push_back({graph->strings.keep(name)});
+    for (const std::string& name : op.inputs)
+      added.inputs.push_back({.name = graph->strings.keep(name), .is_weight = name == op.weight});
     for (const std::string& name : op.outputs) added.outputs.push_back({.name = graph->strings.keep(name)});
     added.has_bias = op.has_bias;
     added.elewise_type = op.elewise_type;
