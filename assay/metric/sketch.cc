@@ -1,0 +1,88 @@
+#include "assay/metric/sketch.h"
+
+#include "assay/base/cancel.h"
+#include "assay/metric/tile_kernels.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace assay {
+namespace {
+
+using tile::kTile;
+constexpr size_t kGroup = 8;  // signs that one byte of chance gives
+
+// ±1 for each bit of a byte: a product takes less time than to choose.
+using Signs = std::array<std::array<double, kGroup>, 256>;
+
+constexpr Signs make_signs() {
+  Signs signs{};
+  for (size_t byte = 0; byte < signs.size(); ++byte)
+    for (size_t bit = 0; bit < kGroup; ++bit) signs[byte][bit] = (byte >> bit & 1) != 0 ? -1 : 1;
+  return signs;
+}
+constexpr Signs kSigns = make_signs();
+
+// SplitMix64: the same chance on every machine and for both sides.
+uint64_t chance(uint64_t number) {
+  uint64_t x = number + 0x9e3779b97f4a7c15;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+// `first`: which element of the tensor x[0] is; a multiple of the lanes. x has room for whole lanes.
+void add_to_sketch(double* x, int64_t n, int64_t first, Sketch& out) {
+  for (int64_t i = 0; i < n; ++i)
+    if (!std::isfinite(x[i])) x[i] = 0;
+  const auto lanes = static_cast<int64_t>(Sketch::kLanes);
+  std::fill(x + n, x + (n + lanes - 1) / lanes * lanes, 0.0);
+  std::array<double, kGroup> sum{}, absolutes{}, squares{};
+  for (int64_t i = 0; i < n; i += lanes) {
+    const uint64_t signs = chance(static_cast<uint64_t>((first + i) / lanes));
+    for (size_t group = 0; group < Sketch::kLanes; group += kGroup) {
+      const auto& sign = kSigns[signs >> group & 0xff];
+      const double* const from = x + i + group;
+      double* const lane = out.lanes.data() + group;
+      for (size_t k = 0; k < kGroup; ++k) {
+        lane[k] += from[k] * sign[k];
+        sum[k] += from[k];
+        absolutes[k] += std::abs(from[k]);
+        squares[k] += from[k] * from[k];
+      }
+    }
+  }
+  for (size_t k = 0; k < kGroup; ++k) {
+    out.sums.sum += sum[k];
+    out.sums.absolutes += absolutes[k];
+    out.sums.squares += squares[k];
+  }
+}
+
+}  // namespace
+
+Result<Sketch> sketch_of(const Operand& operand) {
+  static_assert(kBlockElements % static_cast<int64_t>(Sketch::kLanes) == 0);
+  static_assert(kTile % static_cast<int64_t>(Sketch::kLanes) == 0);
+  Sketch sketch;
+  sketch.meta = operand.meta;
+  const DType dtype = operand.meta.dtype;
+  const int64_t total = operand.meta.shape.count();
+  sketch.sums.count = total;
+  Scratch scratch;
+  double values[kTile];
+  for (int64_t first = 0; first < total; first += kBlockElements) {
+    ASSAY_TRY_DO(check_cancelled());
+    ASSAY_TRY(const Block block, operand.block(first, std::min(kBlockElements, total - first), scratch));
+    const int64_t parts = block.count * components(dtype);
+    for (int64_t done = 0; done < parts; done += kTile) {
+      const int64_t n = std::min(kTile, parts - done);
+      to_f64(dtype, block.data + done * size_of(component(dtype)), n, values);
+      add_to_sketch(values, n, first * components(dtype) + done, sketch);
+    }
+  }
+  return sketch;
+}
+
+}  // namespace assay

@@ -1,0 +1,77 @@
+#include "assay/metric/sketch.h"
+
+#include "assay/tensor/dense.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+namespace assay {
+namespace {
+
+std::vector<float> numbers(size_t count, uint64_t seed) {
+  std::mt19937_64 chance(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(count);
+  for (float& value : values) value = normal(chance);
+  return values;
+}
+
+Sketch sketch(const std::vector<float>& values) {
+  const auto bytes = std::as_bytes(std::span(values));
+  const OperandPtr operand =
+      dense_in_memory({bytes.begin(), bytes.end()}, {DType::f32, Shape{{std::ssize(values)}}});
+  return *sketch_of(*operand);
+}
+
+TEST(Sketch, SumsAddUpInAnyOrder) {
+  const std::vector<float> a = numbers(70001, 1), b = numbers(129, 2);
+  std::vector<float> joined = b;
+  joined.insert(joined.end(), a.begin(), a.end());
+  ContentSums sums = sketch(a).sums;
+  sums += sketch(b).sums;
+  EXPECT_EQ(sums.count, 70130);
+  EXPECT_LT(distance(sums, sketch(joined).sums), 1e-9);
+}
+
+TEST(Sketch, UnrelatedTensorsAreFarApart) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const Sketch a = sketch(numbers(5000, 2 * seed)), b = sketch(numbers(5000, 2 * seed + 1));
+    EXPECT_GT(relative_distance(a, b), 0.8);
+    EXPECT_LT(relative_distance(a, b), 2);
+  }
+}
+
+TEST(Sketch, TheDistanceIsAboutTheRelativeError) {
+  const std::vector<float> a = numbers(20000, 3), noise = numbers(20000, 4);
+  for (const float size : {1e-4F, 1e-2F, 0.1F}) {
+    std::vector<float> b = a;
+    for (size_t i = 0; i < b.size(); ++i) b[i] += size * noise[i];
+    const double apart = relative_distance(sketch(a), sketch(b));
+    EXPECT_GT(apart, 0.6 * static_cast<double>(size));
+    EXPECT_LT(apart, 1.5 * static_cast<double>(size));
+  }
+}
+
+TEST(Sketch, SeesTheOrder) {
+  std::vector<float> a = numbers(4096, 5), b = a;
+  std::rotate(b.begin(), b.begin() + 1, b.end());
+  EXPECT_GT(relative_distance(sketch(a), sketch(b)), 0.8);
+  EXPECT_LT(distance(sketch(a).sums, sketch(b).sums), 1e-9);
+}
+
+TEST(Sketch, KnowsConstantsAndPassesOverWhatIsNotFinite) {
+  EXPECT_TRUE(sketch(std::vector<float>(1000, 0.1F)).sums.is_constant());
+  EXPECT_TRUE(sketch(std::vector<float>(1000, 0)).sums.is_constant());
+  EXPECT_FALSE(sketch(numbers(1000, 6)).sums.is_constant());
+  std::vector<float> a = numbers(1000, 7);
+  a[3] = std::numeric_limits<float>::quiet_NaN();
+  a[4] = std::numeric_limits<float>::infinity();
+  EXPECT_TRUE(std::isfinite(sketch(a).sums.squares));
+  EXPECT_EQ(relative_distance(sketch(a), sketch(a)), 0);
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,39 @@
+// What a tensor holds, in a few numbers that hardly depend on its type: enough to tell which of thousands of
+// tensors another one is, though their names do not say.
+#pragma once
+
+#include "assay/tensor/operand.h"
+
+#include <array>
+
+namespace assay {
+
+// Of the finite elements. They add up: the sums of a tensor are those of its parts together, whatever the
+// order of the elements.
+struct ContentSums {
+  int64_t count = 0;  // of all elements
+  double sum = 0, absolutes = 0, squares = 0;
+
+  ContentSums& operator+=(const ContentSums& more);
+  bool is_constant() const;  // one number throughout, as far as the sums tell
+};
+
+// How far two are apart, in units of what the sums of unrelated tensors of the same distribution differ by:
+// rounding to any type of ours leaves it below 0.1, unrelated ones are about 1 apart. Infinite where their
+// norms differ.
+double distance(const ContentSums& a, const ContentSums& b);
+
+struct Sketch {
+  static constexpr size_t kLanes = 64;
+
+  TensorMeta meta;
+  ContentSums sums;
+  // Every lane adds up each 64th element with a sign by chance. The distance of two such vectors is about
+  // that of the tensors (Johnson and Lindenstrauss), as long as their elements come in the same order.
+  std::array<double, kLanes> lanes{};
+};
+
+// About ‖a - b‖ / ‖b‖ of tensors of as many elements; 0 for two of zeros, 1.4 for unrelated ones.
+double relative_distance(const Sketch& a, const Sketch& b);
+
+}  // namespace assay
