@@ -3,6 +3,7 @@
 #include "assay/base/console.h"
 #include "assay/compat/msit/metric/metrics.h"
 #include "assay/compat/msprobe/metric/metrics.h"
+#include "assay/match/alike/rename.h"
 #include "assay/report/verdict_sentence.h"
 #include "assay/run/resources.h"
 #include "assay/support/log.h"
@@ -30,12 +31,24 @@ struct CompareFlags {
   double min_compared = kLeastCompared;
   int threads = 0;
   std::string api_mapping, cell_mapping, layer_mapping, data_mapping, op_mapping;
+  std::vector<std::string> rename, rename_golden, strip_prefix;
 };
 
 constexpr std::string_view kAlone = "-";  // the value of a mapping flag that stands alone
 
 MappingFlag mapping_flag(const std::string& text) {
   return {!text.empty(), text.empty() || text == kAlone ? std::nullopt : std::optional(text)};
+}
+
+Result<std::shared_ptr<const NameRules>> read_renames(const CompareFlags& flags) {
+  if (flags.rename.empty() && flags.rename_golden.empty() && flags.strip_prefix.empty())
+    return std::shared_ptr<const NameRules>();
+  const auto renames = std::make_shared<NameRules>();
+  for (const std::string& prefix : flags.strip_prefix) renames->strip(prefix);
+  for (const std::string& rule : flags.rename) ASSAY_TRY_DO(renames->add(Side::mine, rule, "--rename"));
+  for (const std::string& rule : flags.rename_golden)
+    ASSAY_TRY_DO(renames->add(Side::golden, rule, "--rename-golden"));
+  return std::shared_ptr<const NameRules>(renames);
 }
 
 Result<void> choose_matching(const CompareFlags& flags, CompareRequest& request) {
@@ -46,6 +59,7 @@ Result<void> choose_matching(const CompareFlags& flags, CompareRequest& request)
   request.matching.matcher = flags.match;
   request.matching.fuzzy = flags.fuzzy;
   request.matching.mappings = std::make_shared<const Mappings>(std::move(mappings));
+  ASSAY_TRY(request.matching.renames, read_renames(flags));
   if (!flags.op_mapping.empty()) {
     ASSAY_TRY(request.matching.op_mapping, read_op_mapping(flags.op_mapping, request.open.format.memory));
   }
@@ -192,7 +206,14 @@ void add_pairing_flags(CLI::App& command, CompareFlags& flags) {
                        const std::string& value) {
     command.add_option(name, text, help)->type_name(value)->group("Pairing");
   };
-  add("--match", flags.match, "name position entry api cell data layer fuzzy token", "HOW");
+  const auto add_several = [&](const std::string& name, std::vector<std::string>& texts,
+                               const std::string& help, const std::string& value) {
+    command.add_option(name, texts, help)->type_name(value)->group("Pairing")->allow_extra_args(false);
+  };
+  add("--match", flags.match, "name exact position entry api cell data layer fuzzy token", "HOW");
+  add_several("--rename", flags.rename, "Read names of mine so, e.g. '^enc\\.=layers.'", "REGEX=TEXT");
+  add_several("--rename-golden", flags.rename_golden, "Read names of golden so", "REGEX=TEXT");
+  add_several("--strip-prefix", flags.strip_prefix, "Of names of both sides", "TEXT");
   command.add_flag("--fuzzy", flags.fuzzy, "Names may differ in their call numbers")->group("Pairing");
   add("--api-mapping", flags.api_mapping, "MindSpore APIs by their PyTorch names", "[=FILE]");
   add("--cell-mapping", flags.cell_mapping, "MindSpore cells by their PyTorch modules", "[=FILE]");

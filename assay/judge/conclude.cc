@@ -70,6 +70,9 @@ void Findings::add(const NodeResult& node) {
   for (const Comparison& row : node.rows) {
     ++summary_.rows;
     summary_.left_out += row.left_out;
+    summary_.by_content += row.pair.why == Why::same_content || row.pair.why == Why::like_neighbours;
+    summary_.unsure += row.pair.plans != nullptr && row.pair.plans->is_unsure;
+    summary_.rearranged += row.is_rearranged;
     const bool is_empty = row.evidence == Evidence::empty;
     const bool of_mine = row.pair.mine && !is_argument(row.mine);
     const bool of_golden = row.pair.golden && !is_argument(row.golden);
@@ -112,7 +115,7 @@ void Findings::add(const Findings& section) {
        {&Summary::rows, &Summary::compared, &Summary::passed, &Summary::failed, &Summary::unmatched,
         &Summary::ignored, &Summary::errors, &Summary::differ, &Summary::misshapen, &Summary::without_data,
         &Summary::alone, &Summary::broken, &Summary::of_mine, &Summary::of_golden, &Summary::arguments,
-        &Summary::left_out})
+        &Summary::by_content, &Summary::unsure, &Summary::rearranged, &Summary::left_out})
     summary_.*count += s.*count;
   for (size_t i = 0; i < summary_.by.size(); ++i) summary_.by[i] += s.by[i];
   summary_.statistics |= s.statistics;

@@ -12,7 +12,9 @@
 
 namespace assay {
 
+class Contents;
 class PairingBuilder;
+class NameRules;
 struct Keys;
 
 // Why two items with equal keys are no pair after all; nothing: they are one.
@@ -40,12 +42,14 @@ struct MatchOptions {
   std::shared_ptr<const Matcher> given = {};  // by a caller who has one of its own
   std::string matcher;  // forced by --match; empty: chosen from the two layouts and the mappings
   std::shared_ptr<const Mappings> mappings = std::make_shared<const Mappings>();
-  bool fuzzy = false;              // names may differ in their call numbers
-  JoinFuzzily join_fuzzily = {};   // null: whole entries are aligned (keyed/fuzzy_align.cc)
-  Join join = {};                  // where no data mapping is in force
-  Join mapped_join = {};           // where one is
-  bool renumber_backward = false;  // calls of backward entries count anew in order of appearance
-  bool frames_in_order = false;    // the k-th rank of mine with the k-th of golden, whatever their numbers
+  std::shared_ptr<const NameRules> renames = {};  // what the user wants names read as; null: nothing
+  const Contents* contents = nullptr;  // of the tensors, where names do not tell; null: names alone
+  bool fuzzy = false;                  // names may differ in their call numbers
+  JoinFuzzily join_fuzzily = {};       // null: whole entries are aligned (keyed/fuzzy_align.cc)
+  Join join = {};                      // where no data mapping is in force
+  Join mapped_join = {};               // where one is
+  bool renumber_backward = false;      // calls of backward entries count anew in order of appearance
+  bool frames_in_order = false;  // the k-th rank of mine with the k-th of golden, whatever their numbers
   // … where the numbers of both sides, which rise, are put in another order first.
   std::function<void(std::vector<int>& mine, std::vector<int>& golden)> order_ranks = {};
   // Of inference dumps.
@@ -56,6 +60,7 @@ struct MatchOptions {
 // What a matcher wants to know of a dump beside its items.
 struct MatchNeeds {
   bool structure = false;  // which module a node belongs to
+  bool contents = false;   // what tensors hold that find no partner by name
 };
 
 struct Matcher {

@@ -43,14 +43,16 @@ const Matcher* chosen_by_layout(std::string_view mine, std::string_view golden) 
 
 std::span<const Matcher* const> matchers() {
   static const Matcher* const kTable[] = {
-      &name_matcher,  &position_matcher,  &entry_matcher, &api_matcher,       &cell_matcher,
-      &data_matcher,  &layer_matcher,     &fuzzy_matcher, &atb_torch_matcher, &atb_atb_matcher,
-      &token_matcher, &file_name_matcher, &ge_fx_matcher, &ge_fusion_matcher};
+      &name_matcher,    &exact_matcher, &position_matcher,  &entry_matcher, &api_matcher,
+      &cell_matcher,    &data_matcher,  &layer_matcher,     &fuzzy_matcher, &atb_torch_matcher,
+      &atb_atb_matcher, &token_matcher, &file_name_matcher, &ge_fx_matcher, &ge_fusion_matcher};
   return kTable;
 }
 
-Result<const Matcher*> choose_matcher(std::string_view mine_layout, std::string_view golden_layout,
-                                      const MatchOptions& options) {
+namespace {
+
+Result<const Matcher*> choose(std::string_view mine_layout, std::string_view golden_layout,
+                              const MatchOptions& options) {
   if (options.given != nullptr) return options.given.get();
   if (options.matcher.empty()) {
     const Matcher* const by_mapping = chosen_by_mapping(options);
@@ -63,6 +65,20 @@ Result<const Matcher*> choose_matcher(std::string_view mine_layout, std::string_
   }
   return fail(ErrorKind::bad_argument, "--match {}: no such method; there are {}", printable(options.matcher),
               known);
+}
+
+}  // namespace
+
+Result<const Matcher*> choose_matcher(std::string_view mine_layout, std::string_view golden_layout,
+                                      const MatchOptions& options) {
+  ASSAY_TRY(const Matcher* const chosen, choose(mine_layout, golden_layout, options));
+  if (options.renames != nullptr && chosen != &name_matcher && chosen != &exact_matcher)
+    return fail(
+        ErrorKind::bad_argument,
+        "--rename and --strip-prefix are for names alone: these dumps are paired by '{}', which reads more "
+        "than names; --match name pairs them by names",
+        chosen->name);
+  return chosen;
 }
 
 }  // namespace assay

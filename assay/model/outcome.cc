@@ -13,6 +13,14 @@ std::string_view text(Why why) {
       return "same name but for the suffix";
     case Why::only_one_each:
       return "one tensor on each side";
+    case Why::renamed:
+      return "same name as renamed";
+    case Why::alike_name:
+      return "same name but for prefix, file and separators";
+    case Why::same_content:
+      return "same content";
+    case Why::like_neighbours:
+      return "names of this kind belong together elsewhere";
     case Why::its_extremes:
       return "the smallest and the largest element of it";
     case Why::same_position:

@@ -85,7 +85,8 @@ struct Comparison {
   Pair pair;
   Status status = Status::compared;
   Basis basis = Basis::nothing;
-  bool is_excused = false;  // not compared, and nothing is wrong with that
+  bool is_rearranged = false;  // the data told how shapes that differ fit
+  bool is_excused = false;     // not compared, and nothing is wrong with that
   Evidence evidence = Evidence::nothing;
   StatisticSet statistics = 0;  // that it was compared by, where these are the evidence
   bool nothing_finite = false;  // no element is finite on both sides
@@ -140,6 +141,9 @@ struct Summary {
   int64_t differ = 0, misshapen = 0, without_data = 0, alone = 0, broken = 0;
   int64_t of_mine = 0, of_golden = 0;  // rows with a tensor of that side that has elements
   int64_t arguments = 0;               // rows without a tensor on either side
+  int64_t by_content = 0;              // rows whose pair the data told, not the names
+  int64_t unsure = 0;                  // … where others fit as well
+  int64_t rearranged = 0;              // rows in which the data told how shapes that differ fit
   int64_t left_out = 0;                // things in the dumps that no row stands for; warnings name them
   double least_compared = kLeastCompared;
   std::string_view judged_by;                // the rules of another tool; empty: our own

@@ -33,7 +33,11 @@ enum class Why : uint8_t {
   same_name,
   same_stem,
   only_one_each,
-  its_extremes,  // one side keeps the smallest and the largest element of the other
+  renamed,          // as the user asked
+  alike_name,       // but for prefixes, files and separators
+  same_content,     // their names do not say it
+  like_neighbours,  // names of this kind belong together in other layers
+  its_extremes,     // one side keeps the smallest and the largest element of the other
   same_position,
   api_table,
   api_mapping,
@@ -120,6 +124,7 @@ struct Pairing {
   int64_t passed_over = 0;     // tensors that the method has no pair for, and no row
   bool graphs_differ = false;  // operators of one side only are to be expected
   bool dequantises = false;    // int8 against a real type is made real by its scale and offset
+  bool rearranges = false;     // of shapes that differ, the data may tell how they fit
   bool flattens = false;       // as many elements are enough, whatever the shapes
   bool repeats_batch = false;  // a side whose first dimension is a part of the other's is repeated
 };

@@ -22,6 +22,9 @@ enum class PlanOp : uint8_t {
   dequantise,     // (q, scale, offset) per channel, without offset 0; or (q) with numbers scale and offset
   rescale,        // (q, offset, scale): (q - offset) * scale, as torch broadcasts and rounds
   extremes,       // (a): the smallest and the largest element
+  view,           // (a): args the first element, then the dimensions, then their strides
+  concat,         // (a, b, …): all elements behind each other, in one dimension
+  reshape,        // (a): args the dimensions
 };
 
 inline constexpr int64_t kLastDimension = -1;
@@ -67,11 +70,14 @@ Plan as_it_stands(Side side, const ItemId& item);  // to add steps to
 // Of the two sides of a pair.
 struct PairPlans {
   Plan mine, golden;
-  bool is_guess = false;  // that they are one tensor: a cache may have grown since the graph was drawn
+  bool is_guess = false;   // that they are one tensor: a cache may have grown since the graph was drawn
+  std::string note = {};   // how they were found to be a pair; empty: the reason says enough
+  bool is_unsure = false;  // other tensors, or other ways to lay them out, fit as well
+  int64_t unseen = 0;      // elements of the larger side that are padding, and not compared
 
   Plan& of(Side side) { return side == Side::mine ? mine : golden; }
   const Plan& of(Side side) const { return side == Side::mine ? mine : golden; }
-  bool is_empty() const { return mine.is_empty() && golden.is_empty() && !is_guess; }
+  bool is_empty() const { return mine.is_empty() && golden.is_empty() && !is_guess && note.empty(); }
   // Nobody is to blame where the sides cannot be made comparable: no dump says for certain that they can.
   bool may_not_fit() const;
 };

@@ -54,6 +54,11 @@ std::vector<Fact> summary_facts(const Summary& summary) {
       {"first_error", summary.first_error ? Value(*summary.first_error) : Value()},
   };
   facts.insert(facts.end(), std::begin(rest), std::end(rest));
+  if (summary.by_content > 0) {
+    facts.push_back({"paired_by_content", summary.by_content});
+    facts.push_back({"unsure_pairs", summary.unsure});
+  }
+  if (summary.rearranged > 0) facts.push_back({"rearranged", summary.rearranged});
   if (!summary.selection.empty()) facts.push_back({"selection", summary.selection});
   return facts;
 }

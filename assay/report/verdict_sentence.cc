@@ -185,6 +185,15 @@ VerdictSentence verdict_sentence(const Summary& summary) {
   }
   if (!summary.judged_by.empty() && answer != Answer::not_compared)
     out.rest += fmt::format(" Judged by the rules of {}, not by assay's own.", summary.judged_by);
+  if (summary.by_content > 0)
+    out.rest += fmt::format(
+        " {} by content, since no names told{}.",
+        counted(summary.by_content, "pair was found", "pairs were found"),
+        summary.unsure == 0 ? "" : fmt::format("; {} unsure, as their notes say", summary.unsure));
+  if (summary.rearranged > 0)
+    out.rest +=
+        fmt::format(" {} in another layout (transposed, sliced, ...), which the data told; notes say how.",
+                    counted(summary.rearranged, "tensor lies", "tensors lie"));
   if (summary.left_out > 0)
     out.rest += fmt::format(" {} left out; warnings and notes say what.",
                             counted(summary.left_out, "thing in the dumps was", "things in the dumps were"));

@@ -196,7 +196,7 @@ def checks_of(preset: str) -> list[tuple]:
     scripts = {"TorchAir": "check_torchair.py", "ATB": "check_atb.py", "compact": "check_compact.py",
                "onnx": "check_onnx.py", "msprobe": "check_msprobe.py", "msit": "check_msit.py",
                "screen": "check_screen.py", "writing": "check_writing.py", "numpy and torch": "check_python.py",
-               "threads": "check_threads.py"}
+               "threads": "check_threads.py", "names and shapes": "check_names.py"}
     programs = sorted(folder.glob("assay_*_test"), key=lambda path: -path.stat().st_size)
     checks = [(f"{preset}: cases", check_script, "run_cases.py", "--bin", folder)]
     checks += [(f"{preset}: {name}", check_script, script, "--bin", folder) for name, script in scripts.items()]

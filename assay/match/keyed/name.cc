@@ -1,6 +1,8 @@
 #include "assay/match/keyed/name.h"
 
 #include "assay/base/text.h"
+#include "assay/match/alike/meet.h"
+#include "assay/match/alike/rename.h"
 #include "assay/match/frames.h"
 #include "assay/match/pairing_builder.h"
 
@@ -26,8 +28,9 @@ size_t suffix_length(std::string_view text) {
 void join_same_names(PairingBuilder& builder) {
   std::unordered_map<std::string_view, std::vector<size_t>> golden;  // positions, last one first
   for (size_t g = builder.items(Side::golden).size(); g-- > 0;)
-    golden[builder.name(Side::golden, g)].push_back(g);
+    if (!builder.is_joined(Side::golden, g)) golden[builder.name(Side::golden, g)].push_back(g);
   for (size_t m = 0; m < builder.items(Side::mine).size(); ++m) {
+    if (builder.is_joined(Side::mine, m)) continue;
     const auto found = golden.find(builder.name(Side::mine, m));
     if (found == golden.end() || found->second.empty()) continue;
     builder.join(m, found->second.back(), Why::same_name);
@@ -122,8 +125,14 @@ void join_extremes(PairingBuilder& builder) {
   }
 }
 
-Result<Pairing> match_by_name(const Indexed& frames, const MatchOptions&) {
+Result<Pairing> match_names(const Indexed& frames, const MatchOptions& options, bool exactly) {
   PairingBuilder builder(frames);
+  Remarks remarks;
+  if (options.renames != nullptr) {
+    join_renamed(builder, *options.renames);
+    for (const std::string& rule : options.renames->unused())
+      remarks.push_back(fmt::format("--rename '{}' matches no name", printable(rule)));
+  }
   join_same_names(builder);
   join_same_stems(builder);
   join_parameters(builder);
@@ -132,7 +141,23 @@ Result<Pairing> match_by_name(const Indexed& frames, const MatchOptions&) {
   if (is_file(frames.mine) && is_file(frames.golden) && builder.joined() == 0 &&
       builder.items(Side::mine).size() == 1 && builder.items(Side::golden).size() == 1)
     builder.join(0, 0, Why::only_one_each);
-  return builder.finish();
+  if (!exactly) join_alike_names(builder);
+  if (!exactly && options.contents != nullptr) {
+    ASSAY_TRY_DO(join_by_content(builder, *options.contents));
+  }
+  if (auto hint = hint_of_names(builder)) remarks.push_back(std::move(*hint));
+  Pairing pairing = builder.finish();
+  pairing.warnings = std::move(remarks);
+  pairing.rearranges = !exactly;
+  return pairing;
+}
+
+Result<Pairing> match_by_name(const Indexed& frames, const MatchOptions& options) {
+  return match_names(frames, options, false);
+}
+
+Result<Pairing> match_by_exact_name(const Indexed& frames, const MatchOptions& options) {
+  return match_names(frames, options, true);
 }
 
 }  // namespace
@@ -147,6 +172,7 @@ std::string stem_of(std::string_view item_name) {
   return std::string(item_name.substr(0, item_name.size() - suffix_length(item_name)));
 }
 
-const Matcher name_matcher = {"name", sections_by_at, match_by_name};
+const Matcher name_matcher = {"name", sections_by_at, match_by_name, {.contents = true}};
+const Matcher exact_matcher = {"exact", sections_by_at, match_by_exact_name};
 
 }  // namespace assay

@@ -6,6 +6,7 @@
 #include "assay/match/ops/missing_ranks.h"
 #include "assay/match/ops/model_places.h"
 #include "assay/match/stated_order.h"
+#include "assay/run/compare/contents.h"
 #include "assay/run/compare/measure.h"
 #include "assay/run/compare/stated_comparison.h"
 #include "assay/run/resources.h"
@@ -178,7 +179,10 @@ class Sections {
     for (const Side side : {Side::mine, Side::golden})
       for (const Frame& frame : matched.frames.frames(side)) note(frame.warnings);
     follow_stated_order(matched.frames);
-    ASSAY_TRY(matched.pairing, matcher_.match(matched.frames, request_.matching));
+    const LoadedContents contents(matched.frames, open.format, request_.progress);
+    MatchOptions matching = request_.matching;
+    if (matcher_.needs.contents) matching.contents = &contents;
+    ASSAY_TRY(matched.pairing, matcher_.match(matched.frames, matching));
     attach_extremes(matched.frames, matched.pairing);
     note_model_places(matched);
     note_missing_ranks(matched);

@@ -6,6 +6,7 @@
 #include "assay/metric/numpy_stats.h"
 #include "assay/model/graph.h"
 #include "assay/model/logits.h"
+#include "assay/run/compare/contents.h"
 #include "assay/run/compare/gather_parallel.h"
 #include "assay/run/compare/plan_runner.h"
 #include "assay/run/compare/quantised_rows.h"
@@ -230,7 +231,14 @@ class Measurer {
     for (const Side side : {Side::mine, Side::golden})
       if ((side == Side::mine ? mine : golden).quantised != nullptr)
         add_note(row, fmt::format("int8 of {} made real by its scale and offset", name_of(side)));
-    const auto aligned = align_pair(mine, golden, row.pair);
+    if (row.pair.plans != nullptr && !row.pair.plans->note.empty()) add_note(row, row.pair.plans->note);
+    auto aligned = align_pair(mine, golden, row.pair);
+    if (aligned && !*aligned && may_be_rearranged(row.pair, mine, golden)) {
+      aligned = rearrange(mine.own(), golden.own());
+      row.is_rearranged = aligned && *aligned;
+    }
+    for (const Side side : {Side::mine, Side::golden})
+      if (const Plan* const plan = row.pair.plan(side)) row.is_rearranged |= plan->has(PlanOp::view);
     if (!aligned) {
       row.status = Status::unreadable;
       row.note = aligned.error().message;
@@ -269,7 +277,18 @@ class Measurer {
     }
     const bool is_by_elements = row.evidence == Evidence::elements || row.evidence == Evidence::one_rank ||
                                 row.evidence == Evidence::finite_elements;
-    if (is_by_elements && is_part) row.evidence = Evidence::some_elements;
+    if (is_by_elements && (is_part || leave_padding(row))) row.evidence = Evidence::some_elements;
+  }
+
+  bool may_be_rearranged(const Pair& pair, const Made& mine, const Made& golden) const {
+    return matched_.pairing.rearranges && (pair.plan(Side::mine) == nullptr) &&
+           (pair.plan(Side::golden) == nullptr) && mine.ranks() == 1 && golden.ranks() == 1;
+  }
+
+  static bool leave_padding(Comparison& row) {
+    if (row.pair.plans == nullptr || row.pair.plans->unseen == 0) return false;
+    add_note(row, fmt::format("{} elements of padding were not compared", row.pair.plans->unseen));
+    return true;
   }
 
   static std::string_view name_of(Side side) { return side == Side::mine ? "mine" : "golden"; }

@@ -95,6 +95,26 @@ Result<OperandPtr> rescale(const Operands& in, const Names& names) {
   return affine(in[0], std::move(factors[0]), std::move(factors[1]));
 }
 
+Result<OperandPtr> view(const OperandPtr& source, const std::vector<int64_t>& args) {
+  const auto dims = static_cast<ptrdiff_t>((args.size() - 1) / 2);
+  const auto begin = args.begin() + 1;
+  return strided(source, Shape{{begin, begin + dims}}, {begin + dims, args.end()}, args[0]);
+}
+
+Result<OperandPtr> laid_behind_each_other(const Operands& in) {
+  Operands flat;
+  for (const OperandPtr& each : in) flat.push_back(reshaped(each, Shape{{each->meta.shape.count()}}));
+  return concatenated(std::move(flat), 0);
+}
+
+Result<OperandPtr> reshape(const OperandPtr& source, const std::vector<int64_t>& dims) {
+  Shape shape{dims};
+  if (shape.count() != source->meta.shape.count())
+    return fail(ErrorKind::mismatch, "holds shape {} now where {} was found; did the file change?",
+                source->meta.shape.text(), shape.text());
+  return reshaped(source, std::move(shape));
+}
+
 // As many as there are sequences; nothing where that cannot be told.
 Result<std::vector<int64_t>> lengths_in(const Operand& data) {
   constexpr int64_t kMostSequences = 1024;
@@ -142,6 +162,12 @@ Result<OperandPtr> act(const PlanStep& step, const Operands& in, const Names& na
       return extremes_of(*in[0]);
     case PlanOp::unstack:
       return unstack(in[0]);
+    case PlanOp::view:
+      return view(in[0], step.args);
+    case PlanOp::concat:
+      return laid_behind_each_other(in);
+    case PlanOp::reshape:
+      return reshape(in[0], step.args);
     case PlanOp::join:
     case PlanOp::weight:
     case PlanOp::add_ranks:

@@ -1,0 +1,122 @@
+#include "assay/match/alike/arrange.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+namespace assay {
+namespace {
+
+std::vector<int64_t> elements_of(const Arrangement& arrangement, int64_t count) {
+  std::vector<int64_t> places;
+  for (int64_t i = 0; i < count; ++i) places.push_back(arrangement.place(i).index);
+  return places;
+}
+
+const Arrangement* find(const std::vector<Arrangement>& all, std::string_view text) {
+  const auto found = std::ranges::find(all, text, &Arrangement::text);
+  return found == all.end() ? nullptr : &*found;
+}
+
+TEST(Rearrangements, BeginWithTheTensorAsItIs) {
+  const auto all = rearrangements(Shape{{2, 3}}, Shape{{2, 3}});
+  ASSERT_FALSE(all.empty());
+  EXPECT_EQ(all[0].text, "");
+  EXPECT_EQ(elements_of(all[0], 6), (std::vector<int64_t>{0, 1, 2, 3, 4, 5}));
+}
+
+TEST(Rearrangements, TransposeAMatrix) {
+  const auto all = rearrangements(Shape{{2, 3}}, Shape{{3, 2}});
+  const Arrangement* const turned = find(all, "{}.T");
+  ASSERT_NE(turned, nullptr);
+  EXPECT_EQ(elements_of(*turned, 6), (std::vector<int64_t>{0, 2, 4, 1, 3, 5}));
+  EXPECT_EQ(turned->text_of("golden"), "golden.T");
+}
+
+TEST(Rearrangements, FindHeadsInsideMergedColumns) {
+  // [positions * (heads * n)] of the whole against [heads, positions, n].
+  const int64_t heads = 2, positions = 3, n = 4;
+  const auto all = rearrangements(Shape{{heads, positions, n}}, Shape{{positions, heads * n}});
+  std::vector<int64_t> wanted;
+  for (int64_t h = 0; h < heads; ++h)
+    for (int64_t p = 0; p < positions; ++p)
+      for (int64_t i = 0; i < n; ++i) wanted.push_back(p * heads * n + h * n + i);
+  EXPECT_TRUE(
+      std::ranges::any_of(all, [&](const Arrangement& each) { return elements_of(each, 24) == wanted; }));
+}
+
+TEST(Rearrangements, UndoTheFractalLayout) {
+  // NZ: [columns / 4, rows / 2, 2, 4] of a matrix of 4 by 8.
+  const auto all = rearrangements(Shape{{4, 8}}, Shape{{2, 2, 2, 4}});
+  std::vector<int64_t> wanted;
+  for (int64_t row = 0; row < 4; ++row)
+    for (int64_t column = 0; column < 8; ++column)
+      wanted.push_back(column / 4 * 16 + row / 2 * 8 + row % 2 * 4 + column % 4);
+  EXPECT_TRUE(
+      std::ranges::any_of(all, [&](const Arrangement& each) { return elements_of(each, 32) == wanted; }));
+}
+
+TEST(Rearrangements, SetRotaryPairsApart) {
+  const auto all = rearrangements(Shape{{8, 1}}, Shape{{8, 1}});
+  const Arrangement* const apart = find(all, "{} with the rotary pairs of 2 heads set apart");
+  ASSERT_NE(apart, nullptr);
+  EXPECT_EQ(elements_of(*apart, 8), (std::vector<int64_t>{0, 2, 1, 3, 4, 6, 5, 7}));
+}
+
+TEST(Rearrangements, LeavePaddingOutAndSayHowMuch) {
+  const auto all = rearrangements(Shape{{5, 2}}, Shape{{8, 2}});
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].unseen, 6);
+  EXPECT_EQ(elements_of(all[0], 10).back(), 9);
+}
+
+TEST(Rearrangements, OfUnlikeShapesAreNone) {
+  EXPECT_TRUE(rearrangements(Shape{{5, 2}}, Shape{{7, 3}}).empty());
+  EXPECT_TRUE(rearrangements(Shape{{0, 2}}, Shape{{0, 2}}).empty());
+}
+
+// Whatever the candidate: every element of the whole is in exactly one place of one part.
+void expect_partition(std::span<const Shape> parts, const Shape& whole, size_t sources) {
+  const auto all = partitions(parts, whole, sources);
+  EXPECT_FALSE(all.empty());
+  for (const std::vector<Arrangement>& candidate : all) {
+    ASSERT_EQ(candidate.size(), parts.size());
+    std::set<std::pair<size_t, int64_t>> seen;
+    for (size_t part = 0; part < parts.size(); ++part)
+      for (int64_t i = 0; i < parts[part].count(); ++i) {
+        const auto [source, index] = candidate[part].place(i);
+        EXPECT_TRUE(seen.emplace(source, index).second) << candidate[part].text;
+        EXPECT_LT(index, whole.count());
+      }
+    EXPECT_EQ(std::ssize(seen), whole.count() * static_cast<int64_t>(sources)) << candidate[0].text;
+  }
+}
+
+TEST(Partitions, UseEveryElementOnce) {
+  expect_partition(std::vector<Shape>{{{8, 3}}, {{4, 3}}, {{4, 3}}}, Shape{{16, 3}}, 1);
+  expect_partition(std::vector<Shape>{{{3, 4}}, {{3, 2}}}, Shape{{3, 6}}, 1);
+  expect_partition(std::vector<Shape>{{{4, 3}}, {{2, 3}}}, Shape{{3, 6}}, 1);  // transposed
+  expect_partition(std::vector<Shape>(4, Shape{{2, 3}}), Shape{{4, 2, 3}}, 1);
+  expect_partition(std::vector<Shape>(4, Shape{{2, 3}}), Shape{{4, 3, 2}}, 1);
+  expect_partition(std::vector<Shape>(2, Shape{{8, 3}}), Shape{{16, 3}}, 1);
+  expect_partition(std::vector<Shape>{{{8, 3}}, {{4, 3}}}, Shape{{6, 3}}, 2);
+}
+
+TEST(Partitions, SayHowAPartLies) {
+  const std::vector<Shape> parts = {{{4, 3}}, {{2, 3}}};
+  const auto all = partitions(parts, Shape{{6, 3}});
+  EXPECT_EQ(all[0][0].text, "{}[0:4]");
+  EXPECT_EQ(all[0][1].text, "{}[4:6]");
+  EXPECT_TRUE(std::ranges::any_of(
+      all, [](const auto& candidate) { return candidate[1].text == "{}[2:3] of each of 2 groups"; }));
+}
+
+TEST(Partitions, OfPartsThatDoNotFillTheWholeAreNone) {
+  EXPECT_TRUE(partitions(std::vector<Shape>{{{4, 3}}, {{1, 3}}}, Shape{{6, 3}}).empty());
+  EXPECT_TRUE(partitions(std::vector<Shape>{{{4, 2}}, {{2, 3}}}, Shape{{6, 3}}).empty());
+}
+
+}  // namespace
+}  // namespace assay

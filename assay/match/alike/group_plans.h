@@ -1,0 +1,25 @@
+// How the tensors of a group are joined: the plans of their rows.
+#pragma once
+
+#include "assay/match/alike/arrange.h"
+#include "assay/match/alike/kinds.h"
+
+namespace assay {
+
+// The tensors of a group that one arrangement is about: those of one rank, or of all.
+struct GroupOnRank {
+  std::vector<PlanSource> parts, sources;
+  std::vector<int64_t> counts;  // elements of the parts
+  std::vector<size_t> part_positions, source_positions;
+};
+
+// Ways in which the parts may lie in the whole, by their shapes.
+std::vector<std::vector<Arrangement>> arrangements_of(const PartGroup& group);
+// Several where every rank of one side stands against its own of the other.
+std::vector<GroupOnRank> on_ranks(const PairingBuilder& builder, const PartGroup& group);
+
+// A row for every part, in which the whole is seen as the arrangement says.
+void join_group(PairingBuilder& builder, const PartGroup& group, const std::vector<Arrangement>& arrangement,
+                Why why, const std::string& note, bool is_unsure);
+
+}  // namespace assay

@@ -1,0 +1,36 @@
+// The tensors that found no partner by name, with what their names and their data tell.
+#pragma once
+
+#include "assay/match/alike/contents.h"
+#include "assay/match/alike/name_form.h"
+#include "assay/match/pairing_builder.h"
+
+namespace assay {
+
+// A tensor of one side: in one file, or on several ranks.
+struct Holder {
+  NameForm form;
+  std::vector<size_t> positions;  // of the builder, by rank
+  std::vector<const Sketch*> sketches;
+  bool is_copied = false;  // every rank holds all of it; else they hold shares
+  bool is_joined = false;
+  ContentSums sums;  // of all shares, or of one copy
+
+  size_t sources() const { return positions.size(); }
+  bool is_one() const { return sources() == 1 || is_copied; }  // any rank will do
+  const Shape& shape() const { return sketches[0]->meta.shape; }
+};
+
+struct Holders {
+  std::vector<Holder> of[2];
+  std::vector<std::optional<Sketch>> sketches[2];  // what the holders point at
+
+  std::vector<Holder>& on(Side side) { return of[static_cast<size_t>(side)]; }
+};
+
+// Whether a tensor waits for a partner that its data may tell.
+bool is_waiting(const PairingBuilder& builder, Side side, size_t position);
+
+Result<Holders> collect_holders(const PairingBuilder& builder, const Contents& contents);
+
+}  // namespace assay

@@ -1,0 +1,53 @@
+// What one layer has shown holds in the others: which names belong together, and how their tensors lie in
+// each other. So a tensor finds its partner also where its data differ, which is why it is looked for.
+#pragma once
+
+#include "assay/match/alike/holders.h"
+
+#include <map>
+
+namespace assay {
+
+// Tensors of one side that together are one of the other.
+struct PartGroup {
+  Side parts_side = Side::mine;
+  std::vector<Holder*> parts;
+  Holder* whole = nullptr;
+};
+
+class Kinds {
+ public:
+  // Which arrangement a group of this kind had; nothing: none was seen.
+  std::optional<size_t> arrangement(const PartGroup& group) const;
+  void learn(const PartGroup& group, size_t arrangement);
+  // Groups of known kinds whose tensors are all still waiting, with their arrangement.
+  std::vector<std::pair<PartGroup, size_t>> predict(Holders& holders) const;
+
+ private:
+  // Where a number of a part's name comes from: a number of the whole's, or always the same.
+  struct Slot {
+    int from = -1;
+    int64_t add = 0;
+    friend bool operator==(const Slot&, const Slot&) = default;
+  };
+  using Slots = std::vector<Slot>;
+  struct Key {
+    Side parts_side;
+    std::vector<std::string> parts;
+    std::string whole;
+    std::vector<int64_t> fixed;  // by number of the whole's name: the one it must be ("fc1"), or kAny
+    friend auto operator<=>(const Key&, const Key&) = default;
+  };
+  struct Kind {
+    size_t arrangement = 0;
+    std::vector<Slots> slots;  // by part
+    bool is_sure = true;       // no group contradicted it
+  };
+  static Key key_of(const PartGroup& group);
+  static constexpr int64_t kAny = -1;
+  static std::vector<Slots> slots_of(const PartGroup& group);
+
+  std::map<Key, Kind> kinds_;
+};
+
+}  // namespace assay

@@ -1,0 +1,32 @@
+// What a name says once the accidents of files, wrappers and ranks are taken off it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace assay {
+
+struct NameForm {
+  // "mp_rank_01/model.pt:module.model.layers.3.mlp/w" is "layers.3.mlp.w" of rank 1.
+  std::string plain;
+  int64_t rank = -1;  // that its path tells; -1: none
+
+  // plain with every number as '#', and the numbers: names of one kind in all layers have one pattern.
+  std::string pattern;
+  std::vector<int64_t> numbers;
+};
+
+NameForm form_of(std::string_view item_name);
+
+// What two names differ by, in a few words: "the prefix 'model.'".
+std::string difference_of(std::string_view mine, std::string_view golden);
+
+// How alike two plain names are: 1 for equal ones, 0 for those that share no word.
+double likeness(std::string_view a, std::string_view b);
+
+// The words of a plain name: "layers", "3", "mlp", "w".
+std::vector<std::string_view> words_of(std::string_view plain);
+
+}  // namespace assay

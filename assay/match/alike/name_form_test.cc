@@ -1,0 +1,56 @@
+#include "assay/match/alike/name_form.h"
+
+#include <gmock/gmock.h>
+
+namespace assay {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(NameForm, TakesWrappersRootsFilesAndRanksOff) {
+  EXPECT_EQ(form_of("module.model.layers.3.mlp.w").plain, "layers.3.mlp.w");
+  EXPECT_EQ(form_of("_orig_mod.layers.3._fsdp_wrapped_module.mlp.w").plain, "layers.3.mlp.w");
+  EXPECT_EQ(form_of("_modules.fc._parameters.weight").plain, "fc.weight");
+  EXPECT_EQ(form_of("transformer/layers/3/mlp/w.npy").plain, "layers.3.mlp.w");
+  EXPECT_EQ(form_of("model-00001-of-00002.safetensors:model.layers.3.mlp.w").plain, "layers.3.mlp.w");
+}
+
+TEST(NameForm, KeepsTheFileOfShortNamesAndOfNpz) {
+  EXPECT_NE(form_of("op1.pt:out").plain, form_of("op2.pt:out").plain);
+  EXPECT_NE(form_of("op1.npz:layer.out").plain, form_of("op2.npz:layer.out").plain);
+}
+
+TEST(NameForm, KeepsAWordOfWhateverKind) {
+  EXPECT_EQ(form_of("model").plain, "model");
+  EXPECT_EQ(form_of("model.module.weight").plain, "weight");
+}
+
+TEST(NameForm, ReadsTheRankOfAPath) {
+  EXPECT_EQ(form_of("mp_rank_03/model.pt:layers.0.w").rank, 3);
+  EXPECT_EQ(form_of("rank1/layers.0.w.npy").rank, 1);
+  EXPECT_EQ(form_of("tp-2/w.npy").rank, 2);
+  EXPECT_EQ(form_of("layers.7.w.npy").rank, -1);
+  EXPECT_EQ(form_of("model_states_7.pt:w").rank, -1);
+  EXPECT_EQ(form_of("rank1/layers.0.w.npy").plain, "layers.0.w");
+}
+
+TEST(NameForm, ShowsThePatternAndItsNumbers) {
+  const NameForm form = form_of("model.layers.12.experts.3.w1");
+  EXPECT_EQ(form.pattern, "layers.#.experts.#.w#");
+  EXPECT_THAT(form.numbers, ElementsAre(12, 3, 1));
+}
+
+TEST(NameForm, SaysWhatNamesDifferBy) {
+  EXPECT_EQ(difference_of("model.layers.0.w", "layers.0.w"), "the prefix 'model.'");
+  EXPECT_EQ(difference_of("a/b", "a.b"), "prefixes, files and separators");
+}
+
+TEST(NameForm, LikenessCountsCommonWordsAndNumbersTwice) {
+  EXPECT_EQ(likeness("layers.0.norm", "layers.0.norm"), 1);
+  EXPECT_EQ(likeness("abc", "xyz"), 0);
+  EXPECT_GT(likeness("decoder.layers.3.norm", "layers.3.layernorm"),
+            likeness("decoder.layers.3.norm", "layers.4.norm"));
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,94 @@
+#include "assay/match/alike/rename.h"
+
+#include "assay/base/text.h"
+
+#include <fmt/format.h>
+#include <re2/re2.h>
+
+#include <atomic>
+#include <unordered_map>
+
+namespace assay {
+
+struct NameRules::Rule {
+  Rule(Side which, std::string_view rule, const std::string& pattern, std::string with)
+      : side(which), text(rule), regex(pattern, RE2::Quiet), replacement(std::move(with)) {}
+
+  Side side;
+  std::string text;  // as the user wrote it
+  RE2 regex;
+  std::string replacement;
+  mutable std::atomic<bool> is_used{false};
+};
+
+NameRules::NameRules() = default;
+NameRules::~NameRules() = default;
+NameRules::NameRules(NameRules&&) noexcept = default;
+
+Result<void> NameRules::add(Side side, std::string_view rule, std::string_view flag) {
+  const size_t equals = rule.rfind('=');
+  if (equals == std::string_view::npos || equals == 0)
+    return fail(ErrorKind::bad_argument, "{} '{}': should be 'REGEX=TEXT', such as '^encoder\\.=layers.'",
+                flag, printable(rule));
+  auto made = std::make_unique<Rule>(side, rule, std::string(rule.substr(0, equals)),
+                                     std::string(rule.substr(equals + 1)));
+  if (!made->regex.ok())
+    return fail(ErrorKind::bad_argument, "{} '{}': {}", flag, printable(rule),
+                printable(made->regex.error()));
+  std::string why;
+  if (!made->regex.CheckRewriteString(made->replacement, &why))
+    return fail(ErrorKind::bad_argument, "{} '{}': {}", flag, printable(rule), printable(why));
+  rules_.push_back(std::move(made));
+  return {};
+}
+
+void NameRules::strip(std::string prefix) { prefixes_.push_back(std::move(prefix)); }
+
+std::string NameRules::apply(Side side, std::string_view name) const {
+  std::string renamed(name);
+  for (const std::string& prefix : prefixes_)
+    if (renamed.starts_with(prefix)) {
+      renamed.erase(0, prefix.size());
+    } else if (const size_t colon = renamed.find(':' + prefix); colon != std::string::npos) {
+      renamed.erase(colon + 1, prefix.size());  // of a tensor in a file
+    }
+  for (const auto& rule : rules_)
+    if (rule->side == side && RE2::GlobalReplace(&renamed, rule->regex, rule->replacement) > 0)
+      rule->is_used = true;
+  return renamed;
+}
+
+std::vector<std::string> NameRules::unused() const {
+  std::vector<std::string> unused;
+  for (const auto& rule : rules_)
+    if (!rule->is_used) unused.push_back(rule->text);
+  return unused;
+}
+
+void join_renamed(PairingBuilder& builder, const NameRules& renames) {
+  struct Named {
+    size_t position;
+    bool is_changed;
+  };
+  std::unordered_map<std::string, std::vector<Named>> golden;
+  for (size_t i = 0; i < builder.size(Side::golden); ++i) {
+    const std::string_view name = builder.name(Side::golden, i);
+    std::string renamed = renames.apply(Side::golden, name);
+    const bool is_changed = renamed != name;
+    golden[std::move(renamed)].push_back({i, is_changed});
+  }
+  for (size_t i = 0; i < builder.size(Side::mine); ++i) {
+    const std::string_view name = builder.name(Side::mine, i);
+    const std::string renamed = renames.apply(Side::mine, name);
+    const auto found = golden.find(renamed);
+    if (found == golden.end() || found->second.size() != 1) continue;
+    const Named& partner = found->second[0];
+    if ((renamed == name && !partner.is_changed) || builder.is_joined(Side::golden, partner.position))
+      continue;
+    PairPlans plans;
+    plans.note = fmt::format("both are '{}' as renamed", renamed);
+    builder.join(i, partner.position, Why::renamed, std::move(plans));
+  }
+}
+
+}  // namespace assay

@@ -1,0 +1,36 @@
+// Names as the user wants them read: --rename, --rename-golden, --strip-prefix.
+#pragma once
+
+#include "assay/base/result.h"
+#include "assay/match/pairing_builder.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace assay {
+
+class NameRules {
+ public:
+  NameRules();
+  ~NameRules();
+  NameRules(NameRules&&) noexcept;
+
+  // "REGEX=TEXT" (RE2; \1 is the first group), for one side; all that match are applied in their order.
+  Result<void> add(Side side, std::string_view rule, std::string_view flag);
+  void strip(std::string prefix);  // of both sides
+
+  std::string apply(Side side, std::string_view name) const;
+  // Rules that have matched no name of these so far: a slip of the pen.
+  std::vector<std::string> unused() const;
+
+ private:
+  struct Rule;
+  std::vector<std::unique_ptr<Rule>> rules_;
+  std::vector<std::string> prefixes_;
+};
+
+// Pairs names that are equal once they are renamed, where that changed one of them.
+void join_renamed(PairingBuilder& builder, const NameRules& renames);
+
+}  // namespace assay

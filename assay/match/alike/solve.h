@@ -1,0 +1,41 @@
+// Which of the possible arrangements it is: some elements are looked at.
+#pragma once
+
+#include "assay/match/alike/arrange.h"
+#include "assay/match/alike/contents.h"
+
+namespace assay {
+
+// Fewer may be equal by chance.
+inline constexpr int64_t kElementsThatTell = 16;
+
+struct Solved {
+  size_t which = 0;   // of the arrangements that were asked for
+  size_t rivals = 0;  // others that fit as well: the data do not tell
+};
+
+class Solver {
+ public:
+  explicit Solver(const Contents& contents) : contents_(contents) {}
+
+  // Each candidate holds an arrangement of every part in the sources. Nothing where none fits.
+  std::optional<Solved> solve(std::span<const PlanSource> parts, std::span<const int64_t> counts,
+                              std::span<const PlanSource> sources,
+                              std::span<const std::vector<Arrangement>> candidates) const;
+
+ private:
+  struct Probe {
+    std::vector<int64_t> places;
+    std::vector<double> values;
+    double typical = 0;  // root of the mean square
+  };
+  Probe probe(const PlanSource& part, int64_t count, size_t elements) const;
+  // The share of the elements that are where the arrangement says.
+  double fit(const Probe& probe, const Arrangement& arrangement, std::span<const PlanSource> sources) const;
+  double fit_all(std::span<const Probe> probes, const std::vector<Arrangement>& candidate,
+                 std::span<const PlanSource> sources) const;
+
+  const Contents& contents_;
+};
+
+}  // namespace assay

@@ -1,0 +1,34 @@
+// What tensors hold, for matchers and for shapes that differ.
+#pragma once
+
+#include "assay/match/alike/contents.h"
+#include "assay/run/compare/align.h"
+#include "assay/run/compare/load.h"
+#include "assay/support/progress.h"
+
+namespace assay {
+
+class LoadedContents : public Contents {
+ public:
+  // Frames outlive this.
+  LoadedContents(const Indexed& frames, const FormatOptions& options, bool shows_progress);
+
+  Result<std::vector<std::optional<Sketch>>> sketches(std::span<const PlanSource> items) const override;
+  std::vector<double> elements(const PlanSource& item, std::span<const int64_t> places) const override;
+
+ private:
+  struct Opened {
+    PlanSource item;
+    OperandPtr data;
+  };
+
+  const bool shows_progress_;
+  mutable Loader loader_;
+  mutable std::vector<Opened> opened_;  // the last few that single elements were asked of
+};
+
+// Two tensors of shapes that differ, as the data show that they fit: transposed, in another order of
+// dimensions, padded. Nothing where they do not, or where several ways fit as well.
+Result<std::optional<Aligned>> rearrange(const OperandPtr& mine, const OperandPtr& golden);
+
+}  // namespace assay
