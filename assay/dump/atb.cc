@@ -81,7 +81,7 @@ void note_outside_of_rounds(const fs::path& root, const AtbDumpPlace& place, Rem
 }
 
 // "1_4002"
-bool is_device_and_process(std::string_view name) {
+bool is_atb_rank_folder(std::string_view name) {
   const size_t mark = name.find('_');
   return mark != std::string_view::npos && whole_number(name.substr(0, mark)) &&
          whole_number(name.substr(mark + 1));
@@ -100,7 +100,7 @@ Result<Survey> survey_atb(const fs::path& root, const OpenOptions& options) {
   std::vector<FrameInfo>& frames = survey.frames;
   note_outside_of_rounds(root, place, survey.warnings);
   std::vector<std::string> empty;
-  if (place.round.empty()) empty = empty_ranks(root, place.ranks, options, is_device_and_process);
+  if (place.round.empty()) empty = empty_ranks(root, place.ranks, options, is_atb_rank_folder);
   Remarks unread;
   for (size_t i = 0; i < place.ranks.size(); ++i) {
     if (!options.ranks.empty() &&

@@ -66,7 +66,7 @@ void note_outside_of_modules(const fs::path& root, const HookDumpPlace& place, R
 }
 
 // "cpu_4001", "cuda3_77", "0_4001"
-bool is_device_and_process(std::string_view name) {
+bool is_torch_rank_folder(std::string_view name) {
   const size_t mark = name.find('_');
   const auto is_word = [](unsigned char c) { return std::isalnum(c) != 0; };
   return mark != std::string_view::npos && mark > 0 && std::ranges::all_of(name.substr(0, mark), is_word) &&
@@ -168,7 +168,7 @@ Result<Survey> survey_torch_hook(const fs::path& root, const OpenOptions& option
     return fail(ErrorKind::not_found, "{}: holds no folder of a token", display(place.ranks[0]));
   Survey survey{std::move(frames), std::move(warnings)};
   note_outside_of_modules(root, place, survey.warnings);
-  note_empty_folders(root, empty_ranks(root, place.ranks, options, is_device_and_process), survey.warnings);
+  note_empty_folders(root, empty_ranks(root, place.ranks, options, is_torch_rank_folder), survey.warnings);
   return survey;
 }
 

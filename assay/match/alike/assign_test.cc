@@ -10,7 +10,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using ::testing::Pair;
 
 Holder named(std::string_view name) {
   Holder holder;
@@ -22,14 +21,14 @@ TEST(AssignByName, ChoosesAsAWhole) {
   // Taken one after another, "a.b.x" would take "a.b", and leave "a.b.c.x" with "q".
   Holder mine[] = {named("a.b.x"), named("a.b")}, golden[] = {named("a.b"), named("a.x")};
   EXPECT_THAT(assign_by_name({&mine[0], &mine[1]}, {&golden[0], &golden[1]}),
-              ElementsAre(Pair(&mine[0], &golden[1]), Pair(&mine[1], &golden[0])));
+              ElementsAre(::testing::Pair(&mine[0], &golden[1]), ::testing::Pair(&mine[1], &golden[0])));
 }
 
 TEST(AssignByName, LeavesOutWhatTheLongerSideHasTooMuch) {
   Holder mine[] = {named("layers.0.norm"), named("layers.1.norm"), named("layers.2.norm")},
          golden[] = {named("h.2.norm")};
   EXPECT_THAT(assign_by_name({&mine[0], &mine[1], &mine[2]}, {&golden[0]}),
-              ElementsAre(Pair(&mine[2], &golden[0])));
+              ElementsAre(::testing::Pair(&mine[2], &golden[0])));
   EXPECT_THAT(assign_by_name({}, {&golden[0]}), IsEmpty());
 }
 
@@ -53,7 +52,7 @@ TEST(FindNearest, IsSureOfPairsAndTiesWhatIsEqual) {
   for (size_t i = 0; i < 3; ++i) golden[i].sketches = {of_golden[i]};
   const Nearest found =
       find_nearest({&mine[0], &mine[1], &mine[2], &mine[3]}, {&golden[0], &golden[1], &golden[2]}, 0.25);
-  EXPECT_THAT(found.sure, ElementsAre(Pair(&mine[0], &golden[1])));
+  EXPECT_THAT(found.sure, ElementsAre(::testing::Pair(&mine[0], &golden[1])));
   ASSERT_EQ(found.tied.size(), 1u);
   EXPECT_THAT(found.tied[0].mine, ElementsAre(&mine[1], &mine[2]));
   EXPECT_THAT(found.tied[0].golden, ElementsAre(&golden[0], &golden[2]));

@@ -19,7 +19,7 @@ std::vector<std::string_view> dotted(std::string_view plain) {
   return words;
 }
 
-bool is_number(std::string_view word) {
+bool is_all_digits(std::string_view word) {
   return !word.empty() && std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; });
 }
 
@@ -50,7 +50,7 @@ std::vector<std::vector<Holder*>> list_relatives(const std::vector<Holder*>& hol
     if (!holder->is_one()) relatives.push_back({holder});
     const std::vector<std::string_view> words = dotted(holder->form.plain);
     for (size_t i = 0; i < words.size(); ++i) {
-      if (is_number(words[i]))
+      if (is_all_digits(words[i]))
         series[with_gap(words, i)].push_back(holder);
       else if (i + 2 >= words.size())  // a leaf such as "weight", or the word before it
         siblings[with_gap(words, i)].push_back(holder);

@@ -12,7 +12,7 @@ DType coarsest_of(const Node& node) {
   return found;
 }
 
-constexpr int kMostSteps = 64;  // behind each other; a graph may be a circle
+constexpr int kLongestWay = 64;  // behind each other; a graph may be a circle
 
 const GraphInput* first_data(const GraphOp& op) {
   const auto is_data = [](const GraphInput& each) { return each.output >= 0 && !each.name.empty(); };
@@ -61,7 +61,7 @@ bool RunGraph::has_partner(const PairedNode& node, int output) const {
 InputSource RunGraph::trace(const GraphInput& input, const std::vector<int32_t>& paired,
                             const Pairing& pairing) const {
   const GraphInput* from = &input;
-  for (int step = 0; step < kMostSteps; ++step) {
+  for (int step = 0; step < kLongestWay; ++step) {
     const int32_t producer = graph_.producer_of(from->value);
     if (producer < 0) return {};
     const GraphOp& op = graph_.at(producer);
@@ -96,7 +96,7 @@ bool RunGraph::is_constant(size_t node, int32_t port) const {
   const std::vector<Input> inputs = inputs_of(node);
   const auto input = std::ranges::find(inputs, port, &Input::port);
   const GraphInput* from = input == inputs.end() ? nullptr : input->from;
-  for (int step = 0; step < kMostSteps && from != nullptr; ++step) {
+  for (int step = 0; step < kLongestWay && from != nullptr; ++step) {
     const int32_t producer = graph_.producer_of(from->value);
     if (producer < 0) return false;
     const GraphOp& op = graph_.at(producer);
