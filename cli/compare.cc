@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/grouped_help.h"
 #include "cli/mapping_flags.h"
+#include "cli/noise.h"
 #include "cli/patterns.h"
 
 #include <CLI/CLI.hpp>
@@ -18,6 +19,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 namespace assay::cli {
@@ -25,8 +27,9 @@ namespace {
 
 struct CompareFlags {
   std::string mine, golden;
-  std::vector<std::string> metrics, rule, only, skip, report;
-  std::string rules, output, memory, unmatched, layout, match, dtype, shape;
+  std::vector<std::string> metrics, rule, only, skip, report, noise;
+  std::string rules, output, memory, unmatched, layout, match, dtype, shape, tolerance;
+  std::optional<double> rtol, atol;
   bool fail_fast = false, quiet = false, fuzzy = false, trusted = false, allow_nonfinite = false;
   double min_compared = kLeastCompared;
   int threads = 0;
@@ -66,6 +69,34 @@ Result<void> choose_matching(const CompareFlags& flags, CompareRequest& request)
   return {};
 }
 
+// --rtol and --atol are a rule for all rows, before those of patterns.
+Result<void> choose_tolerance(const CompareFlags& flags, RuleOptions& rules) {
+  if (!flags.tolerance.empty()) {
+    std::string_view word = flags.tolerance;
+    if (word == "fp8" || word == "f8" || word == "float8") word = "f8e4m3fn";
+    rules.tolerance = find_dtype(word);
+    if (!rules.tolerance || !is_real(*rules.tolerance))
+      return fail(ErrorKind::bad_argument,
+                  "--tolerance: '{}' is no real element type; try bf16, f16, f32, fp8, f8e5m2",
+                  printable(flags.tolerance));
+  }
+  if (!flags.rtol && !flags.atol) return {};
+  for (const double each : {flags.rtol.value_or(0), flags.atol.value_or(0)})
+    if (!(each >= 0 && std::isfinite(each)))
+      return fail(ErrorKind::bad_argument, "--rtol and --atol: {} is no tolerance; 0 or more", each);
+  const auto is_general = [](const Rule& rule) { return rule.pattern == "*"; };
+  if (std::ranges::any_of(rules.rules, is_general))
+    return fail(
+        ErrorKind::bad_argument,
+        "--rtol and --atol are a rule for all rows, and there is another: give that one a pattern, or "
+        "write 'not_close == 0 and ...' into it");
+  const Closeness defaults;
+  rules.closeness = {flags.rtol.value_or(defaults.rtol), flags.atol.value_or(defaults.atol)};
+  ASSAY_TRY(Expression expression, Expression::parse(kClosenessRule));
+  rules.rules.insert(rules.rules.begin(), Rule{"*", std::move(expression)});
+  return {};
+}
+
 Result<void> choose_rules(const CompareFlags& flags, CompareRequest& request) {
   if (!flags.rules.empty()) {
     ASSAY_TRY(request.rules.rules, read_rules(flags.rules));
@@ -74,6 +105,7 @@ Result<void> choose_rules(const CompareFlags& flags, CompareRequest& request) {
     ASSAY_TRY(Rule rule, parse_rule(text));
     request.rules.rules.push_back(std::move(rule));
   }
+  ASSAY_TRY_DO(choose_tolerance(flags, request.rules));
   request.rules.allow_nonfinite = flags.allow_nonfinite;
   if (flags.allow_nonfinite && request.rules.rules.empty())
     return fail(ErrorKind::bad_argument,
@@ -105,11 +137,18 @@ Result<void> choose_metrics(const CompareFlags& flags, CompareRequest& request) 
   names.insert(names.end(), needed.begin(), needed.end());
   auto plan = plan_metrics(names, more);
   if (!plan) return fail(ErrorKind::bad_argument, "in a rule: {}", plan.error().message);
+  for (const Rule& rule : request.rules.rules)
+    if (rule.expression && request.rules.noise == nullptr)
+      for (const std::string& name : rule.expression->names())
+        if (name == "noise" || name == "noise_max")
+          return fail(ErrorKind::bad_argument, "in a rule: '{}' needs --noise, a second run of mine", name);
   for (const std::string& column : needed)  // `worst` is a metric, but a rule needs one of its columns
     if (std::find(plan->columns.begin(), plan->columns.end(), column) == plan->columns.end())
       return fail(ErrorKind::bad_argument, "in a rule: '{}' is no column; docs/metrics.md lists them",
                   column);
   request.metrics = std::move(*plan);
+  request.metrics.steps_of = request.rules.tolerance;
+  if (request.rules.closeness) request.metrics.closeness = *request.rules.closeness;
   return {};
 }
 
@@ -186,6 +225,9 @@ Result<int> run_compare(const CompareFlags& flags, const Context& context) {
   request.colour = console::is_terminal(console::Stream::out);
   request.progress = !flags.quiet;
   ASSAY_TRY_DO(choose_rules(flags, request));
+  if (!flags.noise.empty()) {
+    ASSAY_TRY(request.rules.noise, measure_noise(flags.noise, request));
+  }
   ASSAY_TRY_DO(choose_metrics(flags, request));
   ReportSet reports;
   ASSAY_TRY_DO(add_sinks(flags, reports));
@@ -244,15 +286,31 @@ void add_compare(CLI::App& app, const Context& context, Action& action) {
       ->type_name("RULE")
       ->allow_extra_args(false);
   command->add_option("--rules", flags->rules, "The same from a file")->type_name("FILE");
+  command->add_option("--rtol", flags->rtol, "All elements: |m-g| <= ATOL + RTOL*|g|, as NumPy")
+      ->type_name("RTOL")
+      ->group("Judging");
+  command->add_option("--atol", flags->atol, "The same; 1e-8 and 1e-5 where one is not given")
+      ->type_name("ATOL")
+      ->group("Judging");
+  command->add_option("--tolerance", flags->tolerance, "As if of this type: bf16, f16, fp8, ...")
+      ->type_name("TYPE")
+      ->group("Judging");
+  command
+      ->add_option("--noise", flags->noise, "A second run of mine: what differs as much\nthere may be chance")
+      ->type_name("MINE2")
+      ->allow_extra_args(false)
+      ->group("Judging");
   command->add_option("--unmatched", flags->unmatched, "Tensors of one side only: fail, or ignore")
       ->check(CLI::IsMember({"fail", "ignore"}).description(""))
       ->type_name("WHAT");
   command
       ->add_option("--min-compared", flags->min_compared, "Share of the larger side that a pass needs (0.5)")
       ->type_name("SHARE")
+      ->group("Judging")
       ->check(CLI::Range(0.0, 1.0).description(""));
   command->add_flag("--allow-nonfinite", flags->allow_nonfinite,
-                    "NaN on one side only: --rule decides alone");
+                    "NaN on one side only: --rule decides alone")
+      ->group("Judging");
   command->add_flag("--fail-fast", flags->fail_fast, "Stop at the first failure");
   command->add_option("--only", flags->only, "Only tensors whose name fits (default: all)")
       ->type_name("GLOB,..")

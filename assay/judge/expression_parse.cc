@@ -145,9 +145,7 @@ class Parser {
         token_.text = rest.substr(0, sign.size());
         return {};
       }
-    if (rest[0] == '=')
-      return wrong(token_.begin,
-                   "'=' is no comparison: write '==', or PATTERN=EXPR with no blank before the '='");
+    if (rest[0] == '=') return wrong(token_.begin, "'=' is no comparison: write '==', or PATTERN=EXPR");
     if (rest.starts_with("&&")) return wrong(token_.begin, "write 'and' for '&&'");
     if (rest.starts_with("||")) return wrong(token_.begin, "write 'or' for '||'");
     if (rest[0] == '!') return wrong(token_.begin, "write 'not' for '!'");

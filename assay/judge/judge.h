@@ -4,6 +4,7 @@
 
 #include "assay/base/remark.h"
 #include "assay/base/result.h"
+#include "assay/model/closeness.h"
 #include "assay/model/outcome.h"
 
 #include <functional>
@@ -42,20 +43,48 @@ class Expression {
 // A rule for the rows whose name (of either side, or of the node) matches `pattern`; the last that matches
 // wins.
 struct Rule {
-  std::string pattern;  // "*" for all
-  Expression expression;
+  std::string pattern;                   // "*" for all
+  std::optional<Expression> expression;  // none: such rows do not count
+  std::string text() const;              // as --rule takes it
 };
+
+// How far two runs of the same side are apart in one tensor: what is not further off may be chance.
+struct NoiseFloor {
+  double rel_l2 = 0, max_abs = 0;
+};
+class NoiseTable {
+ public:
+  void add(std::string_view section, std::string_view tensor, const NoiseFloor& floor);  // keeps the larger
+  const NoiseFloor* find(std::string_view section, std::string_view tensor) const;
+  bool empty() const { return floors_.empty(); }
+
+ private:
+  std::unordered_map<std::string, NoiseFloor> floors_;
+};
+
+// What --rtol and --atol stand for.
+inline constexpr std::string_view kClosenessRule = "not_close == 0";
 
 struct RuleOptions {
   std::vector<Rule> rules;  // empty: the default rules, by dtype
+  // Reals are judged as if one of the two were of this type.
+  std::optional<DType> tolerance = {};
+  std::optional<Closeness> closeness = {};            // --rtol and --atol, one of the rules: for its reasons
+  std::shared_ptr<const NoiseTable> noise = nullptr;  // of tensors of mine; null: not known
   // Not said: it fails, but for two frameworks, where it is a matter of what each of them dumps.
   std::optional<bool> unmatched_fails;
   bool allow_nonfinite = false;  // NaN and infinities on one side only: a rule of the user decides alone
 };
 
 // Variables a rule may use beside metric columns: eps (of the coarser dtype of the two), count, layer (how
-// many layers of the model have run before), inherited (what the inputs of the operator bring along).
+// many layers of the model have run before), inherited (what the inputs of the operator bring along), noise
+// and noise_max (rel_l2 and max_abs between two runs of mine).
 bool is_rule_variable(std::string_view name);
+
+// Whether the default rules for its types do not let a row of data pass. Then it is worth while to look what
+// its values were rounded to.
+bool fails_by_type(const Comparison& row, std::string_view node, const Head& head,
+                   const RuleOptions& options);
 
 // Metric columns that the rules need, so that they are gathered; each once. Not checked to exist.
 std::vector<std::string> columns_needed(const RuleOptions& options);
@@ -78,7 +107,7 @@ const Expression& default_rule(DType mine, DType golden, const ModelPlace& place
                                bool amplifies = false);
 
 // --rule 'EXPR' or --rule 'PATTERN=EXPR'. It is the second where the first '=' that does not touch another of
-// = < > ! has text before it, without blanks and without < and >.
+// = < > ! has text before it, without < and > and with no blanks but around it. EXPR may be `ignore`.
 Result<Rule> parse_rule(std::string_view text);
 // --rules FILE.yaml; unknown keys are errors, with their line.
 Result<std::vector<Rule>> read_rules(const fs::path& path);

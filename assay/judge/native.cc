@@ -30,6 +30,7 @@ struct RowContext {
   DType dtype;
   int32_t layers_before;
   Heritage heritage;
+  const NoiseFloor* noise = nullptr;
 };
 
 std::optional<double> number(const Value& value) {
@@ -40,10 +41,14 @@ std::optional<double> number(const Value& value) {
 }
 
 std::optional<double> look(const void* context, std::string_view name) {
-  const auto& [row, head, dtype, layers_before, heritage] = *static_cast<const RowContext*>(context);
+  const auto& [row, head, dtype, layers_before, heritage, noise] = *static_cast<const RowContext*>(context);
   if (name == "eps") return is_real(dtype) ? std::ldexp(1.0, -info(dtype).mantissa_bits) : 0;
   if (name == "layer") return layers_before;
   if (name == "inherited") return heritage.inherited;
+  if (name == "noise" || name == "noise_max") {
+    if (noise == nullptr) return std::nullopt;
+    return name == "noise" ? noise->rel_l2 : noise->max_abs;
+  }
   // These two are for the default rules only, which see to it that what they need is measured.
   if (name == "amplified") return heritage.amplified;
   if (name == "amplified_max") return heritage.amplified_max;
@@ -56,12 +61,63 @@ std::optional<double> look(const void* context, std::string_view name) {
   return value;
 }
 
-const Expression* find_user_rule(const Comparison& row, std::string_view node,
-                                 const std::vector<Rule>& rules) {
+const Rule* find_user_rule(const Comparison& row, std::string_view node, const std::vector<Rule>& rules) {
   for (auto rule = rules.rbegin(); rule != rules.rend(); ++rule)
     for (const std::string_view name : {row.mine.name, row.golden.name, node})
-      if (!name.empty() && glob_match(rule->pattern, name)) return &rule->expression;
+      if (!name.empty() && glob_match(rule->pattern, name)) return &*rule;
   return nullptr;
+}
+
+bool makes_real(const Plan* plan) {
+  return plan != nullptr && (plan->has(PlanOp::dequantise) || plan->has(PlanOp::rescale));
+}
+
+// Nothing was computed before a weight: neither the depth of its operator nor what ran in int8 excuses
+// anything, unless it is made of int8 itself.
+ModelPlace without_past(const Comparison& row, const ModelPlace& of_node) {
+  ModelPlace place = of_node;
+  if (!row.pair.is_constant) return place;
+  place.layers_before = 0;
+  place.is_quantised = makes_real(row.pair.plan(Side::mine)) || makes_real(row.pair.plan(Side::golden));
+  // What is left of its elements may be kept in a finer type than it had, which only the graph knows.
+  if (row.basis != Basis::data || row.evidence == Evidence::extremes) return place;
+  place.is_compiled = false;
+  place.coarsest = DType::f64;
+  return place;
+}
+
+// The type that a row is judged by may be coarser than its own: what its values were rounded to.
+ModelPlace place_of(const Comparison& row, const ModelPlace& of_node, const RuleOptions& options) {
+  ModelPlace place = without_past(row, of_node);
+  for (const std::optional<DType>& coarse : {row.judged_as, options.tolerance})
+    if (coarse) place.coarsest = deciding_dtype(place.coarsest, *coarse);
+  return place;
+}
+
+// The same for eps, and for what a number of it may be.
+DType type_of(const Comparison& row, const RuleOptions& options) {
+  DType dtype = deciding_dtype(row.mine.meta->dtype, row.golden.meta->dtype);
+  for (const std::optional<DType>& coarse : {row.judged_as, options.tolerance})
+    if (coarse && is_real(dtype)) dtype = deciding_dtype(dtype, *coarse);
+  return dtype;
+}
+
+// Of a row that the ordinary rule does not let pass: no further off than two runs of mine are from each
+// other. One such difference is a sample of the noise, the row another.
+constexpr double kOfNoise = 4;
+
+bool is_within_noise(const RowContext& context) {
+  const auto apart = look(&context, kErrorColumn), most = look(&context, "max_abs");
+  return context.noise != nullptr && look(&context, kMismatchColumn).value_or(1) == 0 && apart && most &&
+         *apart <= kOfNoise * context.noise->rel_l2 && *most <= kOfNoise * context.noise->max_abs;
+}
+
+std::string in_units_of_noise(const RowContext& context) {
+  const auto apart = look(&context, kErrorColumn);
+  if (context.noise == nullptr || !apart) return {};
+  if (context.noise->rel_l2 == 0) return *apart == 0 ? "" : "two runs of mine agree here";
+  return fmt::format("{:.3g} times the noise of mine (rel_l2 {:.3g})", *apart / context.noise->rel_l2,
+                     context.noise->rel_l2);
 }
 
 // What a dump of msprobe says of an argument beside its value: the partner of a message, a memory format, the
@@ -189,28 +245,27 @@ std::optional<std::string> other_integer(const Comparison& row, const RowContext
                      is_real(mine) ? "golden" : "mine");
 }
 
-bool makes_real(const Plan* plan) {
-  return plan != nullptr && (plan->has(PlanOp::dequantise) || plan->has(PlanOp::rescale));
+const NoiseFloor* noise_of(const Comparison& row, const Head& head, const RuleOptions& options) {
+  return options.noise == nullptr ? nullptr : options.noise->find(head.at.text(), row.mine.name);
 }
 
-// Nothing was computed before a weight: neither the depth of its operator nor what ran in int8 excuses
-// anything, unless it is made of int8 itself.
-ModelPlace place_of(const Comparison& row, const ModelPlace& of_node) {
-  ModelPlace place = of_node;
-  if (!row.pair.is_constant) return place;
-  place.layers_before = 0;
-  place.is_quantised = makes_real(row.pair.plan(Side::mine)) || makes_real(row.pair.plan(Side::golden));
-  // What is left of its elements may be kept in a finer type than it had, which only the graph knows.
-  if (row.basis != Basis::data || row.evidence == Evidence::extremes) return place;
-  place.is_compiled = false;
-  place.coarsest = DType::f64;
-  return place;
+// The rule that --rtol and --atol are.
+bool is_closeness(const Expression& rule, const RuleOptions& options) {
+  return options.closeness && rule.text() == kClosenessRule;
+}
+
+std::string how_many_not_close(const RowContext& context, const Closeness& closeness) {
+  const auto beyond = look(&context, "not_close"), count = look(&context, "count");
+  if (!beyond || !count) return "not_close is not available";
+  return fmt::format("{:.0f} of {:.0f} elements are further off than {:g} + {:g} * |golden|", *beyond, *count,
+                     closeness.atol, closeness.rtol);
 }
 
 Verdict judge_compared(const Comparison& row, const NodeResult& node, const Lineage& lineage,
                        const Lineage::Inputs& inputs, const Head& head, const RuleOptions& options) {
-  const Expression* user = find_user_rule(row, node.name, options.rules);
-  const ModelPlace place = place_of(row, node.place);
+  const Rule* const own = find_user_rule(row, node.name, options.rules);
+  const Expression* const user = own != nullptr && own->expression ? &*own->expression : nullptr;
+  const ModelPlace place = place_of(row, node.place, options);
   if (row.evidence == Evidence::empty) return {Level::ignored, std::string(kNoElements)};
   if (user == nullptr || is_argument(row.mine))
     if (const auto other = other_fact(row, head)) return {Level::fail, *other};
@@ -220,13 +275,14 @@ Verdict judge_compared(const Comparison& row, const NodeResult& node, const Line
     return {Level::error, std::move(*contradiction)};
   if (differ_by_checksum(row)) return judge_stated(row, head, place);
   if (!row.mine.meta || !row.golden.meta) return {Level::error, "the element type of one side is not known"};
-  const DType dtype = deciding_dtype(row.mine.meta->dtype, row.golden.meta->dtype);
+  const DType dtype = type_of(row, options);
   // Of a tensor that only its extremes are left of, two elements that happen to agree say nothing of the
   // error of the rest, so none can be inherited.
   const Heritage heritage = row.evidence == Evidence::extremes
                                 ? Heritage{std::numeric_limits<double>::infinity()}
                                 : lineage.of_row(node, inputs, row);
-  const RowContext context{row, head, dtype, (user != nullptr ? node.place : place).layers_before, heritage};
+  const int32_t depth = (user != nullptr ? node.place : place).layers_before;
+  const RowContext context{row, head, dtype, depth, heritage, noise_of(row, head, options)};
   const Decides decides = user == nullptr           ? Decides{}
                           : options.allow_nonfinite ? Decides{true, true}
                                                     : decides_on(*user);
@@ -244,7 +300,9 @@ Verdict judge_compared(const Comparison& row, const NodeResult& node, const Line
       user ? *user
            : default_rule(row.mine.meta->dtype, row.golden.meta->dtype, place, heritage.amplified > 0);
   if (!rule.holds(&context, look)) {
-    std::string why_not = rule.why_not(&context, look);
+    if (user == nullptr && is_within_noise(context)) return {};
+    std::string why_not = is_closeness(rule, options) ? how_many_not_close(context, *options.closeness)
+                                                      : rule.why_not(&context, look);
     // Statistics that agree do not tell what the rule asks for. Equal bits do. Those that differ decide.
     if (row.basis == Basis::stated && !rule.fails(&context, look)) {
       const Verdict by_statistics = judge_stated(row, head, place);
@@ -256,6 +314,7 @@ Verdict judge_compared(const Comparison& row, const NodeResult& node, const Line
       if (by_statistics.level == Level::ignored) return by_statistics;
       why_not += fmt::format("; by the default rules, {}", by_statistics.reason);
     }
+    if (const std::string units = in_units_of_noise(context); !units.empty()) why_not += "; " + units;
     return {Level::fail, std::move(why_not)};
   }
   if (user == nullptr) {
@@ -287,6 +346,10 @@ Verdict judge_row(const Comparison& row, const NodeResult& node, const Lineage& 
   };
   const bool unmatched_fails = options.unmatched_fails.value_or(!head.cross_framework && !head.graphs_differ);
   const Level unmatched = unmatched_fails ? Level::fail : Level::ignored;
+  // What could not be read is trouble still: nobody knows what it is.
+  if (const Rule* const own = find_user_rule(row, node.name, options.rules);
+      own != nullptr && !own->expression && row.status != Status::unreadable)
+    return {Level::ignored, fmt::format("ignored by the rule for '{}'", printable(own->pattern))};
   switch (row.status) {
     case Status::compared:
       return judge_compared(row, node, lineage, inputs, head, options);
@@ -319,6 +382,14 @@ void correct_evidence(const Head& head, Comparison& row) {
     row.evidence = Evidence::finite_elements;
 }
 
+// Of a row that passes: how it compares with chance.
+void note_noise(const Head& head, const RuleOptions& options, Comparison& row) {
+  if (options.noise == nullptr || row.basis != Basis::data || row.verdict.level != Level::pass) return;
+  const RowContext context{row, head, DType::f32, 0, {}, noise_of(row, head, options)};
+  const std::string units = in_units_of_noise(context);
+  if (!units.empty()) row.note += (row.note.empty() ? "" : "; ") + units;
+}
+
 bool has_other_bf16_checksum(const Comparison& row, const Head& head) {
   if (row.basis != Basis::stated || head.content != Content::checksums || !head.cross_framework) return false;
   return row.golden.meta && row.golden.meta->dtype == DType::bf16 &&
@@ -338,6 +409,7 @@ Judge prepare_native(const Head& head, const RuleOptions& options) {
     judge_rows(true);
     for (Comparison& row : node.rows) {
       correct_evidence(head, row);
+      note_noise(head, options, row);
       if (has_other_bf16_checksum(row, head))
         row.note =
             "PyTorch takes the checksum of the 16 bits of a bf16, MindSpore of the 32 it widens them to: "
@@ -358,19 +430,34 @@ void add_names(const Expression& expression, std::vector<std::string>& columns) 
 }  // namespace
 
 bool is_rule_variable(std::string_view name) {
-  return name == "eps" || name == "count" || name == "layer" || name == "inherited";
+  return name == "eps" || name == "count" || name == "layer" || name == "inherited" || name == "noise" ||
+         name == "noise_max";
+}
+
+bool fails_by_type(const Comparison& row, std::string_view node, const Head& head,
+                   const RuleOptions& options) {
+  if (row.basis != Basis::data || !row.mine.meta || !row.golden.meta) return false;
+  if (find_user_rule(row, node, options.rules) != nullptr) return false;
+  const DType mine = row.mine.meta->dtype, golden = row.golden.meta->dtype;
+  const RowContext context{row, head, deciding_dtype(mine, golden), 0, {}};
+  return !default_rule(mine, golden).holds(&context, look);
 }
 
 std::vector<std::string> columns_needed(const RuleOptions& options) {
   std::vector<std::string> columns;
-  for (const Rule& rule : options.rules) add_names(rule.expression, columns);
+  for (const Rule& rule : options.rules)
+    if (rule.expression) add_names(*rule.expression, columns);
   const auto add = [&](std::string_view column) {
     if (std::ranges::find(columns, column) == columns.end()) columns.emplace_back(column);
   };
   if (!options.rules.empty()) add(kMismatchColumn);
   for (const Rule& rule : options.rules)
-    if (const Decides decides = decides_on(rule.expression); decides.on_nan != decides.on_inf)
-      std::ranges::for_each(kNonfiniteCounts, add);
+    if (rule.expression)
+      if (const Decides decides = decides_on(*rule.expression); decides.on_nan != decides.on_inf)
+        std::ranges::for_each(kNonfiniteCounts, add);
+  if (options.noise != nullptr)
+    for (const std::string_view column : {kErrorColumn, std::string_view("max_abs"), kMismatchColumn})
+      add(column);
   const auto takes_all = [](const Rule& rule) { return rule.pattern == "*"; };
   if (std::any_of(options.rules.begin(), options.rules.end(), takes_all)) return columns;
   add(kRestColumn);

@@ -15,11 +15,14 @@ size_t find_pattern_end(std::string_view text) {
     const bool touches = (at > 0 && kComparison.find(text[at - 1]) != std::string_view::npos) ||
                          (at + 1 < text.size() && kComparison.find(text[at + 1]) != std::string_view::npos);
     if (touches) continue;
-    return text.substr(0, at).find_first_of(" \t\r\n<>") == std::string_view::npos ? at
-                                                                                   : std::string_view::npos;
+    return trim(text.substr(0, at)).find_first_of(" \t\r\n<>") == std::string_view::npos
+               ? at
+               : std::string_view::npos;
   }
   return std::string_view::npos;
 }
+
+constexpr std::string_view kIgnore = "ignore";
 
 // A place in the file, for messages.
 struct Where {
@@ -36,12 +39,14 @@ Result<Rule> rule_from(const YAML::Node& entry, const std::string& name) {
   if (!entry.IsMap()) return wrong(where(name, entry), "expected a rule with the keys 'match' and 'pass'");
   std::string pattern = "*";
   std::optional<Expression> expression;
+  std::optional<int> ignored_at;
   for (const auto& field : entry) {
     const YAML::Node &key = field.first, &value = field.second;
     const std::string& word = key.Scalar();
-    if (word != "match" && word != "pass")
-      return wrong(where(name, key),
-                   fmt::format("unknown key '{}'; a rule has 'match' and 'pass'", printable(word)));
+    if (word != "match" && word != "pass" && word != "ignore")
+      return wrong(
+          where(name, key),
+          fmt::format("unknown key '{}'; a rule has 'match' and 'pass', or 'ignore'", printable(word)));
     if (!value.IsScalar()) return wrong(where(name, key), fmt::format("'{}' needs a text", word));
     if (word == "match") {
       if (value.Scalar().empty())
@@ -49,12 +54,21 @@ Result<Rule> rule_from(const YAML::Node& entry, const std::string& name) {
       pattern = value.Scalar();
       continue;
     }
+    if (word == "ignore") {
+      bool is_ignored = false;
+      if (!YAML::convert<bool>::decode(value, is_ignored) || !is_ignored)
+        return wrong(where(name, value), "'ignore' is true, or is left out");
+      ignored_at = key.Mark().line;
+      continue;
+    }
     Result<Expression> parsed = Expression::parse(value.Scalar());
     if (!parsed) return wrong(where(name, value), parsed.error().message);
     expression = std::move(*parsed);
   }
-  if (!expression) return wrong(where(name, entry), "the rule has no 'pass'");
-  return Rule{std::move(pattern), std::move(*expression)};
+  if (ignored_at && expression)
+    return wrong({name, *ignored_at + 1}, "a rule has 'pass' or 'ignore', not both");
+  if (!ignored_at && !expression) return wrong(where(name, entry), "the rule has no 'pass' and no 'ignore'");
+  return Rule{std::move(pattern), std::move(expression)};
 }
 
 Result<std::vector<Rule>> rules_from(const YAML::Node& root, const std::string& name) try {
@@ -79,6 +93,11 @@ Result<std::vector<Rule>> rules_from(const YAML::Node& root, const std::string& 
 
 }  // namespace
 
+std::string Rule::text() const {
+  const std::string_view what = expression ? std::string_view(expression->text()) : kIgnore;
+  return pattern == "*" && expression ? std::string(what) : fmt::format("{}={}", pattern, what);
+}
+
 Result<Rule> parse_rule(std::string_view text) {
   text = trim(text);
   const size_t end = find_pattern_end(text);
@@ -86,8 +105,21 @@ Result<Rule> parse_rule(std::string_view text) {
   if (has_pattern && end == 0)
     return fail(ErrorKind::bad_argument, "rule '{}': nothing before the '='; expected PATTERN=EXPR or EXPR",
                 printable(text.substr(0, 60)));
-  ASSAY_TRY(Expression expression, Expression::parse(has_pattern ? text.substr(end + 1) : text));
-  return Rule{has_pattern ? std::string(text.substr(0, end)) : "*", std::move(expression)};
+  if (!has_pattern) {
+    ASSAY_TRY(Expression expression, Expression::parse(text));
+    return Rule{"*", std::move(expression)};
+  }
+  std::string pattern(trim(text.substr(0, end)));
+  const std::string_view rest = trim(text.substr(end + 1));
+  if (rest == kIgnore) return Rule{std::move(pattern), std::nullopt};
+  Result<Expression> expression = Expression::parse(rest);
+  if (expression) return Rule{std::move(pattern), std::move(*expression)};
+  // "max_abs = 0" looks like a pattern, and was meant as a comparison.
+  const bool is_name = pattern.find_first_of("*?[./") == std::string::npos;
+  return fail(expression.error().kind, "{}{}", expression.error().message,
+              is_name
+                  ? fmt::format("; '{}' is taken for a pattern, write '==' to compare", printable(pattern))
+                  : std::string());
 }
 
 Result<std::vector<Rule>> read_rules(const fs::path& path) {

@@ -34,6 +34,13 @@ const Metric bias_metric{"bias",
                            out[0] = number_or_absent(unscaled(g, per_finite(g, g.pair.diff)), any(g));
                          }};
 
+const Metric not_close_metric{"not_close",
+                              {"not_close"},
+                              gather::sums | gather::close,
+                              false,
+                              "elements with |m-g| > atol + rtol * |g| (--rtol, --atol; 1e-5 and 1e-8)",
+                              [](const Gathered& g, std::span<Value> out) { out[0] = g.pair.not_close; }};
+
 // Elements where golden is zero and mine is not have no relative error; rel_undefined counts them.
 const Metric max_rel_metric{
     "max_rel",

@@ -12,7 +12,7 @@ extern const Metric cosine_metric, rel_l2_metric, rel_l2_squared_metric, l1_metr
 extern const Metric rel_l2_rest_metric;
 // error.cc: element by element
 extern const Metric max_abs_metric, mean_abs_metric, bias_metric, max_rel_metric, mean_rel_metric,
-    abs_quantiles_metric, worst_metric;
+    not_close_metric, abs_quantiles_metric, worst_metric;
 // arg_max.cc: what logits choose
 extern const Metric arg_max_metric;
 // ulp.cc: in units of the last place

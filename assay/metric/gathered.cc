@@ -25,12 +25,14 @@ void merge_pair(PairSums& into, const PairSums& later) {
     into.worst = later.worst;
     into.worst_mine = later.worst_mine;
     into.worst_golden = later.worst_golden;
+    into.near = later.near;
   }
   merge_side(into.mine, later.mine);
   merge_side(into.golden, later.golden);
   into.count += later.count;
   into.finite += later.finite;
   into.equal += later.equal;
+  into.not_close += later.not_close;
   into.nonfinite_mismatch += later.nonfinite_mismatch;
   into.kind_mismatch += later.kind_mismatch;
   into.dot += later.dot;

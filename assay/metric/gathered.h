@@ -3,6 +3,8 @@
 #pragma once
 
 #include "assay/base/result.h"
+#include "assay/model/closeness.h"
+#include "assay/model/neighbours.h"
 #include "assay/tensor/dtype.h"
 
 #include <array>
@@ -10,6 +12,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,6 +35,7 @@ inline constexpr GatherMask md5 = 256;
 inline constexpr GatherMask arg_max = GatherMask{1} << 20;
 inline constexpr GatherMask absolutes = 1 << 16;  // sums of |x| of each side
 inline constexpr GatherMask rest = 1 << 18;       // of the elements beside large ones
+inline constexpr GatherMask close = 1 << 19;      // elements beyond GatherPlan::closeness
 // What a second pass over values that were too large or too small gives: see PairSums::scale.
 inline constexpr GatherMask scaled = sums | means | absolutes;
 }  // namespace gather
@@ -72,6 +76,8 @@ struct PairSums {
   int64_t worst = -1;   // index of the first component with that difference; where NaN or Inf stand against
                         // something else, the first such place: nothing is worse
   double worst_mine = 0, worst_golden = 0;
+  Neighbours near;        // of the worst, as far as they were at hand
+  int64_t not_close = 0;  // elements beyond GatherPlan::closeness; only if asked for
 };
 
 // Relative error r = |mine - golden| / |golden| of the finite pairs.
@@ -100,6 +106,9 @@ using OpenOwnSums = std::unique_ptr<OwnSums> (*)(DType mine, DType golden);  // 
 struct GatherPlan {
   GatherMask needs = 0;
   std::span<const OpenOwnSums> own_sums = {};
+  // ULPs are steps of this type where both sides are finer reals.
+  std::optional<DType> steps_of = {};
+  Closeness closeness = {};
 };
 
 struct UlpSums {

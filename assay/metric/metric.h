@@ -34,8 +34,10 @@ struct MetricPlan {
   GatherMask needs = 0;
   GatherMask only_of_logits = 0;  // those of them that other pairs can do without
   std::vector<OpenOwnSums> own_sums;
+  std::optional<DType> steps_of = {};  // see GatherPlan
+  Closeness closeness = {};
 
-  GatherPlan gathering() const { return {needs, own_sums}; }
+  GatherPlan gathering() const { return {needs, own_sums, steps_of, closeness}; }
   std::vector<Value> finish(const Gathered& gathered) const;
   std::vector<Value> finish_stated(const Stated& mine, const Stated& golden) const;
 };

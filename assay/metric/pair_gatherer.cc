@@ -34,6 +34,12 @@ Wide load_integer(DType dtype, const std::byte* from, int64_t i) {
   return load_le<int64_t>(rest);
 }
 
+// What one step is: of the coarser type, or of one that is coarser still and was asked for.
+DType step_type(DType mine, DType golden, const GatherPlan& plan) {
+  const DType own = coarser(mine, golden);
+  return plan.steps_of && is_real(own) ? coarser(own, *plan.steps_of) : own;
+}
+
 bool is_aligned(const std::byte* at, size_t to) { return reinterpret_cast<uintptr_t>(at) % to == 0; }
 
 }  // namespace
@@ -51,8 +57,9 @@ struct PairGatherer::Buffers {
 PairGatherer::PairGatherer(DType mine, DType golden, const GatherPlan& plan, int64_t first, int scale)
     : mine_(component(mine)),
       golden_(component(golden)),
-      ulp_dtype_(coarser(mine, golden)),
+      ulp_dtype_(step_type(mine, golden, plan)),
       needs_(plan.needs),
+      closeness_(plan.closeness),
       work_(fits_f32(mine_) && fits_f32(golden_) ? Work::f32
             : is_integer(mine_) && is_integer(golden_) && (is_wide_integer(mine_) || is_wide_integer(golden_))
                 ? Work::integers
@@ -98,6 +105,7 @@ void PairGatherer::add_f32(const std::byte* mine, const std::byte* golden, int64
   };
   const float* a = as_floats(mine_, mine, t.a);
   const float* b = as_floats(golden_, golden, t.b);
+  const float *const all_a = a, *const all_b = b;
   const bool ulp_in_pass = ulp_dtype_ == DType::f32;
   const bool wants_ulp = (needs_ & (gather::ulp | gather::ulp_quantiles)) != 0;
   const bool integers = is_integer(mine_) && is_integer(golden_);
@@ -106,8 +114,9 @@ void PairGatherer::add_f32(const std::byte* mine, const std::byte* golden, int64
   wanted.means = (needs_ & gather::means) || (wants_ulp && integers);
   wanted.relative = (needs_ & gather::relative) && !golden_has_zero_;
   // Two tiles of the same 16-bit type: extremes, equality and ULPs come from the patterns, 32 at a time.
-  const bool by_pattern = (needs_ & gather::ulp) && mine_ == golden_ && is_sign_magnitude16(mine_) &&
-                          is_aligned(mine, alignof(uint16_t)) && is_aligned(golden, alignof(uint16_t));
+  const bool by_pattern = (needs_ & gather::ulp) && mine_ == golden_ && mine_ == ulp_dtype_ &&
+                          is_sign_magnitude16(mine_) && is_aligned(mine, alignof(uint16_t)) &&
+                          is_aligned(golden, alignof(uint16_t));
   wanted.extremes = !by_pattern;
   wanted.step_a = size_of(mine_);
   wanted.step_b = size_of(golden_);
@@ -134,8 +143,9 @@ void PairGatherer::add_f32(const std::byte* mine, const std::byte* golden, int64
     add_ulp(patterns.ulp);
     ulp_done = true;
   }
-  find_worst(a, b, nullptr, n, m.core.max_abs);
+  if (find_worst(a, b, nullptr, n, m.core.max_abs)) keep_near(all_a, all_b, n);
   add_core(m.core, left);
+  if (needs_ & gather::close) count_not_close(a, b, nullptr, n);
   if ((needs_ & gather::rest) && scale_ == 0) add_rest(a, b, n, left, m.core, out_.pair);
 
   if (needs_ & gather::relative) {
@@ -212,8 +222,9 @@ void PairGatherer::add_f64(const std::byte* mine, const std::byte* golden, int64
     core.equal -= n - left;
     extremes_of_finite(a, b, n, core);
   }
-  find_worst(a, b, d, n, core.max_abs);
+  if (find_worst(a, b, d, n, core.max_abs)) keep_near<double>(t.wide_a, t.wide_b, n);
   add_core(core, left);
+  if (needs_ & gather::close) count_not_close(a, b, d, n);
   if ((needs_ & gather::rest) && scale_ == 0) add_rest(a, b, d, n, left, core, out_.pair);
   if (needs_ & gather::relative) {
     tile::Relative r = tile::relative(a, b, d, n);
@@ -278,16 +289,49 @@ void PairGatherer::add_core(const tile::Core& core, int64_t finite) {
 
 // Call before add_core: compares with the maximum of the tiles before this one.
 template <class T>
-void PairGatherer::find_worst(const T* a, const T* b, const double* d, int64_t n, double max_abs) {
+bool PairGatherer::find_worst(const T* a, const T* b, const double* d, int64_t n, double max_abs) {
   PairSums& p = out_.pair;
-  if (p.nonfinite_mismatch > 0 || max_abs == 0 || !(max_abs > p.max_abs)) return;
+  if (p.nonfinite_mismatch > 0 || max_abs == 0 || !(max_abs > p.max_abs)) return false;
   for (int64_t i = 0; i < n; ++i) {
     const double size = std::abs(d != nullptr ? d[i] : static_cast<double>(a[i]) - static_cast<double>(b[i]));
     if (size != max_abs) continue;
     p.worst = next_ + i;
     p.worst_mine = static_cast<double>(a[i]);
     p.worst_golden = static_cast<double>(b[i]);
-    return;
+    return true;
+  }
+  return false;
+}
+
+// The elements around the worst, which lies in this tile. What lies beyond the tile is not at hand.
+template <class T>
+void PairGatherer::keep_near(const T* a, const T* b, int64_t n) {
+  const int64_t at = out_.pair.worst - next_;
+  const int64_t first = std::max<int64_t>(at - Neighbours::kEachSide, 0);
+  const int64_t last = std::min(at + Neighbours::kEachSide + 1, n);
+  Neighbours& near = out_.pair.near;
+  near.first = next_ + first;
+  near.count = static_cast<int32_t>(last - first);
+  for (int64_t i = first; i < last; ++i) {
+    near.mine[static_cast<size_t>(i - first)] = static_cast<double>(a[i]);
+    near.golden[static_cast<size_t>(i - first)] = static_cast<double>(b[i]);
+  }
+}
+
+// A complex element is as far off as its two components together.
+template <class T>
+void PairGatherer::count_not_close(const T* a, const T* b, const double* d, int64_t n) {
+  const int64_t step = components(out_.mine_dtype);
+  const auto difference = [&](int64_t i) {
+    return d != nullptr ? d[i] : static_cast<double>(a[i]) - static_cast<double>(b[i]);
+  };
+  for (int64_t i = 0; i + step <= n; i += step) {
+    double apart = std::abs(difference(i)), size = std::abs(static_cast<double>(b[i]));
+    if (step == 2) {
+      apart = std::hypot(apart, difference(i + 1));
+      size = std::hypot(size, static_cast<double>(b[i + 1]));
+    }
+    out_.pair.not_close += !(apart <= closeness_.atol + closeness_.rtol * size);
   }
 }
 
@@ -318,6 +362,7 @@ int64_t PairGatherer::set_aside_nonfinite(const T* a, const T* b, int64_t n, T* 
     p.worst = next_ + i;
     p.worst_mine = static_cast<double>(x);
     p.worst_golden = static_cast<double>(y);
+    keep_near(a, b, n);
   }
   return left;
 }

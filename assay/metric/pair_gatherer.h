@@ -37,7 +37,11 @@ class PairGatherer {
   void add_ulp(const tile::Ulp& ulp);
   void add_softmax(const tile::Softmax& sums, double mine_peak, double golden_peak);
   template <class T>
-  void find_worst(const T* a, const T* b, const double* d, int64_t n, double max_abs);
+  bool find_worst(const T* a, const T* b, const double* d, int64_t n, double max_abs);
+  template <class T>
+  void keep_near(const T* a, const T* b, int64_t n);
+  template <class T>
+  void count_not_close(const T* a, const T* b, const double* d, int64_t n);
   template <class T>
   int64_t set_aside_nonfinite(const T* a, const T* b, int64_t n, T* clean_a, T* clean_b);
   template <class T>
@@ -57,6 +61,7 @@ class PairGatherer {
 
   const DType mine_, golden_, ulp_dtype_;  // component types
   const GatherMask needs_;
+  const Closeness closeness_;
   const Work work_;
   const int scale_;
   int64_t next_;                  // index of the next component

@@ -11,7 +11,7 @@ Value number_or_absent(double value, bool defined) {
   return value;
 }
 
-// Σab / (√Σaa · √Σbb). Absent when either side is all zeros.
+// Σab / (√Σaa · √Σbb). Absent when one side is all zeros; two tensors of zeros point the same way as any.
 const Metric cosine_metric{"cosine",
                            {"cosine"},
                            gather::sums,
@@ -20,7 +20,10 @@ const Metric cosine_metric{"cosine",
                            [](const Gathered& g, std::span<Value> out) {
                              const double aa = g.pair.mine.sum_squares, bb = g.pair.golden.sum_squares;
                              const double value = g.pair.dot / (std::sqrt(aa) * std::sqrt(bb));
-                             out[0] = number_or_absent(std::clamp(value, -1.0, 1.0), aa > 0 && bb > 0);
+                             if (g.pair.finite > 0 && aa == 0 && bb == 0)
+                               out[0] = 1.0;
+                             else
+                               out[0] = number_or_absent(std::clamp(value, -1.0, 1.0), aa > 0 && bb > 0);
                            }};
 
 // √(Σdd / Σbb). Absent when golden is all zeros and mine is not.

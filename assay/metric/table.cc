@@ -71,6 +71,7 @@ MetricTable metrics() {
       &golden_metric,
       &max_rel_metric,
       &mean_rel_metric,
+      &not_close_metric,
       &l1_metric,
       &kl_metric,
       &bias_metric,

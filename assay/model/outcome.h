@@ -3,6 +3,7 @@
 
 #include "assay/base/clock.h"
 #include "assay/model/evidence.h"
+#include "assay/model/neighbours.h"
 #include "assay/model/pairing.h"
 
 namespace assay {
@@ -93,8 +94,10 @@ struct Comparison {
   SideFacts mine, golden;
   std::vector<Value> metrics;  // one per column of the plan (Head::metric_columns); empty without a basis
   Verdict verdict;
-  std::shared_ptr<const ArgMax> arg_max = {};  // of a pair of logits
-  int64_t left_out = 0;                        // things in its files that no row stands for
+  std::shared_ptr<const ArgMax> arg_max = {};   // of a pair of logits
+  std::shared_ptr<const Neighbours> near = {};  // of the worst element, where anything differs
+  std::optional<DType> judged_as = {};  // coarser than both sides: what one of them was rounded to, or a wish
+  int64_t left_out = 0;                 // things in its files that no row stands for
   std::string
       note;  // reason of a failure to compare, or a remark such as "shapes differ in dimensions of size 1"
 };
@@ -172,6 +175,8 @@ struct Head {
   std::string command_line;
   fs::path mine, golden;
   std::string mine_layout, golden_layout, matcher, rule_set;
+  std::string rules = {};                   // of the user, as given; empty: the rule set alone decides
+  bool order_is_by_name = false;            // nothing says in which order the tensors were made
   std::vector<std::string> metric_columns;  // names, in the order of Comparison::metrics
   std::vector<std::string> shown_columns;   // those a report prints; the rest were gathered for a rule
   int terminal_width = 100;

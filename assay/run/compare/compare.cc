@@ -34,6 +34,7 @@ Head head_of(const CompareRequest& request, const Dump& mine, const Dump& golden
   head.golden_layout = golden.layout->name;
   head.matcher = matcher.name;
   head.rule_set = request.rule_set->name;
+  for (const Rule& rule : request.rules.rules) head.rules += (head.rules.empty() ? "" : "; ") + rule.text();
   head.metric_columns = metrics.columns;
   head.shown_columns = request.shown_columns;
   head.terminal_width = request.terminal_width;
@@ -224,6 +225,10 @@ class Sections {
     flow.judge = [&](std::span<NodeResult> nodes) {
       for (NodeResult& node : nodes) judge(node);
     };
+    if (request_.rule_set == &native_rules)
+      flow.doubts = [&](const Comparison& row, std::string_view node) {
+        return fails_by_type(row, node, head_, request_.rules);
+      };
     flow.judge_in_order = std::ranges::any_of(matched.pairing.nodes,
                                               [](const PairedNode& node) { return node.place.has_graph; });
     flow.render = [&](std::span<const NodeResult> nodes) { return reports_.render(nodes); };

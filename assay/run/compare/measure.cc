@@ -12,6 +12,7 @@
 #include "assay/run/compare/quantised_rows.h"
 #include "assay/run/compare/stated_comparison.h"
 #include "assay/support/log.h"
+#include "assay/tensor/rounded_values.h"
 
 #include <tbb/enumerable_thread_specific.h>
 #include <tbb/parallel_pipeline.h>
@@ -63,9 +64,10 @@ using BatchPtr = std::shared_ptr<Batch>;
 class Measurer {
  public:
   Measurer(const Matched& matched, const MetricPlan& metrics, const OpenOptions& options, Progress& progress,
-           SideStatistics side_statistics, const Prepare& prepare)
+           SideStatistics side_statistics, const Prepare& prepare, const RowFlow& flow)
       : matched_(matched),
         metrics_(metrics),
+        doubts_(flow.doubts),
         loader_(matched.frames, options.format, options.open_files),
         plans_(matched.frames, loader_),
         stated_(matched, metrics, loader_),
@@ -82,7 +84,7 @@ class Measurer {
     const auto& sources = matched_.pairing.sources;
     if (!sources.empty()) result.sources = sources[static_cast<size_t>(index)];
     result.rows.reserve(node.pairs.size());
-    for (const Pair& pair : node.pairs) result.rows.push_back(measure_pair(pair, scratch));
+    for (const Pair& pair : node.pairs) result.rows.push_back(measure_pair(pair, node.name, scratch));
     return result;
   }
 
@@ -96,7 +98,7 @@ class Measurer {
   }
 
  private:
-  Comparison measure_pair(const Pair& pair, PairScratch& scratch) {
+  Comparison measure_pair(const Pair& pair, std::string_view node, PairScratch& scratch) {
     Comparison row;
     row.pair = pair;
     std::optional<Made> mine = take(Side::mine, Side::mine, pair.mine, row.mine, row);
@@ -114,7 +116,7 @@ class Measurer {
     }
     const OperandPtr of_mine = mine ? mine->own() : nullptr, of_golden = golden ? golden->own() : nullptr;
     if (row.status == Status::compared)
-      align_and_gather(*mine, *golden, scratch, row);
+      align_and_gather(*mine, *golden, node, scratch, row);
     else if (row.status == Status::no_data)
       stated_.compare(of_mine, of_golden, row);
     if (side_statistics_ == SideStatistics::as_f32) {
@@ -221,7 +223,8 @@ class Measurer {
     return align(mine, golden, rules);
   }
 
-  void align_and_gather(const Made& mine, const Made& golden, PairScratch& scratch, Comparison& row) {
+  void align_and_gather(const Made& mine, const Made& golden, std::string_view node, PairScratch& scratch,
+                        Comparison& row) {
     if (is_left_quantised(matched_.pairing, mine.own()->meta, golden.own()->meta)) {
       const Side side = mine.own()->meta.dtype == DType::i8 ? Side::mine : Side::golden;
       const ItemId& id = side == Side::mine ? *row.pair.mine : *row.pair.golden;
@@ -267,6 +270,8 @@ class Measurer {
       }
     const bool is_whole = (*aligned)->mine == mine.own() && (*aligned)->golden == golden.own();
     const double error = gather(*(*aligned)->mine, *(*aligned)->golden, is_whole, scratch, row);
+    if (doubts_ && !metrics_.steps_of && row.basis == Basis::data && doubts_(row, node))
+      gather_rounded(*(*aligned)->mine, *(*aligned)->golden, is_whole, scratch, row);
     const bool has_copies = stands_for_ranks(row.pair) && (has_copies_of(Side::mine, mine, **aligned) ||
                                                            has_copies_of(Side::golden, golden, **aligned));
     if (has_copies && compares_copies(row.pair)) {
@@ -345,10 +350,32 @@ class Measurer {
     }
   }
 
+  // A row that would fail may hold values that were rounded to a coarser type than that of the file: then its
+  // steps are those of that type.
+  void gather_rounded(const Operand& mine, const Operand& golden, bool is_whole, PairScratch& scratch,
+                      Comparison& row) {
+    const DType own = coarser(mine.meta.dtype, golden.meta.dtype);
+    std::optional<DType> found;
+    std::string note;
+    for (const Side side : {Side::mine, Side::golden}) {
+      const auto rounded = find_rounded_type(side == Side::mine ? mine : golden,
+                                             side == Side::mine ? scratch.mine : scratch.golden);
+      if (!rounded || !*rounded || coarser(own, **rounded) == own) continue;
+      if (!found || coarser(*found, **rounded) != *found) {
+        found = **rounded;
+        note =
+            fmt::format("all values of {} are exact in {}: judged as such", name_of(side), name(**rounded));
+      }
+    }
+    if (!found) return;
+    gather(mine, golden, is_whole, scratch, row, found);
+    add_note(row, note);
+  }
+
   // is_whole: these are the two tensors of the row, and nothing made of them. Answers how far they are apart:
   // the square of the relative error, infinite where NaN or infinities differ.
   double gather(const Operand& mine, const Operand& golden, bool is_whole, PairScratch& scratch,
-                Comparison& row) {
+                Comparison& row, std::optional<DType> rounded_to = {}) {
     if (is_complex(mine.meta.dtype) != is_complex(golden.meta.dtype)) {
       row.status = Status::unreadable;
       row.note = fmt::format("complex against real: {} and {}; convert one of them first",
@@ -359,7 +386,10 @@ class Measurer {
     const bool is_logits =
         row.pair.why == Why::last_output || (are_logits(*row.mine.item) && are_logits(*row.golden.item));
     const GatherMask needs = is_logits ? metrics_.needs : metrics_.needs & ~metrics_.only_of_logits;
-    auto gathered = gather_parallel(mine, golden, {needs, metrics_.own_sums}, scratch, progress_);
+    auto gathered = gather_parallel(
+        mine, golden,
+        {needs, metrics_.own_sums, rounded_to ? rounded_to : metrics_.steps_of, metrics_.closeness}, scratch,
+        progress_);
     if (!gathered) {
       row.status = Status::unreadable;
       row.note = gathered.error().message;
@@ -377,6 +407,8 @@ class Measurer {
     row.metrics = metrics_.finish(*gathered);
     const PairSums& pair = gathered->pair;
     row.nothing_finite = pair.finite == 0;
+    row.near = pair.worst >= 0 ? std::make_shared<const Neighbours>(pair.near) : nullptr;
+    row.judged_as = rounded_to;
     if (pair.count == 0)
       row.evidence = Evidence::empty;
     else if (pair.finite > 0 || pair.nonfinite_mismatch > 0)
@@ -389,6 +421,7 @@ class Measurer {
 
   const Matched& matched_;
   const MetricPlan& metrics_;
+  const std::function<bool(const Comparison&, std::string_view)>& doubts_;
   Loader loader_;
   const PlanRunner plans_;
   const StatedComparison stated_;
@@ -404,7 +437,7 @@ class Measurer {
 Result<void> measure(const Matched& matched, const MetricPlan& metrics, const OpenOptions& options,
                      const RowFlow& flow, bool one_by_one, Progress& progress, SideStatistics side_statistics,
                      const Prepare& prepare) {
-  Measurer measurer(matched, metrics, options, progress, side_statistics, prepare);
+  Measurer measurer(matched, metrics, options, progress, side_statistics, prepare, flow);
   const std::vector<PairedNode>& nodes = matched.pairing.nodes;
   tbb::enumerable_thread_specific<PairScratch> scratches;
   const size_t most = one_by_one ? 1 : kBatchNodes;

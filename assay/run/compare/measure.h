@@ -16,6 +16,8 @@ struct RowFlow {
   // Verdicts of these nodes: any thread, or one at a time and in order.
   std::function<void(std::span<NodeResult>)> judge;
   bool judge_in_order = false;
+  // Any thread: whether a row that was just measured is in for a failure by its types. Empty: nobody asks.
+  std::function<bool(const Comparison& row, std::string_view node)> doubts = {};
   // Any thread: their text.
   std::function<std::vector<std::string>(std::span<const NodeResult>)> render;
   // One thread, in order. False ends the run early.
