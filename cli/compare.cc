@@ -29,6 +29,7 @@ struct CompareFlags {
   std::string mine, golden;
   std::vector<std::string> metrics, rule, only, skip, report, noise;
   std::string rules, output, memory, unmatched, layout, match, dtype, shape, tolerance;
+  std::string color = "auto", order = "name";
   std::optional<double> rtol, atol;
   bool fail_fast = false, quiet = false, fuzzy = false, trusted = false, allow_nonfinite = false;
   double min_compared = kLeastCompared;
@@ -222,7 +223,9 @@ Result<int> run_compare(const CompareFlags& flags, const Context& context) {
   request.version = kVersion;
   request.command_line = context.command_line;
   request.terminal_width = console::width();
-  request.colour = console::is_terminal(console::Stream::out);
+  request.colour =
+      flags.color == "always" || (flags.color == "auto" && console::takes_colours(console::Stream::out));
+  request.open.order_by_time = flags.order == "time";
   request.progress = !flags.quiet;
   ASSAY_TRY_DO(choose_rules(flags, request));
   if (!flags.noise.empty()) {
@@ -308,8 +311,7 @@ void add_compare(CLI::App& app, const Context& context, Action& action) {
       ->type_name("SHARE")
       ->group("Judging")
       ->check(CLI::Range(0.0, 1.0).description(""));
-  command->add_flag("--allow-nonfinite", flags->allow_nonfinite,
-                    "NaN on one side only: --rule decides alone")
+  command->add_flag("--allow-nonfinite", flags->allow_nonfinite, "NaN on one side only: --rule decides alone")
       ->group("Judging");
   command->add_flag("--fail-fast", flags->fail_fast, "Stop at the first failure");
   command->add_option("--only", flags->only, "Only tensors whose name fits (default: all)")
@@ -323,6 +325,14 @@ void add_compare(CLI::App& app, const Context& context, Action& action) {
       ->allow_extra_args(false);
   command->add_option("--output", flags->output, "Folder for reports (default: .); - is stdout")
       ->type_name("DIR");
+  command->add_option("--color", flags->color, "auto, always or never (default: auto)")
+      ->type_name("WHEN")
+      ->check(CLI::IsMember({"auto", "always", "never"}).description(""))
+      ->group("Running");
+  command->add_option("--order", flags->order, "Of the files of a folder: name, or time (of\nmodification)")
+      ->type_name("BY")
+      ->check(CLI::IsMember({"name", "time"}).description(""))
+      ->group("Reading");
   command->add_flag("-q,--quiet", flags->quiet, "No terminal report, no progress");
   add_pairing_flags(*command, *flags);
   command
@@ -338,12 +348,12 @@ void add_compare(CLI::App& app, const Context& context, Action& action) {
       ->group("Reading");
   command->add_option("--memory", flags->memory, "For what must be held (default: RAM/4, max 8GiB)")
       ->type_name("SIZE")
-      ->group("Resources");
+      ->group("Running");
   command->add_option("--threads", flags->threads, "Threads (default 0: all cores)")
       ->type_name("N")
       ->check(CLI::Range(0, 4096).description(""))
-      ->group("Resources");
-  command->add_flag("--trusted", flags->trusted, kTrustedHelp)->group("Resources");
+      ->group("Running");
+  command->add_flag("--trusted", flags->trusted, kTrustedHelp)->group("Running");
   use_grouped_help(*command);
   command->footer(
       "Exit code: 0 within the rules, 1 different, 2 trouble or too little compared.\n"

@@ -31,7 +31,7 @@ Result<int> demo(const fs::path& wanted, const Context& context) {
   request.version = kVersion;
   request.command_line = context.command_line;
   request.terminal_width = console::width();
-  request.colour = console::is_terminal(console::Stream::out);
+  request.colour = console::takes_colours(console::Stream::out);
   ASSAY_TRY(const Summary summary, compare_demo_dumps(request));
   if (!found_planted_fault(summary, dumps))
     return fail(ErrorKind::mismatch, "the demo did not find the planted fault {} first", kDemoFault);

@@ -88,6 +88,12 @@ bool is_terminal(Stream stream) {
   return ::isatty(stream == Stream::out ? STDOUT_FILENO : STDERR_FILENO) == 1;
 }
 
+bool takes_colours(Stream stream) {
+  const char *const refused = std::getenv("NO_COLOR"), *const kind = std::getenv("TERM");
+  const bool is_refused = refused != nullptr && *refused != '\0';
+  return is_terminal(stream) && !is_refused && (kind == nullptr || std::string_view(kind) != "dumb");
+}
+
 int width() {
   winsize size{};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;

@@ -58,6 +58,8 @@ void redraw_line(std::string_view text);
 void hold_standard_streams();
 
 bool is_terminal(Stream stream);
+// It shows colours, and nobody asked for none: NO_COLOR (https://no-color.org), TERM=dumb.
+bool takes_colours(Stream stream);
 int width();  // columns of the terminal on standard output; COLUMNS, or 100 where there is none
 
 }  // namespace console

@@ -8,6 +8,7 @@
 #include "assay/dump/walk.h"
 #include "assay/format/min_max.h"
 #include "assay/format/safetensors_header.h"
+#include "assay/model/name_number.h"
 
 #include <tbb/parallel_for.h>
 
@@ -234,6 +235,46 @@ std::vector<size_t> execution_order(const std::vector<FoundFile>& files, const s
   return order;
 }
 
+// Sorts by what the files were given, if that is something for each of them and another for any two.
+template <class T>
+bool sort_by_distinct(std::vector<FoundFile>& files,
+                      std::optional<T> (*of)(const fs::path&, const FoundFile&), const fs::path& root) {
+  std::vector<std::pair<T, size_t>> keys;
+  for (size_t i = 0; i < files.size(); ++i) {
+    const auto key = of(root, files[i]);
+    if (!key) return false;
+    keys.emplace_back(*key, i);
+  }
+  std::ranges::sort(keys);
+  if (std::ranges::adjacent_find(keys, {}, &std::pair<T, size_t>::first) != keys.end()) return false;
+  std::vector<FoundFile> sorted;
+  for (const auto& [key, i] : keys) sorted.push_back(std::move(files[i]));
+  files = std::move(sorted);
+  return true;
+}
+
+// Where nothing states the order: by the numbers that names have (conv1, bn2, relu3), or by time if the user
+// trusts it. Else the natural order of names stays.
+bool find_order(const fs::path& root, const OpenOptions& options, std::vector<FoundFile>& files,
+                Remarks& warnings) {
+  const auto number_of = [](const fs::path&, const FoundFile& file) { return first_number(file.relative); };
+  using Time = std::optional<fs::file_time_type>;
+  const auto time_of = [](const fs::path& folder, const FoundFile& file) -> Time {
+    std::error_code error;
+    const auto time = fs::last_write_time(path_of(folder, file), error);
+    return error ? Time() : Time(time);
+  };
+  if (options.order_by_time) {
+    if (sort_by_distinct<fs::file_time_type>(files, time_of, root)) return true;
+    warnings.push_back(
+        fmt::format("{}: files share a modification time, so that times tell no order; the order of names is "
+                    "used instead",
+                    display(root)));
+  }
+  sort_by_distinct<int64_t>(files, number_of, root);
+  return false;
+}
+
 void add_node(Frame& frame, const fs::path& root, FoundFile& file, ReadFile& read,
               const OpenOptions& options) {
   const auto number = static_cast<int32_t>(frame.files.size());
@@ -285,6 +326,8 @@ Result<Frame> index_folder(const FrameInfo& info, const OpenOptions& options) {
   walk.files.erase(indexes, walk.files.end());
   std::erase_if(walk.files, [&](const FoundFile& file) { return *manifest && is_manifest(file.relative); });
 
+  const bool is_in_order = !*manifest && find_order(root, options, walk.files, frame.warnings);
+
   std::vector<ReadFile> reads(walk.files.size());
   tbb::parallel_for(size_t{0}, walk.files.size(), [&](size_t i) {
     if (!cancelled()) reads[i] = read_file(path_of(root, walk.files[i]), walk.files[i], options);
@@ -305,7 +348,7 @@ Result<Frame> index_folder(const FrameInfo& info, const OpenOptions& options) {
 
   const std::vector<size_t> order =
       execution_order(walk.files, reads, manifest->value_or(Manifest{}), options, frame.warnings);
-  frame.states_order = manifest->has_value();
+  frame.states_order = manifest->has_value() || is_in_order;
   for (const size_t i : order) add_node(frame, root, walk.files[i], reads[i], options);
   if (std::all_of(walk.files.begin(), walk.files.end(), [](const FoundFile& f) { return f.is_statistics; }))
     frame.content = Content::statistics;

@@ -30,6 +30,9 @@ struct OpenOptions {
   // … and items of statistics are named after their places in the entry, even where files are named too.
   bool names_statistics_by_place = false;
   bool null_is_zero = false;        // in tables of kernels
+  // Files of a plain folder without a manifest come in the order of their modification times, if no two have
+  // the same.
+  bool order_by_time = false;
   bool structure = false;           // read which module a node belongs to
   std::vector<int> ranks, steps;    // only these; empty: all
   bool warm_up = false;             // of ATB: the warm-up round is a frame too, "warmup"

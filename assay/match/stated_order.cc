@@ -1,6 +1,7 @@
 #include "assay/match/stated_order.h"
 
 #include "assay/match/keyed/name.h"
+#include "assay/model/name_number.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -20,6 +21,21 @@ void follow_stated_order(Indexed& frames) {
   }
   std::ranges::stable_sort(nodes, {}, &Node::order);
   for (size_t i = 0; i < nodes.size(); ++i) nodes[i].order = static_cast<int64_t>(i);
+}
+
+bool has_known_order(const Indexed& frames) {
+  for (const Side side : {Side::mine, Side::golden})
+    for (const Frame& frame : frames.frames(side))
+      if (frame.states_order) return true;
+  for (const Frame& frame : frames.mine) {
+    std::optional<int64_t> before;
+    for (const Node& node : frame.nodes) {
+      const std::optional<int64_t> number = first_number(node.name);
+      if (!number || (before && *number <= *before)) return frame.nodes.size() < 2;
+      before = number;
+    }
+  }
+  return true;
 }
 
 }  // namespace assay

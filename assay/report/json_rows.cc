@@ -47,7 +47,8 @@ void append_json_run(std::string& out, const RowTable& table) {
   append_json_text(out, head.golden_layout);
   out += "}, ";
   text("matcher", head.matcher);
-  text("rules", head.rule_set);
+  text("rules", head.rules.empty() ? head.rule_set : head.rules);
+  if (head.order_is_by_name) text("order", "by name");
   out += "\"columns\": [";
   for (size_t i = 0; i < table.columns().size(); ++i) {
     if (i > 0) out += ", ";

@@ -20,6 +20,14 @@ Value metric_of(const Comparison& row, int index) {
   return index >= 0 && index < std::ssize(row.metrics) ? row.metrics[static_cast<size_t>(index)] : Value();
 }
 
+// Where the worst element is: a number in row-major order helps nobody who looks for it.
+Value worst_place(const Comparison& row, int index) {
+  Value value = metric_of(row, index);
+  const auto* const flat = std::get_if<int64_t>(&value);
+  if (flat == nullptr || !row.mine.meta || *flat < 0 || *flat >= row.mine.meta->shape.count()) return value;
+  return coordinates(row.mine.meta->shape, *flat);
+}
+
 std::vector<Column> columns(const Head& head) {
   std::vector<Column> out = {
       {"section", [](const RowView& v) { return text_or_absent(v.section); }},
@@ -37,6 +45,13 @@ std::vector<Column> columns(const Head& head) {
   for (const std::string& metric : head.shown_columns) {
     // JSON keys and SQL columns must not repeat.
     if (std::any_of(out.begin(), out.end(), [&](const Column& c) { return c.title == metric; })) continue;
+    if (metric == "worst_index") {
+      out.push_back(
+          {metric,
+           [index = find_column(head, metric)](const RowView& v) { return worst_place(v.row, index); },
+           ColumnKind::shape});
+      continue;
+    }
     out.push_back({metric,
                    [index = find_column(head, metric)](const RowView& v) { return metric_of(v.row, index); },
                    ColumnKind::number});

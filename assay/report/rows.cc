@@ -19,7 +19,7 @@ PlacedRow::PlacedRow(const RowPlace& place)
 }
 
 std::vector<Fact> run_facts(const Head& head) {
-  return {
+  std::vector<Fact> facts = {
       {"assay", head.version},
       {"generated", iso_time(head.now)},
       {"command", text_or_absent(head.command_line)},
@@ -28,8 +28,10 @@ std::vector<Fact> run_facts(const Head& head) {
       {"mine_layout", text_or_absent(head.mine_layout)},
       {"golden_layout", text_or_absent(head.golden_layout)},
       {"matcher", text_or_absent(head.matcher)},
-      {"rules", text_or_absent(head.rule_set)},
+      {"rules", text_or_absent(head.rules.empty() ? head.rule_set : head.rules)},
   };
+  if (head.order_is_by_name) facts.push_back({"order", "by name"});
+  return facts;
 }
 
 std::vector<Fact> summary_facts(const Summary& summary) {

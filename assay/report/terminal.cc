@@ -6,6 +6,7 @@
 #include "assay/report/outputs.h"
 #include "assay/report/rows.h"
 #include "assay/report/terminal_table.h"
+#include "assay/report/terminal_text.h"
 #include "assay/report/verdict_sentence.h"
 
 #include <fmt/format.h>
@@ -18,6 +19,8 @@ namespace assay {
 namespace {
 
 constexpr size_t kShownRows = 10;
+constexpr size_t kTrendEachSide = 5;
+constexpr size_t kMostTrends = 256;  // sections whose first failure is remembered with its surroundings
 constexpr int kNarrowest = 40;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::string_view kRed = "\x1b[1;31m", kGreen = "\x1b[1;32m", kYellow = "\x1b[1;33m",
@@ -37,23 +40,9 @@ std::string_view colour_of(Level level) {
   return "";
 }
 
-std::optional<double> number_of(const Value& value) {
-  if (const auto* number = std::get_if<double>(&value)) return *number;
-  if (const auto* whole = std::get_if<int64_t>(&value)) return static_cast<double>(*whole);
-  return std::nullopt;
-}
-
 const Value& metric_of(const std::vector<Value>& metrics, int index) {
   static const Value kAbsent;
   return index >= 0 && index < std::ssize(metrics) ? metrics[static_cast<size_t>(index)] : kAbsent;
-}
-
-// Digits for the eye; the files have them all.
-std::string brief(const Value& value) {
-  const std::optional<double> number = number_of(value);
-  if (!number || std::isnan(*number)) return plain(value);
-  const bool short_integer = std::holds_alternative<int64_t>(value) && std::abs(*number) < 1e9;
-  return short_integer ? plain(value) : fmt::format("{:.4g}", *number);
 }
 
 std::string element_value(const Value& value) {
@@ -63,6 +52,29 @@ std::string element_value(const Value& value) {
 
 std::string side_text(const SideFacts& side, std::string_view word) {
   return side.meta ? fmt::format("{} {} {}", word, name(side.meta->dtype), side.meta->shape.text()) : "";
+}
+
+// What was measured of the finite elements alone.
+bool is_of_finite(std::string_view column) {
+  return column == "max_abs" || column == "rel_l2" || column == "cosine" || column == "ulp_max" ||
+         column == "mean_abs";
+}
+
+// The names of columns in a reason, the first one first.
+std::vector<std::string> columns_in(std::string_view reason, const Head& head) {
+  std::vector<std::string> found;
+  const auto in_word = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
+  for (size_t at = 0; at < reason.size();) {
+    size_t end = at;
+    while (end < reason.size() && in_word(reason[end])) ++end;
+    std::string word(reason.substr(at, end - at));
+    // Of statistics: "norm 3 of mine, 4 of golden".
+    if (find_column(head, word) < 0 && !word.empty()) word += "_diff";
+    const bool is_column = find_column(head, word) >= 0;
+    if (is_column && std::find(found.begin(), found.end(), word) == found.end()) found.push_back(word);
+    at = end + 1;
+  }
+  return found;
 }
 
 }  // namespace
@@ -107,7 +119,51 @@ TerminalReport::Kept TerminalReport::keep(std::string_view section, const NodeRe
   if (name.empty()) name = node.name;
   std::string full = section.empty() ? std::string() : fmt::format("[{}] ", shown(section));
   full += shown(name);
-  return {rank, distance, std::move(full), row.verdict.level, row.status, row.metrics};
+  return {rank,
+          distance,
+          std::move(full),
+          row.verdict.level,
+          row.status,
+          row.metrics,
+          columns_in(row.verdict.reason, head_)};
+}
+
+// Keeps the rows around the first failure of each section: which of them is the first of all, the summary
+// says in the end.
+void TerminalReport::follow(std::string_view section, const NodeResult& node, const Comparison& row) {
+  if (trends_.empty() || trends_.back().section != section) {
+    if (trends_.size() >= kMostTrends) return;
+    trends_.push_back({.section = std::string(section)});
+  }
+  Trend& trend = trends_.back();
+  if (trend.is_found && trend.after == kTrendEachSide) return;
+  const std::string_view name = row.mine.name.empty() ? node.name : row.mine.name;
+  const bool is_apart = number_of(metric_of(row.metrics, mismatch_)).value_or(0) > 0;
+  const double error =
+      is_apart
+          ? kInfinity
+          : number_of(metric_of(row.metrics, rel_l2_)).value_or(std::numeric_limits<double>::quiet_NaN());
+  trend.rows.push_back({shown(name), error, row.verdict.level, false});
+  if (trend.is_found) {
+    ++trend.after;
+  } else if (row.verdict.level == Level::fail) {
+    trend.is_found = trend.rows.back().is_marked = true;
+    trend.node = node.name;
+    trend.mine = row.mine.name;
+  } else if (trend.rows.size() > kTrendEachSide) {
+    trend.rows.erase(trend.rows.begin());
+  }
+}
+
+std::string TerminalReport::trend_around(const RowPlace& place) const {
+  const auto found = std::find_if(trends_.begin(), trends_.end(), [&](const Trend& each) {
+    return each.is_found && each.section == place.section && each.node == place.node &&
+           each.mine == place.mine;
+  });
+  if (found == trends_.end() || found->rows.size() < 2) return {};
+  return fmt::format("\nAround it, {} (bars are logarithmic):\n{}",
+                     head_.order_is_by_name ? "in the order of names" : "in order",
+                     trend(found->rows, std::max(head_.terminal_width, kNarrowest)));
 }
 
 void TerminalReport::add(std::string_view section, std::span<const NodeResult> nodes) {
@@ -115,6 +171,7 @@ void TerminalReport::add(std::string_view section, std::span<const NodeResult> n
     for (const Comparison& row : node.rows) {
       const bool measured = row.status == Status::compared;
       const double distance = measured ? distance_of(row) : 0;
+      if (measured && row.basis == Basis::data && rel_l2_ >= 0) follow(section, node, row);
       if (row.verdict.level == Level::ignored) continue;
       if (row.verdict.level == Level::pass) {
         if (measured && (!worst_pass_ || distance > worst_pass_->distance))
@@ -146,9 +203,12 @@ std::string TerminalReport::sentence(const Summary& summary) const {
   return fmt::format("{} {}\n", coloured(verdict.head, colour), verdict.rest);
 }
 
-std::string TerminalReport::metric_list(const std::vector<Value>& metrics) const {
+std::string TerminalReport::metric_list(const std::vector<Value>& metrics,
+                                        std::vector<std::string> first) const {
   std::string out;
-  for (const std::string& column : columns_) {
+  for (const std::string& column : columns_)
+    if (std::find(first.begin(), first.end(), column) == first.end()) first.push_back(column);
+  for (const std::string& column : first) {
     const std::string number = brief(metric_of(metrics, find_column(head_, column)));
     if (number.empty()) continue;
     const std::string item = fmt::format("{} {}", column, number);
@@ -161,19 +221,22 @@ std::string TerminalReport::metric_list(const std::vector<Value>& metrics) const
   return out;
 }
 
-std::string TerminalReport::divergence(const RowPlace& place) const {
+std::string TerminalReport::divergence(const RowPlace& place, bool is_one_of_several) const {
   const Comparison& row = place.row;  // its names are gone; those of the place are not
+  const int width = std::max(head_.terminal_width, kNarrowest);
   std::string out = "First divergence: ";
+  if (head_.order_is_by_name && is_one_of_several) out = "First divergence (order unknown; first by name): ";
   if (!place.section.empty()) out += fmt::format("[{}] ", shown(place.section));
-  out += shown(place.node);
-  if (place.mine != place.node || place.golden != place.node)
-    out += fmt::format(" ({}, {})", place.mine.empty() ? "not in mine" : "mine " + shown(place.mine),
-                       place.golden.empty() ? "not in golden" : "golden " + shown(place.golden));
-  out += '\n';
+  out += names_of(place) + '\n';
   const std::string mine = side_text(row.mine, "mine"), golden = side_text(row.golden, "golden");
   if (!mine.empty() || !golden.empty())
     out += fmt::format("  {}{}{}\n", mine, mine.empty() || golden.empty() ? "" : ", ", golden);
-  if (const std::string list = metric_list(row.metrics); !list.empty()) out += fmt::format("  {}\n", list);
+  // Numbers of the finite elements took no part where NaN and infinities decided.
+  const bool by_nonfinite = number_of(metric_of(row.metrics, mismatch_)).value_or(0) > 0;
+  const std::string list =
+      metric_list(row.metrics,
+                  by_nonfinite ? std::vector<std::string>{"nonfinite_mismatch"} : std::vector<std::string>{});
+  if (!list.empty()) out += fmt::format("  {}\n", list);
 
   const Value& index = metric_of(row.metrics, find_column(head_, "worst_index"));
   std::string at = plain(index);
@@ -184,7 +247,26 @@ std::string TerminalReport::divergence(const RowPlace& place) const {
     out += fmt::format("  worst element {}: mine {}, golden {}\n", at,
                        element_value(metric_of(row.metrics, find_column(head_, "worst_mine"))),
                        element_value(metric_of(row.metrics, find_column(head_, "worst_golden"))));
-  return out + fmt::format("  {}\n", shown(explanation(row)));
+  if (const auto* flat = std::get_if<int64_t>(&index)) out += neighbourhood(row, *flat, width);
+  out += wrapped(shown(explanation(row)), width, 2);
+  if (row.judged_as && !row.note.empty()) out += wrapped(shown(row.note), width, 2);
+  return out;
+}
+
+// Each name once: most often all three are the same.
+std::string TerminalReport::names_of(const RowPlace& place) {
+  if (place.mine == place.golden && place.mine.starts_with(place.node)) return shown(place.mine);
+  std::string out = shown(place.node);
+  if (place.mine.empty() || place.golden.empty())
+    return out + fmt::format(" ({}, {})", place.mine.empty() ? "not in mine" : "mine " + shown(place.mine),
+                             place.golden.empty() ? "not in golden" : "golden " + shown(place.golden));
+  const bool is_mine_known = place.mine == place.node, is_golden_known = place.golden == place.node;
+  if (place.mine == place.golden && !is_mine_known) return out + fmt::format(" ({})", shown(place.mine));
+  if (!is_mine_known && !is_golden_known)
+    return out + fmt::format(" (mine {}, golden {})", shown(place.mine), shown(place.golden));
+  if (!is_mine_known) return out + fmt::format(" (mine {})", shown(place.mine));
+  if (!is_golden_known) return out + fmt::format(" (golden {})", shown(place.golden));
+  return out;
 }
 
 std::string TerminalReport::origin(const RowPlace& place) const {
@@ -208,10 +290,28 @@ std::string TerminalReport::worst_table() const {
   std::vector<TerminalColumn> table = {std::move(verdict), std::move(name)};
   if (std::any_of(worst_.begin(), worst_.end(), [](const Kept& k) { return k.status != Status::compared; }))
     table.push_back(std::move(status));
-  for (const std::string& column : columns_) {
-    TerminalColumn metric{.title = column, .right_aligned = true, .optional = true};
-    for (const Kept& kept : worst_)
-      metric.cells.push_back(brief(metric_of(kept.metrics, find_column(head_, column))));
+  // What failed stands first, and what each row failed by is shown whatever the width.
+  std::vector<std::string> columns, decisive;
+  const auto add_new = [](std::vector<std::string>& to, const std::string& column) {
+    if (std::find(to.begin(), to.end(), column) == to.end()) to.push_back(column);
+  };
+  for (const Kept& kept : worst_)
+    if (!kept.failed_by.empty()) add_new(decisive, kept.failed_by.front());
+  columns = decisive;
+  for (const Kept& kept : worst_)
+    for (const std::string& column : kept.failed_by)
+      if (!column.starts_with("worst_") && column != "golden_rms") add_new(columns, column);
+  for (const std::string& column : columns_) add_new(columns, column);
+  for (const std::string& column : columns) {
+    const bool is_decisive = std::find(decisive.begin(), decisive.end(), column) != decisive.end();
+    TerminalColumn metric{.title = column, .right_aligned = true, .optional = !is_decisive};
+    for (const Kept& kept : worst_) {
+      const Value& value = metric_of(kept.metrics, find_column(head_, column));
+      // Beside NaN, the numbers of the finite elements look perfect and say nothing.
+      const bool is_idle =
+          is_of_finite(column) && number_of(metric_of(kept.metrics, mismatch_)).value_or(0) > 0;
+      metric.cells.push_back(is_idle ? "-" : brief(value));
+    }
     const bool is_empty =
         std::all_of(metric.cells.begin(), metric.cells.end(), [](const auto& cell) { return cell.empty(); });
     if (!is_empty) table.push_back(std::move(metric));
@@ -231,10 +331,16 @@ std::string TerminalReport::text(const Summary& summary, std::span<const fs::pat
   std::string out = sentence(summary);
   if (summary.first_error && summary.errors > 0)
     out += fmt::format("First error: {}\n", shown(*summary.first_error));
-  if (summary.first_divergence) out += '\n' + divergence(*summary.first_divergence);
+  if (summary.first_divergence)
+    out += '\n' + divergence(*summary.first_divergence, summary.failed > 1) +
+           trend_around(*summary.first_divergence);
   if (summary.first_origin) out += '\n' + origin(*summary.first_origin);
   if (summary.first_other_token) out += '\n' + other_token(*summary.first_other_token);
-  if (!worst_.empty()) {
+  // One pair is printed once.
+  const bool is_said = bad_rows_ == 1 && summary.first_divergence && worst_.front().rank == 1;
+  if (is_said) {
+    if (!files.empty()) out += '\n';
+  } else if (!worst_.empty()) {
     if (bad_rows_ > std::ssize(worst_))
       out += fmt::format("\nWorst {} of {} rows that did not pass:\n", worst_.size(), bad_rows_);
     else
@@ -247,7 +353,7 @@ std::string TerminalReport::text(const Summary& summary, std::span<const fs::pat
       out +=
           fmt::format("Largest difference: {}\n  {}\n", worst_pass_->name, metric_list(worst_pass_->metrics));
   }
-  if (!files.empty() && !worst_.empty()) out += '\n';
+  if (!files.empty() && !worst_.empty() && !is_said) out += '\n';
   for (const fs::path& file : files) out += fmt::format("Report: {}\n", display(file));
   return out;
 }

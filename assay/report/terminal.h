@@ -3,6 +3,7 @@
 #pragma once
 
 #include "assay/report/report.h"
+#include "assay/report/terminal_text.h"
 
 #include <string>
 #include <vector>
@@ -24,6 +25,14 @@ class TerminalReport {
     Level level = Level::pass;
     Status status = Status::compared;
     std::vector<Value> metrics;
+    std::vector<std::string> failed_by;  // columns that its reason names, the first one first
+  };
+  // The rows around the first failure of a section.
+  struct Trend {
+    std::string section, node = {}, mine = {};
+    std::vector<TrendRow> rows = {};
+    bool is_found = false;  // the failure; rows that follow are counted
+    size_t after = 0;
   };
 
   double distance_of(const Comparison& row) const;
@@ -31,11 +40,14 @@ class TerminalReport {
             double distance) const;
   std::string coloured(std::string_view text, std::string_view colour) const;
   std::string sentence(const Summary& summary) const;
-  std::string divergence(const RowPlace& place) const;
+  void follow(std::string_view section, const NodeResult& node, const Comparison& row);
+  std::string trend_around(const RowPlace& place) const;
+  std::string divergence(const RowPlace& place, bool is_one_of_several) const;
+  static std::string names_of(const RowPlace& place);
   std::string origin(const RowPlace& place) const;
   static std::string other_token(const RowPlace& place);
   std::string worst_table() const;
-  std::string metric_list(const std::vector<Value>& metrics) const;
+  std::string metric_list(const std::vector<Value>& metrics, std::vector<std::string> first = {}) const;
 
   Head head_;
   std::vector<std::string> columns_;  // metrics worth showing, the most telling first
@@ -43,6 +55,7 @@ class TerminalReport {
   int64_t bad_rows_ = 0;     // those that did not pass, ignored ones apart
   std::vector<Kept> worst_;  // sorted; at most kShownRows
   std::optional<Kept> worst_pass_;
+  std::vector<Trend> trends_;
 };
 
 }  // namespace assay

@@ -72,6 +72,60 @@ int width_of(const TerminalColumn& column) {
   return width;
 }
 
+// Names end and begin at these.
+constexpr std::string_view kSeparators = "./_:-] ";
+
+// The words of a name, each with the separator behind it.
+std::vector<std::string_view> words_of(std::string_view name) {
+  std::vector<std::string_view> words;
+  while (!name.empty()) {
+    const size_t end = name.find_first_of(kSeparators);
+    words.push_back(name.substr(0, end == std::string_view::npos ? end : end + 1));
+    name.remove_prefix(words.back().size());
+  }
+  return words;
+}
+
+bool is_numbered(std::string_view word) { return word.find_first_of("0123456789") == 0; }
+
+// What all names have in common tells none of them from the others: "…" stands for it. The word before a
+// number that differs is kept: "…layers.7…".
+void leave_out_common_words(std::vector<std::string>& names) {
+  std::vector<std::vector<std::string_view>> all;
+  for (const std::string& name : names) all.push_back(words_of(name));
+  // Names of other lengths are lined up by their ends.
+  const auto shortest = std::ranges::min_element(all, {}, &std::vector<std::string_view>::size)->size();
+  const auto is_common = [&](auto word_at) {
+    return std::ranges::all_of(all, [&](const auto& words) { return word_at(words) == word_at(all[0]); });
+  };
+  size_t front = 0, back = 0;  // words that all names begin and end with
+  const bool is_even = std::ranges::all_of(all, [&](const auto& words) { return words.size() == shortest; });
+  const auto from_front = [&](size_t i) { return [i](const auto& words) { return words[i]; }; };
+  const auto from_back = [&](size_t i) {
+    return [i](const auto& words) { return words[words.size() - 1 - i]; };
+  };
+  while (front < shortest && is_common(from_front(front))) ++front;
+  while (front + back < shortest && is_common(from_back(back))) ++back;
+  if (front == shortest) return;  // one name is all that they share
+  std::vector<std::string> shorter;
+  for (const auto& words : all) {
+    std::string name;
+    bool is_left_out = false;
+    for (size_t i = 0; i < words.size(); ++i) {
+      const bool leads_a_number = i + 1 < words.size() && is_numbered(words[i + 1]) &&
+                                  !is_numbered(words[i]) && !(is_even && is_common(from_front(i + 1)));
+      const bool is_same = i < front || i + back >= words.size() || (is_even && is_common(from_front(i)));
+      if (!is_same || leads_a_number)
+        name += words[i];
+      else if (!is_left_out)
+        name += "…";
+      is_left_out = is_same && !leads_a_number;
+    }
+    shorter.push_back(std::move(name));
+  }
+  names = std::move(shorter);
+}
+
 struct Laid {
   TerminalColumn column;
   int width;
@@ -119,15 +173,20 @@ std::string shorten_middle(std::string_view text, int width) {
 std::string terminal_table(std::vector<TerminalColumn> columns, int width) {
   std::vector<Laid> laid;
   for (TerminalColumn& column : columns) {
-    const int wanted = width_of(column);
+    const int wanted = std::max(width_of(column), 1);
     laid.push_back({std::move(column), wanted});
   }
   const auto flexible = [&] {
     return std::find_if(laid.begin(), laid.end(), [](const Laid& l) { return l.column.flexible; });
   };
   ASSAY_CHECK(flexible() != laid.end());
+  const int granted = std::max(kFlexibleMinimum, width / 3);
+  if (total(laid) > width && flexible()->width > granted) {
+    leave_out_common_words(flexible()->column.cells);
+    flexible()->width = width_of(flexible()->column);
+  }
   const int wanted = flexible()->width;
-  flexible()->width = std::min(wanted, std::max(kFlexibleMinimum, width / 3));
+  flexible()->width = std::min(wanted, granted);
   while (total(laid) > width) {
     const auto last =
         std::find_if(laid.rbegin(), laid.rend(), [](const Laid& l) { return l.column.optional; });
@@ -139,6 +198,7 @@ std::string terminal_table(std::vector<TerminalColumn> columns, int width) {
   std::string out;
   for (size_t i = 0; i < laid.size(); ++i)
     append_cell(out, laid[i], laid[i].column.title, "", i + 1 == laid.size());
+  out.erase(out.find_last_not_of(' ') + 1);
   out += '\n';
   for (size_t row = 0; row < laid.front().column.cells.size(); ++row) {
     for (size_t i = 0; i < laid.size(); ++i) {

@@ -14,8 +14,9 @@ int display_width(std::string_view text);
 // The text in at most `width` columns: "model.layers.17.…_proj.weight". Precondition: width >= 1.
 std::string shorten_middle(std::string_view text, int width);
 
-// A table of at most `width` columns, one line per row. The flexible column gives way first (it is shortened
-// in the middle), then the columns marked optional are left out, the last ones first.
+// A table of at most `width` columns, one line per row. The flexible column gives way first (words that
+// all its cells have in common are left out, then they are shortened in the middle), then the columns
+// marked optional are left out, the last ones first.
 struct TerminalColumn {
   std::string title;
   std::vector<std::string> cells = {};  // one per row

@@ -56,15 +56,11 @@ TEST(TerminalReport, ShowsTheFirstDivergence) {
   EXPECT_EQ(report_of({node_of("layer.1", {sample_row("layer.1.out", Level::fail, 0.5, 0.3)})}),
             R"(FAIL: 1 of 1 tensor differs beyond tolerance.
 
-First divergence: layer.1 (mine layer.1.out, golden layer.1.out)
+First divergence: layer.1.out
   mine f32 [2, 3], golden bf16 [2, 3]
   max_abs 0.5  rel_l2 0.3
   worst element [1, 2]: mine 6, golden 6.5
   rel_l2 0.3 > 0.031
-
-Rows that did not pass:
-verdict  name         max_abs  rel_l2
-fail     layer.1.out      0.5     0.3
 )");
 }
 

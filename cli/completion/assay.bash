@@ -10,6 +10,8 @@ _assay() {
   case $verb,$previous in
     compare,--report) words='terminal csv xlsx json jsonl junit sqlite' ;;
     compare,--unmatched) words='fail ignore' ;;
+    compare,--color) words='auto always never' ;;
+    compare,--order) words='name time' ;;
     convert,--layout) words='nd' ;;
     compact,--as) words='stats min_max' ;;
     *,--layout) words='single folder msprobe ms_kernel logits' ;;
@@ -25,7 +27,7 @@ _assay() {
       case $verb,$current in
         compare,-*) words='--metrics --rule --rules --fail-fast --only --skip --memory --threads --output --report
                            --rtol --atol --tolerance --noise --unmatched --min-compared --allow-nonfinite --trusted --layout --match --fuzzy --api-mapping --cell-mapping --layer-mapping --data-mapping --op-mapping
-                           --dtype --shape --quiet --help --help-all' ;;
+                           --dtype --shape --order --color --quiet --help --help-all' ;;
         inspect,-*) words='--json --values --trusted --only --skip --layout --dtype --shape --threads --help' ;;
         convert,-*) words='--to --dtype --trusted --layout --force --only --skip --raw-dtype --raw-shape --help' ;;
         compact,-*) words='--as --watch --trusted --idle --dry-run --keep-going --only --skip --memory --threads --quiet --help' ;;

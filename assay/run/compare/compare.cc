@@ -22,6 +22,18 @@
 namespace assay {
 namespace {
 
+// What the user asked for; empty: nothing.
+std::string rules_in_words(const RuleOptions& rules) {
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : "; ") + part; };
+  if (rules.tolerance) add(fmt::format("tolerance {}", name(*rules.tolerance)));
+  for (const Rule& rule : rules.rules)
+    add(rules.closeness && rule.text() == kClosenessRule
+            ? fmt::format("rtol {:g}, atol {:g}", rules.closeness->rtol, rules.closeness->atol)
+            : rule.text());
+  return text;
+}
+
 Head head_of(const CompareRequest& request, const Dump& mine, const Dump& golden, const Matcher& matcher,
              const MetricPlan& metrics) {
   Head head;
@@ -34,7 +46,7 @@ Head head_of(const CompareRequest& request, const Dump& mine, const Dump& golden
   head.golden_layout = golden.layout->name;
   head.matcher = matcher.name;
   head.rule_set = request.rule_set->name;
-  for (const Rule& rule : request.rules.rules) head.rules += (head.rules.empty() ? "" : "; ") + rule.text();
+  head.rules = rules_in_words(request.rules);
   head.metric_columns = metrics.columns;
   head.shown_columns = request.shown_columns;
   head.terminal_width = request.terminal_width;
@@ -161,6 +173,7 @@ class Sections {
     if (!admitted && all.size() == 1) return tl::unexpected<Error>(admitted.error());
     if (admitted) {
       describe_section(*matched, head_);
+      head_.order_is_by_name = mine_.layout->name == "folder" && !has_known_order(matched->frames);
       head_.has_more_graphs = std::ranges::any_of(all, [&](const Section& other) {
         return other.at.rank == section.at.rank && other.at.graph != section.at.graph;
       });

@@ -1,0 +1,139 @@
+#include "assay/report/terminal_text.h"
+
+#include "assay/base/text.h"
+#include "assay/report/cells.h"
+#include "assay/report/terminal_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace assay {
+namespace {
+
+constexpr int kBar = 24;             // the longest
+constexpr double kLeastDecades = 1;  // that a bar of full length stands for
+constexpr double kRoom = 1.25;       // the smallest error has a bar still
+constexpr int kMostDigits = 17;
+
+std::string near_value(double value) {
+  return std::isfinite(value) ? fmt::format("{:.6g}", value) : plain(Value(value));
+}
+
+// In eighths of a column.
+std::string bar_of(double length) {
+  static constexpr std::string_view kEighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  const auto eighths = static_cast<size_t>(std::lround(length * 8));
+  std::string bar;
+  for (size_t i = 0; i < eighths / 8; ++i) bar += "█";
+  return bar + std::string(kEighths[eighths % 8]);
+}
+
+}  // namespace
+
+std::optional<double> number_of(const Value& value) {
+  if (const auto* number = std::get_if<double>(&value)) return *number;
+  if (const auto* whole = std::get_if<int64_t>(&value)) return static_cast<double>(*whole);
+  return std::nullopt;
+}
+
+std::string brief(const Value& value) {
+  const std::optional<double> number = number_of(value);
+  if (!number || std::isnan(*number)) return plain(value);
+  if (std::holds_alternative<int64_t>(value) && std::abs(*number) < 1e9) return plain(value);
+  int digits = 4;
+  std::string text = fmt::format("{:.{}g}", *number, digits);
+  while (text == "1" && *number < 1 && digits < kMostDigits) text = fmt::format("{:.{}g}", *number, ++digits);
+  return text;
+}
+
+std::string wrapped(std::string_view text, int width, int indent) {
+  std::string out, line(static_cast<size_t>(indent), ' ');
+  bool is_begun = false;
+  const auto next_line = [&] {
+    out += line + '\n';
+    line.assign(static_cast<size_t>(indent) + 2, ' ');
+    is_begun = false;
+  };
+  const auto add = [&](std::string_view part) {
+    if (is_begun && display_width(line) + 1 + display_width(part) > width) next_line();
+    if (is_begun) line += ' ';
+    line += part;
+    is_begun = true;
+  };
+  while (!text.empty()) {
+    const size_t end = text.find("; ");
+    const std::string_view part = text.substr(0, end == std::string_view::npos ? end : end + 1);
+    text.remove_prefix(std::min(text.size(), part.size() + 1));
+    if (indent + 2 + display_width(part) <= width)
+      add(part);
+    else
+      for (const std::string_view word : split(part, ' ')) add(word);
+  }
+  return out + line + '\n';
+}
+
+std::string neighbourhood(const Comparison& row, int64_t worst, int width) {
+  if (!row.near || !row.mine.meta || is_complex(row.mine.meta->dtype)) return {};
+  const Shape& shape = row.mine.meta->shape;
+  if (shape.dims.empty() || worst < 0 || worst >= shape.count()) return {};
+  const int64_t length = shape.dims.back(), row_begin = worst - worst % length;
+  int64_t first = std::max(row.near->first, row_begin);
+  int64_t last = std::min(row.near->first + row.near->count, row_begin + length);
+  TerminalColumn side{.title = "", .cells = {"mine", "golden"}, .flexible = true};
+  std::vector<TerminalColumn> table;
+  const auto lay_out = [&] {
+    table = {side};
+    for (int64_t i = first; i < last; ++i) {
+      const auto at = static_cast<size_t>(i - row.near->first);
+      table.push_back({.title = coordinates(shape, i),
+                       .cells = {near_value(row.near->mine[at]), near_value(row.near->golden[at])},
+                       .right_aligned = true});
+    }
+    int total = 4;
+    for (const TerminalColumn& column : table) {
+      int widest = display_width(column.title);
+      for (const std::string& cell : column.cells) widest = std::max(widest, display_width(cell));
+      total += widest + 2;
+    }
+    return total;
+  };
+  // Narrow terminals show fewer of them, the nearest.
+  while (lay_out() > width && last - first > 1) worst - first > last - 1 - worst ? ++first : --last;
+  if (last - first < 2) return {};
+  const std::string text = terminal_table(std::move(table), width - 4);
+  std::string out;
+  for (const std::string_view line : split(text, '\n'))
+    if (!line.empty()) out += fmt::format("    {}\n", line);
+  return out;
+}
+
+std::string trend(std::span<const TrendRow> rows, int width) {
+  double largest = 0, smallest = std::numeric_limits<double>::infinity();
+  for (const TrendRow& row : rows)
+    if (std::isfinite(row.error) && row.error > 0) {
+      largest = std::max(largest, row.error);
+      smallest = std::min(smallest, row.error);
+    }
+  const double decades = largest > 0 ? std::max(kRoom * std::log10(largest / smallest), kLeastDecades) : 1;
+  TerminalColumn mark{.title = ""}, verdict{.title = "verdict"}, name{.title = "name", .flexible = true},
+      error{.title = "rel_l2", .right_aligned = true}, bar{.title = ""};
+  for (const TrendRow& row : rows) {
+    mark.cells.emplace_back(row.is_marked ? ">" : "");
+    verdict.cells.emplace_back(text(row.level));
+    name.cells.push_back(row.name);
+    error.cells.push_back(std::isfinite(row.error) ? brief(Value(row.error))
+                          : std::isinf(row.error)  ? "nan"
+                                                   : "-");
+    const double share = std::isinf(row.error) ? 1
+                         : row.error > 0       ? 1 + std::log10(row.error / largest) / decades
+                                               : 0;
+    bar.cells.push_back(bar_of(std::clamp(share, 0.0, 1.0) * kBar));
+  }
+  return terminal_table(
+      {std::move(mark), std::move(verdict), std::move(name), std::move(error), std::move(bar)}, width);
+}
+
+}  // namespace assay
