@@ -1,6 +1,9 @@
 #include "assay/base/checked.h"
 #include "assay/base/text.h"
+#include "assay/dump/walk.h"
 #include "cli/commands.h"
+
+#include <algorithm>
 
 namespace assay::cli {
 
@@ -44,15 +47,60 @@ Result<Shape> parse_shape(std::string_view text) {
   return shape;
 }
 
-Result<void> describe_raw(std::string_view dtype, std::string_view shape, FormatOptions& options) {
+Result<void> describe_raw(std::string_view dtype, std::string_view shape, std::string_view offset,
+                          FormatOptions& options) {
   if (!dtype.empty()) {
     ASSAY_TRY(options.raw_dtype, parse_dtype(dtype));
+  }
+  if (!offset.empty()) {
+    const auto bytes = parse_size(offset);
+    if (!bytes || *bytes < 0)
+      return fail(ErrorKind::bad_argument, "--offset: '{}' is no number of bytes", printable(offset));
+    if (dtype.empty())
+      return fail(ErrorKind::bad_argument, "--offset is for raw files and needs --dtype beside it");
+    options.raw_offset = *bytes;
   }
   if (shape.empty()) return {};
   if (dtype.empty())
     return fail(ErrorKind::bad_argument, "--shape is for raw files and needs --dtype beside it");
   ASSAY_TRY(options.raw_shape, parse_shape(shape));
   return {};
+}
+
+namespace {
+
+// Whether a file is raw bytes to us, or says at least not all of its type (.npy with elements of no type).
+bool may_be_raw(const fs::path& path, const FormatOptions& options) {
+  const auto file = File::open(path);
+  if (!file) return true;  // which is told where it is opened
+  const auto format = recognise_file(**file);
+  if (!format || *format == nullptr) return true;
+  FormatOptions without = options;
+  without.raw_dtype.reset();
+  without.raw_shape.reset();
+  const auto set = (*format)->open(*file, without);
+  return !set || std::ranges::any_of(set->tensors, [](const StoredTensor& each) { return !each.data; });
+}
+
+}  // namespace
+
+Result<void> check_raw_is_meant(std::span<const fs::path> paths, std::string_view flag,
+                                const FormatOptions& options) {
+  if (!options.raw_dtype) return {};
+  for (const fs::path& path : paths) {
+    std::error_code error;
+    if (!fs::is_directory(path, error)) {
+      if (may_be_raw(path, options)) return {};
+      continue;
+    }
+    const auto walk = walk_folder(path);
+    if (!walk) return {};
+    for (const FoundFile& file : walk->files)
+      if (may_be_raw(path_of(path, file), options)) return {};
+  }
+  return fail(ErrorKind::bad_argument,
+              "{}: is for files of raw bytes, and all of these say their types themselves; leave it out",
+              flag);
 }
 
 Result<int64_t> parse_memory(std::string_view text) {

@@ -10,6 +10,7 @@
 #include "assay/tensor/operand.h"
 
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,7 +49,11 @@ int exit_code(Answer answer);                      // 0 pass, 1 fail, 2 trouble 
 Result<DType> parse_dtype(std::string_view text);  // --dtype bf16
 Result<Shape> parse_shape(std::string_view text);  // --shape 2,3 or [2, 3]; "" is a scalar
 // Flags --dtype and --shape of files without a header; empty texts mean that they were not given.
-Result<void> describe_raw(std::string_view dtype, std::string_view shape, FormatOptions& options);
+Result<void> describe_raw(std::string_view dtype, std::string_view shape, std::string_view offset,
+                          FormatOptions& options);
+// An error where --dtype was given and all files say their types themselves: it would be ignored.
+Result<void> check_raw_is_meant(std::span<const fs::path> paths, std::string_view flag,
+                                const FormatOptions& options);
 inline constexpr const char* kTrustedHelp = "Files may ask for any work (docs/formats/pt.md)";
 Result<int64_t> parse_memory(std::string_view text);                         // --memory 2GiB
 std::vector<std::string> split_list(const std::vector<std::string>& given);  // "a,b" and "c" become a b c

@@ -8,8 +8,10 @@
 #include "assay/run/resources.h"
 #include "assay/support/log.h"
 #include "cli/commands.h"
+#include "cli/did_you_mean.h"
 #include "cli/grouped_help.h"
 #include "cli/mapping_flags.h"
+#include "cli/new_folder.h"
 #include "cli/noise.h"
 #include "cli/patterns.h"
 
@@ -19,6 +21,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <memory>
 
@@ -28,7 +31,7 @@ namespace {
 struct CompareFlags {
   std::string mine, golden;
   std::vector<std::string> metrics, rule, only, skip, report, noise;
-  std::string rules, output, memory, unmatched, layout, match, dtype, shape, tolerance;
+  std::string rules, output, memory, unmatched, layout, match, dtype, shape, offset, tolerance;
   std::string color = "auto", order = "name";
   std::optional<double> rtol, atol;
   bool fail_fast = false, quiet = false, fuzzy = false, trusted = false, allow_nonfinite = false;
@@ -127,17 +130,38 @@ std::vector<const Metric*> metrics_of_other_tools() {
   return table;
 }
 
+// Names of metrics and of their columns.
+std::vector<std::string> known_columns(const std::vector<const Metric*>& more) {
+  std::vector<std::string> known = {"default", "all"};
+  for (const MetricTable table : {metrics(), MetricTable(more)})
+    for (const Metric* metric : table) {
+      known.emplace_back(metric->name);
+      known.insert(known.end(), metric->columns.begin(), metric->columns.end());
+    }
+  return known;
+}
+
+// For the first of the names that is not known.
+std::string suggestion(const std::vector<std::string>& names, const std::vector<std::string>& known) {
+  for (const std::string& name : names)
+    if (std::ranges::find(known, name) == known.end()) return did_you_mean(name, known);
+  return {};
+}
+
 // What reports show, and beside it what the rules need.
 Result<void> choose_metrics(const CompareFlags& flags, CompareRequest& request) {
   std::vector<std::string> names = split_list(flags.metrics);
   if (names.empty()) names = {"default"};
   const std::vector<const Metric*> more = metrics_of_other_tools();
-  ASSAY_TRY(const MetricPlan shown, plan_metrics(names, more));
-  request.shown_columns = shown.columns;
+  const std::vector<std::string> known = known_columns(more);
+  const auto shown = plan_metrics(names, more);
+  if (!shown) return fail(ErrorKind::bad_argument, "{}{}", shown.error().message, suggestion(names, known));
+  request.shown_columns = shown->columns;
   const std::vector<std::string> needed = columns_needed(request.rules);
   names.insert(names.end(), needed.begin(), needed.end());
   auto plan = plan_metrics(names, more);
-  if (!plan) return fail(ErrorKind::bad_argument, "in a rule: {}", plan.error().message);
+  if (!plan)
+    return fail(ErrorKind::bad_argument, "in a rule: {}{}", plan.error().message, suggestion(needed, known));
   for (const Rule& rule : request.rules.rules)
     if (rule.expression && request.rules.noise == nullptr)
       for (const std::string& name : rule.expression->names())
@@ -145,8 +169,8 @@ Result<void> choose_metrics(const CompareFlags& flags, CompareRequest& request) 
           return fail(ErrorKind::bad_argument, "in a rule: '{}' needs --noise, a second run of mine", name);
   for (const std::string& column : needed)  // `worst` is a metric, but a rule needs one of its columns
     if (std::find(plan->columns.begin(), plan->columns.end(), column) == plan->columns.end())
-      return fail(ErrorKind::bad_argument, "in a rule: '{}' is no column; docs/metrics.md lists them",
-                  column);
+      return fail(ErrorKind::bad_argument, "in a rule: '{}' is no column; docs/metrics.md lists them{}",
+                  column, did_you_mean(column, known));
   request.metrics = std::move(*plan);
   request.metrics.steps_of = request.rules.tolerance;
   if (request.rules.closeness) request.metrics.closeness = *request.rules.closeness;
@@ -173,10 +197,10 @@ Result<void> add_sinks(const CompareFlags& flags, ReportSet& reports) {
   for (const std::string& name : names) {
     const Output* output = find_output(name);
     if (output == nullptr) {
-      std::vector<std::string_view> known;
-      for (const Output* each : outputs()) known.push_back(each->name);
-      return fail(ErrorKind::bad_argument, "--report: there is no report '{}'; there are: {}", name,
-                  fmt::join(known, ", "));
+      std::vector<std::string> known;
+      for (const Output* each : outputs()) known.emplace_back(each->name);
+      return fail(ErrorKind::bad_argument, "--report: there is no report '{}'; there are: {}{}", name,
+                  fmt::join(known, ", "), did_you_mean(name, known));
     }
     if (to_stdout && !output->to_stdout)
       return fail(ErrorKind::bad_argument,
@@ -205,17 +229,19 @@ std::string selection_text(const std::vector<std::string>& only, const std::vect
 }
 
 Result<int> run_compare(const CompareFlags& flags, const Context& context) {
+  const NewFolder folder(flags.output == "-" ? fs::path() : fs::path(flags.output));
   CompareRequest request;
   request.mine = flags.mine;
   request.golden = flags.golden;
   request.open.layout = flags.layout;
   ASSAY_TRY_DO(choose_tensors(flags.only, flags.skip, request.open));
-  ASSAY_TRY_DO(describe_raw(flags.dtype, flags.shape, request.open.format));
+  ASSAY_TRY_DO(describe_raw(flags.dtype, flags.shape, flags.offset, request.open.format));
   int64_t budget = 0;
   if (!flags.memory.empty()) {
     ASSAY_TRY(budget, parse_memory(flags.memory));
   }
   limit_files(request.open.format, budget, flags.threads, flags.trusted);
+  ASSAY_TRY_DO(check_raw_is_meant(std::array{request.mine, request.golden}, "--dtype", request.open.format));
   ASSAY_TRY_DO(choose_matching(flags, request));
   request.threads = flags.threads;
   request.fail_fast = flags.fail_fast;
@@ -345,6 +371,9 @@ void add_compare(CLI::App& app, const Context& context, Action& action) {
       ->group("Reading");
   command->add_option("--shape", flags->shape, "Shape of raw files (default: flat)")
       ->type_name("2,3")
+      ->group("Reading");
+  command->add_option("--offset", flags->offset, "Where the elements of raw files begin (0)")
+      ->type_name("BYTES")
       ->group("Reading");
   command->add_option("--memory", flags->memory, "For what must be held (default: RAM/4, max 8GiB)")
       ->type_name("SIZE")

@@ -16,8 +16,8 @@ namespace {
 
 struct InspectFlags {
   std::vector<std::string> paths, only, skip;
-  std::string layout, dtype, shape;
-  bool json = false, values = false, trusted = false;
+  std::string layout, dtype, shape, offset, slice, memory;
+  bool json = false, values = false, names = false, trusted = false;
   int threads = 0;
 };
 
@@ -28,8 +28,20 @@ Result<int> run_inspect(const InspectFlags& flags) {
   request.paths.assign(flags.paths.begin(), flags.paths.end());
   request.open.layout = flags.layout;
   ASSAY_TRY_DO(choose_tensors(flags.only, flags.skip, request.open));
-  ASSAY_TRY_DO(describe_raw(flags.dtype, flags.shape, request.open.format));
-  limit_files(request.open.format, 0, flags.threads, flags.trusted);
+  ASSAY_TRY_DO(describe_raw(flags.dtype, flags.shape, flags.offset, request.open.format));
+  int64_t budget = 0;
+  if (!flags.memory.empty()) {
+    ASSAY_TRY(budget, parse_memory(flags.memory));
+  }
+  limit_files(request.open.format, budget, flags.threads, flags.trusted);
+  ASSAY_TRY_DO(check_raw_is_meant(request.paths, "--dtype", request.open.format));
+  if (flags.names && (flags.values || !flags.slice.empty()))
+    return fail(ErrorKind::bad_argument, "--names reads no data; leave out {}",
+                flags.values ? "--values" : "--slice");
+  if (!flags.slice.empty()) {
+    ASSAY_TRY(request.slice, parse_slice(flags.slice));
+  }
+  request.names = flags.names;
   request.values = flags.values;
   request.threads = flags.threads;
   request.progress = !console::is_terminal(console::Stream::out);  // a growing list is progress enough
@@ -49,11 +61,18 @@ void add_inspect(CLI::App& app, const Context&, Action& action) {
   CLI::App* const command = app.add_subcommand("inspect", "Show what tensor files and folders hold");
   command->add_option("path", flags->paths, "Files or folders")->required()->type_name("");
   command->add_flag("--values", flags->values, "Print the elements too, as NumPy does");
+  command->add_flag("--names", flags->names, "Names, types and shapes alone; reads no data");
+  command->add_option("--slice", flags->slice, "This part alone, with its values: '[0, :, 3]'")
+      ->type_name("[I,J:K]");
   command->add_flag("--json", flags->json, "Print a JSON array (docs/inspect.md)");
   add_choice_flags(*command, "tensors", "name", flags->only, flags->skip);
   command->add_option("--layout", flags->layout, "As of compare (default: recognised)")->type_name("NAME");
   command->add_option("--dtype", flags->dtype, "Element type of raw files, e.g. bf16")->type_name("D");
   command->add_option("--shape", flags->shape, "Shape of raw files (default: flat)")->type_name("2,3");
+  command->add_option("--offset", flags->offset, "Where the elements of raw files begin (0)")
+      ->type_name("BYTES");
+  command->add_option("--memory", flags->memory, "For what must be held (default: RAM/4, max 8GiB)")
+      ->type_name("SIZE");
   command->add_option("--threads", flags->threads, "Threads (default 0: all cores)")
       ->type_name("N")
       ->check(CLI::Range(0, 4096).description(""));
@@ -62,7 +81,7 @@ void add_inspect(CLI::App& app, const Context&, Action& action) {
       "Exit code: 0, or 2 if something could not be read.\n"
       "Examples:\n"
       "  assay inspect model.safetensors --only '*.weight'\n"
-      "  assay inspect out.bin --dtype f16 --shape 2,128 --values");
+      "  assay inspect out.npy --slice '[0, :, 3]'");
   command->callback([flags, &action] { action = [flags] { return run_inspect(*flags); }; });
 }
 

@@ -3,14 +3,17 @@
 #include "assay/base/console.h"
 #include "assay/base/text.h"
 #include "assay/format/open_files.h"
+#include "assay/match/matcher.h"
 #include "assay/support/log.h"
 #include "cli/commands.h"
+#include "cli/did_you_mean.h"
 #include "cli/msit/command.h"
 #include "cli/msprobe/command.h"
 
 #include <CLI/CLI.hpp>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -72,6 +75,42 @@ int finish(int code) {
   return complain(arrived.error().message);
 }
 
+std::vector<std::string> names_of_commands(const CLI::App& app) {
+  std::vector<std::string> names = {"help", "msprobe", "msit", "ait"};
+  for (const CLI::App* each : app.get_subcommands({})) names.push_back(each->get_name());
+  return names;
+}
+
+const CLI::App* find_command(const CLI::App& app, std::string_view name) {
+  for (const CLI::App* each : app.get_subcommands({}))
+    if (each->get_name() == name) return each;
+  return nullptr;
+}
+
+// What a message of the parser leaves open: which flag was meant, or what it takes.
+std::string hint_for(std::string_view message, const CLI::App& command) {
+  if (message.starts_with("--match:")) {
+    std::vector<std::string_view> known;
+    for (const Matcher* each : matchers()) known.push_back(each->name);
+    return fmt::format("; it takes one of {}", fmt::join(known, ", "));
+  }
+  const size_t flag = message.find(": --");
+  if (flag == std::string_view::npos) return {};
+  std::string_view word = message.substr(flag + 2);
+  word = word.substr(0, word.find_first_of(" ="));
+  std::vector<std::string> known = {"--verbose", "--version", "--help"};
+  for (const CLI::Option* option : command.get_options({}))
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  return did_you_mean(word, known);
+}
+
+// "assay help compare" is "assay compare --help".
+std::vector<std::string> with_help_asked(std::vector<std::string> arguments) {
+  if (arguments.empty() || arguments[0] != "help") return arguments;
+  if (arguments.size() == 1) return {"--help"};
+  return {arguments[1], "--help"};
+}
+
 int run(int argc, char** argv) {
   const auto now = read_clock();
   if (!now) return complain(now.error().message);
@@ -82,6 +121,11 @@ int run(int argc, char** argv) {
     if (tool == "msprobe") return finish(run_msprobe(arguments, context));
     return finish(run_msit(arguments, tool == "msit" ? Tool::msit : Tool::ait, context));
   }
+  const std::string_view of_tool = argc > 2 && std::string_view(argv[1]) == "help" ? argv[2] : "";
+  if (of_tool == "msprobe") return finish(run_msprobe(std::vector<std::string>{"--help"}, context));
+  if (of_tool == "msit" || of_tool == "ait")
+    return finish(
+        run_msit(std::vector<std::string>{"--help"}, of_tool == "msit" ? Tool::msit : Tool::ait, context));
   Action action;
   CLI::App app{"Assay says where two runs of a model part: which tensor diverged first, and by how much.",
                "assay"};
@@ -99,10 +143,13 @@ int run(int argc, char** argv) {
   add_doctor(app, context, action);
   add_demo(app, context, action);
   app.footer(
-      "Examples:\n  assay compare mine.pt golden.npy\n  assay demo\n'assay COMMAND --help' tells more.\n"
+      "Examples:\n  assay compare mine.pt golden.npy\n  assay demo\n'assay help COMMAND' tells more.\n"
       "'assay msprobe ...', 'assay msit llm ...' take the command lines of those tools (docs/scenarios).");
+  if (argc > 2 && std::string_view(argv[1]) == "help" && find_command(app, argv[2]) == nullptr)
+    return complain(fmt::format("there is no command '{}'{}; see 'assay --help'", printable(argv[2]),
+                                did_you_mean(argv[2], names_of_commands(app))));
   try {
-    std::vector<std::string> arguments(argv + 1, argv + argc);
+    std::vector<std::string> arguments = with_help_asked({argv + 1, argv + argc});
     settle_bare_flags(arguments);
     std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
     app.parse(std::move(arguments));
@@ -113,10 +160,12 @@ int run(int argc, char** argv) {
     return finish(code);
   } catch (const CLI::ParseError& error) {
     const bool names_command = argc > 1 && argv[1][0] != '-';
-    if (names_command &&
-        app.get_subcommands([&](CLI::App* each) { return each->get_name() == argv[1]; }).empty())
-      return complain(fmt::format("there is no command '{}'; see 'assay --help'", printable(argv[1])));
-    return complain(fmt::format("{}; see 'assay{} --help'", error.what(),
+    const CLI::App* const command = names_command ? find_command(app, argv[1]) : nullptr;
+    if (names_command && command == nullptr)
+      return complain(fmt::format("there is no command '{}'{}; see 'assay --help'", printable(argv[1]),
+                                  did_you_mean(argv[1], names_of_commands(app))));
+    return complain(fmt::format("{}{}; see 'assay{} --help'", error.what(),
+                                hint_for(error.what(), command != nullptr ? *command : app),
                                 names_command ? " " + std::string(argv[1]) : ""));
   }
   if (verbose) log::set_level(log::Level::debug);

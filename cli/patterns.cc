@@ -4,6 +4,8 @@
 #include "assay/support/log.h"
 #include "cli/commands.h"
 
+#include <fmt/format.h>
+
 namespace assay::cli {
 namespace {
 
@@ -13,32 +15,46 @@ void warn_of(std::string_view flag, const std::vector<std::string>& patterns,
     if (!used[i]) log::warn("{}: '{}' fits no tensor", flag, printable(patterns[i]));
 }
 
+// A pattern near the given one that would fit the name: in any case of letters, or as a part of it. Empty:
+// none.
+std::string pattern_meant(const std::string& pattern, std::string_view name) {
+  const std::string lower = to_lower(name);
+  if (glob_match(to_lower(pattern), lower)) return std::string(name);
+  const std::string part = "*" + pattern + "*";
+  return glob_match(part, name) ? part : std::string();
+}
+
 // Writes nothing: it looks at the rows that go by.
 class RuleWatch : public Sink {
  public:
   explicit RuleWatch(const std::vector<Rule>& rules) {
-    for (const Rule& rule : rules) waiting_.push_back(rule.pattern);
+    for (const Rule& rule : rules) waiting_.push_back({rule.pattern, {}});
   }
   Result<void> begin(const Head&) override { return {}; }
   std::string render(std::string_view, std::span<const NodeResult>) const override { return {}; }
   Result<void> write(std::string_view, std::span<const NodeResult> nodes, std::string&&) override {
     for (const NodeResult& node : nodes)
       for (const Comparison& row : node.rows)
-        std::erase_if(waiting_, [&](const std::string& pattern) {
-          return glob_match(pattern, row.mine.name) || glob_match(pattern, row.golden.name) ||
-                 glob_match(pattern, node.name);
-        });
+        for (const std::string_view name : {row.mine.name, row.golden.name, node.name}) {
+          std::erase_if(waiting_, [&](const Waiting& each) { return glob_match(each.pattern, name); });
+          for (Waiting& each : waiting_)
+            if (each.meant.empty()) each.meant = pattern_meant(each.pattern, name);
+        }
     return {};
   }
   Result<void> end(const Summary& summary) override {
     if (summary.rows == 0) return {};  // which is said already
-    for (const std::string& pattern : waiting_)
-      log::warn("the rule for '{}' fits no row", printable(pattern));
+    for (const Waiting& each : waiting_)
+      log::warn("the rule for '{}' fits no row{}", printable(each.pattern),
+                each.meant.empty() ? "" : fmt::format("; did you mean '{}'?", printable(each.meant)));
     return {};
   }
 
  private:
-  std::vector<std::string> waiting_;
+  struct Waiting {
+    std::string pattern, meant;
+  };
+  std::vector<Waiting> waiting_;
 };
 
 }  // namespace

@@ -57,7 +57,7 @@ enum class IfExists { refuse, number, replace };  // number: result.csv becomes 
 // long as its process lives; whoever next needs one in the same folder removes those of the dead.
 class FileWriter {
  public:
-  static Result<FileWriter> create(const fs::path& path, IfExists if_exists, unsigned mode = 0644);
+  static Result<FileWriter> create(const fs::path& path, IfExists if_exists, unsigned mode = 0666);
   FileWriter(FileWriter&& other) noexcept;
   FileWriter& operator=(FileWriter&&) = delete;
   ~FileWriter();
@@ -94,7 +94,7 @@ class FileWriter {
 };
 
 // Makes the folder and those above it; an error that names what is in the way otherwise.
-Result<void> make_folder(const fs::path& folder, unsigned mode = 0755);
+Result<void> make_folder(const fs::path& folder, unsigned mode = 0777);
 
 // With --force a file is replaced, or a link to one; never a folder, a pipe, a device or a link to nothing.
 Result<void> check_replaceable(const fs::path& out);

@@ -14,20 +14,20 @@ Result<FileWriter> create_report(const SinkOptions& options, const Head& head, s
 
 class Destination {
  public:
-  // patched: patch() will be called. Standard output cannot be patched, so its text then waits in a temporary
-  // file.
+  // starts_late: start_with() will be called. What is appended waits in a file without a name until then.
   static Result<Destination> open(const SinkOptions& options, const Head& head, std::string_view suffix,
-                                  bool patched = false);
+                                  bool starts_late = false);
   Result<void> append(std::string_view text);
-  Result<void> patch(int64_t offset, std::string_view text);  // only over what was appended before
-  void add_to_name(std::string_view text);                    // in front of the suffix; before publish()
+  Result<void> start_with(std::string_view text);  // once, behind the last append(): goes before all of it
+  void add_to_name(std::string_view text);         // in front of the suffix; before publish()
   Result<void> end();
   Result<std::vector<fs::path>> publish();
 
  private:
   explicit Destination(std::optional<FileWriter> file) : file_(std::move(file)) {}
   std::optional<FileWriter> file_;   // empty: standard output
-  std::optional<FileWriter> spool_;  // what waits for standard output
+  std::optional<FileWriter> spool_;  // what waits for its start
+  Result<void> append_at_once(std::string_view text);
 };
 
 }  // namespace assay

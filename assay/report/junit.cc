@@ -8,10 +8,6 @@
 namespace assay {
 namespace {
 
-// The counts are known at the end and stand at the start: this many blanks wait for them inside the opening
-// tag.
-constexpr size_t kCountsRoom = 128;
-
 void append_case(std::string& out, std::string_view group, std::string_view name) {
   out += "  <testcase classname=\"";
   append_xml_text(out, group);
@@ -50,12 +46,7 @@ class JunitSink : public OneFileSink {
 
   Result<void> begin(const Head& head) override {
     ASSAY_TRY_DO(open(head, junit_output.suffix, true));
-    std::string text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"assay\"";
-    const std::string time = iso_time(head.now);
-    text += fmt::format(" timestamp=\"{}\"", time.substr(0, time.find('Z')));  // readers expect no zone
-    counts_at_ = std::ssize(text);
-    text.append(kCountsRoom, ' ');
-    text += ">\n  <properties>\n";
+    std::string text = "  <properties>\n";
     for (const Fact& fact : run_facts(head)) {
       text += fmt::format("    <property name=\"{}\" value=\"", fact.key);
       append_xml_text(text, plain(fact.value));
@@ -99,10 +90,12 @@ class JunitSink : public OneFileSink {
     text += "  <system-out>";
     append_xml_text(text, verdict.text());
     ASSAY_TRY_DO(out().append(text + "</system-out>\n</testsuite>\n"));
-    const std::string counts = fmt::format(" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\"",
-                                           tests_, failures_, errors_, skipped_);
-    ASSAY_CHECK(counts.size() <= kCountsRoom);
-    ASSAY_TRY_DO(out().patch(counts_at_, counts));
+    // The counts stand at the start, and are known now.
+    const std::string time = iso_time(table().head().now);
+    ASSAY_TRY_DO(out().start_with(fmt::format(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"assay\" timestamp=\"{}\" tests=\"{}\" "
+        "failures=\"{}\" errors=\"{}\" skipped=\"{}\">\n",
+        time.substr(0, time.find('Z')), tests_, failures_, errors_, skipped_)));  // readers expect no zone
     return out().end();
   }
 
@@ -132,7 +125,6 @@ class JunitSink : public OneFileSink {
     out += fmt::format("  </{}></testcase>\n", element);
   }
 
-  int64_t counts_at_ = 0;
   int64_t tests_ = 0, failures_ = 0, errors_ = 0, skipped_ = 0;
 };
 

@@ -13,10 +13,10 @@ class OneFileSink : public Sink {
  protected:
   explicit OneFileSink(const SinkOptions& options) : options_(options), table_(*options.profile) {}
 
-  // patched: as of Destination::open
-  Result<void> open(const Head& head, std::string_view suffix, bool patched = false) {
+  // starts_late: as of Destination::open
+  Result<void> open(const Head& head, std::string_view suffix, bool starts_late = false) {
     table_.begin(head);
-    ASSAY_TRY(Destination out, Destination::open(options_, head, suffix, patched));
+    ASSAY_TRY(Destination out, Destination::open(options_, head, suffix, starts_late));
     out_.emplace(std::move(out));
     return {};
   }

@@ -58,9 +58,9 @@ struct Profile {
   std::function<std::string(const Head& head)> section_sheet = nullptr;
   std::vector<std::string> sheets = {};  // those that are there even where no section was compared
   std::string_view sheet = {};  // name of the only sheet of a workbook; empty: a summary and sheets "rows"
-  std::string_view line_end = "\n";  // of csv
-  int64_t rows_per_csv = INT64_MAX;  // more make several files, "…_part_1.csv" and so on
-  unsigned file_mode = 0644, folder_mode = 0755;
+  std::string_view line_end = "\n";               // of csv
+  int64_t rows_per_csv = INT64_MAX;               // more make several files, "…_part_1.csv" and so on
+  unsigned file_mode = 0666, folder_mode = 0777;  // less what the umask takes away
 };
 extern const Profile native_profile;
 

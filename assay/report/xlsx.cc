@@ -56,6 +56,20 @@ XlsxStyle style_of(Level level) {
   return XlsxStyle::plain;
 }
 
+XlsxStyle number_style_of(Level level) {
+  switch (level) {
+    case Level::pass:
+      return XlsxStyle::number;
+    case Level::ignored:
+      return XlsxStyle::number_ignored;
+    case Level::fail:
+      return XlsxStyle::number_fail;
+    case Level::error:
+      return XlsxStyle::number_error;
+  }
+  return XlsxStyle::number;
+}
+
 XlsxStyle style_of(Paint paint) {
   switch (paint) {
     case Paint::none:
@@ -70,14 +84,22 @@ XlsxStyle style_of(Paint paint) {
 
 void append_row(std::string& out, const RowTable& table, const RowView& row) {
   const Print print = table.profile().print;
-  const XlsxStyle of_row = style_of(row.row.verdict.paint);
+  // Of our own tables a row has the colour of its verdict; other tools paint theirs.
+  const bool is_native = print == Print::native;
+  const XlsxStyle of_row = is_native ? style_of(row.row.verdict.level) : style_of(row.row.verdict.paint);
   out += "<row>";
   for (const Column& column : table.columns()) {
     if (column.text != nullptr)
       append_xlsx_text(out, column.text(row), of_row, print);
-    else
-      append_xlsx_cell(out, cell_value(column, row),
-                       column.kind == ColumnKind::verdict ? style_of(row.row.verdict.level) : of_row, print);
+    else {
+      const Value value = cell_value(column, row);
+      const bool is_real = is_native && std::holds_alternative<double>(value);
+      append_xlsx_cell(out, value,
+                       column.kind == ColumnKind::verdict ? style_of(row.row.verdict.level)
+                       : is_real                          ? number_style_of(row.row.verdict.level)
+                                                          : of_row,
+                       print);
+    }
   }
   out += "</row>";
 }

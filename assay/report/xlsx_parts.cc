@@ -20,17 +20,17 @@ constexpr std::string_view kTypes = "application/vnd.openxmlformats-officedocume
 constexpr int64_t kExactInteger = int64_t{1} << 53;  // a spreadsheet computes with doubles
 
 // s="3", where the style is not the plain one.
-std::string style_attribute(XlsxStyle style) {
-  return style == XlsxStyle::plain ? std::string() : fmt::format(" s=\"{}\"", static_cast<int>(style));
+std::string_view style_attribute(XlsxStyle style) {
+  static constexpr std::string_view kAttributes[] = {"",         " s=\"1\"", " s=\"2\"",  " s=\"3\"",
+                                                     " s=\"4\"", " s=\"5\"", " s=\"6\"",  " s=\"7\"",
+                                                     " s=\"8\"", " s=\"9\"", " s=\"10\"", " s=\"11\""};
+  return kAttributes[static_cast<size_t>(style)];
 }
 
 void append_text_cell(std::string& out, std::string_view text, XlsxStyle style,
                       Breaks breaks = Breaks::shown) {
   constexpr std::string_view kSpace = " \t\n";
-  if (style == XlsxStyle::plain)
-    out += "<c t=\"inlineStr\"><is><t";
-  else
-    out += fmt::format("<c{} t=\"inlineStr\"><is><t", style_attribute(style));
+  out.append("<c").append(style_attribute(style)).append(" t=\"inlineStr\"><is><t");
   const bool edge = !text.empty() && (kSpace.find(text.front()) != std::string_view::npos ||
                                       kSpace.find(text.back()) != std::string_view::npos);
   out += edge ? " xml:space=\"preserve\">" : ">";
@@ -40,17 +40,14 @@ void append_text_cell(std::string& out, std::string_view text, XlsxStyle style,
 
 template <class T>
 void append_number_cell(std::string& out, T number, XlsxStyle style) {
-  if (style == XlsxStyle::plain)
-    out += "<c><v>";
-  else
-    out += fmt::format("<c{}><v>", style_attribute(style));
+  out.append("<c").append(style_attribute(style)).append("><v>");
   append_number(out, number);
   out += "</v></c>";
 }
 
 // openpyxl stores 16 significant digits.
 void append_sixteen_digits(std::string& out, double number, XlsxStyle style) {
-  out += style == XlsxStyle::plain ? "<c" : "<c" + style_attribute(style);
+  out.append("<c").append(style_attribute(style));
   char text[40];
   out.append("><v>").append(text, fmt::format_to(text, FMT_COMPILE("{:.16g}"), number)) += "</v></c>";
 }
@@ -143,8 +140,8 @@ std::string xlsx_rows_start(const std::vector<Column>& columns, Print print) {
     return bare + "</row>";
   }
   std::string out =
-      "<sheetViews><sheetView workbookViewId=\"0\"><pane ySplit=\"1\" topLeftCell=\"A2\" "
-      "activePane=\"bottomLeft\" "
+      "<sheetViews><sheetView workbookViewId=\"0\"><pane xSplit=\"2\" ySplit=\"1\" topLeftCell=\"C2\" "
+      "activePane=\"bottomRight\" "
       "state=\"frozen\"/></sheetView></sheetViews><cols>";
   for (size_t i = 0; i < columns.size(); ++i)
     out += fmt::format("<col min=\"{0}\" max=\"{0}\" width=\"{1}\" customWidth=\"1\"/>", i + 1,
@@ -184,6 +181,8 @@ std::string_view xlsx_relations() {
 std::string_view xlsx_styles() {
   static const std::string kText = fmt::format(
       "{}<styleSheet xmlns=\"{}\">"
+      "<numFmts count=\"1\"><numFmt numFmtId=\"164\" "
+      "formatCode=\"[=0]0;[&lt;0.001]0.000E+00;0.0000##\"/></numFmts>"
       "<fonts count=\"2\"><font><sz val=\"11\"/><name val=\"Calibri\"/></font>"
       "<font><b/><sz val=\"11\"/><name val=\"Calibri\"/></font></fonts>"
       "<fills count=\"7\"><fill><patternFill patternType=\"none\"/></fill><fill><patternFill "
@@ -199,7 +198,7 @@ std::string_view xlsx_styles() {
       "<border><left style=\"thin\"/><right style=\"thin\"/><top style=\"thin\"/><bottom "
       "style=\"thin\"/><diagonal/></border></borders>"
       "<cellStyleXfs count=\"1\"><xf numFmtId=\"0\" fontId=\"0\" fillId=\"0\" borderId=\"0\"/></cellStyleXfs>"
-      "<cellXfs count=\"8\"><xf numFmtId=\"0\" fontId=\"0\" fillId=\"0\" borderId=\"0\" xfId=\"0\"/>"
+      "<cellXfs count=\"12\"><xf numFmtId=\"0\" fontId=\"0\" fillId=\"0\" borderId=\"0\" xfId=\"0\"/>"
       "<xf numFmtId=\"0\" fontId=\"1\" fillId=\"0\" borderId=\"0\" xfId=\"0\" applyFont=\"1\"/>"
       "<xf numFmtId=\"0\" fontId=\"0\" fillId=\"2\" borderId=\"0\" xfId=\"0\" applyFill=\"1\"/>"
       "<xf numFmtId=\"0\" fontId=\"0\" fillId=\"3\" borderId=\"0\" xfId=\"0\" applyFill=\"1\"/>"
@@ -207,7 +206,14 @@ std::string_view xlsx_styles() {
       "<xf numFmtId=\"0\" fontId=\"1\" fillId=\"0\" borderId=\"1\" xfId=\"0\" applyFont=\"1\" "
       "applyBorder=\"1\" applyAlignment=\"1\"><alignment horizontal=\"center\" vertical=\"top\"/></xf>"
       "<xf numFmtId=\"0\" fontId=\"0\" fillId=\"5\" borderId=\"0\" xfId=\"0\" applyFill=\"1\"/>"
-      "<xf numFmtId=\"0\" fontId=\"0\" fillId=\"6\" borderId=\"0\" xfId=\"0\" applyFill=\"1\"/></cellXfs>"
+      "<xf numFmtId=\"0\" fontId=\"0\" fillId=\"6\" borderId=\"0\" xfId=\"0\" applyFill=\"1\"/>"
+      "<xf numFmtId=\"164\" fontId=\"0\" fillId=\"0\" borderId=\"0\" xfId=\"0\" applyNumberFormat=\"1\"/>"
+      "<xf numFmtId=\"164\" fontId=\"0\" fillId=\"2\" borderId=\"0\" xfId=\"0\" applyNumberFormat=\"1\" "
+      "applyFill=\"1\"/>"
+      "<xf numFmtId=\"164\" fontId=\"0\" fillId=\"3\" borderId=\"0\" xfId=\"0\" applyNumberFormat=\"1\" "
+      "applyFill=\"1\"/>"
+      "<xf numFmtId=\"164\" fontId=\"0\" fillId=\"4\" borderId=\"0\" xfId=\"0\" applyNumberFormat=\"1\" "
+      "applyFill=\"1\"/></cellXfs>"
       "<cellStyles count=\"1\"><cellStyle name=\"Normal\" xfId=\"0\" "
       "builtinId=\"0\"/></cellStyles></styleSheet>",
       kXml, kMain);

@@ -9,7 +9,21 @@
 namespace assay {
 
 // Places in the style sheet.
-enum class XlsxStyle : int { plain, header, fail, error, ignored, framed_header, red, yellow };
+// The last four are those of numbers in rows of a verdict.
+enum class XlsxStyle : int {
+  plain,
+  header,
+  fail,
+  error,
+  ignored,
+  framed_header,
+  red,
+  yellow,
+  number,
+  number_fail,
+  number_error,
+  number_ignored,
+};
 
 // A sheet of rows; the summary is not among them.
 struct XlsxSheet {

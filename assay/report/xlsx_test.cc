@@ -25,8 +25,8 @@ TEST(XlsxReport, HoldsASummaryAndTheRows) {
   EXPECT_NE(rows.find("<t>&#39;=cmd \\xff&lt;x&gt;</t>"), std::string::npos);
   EXPECT_NE(rows.find("<c s=\"2\" t=\"inlineStr\"><is><t>fail</t></is></c>"), std::string::npos);
   EXPECT_NE(rows.find("<c s=\"4\" t=\"inlineStr\"><is><t>ignored</t></is></c>"), std::string::npos);
-  EXPECT_NE(rows.find("<t>nan</t></is></c><c><v>0.25</v></c>"), std::string::npos);
-  EXPECT_NE(rows.find("<t xml:space=\"preserve\"> y</t></is></c><c/>"), std::string::npos);
+  EXPECT_NE(rows.find("<t>nan</t></is></c><c s=\"9\"><v>0.25</v></c>"), std::string::npos);
+  EXPECT_NE(rows.find("<t xml:space=\"preserve\"> y</t></is></c><c s=\"4\"/>"), std::string::npos);
   EXPECT_NE(rows.find("<autoFilter ref=\"A1:P3\"/>"), std::string::npos);
   EXPECT_NE(parts["xl/workbook.xml"].find("<sheet name=\"rows\" sheetId=\"2\" r:id=\"rId2\"/>"),
             std::string::npos);
@@ -60,7 +60,7 @@ TEST(XlsxReport, KeepsTheOrderOfLargeAndSmallBatches) {
   EXPECT_EQ(count_of(rows, "<row>"), 1 + 10 + 20'000);
   size_t at = 0;
   for (int i = 0; i < 20; ++i) {
-    at = rows.find(fmt::format("<c><v>{}</v></c><c><v>0</v></c>", i), at);
+    at = rows.find(fmt::format("<c s=\"8\"><v>{}</v></c><c s=\"8\"><v>0</v></c>", i), at);
     ASSERT_NE(at, std::string::npos) << i;
   }
 }

@@ -22,20 +22,20 @@ _assay() {
     *,--rules|*,--noise|*,--data-mapping|*,--op-mapping) COMPREPLY=($(compgen -f -- "$current")) && return ;;
     topology,--output|topology,-o) COMPREPLY=($(compgen -f -- "$current")) && return ;;
     *,--output) COMPREPLY=($(compgen -d -- "$current")) && return ;;
-    *,--metrics|*,--rule|*,--only|*,--skip|*,--memory|*,--threads|*,--shape|*,--raw-shape|*,--level|*,--idle|*,--min-compared|*,--rtol|*,--atol) return ;;
+    *,--metrics|*,--rule|*,--only|*,--skip|*,--memory|*,--threads|*,--shape|*,--raw-shape|*,--level|*,--idle|*,--min-compared|*,--rtol|*,--atol|*,--offset|*,--raw-offset|*,--slice) return ;;
     *)
       case $verb,$current in
         compare,-*) words='--metrics --rule --rules --fail-fast --only --skip --memory --threads --output --report
                            --rtol --atol --tolerance --noise --unmatched --min-compared --allow-nonfinite --trusted --layout --match --fuzzy --api-mapping --cell-mapping --layer-mapping --data-mapping --op-mapping
-                           --dtype --shape --order --color --quiet --help --help-all' ;;
-        inspect,-*) words='--json --values --trusted --only --skip --layout --dtype --shape --threads --help' ;;
-        convert,-*) words='--to --dtype --trusted --layout --force --only --skip --raw-dtype --raw-shape --help' ;;
+                           --dtype --shape --offset --order --color --quiet --help --help-all' ;;
+        inspect,-*) words='--json --values --names --slice --trusted --only --skip --layout --dtype --shape --offset --memory --threads --help' ;;
+        convert,-*) words='--to --dtype --all-dtypes --trusted --layout --force --only --skip --raw-dtype --raw-shape --raw-offset --memory --quiet --help' ;;
         compact,-*) words='--as --watch --trusted --idle --dry-run --keep-going --only --skip --memory --threads --quiet --help' ;;
         topology,-*) words='--level --output --force --help' ;;
         demo,-*) words='--output --help' ;;
         doctor,-*) words='--help' ;;
         ,-*) words='--version --verbose --help' ;;
-        ,*) words='compare inspect convert compact topology doctor demo msprobe msit ait' ;;
+        ,*) words='compare inspect convert compact topology doctor demo help msprobe msit ait' ;;
       esac ;;
   esac
   if [[ $words ]]; then

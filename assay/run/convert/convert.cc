@@ -98,6 +98,8 @@ class Converter {
     source_ = path;
     state_ = states_of(path);
     casts_.clear();
+    changed_from_.clear();
+    kept_integers_.clear();
     FormatOptions options = request_.open.format;
     options.every_byte = true;
     ASSAY_TRY(TensorSet set, open_tensors(path, options));
@@ -109,6 +111,8 @@ class Converter {
     has_more_in_source_ = !set.beside.empty() || !set.others.empty() || (!ignored && set.extent < size) ||
                           request_.open.format.raw_dtype.has_value();
     for (const Remark& remark : set.warnings) log::warn("{}", remark.text);
+    for (const Beside& beside : set.beside)
+      outcome.dropped.push_back(fmt::format("{}: {}", display(path), beside.what));
     std::vector<StoredTensor> wanted;
     for (StoredTensor& tensor : set.tensors) {
       const std::string file_name(item_prefix.empty() ? path.filename().string() : item_prefix);
@@ -159,6 +163,12 @@ class Converter {
     guard_.add_output(published);
     ++outcome.files;
     outcome.tensors += std::ssize(tensors);
+    for (const StoredTensor& tensor : tensors) {
+      const Operand* const written = tensor.data->get();
+      outcome.kept_integers += kept_integers_.contains(written) ? 1 : 0;
+      if (const auto before = changed_from_.find(written); before != changed_from_.end())
+        ++outcome.changed[{before->second, written->meta.dtype}];
+    }
     return {};
   }
 
@@ -198,11 +208,19 @@ class Converter {
                   "{}: {} is a description without data; pass --skip '{}' to leave it out", display(path),
                   printable(item), printable(item));
     OperandPtr operand = std::make_shared<Watched>(std::move(*data), progress_);
+    const bool is_whole = !is_real(operand->meta.dtype) && !is_complex(operand->meta.dtype);
+    if (request_.dtype && !request_.all_dtypes && is_whole && *request_.dtype != operand->meta.dtype &&
+        (is_real(*request_.dtype) || is_complex(*request_.dtype))) {
+      kept_integers_.insert(operand.get());
+      return operand;
+    }
     const bool widens = request_.widen_bf16 && operand->meta.dtype == DType::bf16;
     const DType wanted = widens ? DType::f32 : request_.dtype.value_or(operand->meta.dtype);
     if (operand->meta.dtype == wanted) return operand;
     casts_.push_back({operand, wanted});
+    const DType before = operand->meta.dtype;
     auto changed = cast(std::move(operand), wanted);
+    if (changed) changed_from_.emplace(changed->get(), before);
     if (!changed)
       return fail(changed.error().kind, "{}: {}: {}", display(path), printable(item),
                   changed.error().message);
@@ -258,6 +276,8 @@ class Converter {
   Progress& progress_;
   ConvertGuard guard_;
   std::vector<Cast> casts_;  // of the file at hand
+  std::map<const Operand*, DType> changed_from_;
+  std::set<const Operand*> kept_integers_;
   SafeNames names_;
   fs::path source_;  // the file at hand, and how it was before it was opened
   std::pair<std::optional<FileState>, std::optional<FileState>> state_;

@@ -3,6 +3,8 @@
 
 #include "assay/dump/layout.h"
 
+#include <map>
+
 namespace assay {
 
 struct ConvertRequest {
@@ -11,6 +13,7 @@ struct ConvertRequest {
   bool out_is_folder = false;  // the path ended with a slash, or in is a folder
   std::string to;              // format of the files in a folder: npy, npz, pt, safetensors, bin; empty: npy
   std::optional<DType> dtype;  // every tensor becomes this; empty: as it is
+  bool all_dtypes = false;     // … also integers and bool become a real type
   bool widen_bf16 = false;     // … and those of bf16 become f32
   bool force = false;          // replace what exists
   OpenOptions open;
@@ -18,8 +21,11 @@ struct ConvertRequest {
 };
 
 struct ConvertOutcome {
-  int64_t files = 0, tensors = 0;     // written
-  std::vector<fs::path> replaced;     // of those written: there was such a file before
+  int64_t files = 0, tensors = 0;                      // written
+  std::vector<fs::path> replaced;                      // of those written: there was such a file before
+  std::map<std::pair<DType, DType>, int64_t> changed;  // how many tensors became another type, from and to
+  int64_t kept_integers = 0;                           // tensors that --dtype left as they are
+  std::vector<std::string> dropped;                    // what the files hold beside tensors, a line each
   std::vector<std::string> failures;  // what could not be converted, a line each; everything else was
 };
 

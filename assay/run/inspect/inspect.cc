@@ -92,12 +92,14 @@ Result<void> measure_into(InspectedTensor& out, const Operand& operand, bool val
 
 using OpenSet = std::shared_ptr<const Result<TensorSet>>;
 
-InspectedTensor inspect_item(const Item& item, const FileEntry& file, const OpenSet& set, bool values) {
+InspectedTensor inspect_item(const Item& item, const FileEntry& file, const OpenSet& set,
+                             const InspectRequest& request) {
   InspectedTensor out;
   out.item = &item;
   out.file = file.path;
   if (item.meta != nullptr) out.meta = *item.meta;
   out.trouble = item.trouble;
+  out.is_listed = request.names;
   if (!item.data) return out;
   const auto slot = static_cast<size_t>(item.data->slot);
   if (!*set) {
@@ -111,7 +113,15 @@ InspectedTensor inspect_item(const Item& item, const FileEntry& file, const Open
       out.trouble = found.data.error().message;
   } else {
     out.meta = (*found.data)->meta;
-    if (auto measured = measure_into(out, **found.data, values); !measured)
+    if (request.names) return out;
+    Result<OperandPtr> part = request.slice ? sliced(*found.data, *request.slice) : found.data;
+    if (request.slice && part) {
+      out.meta = (*part)->meta;
+      out.slice = request.slice->text;
+    }
+    if (!part)
+      out.trouble = std::move(part.error().message);
+    else if (auto measured = measure_into(out, **part, request.values || request.slice); !measured)
       out.trouble = std::move(measured.error().message);
   }
   return out;
@@ -134,8 +144,7 @@ class FrameInspector {
         if (cancelled()) return;
         const Item& item = *items_[first + i];
         const auto file = item.data ? static_cast<size_t>(item.data->file) : 0;
-        found[i] =
-            inspect_item(item, item.data ? frame_.files[file] : FileEntry{}, sets_[i], request_.values);
+        found[i] = inspect_item(item, item.data ? frame_.files[file] : FileEntry{}, sets_[i], request_);
       });
       ASSAY_TRY_DO(check_cancelled());
       for (const InspectedTensor& tensor : found) {

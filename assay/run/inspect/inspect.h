@@ -3,6 +3,7 @@
 
 #include "assay/dump/layout.h"
 #include "assay/metric/one_side.h"
+#include "assay/run/inspect/slice.h"
 
 #include <array>
 #include <functional>
@@ -12,8 +13,10 @@ namespace assay {
 struct InspectRequest {
   std::vector<fs::path> paths;
   OpenOptions open;
-  bool values = false;  // also the elements, as NumPy would print them
-  int threads = 0;      // 0: all cores
+  bool values = false;              // also the elements, as NumPy would print them
+  bool names = false;               // no more than names, types and shapes: no data is read
+  std::optional<Slice> slice = {};  // of every tensor this part alone, with its values
+  int threads = 0;                  // 0: all cores
   bool progress = false;
 };
 
@@ -28,8 +31,10 @@ struct InspectedTensor {
   // How many finite components lie in each sixteenth of [min, max]; empty where min == max or nothing is
   // finite.
   std::optional<std::array<int64_t, kHistogramBins>> histogram;
-  std::string values;   // with `values` only
-  std::string trouble;  // why it could not be read
+  std::string values;      // with `values` only
+  std::string trouble;     // why it could not be read
+  bool is_listed = false;  // its data were not asked for
+  std::string slice = {};  // which part of it this is: "[0, :, 3]"
 };
 
 struct InspectedPath {

@@ -57,7 +57,7 @@ class TextSink : public InspectSink {
   }
 
   Result<void> add(const InspectedTensor& tensor) override {
-    std::string out = format_shown("  {}", tensor.item->name);
+    std::string out = format_shown("  {}{}", tensor.item->name, tensor.slice);
     if (tensor.meta)
       out += fmt::format("  {} {}  {}", name(tensor.meta->dtype), tensor.meta->shape.text(),
                          format_size(tensor.meta->byte_size()));
@@ -66,10 +66,10 @@ class TextSink : public InspectSink {
       out += format_shown("    unreadable: {}\n", tensor.trouble);
     else if (tensor.measured)
       out += statistics(tensor);
-    else
+    else if (!tensor.is_listed)
       out += "    no data, only a description\n";
-    if (tensor.item->stated != nullptr) out += stated(*tensor.item->stated);
-    if (tensor.item->facts != nullptr) {
+    if (tensor.item->stated != nullptr && !tensor.is_listed) out += stated(*tensor.item->stated);
+    if (tensor.item->facts != nullptr && !tensor.is_listed) {
       out += "   ";
       for (const Fact& fact : *tensor.item->facts)
         out += fmt::format(" {}={}", printable(fact.key), value_text(fact.value));
@@ -134,6 +134,7 @@ class JsonSink : public InspectSink {
         json.EndArray();
         integer(json, "bytes", tensor.meta->byte_size());
       }
+      if (!tensor.slice.empty()) member(json, "slice", tensor.slice);
       if (tensor.measured) measured(json, tensor);
       if (tensor.item->stated != nullptr) stated(json, *tensor.item->stated);
       if (tensor.item->facts != nullptr) {
