@@ -9,19 +9,14 @@
 namespace assay::cli {
 namespace {
 
-void warn_of(std::string_view flag, const std::vector<std::string>& patterns,
-             const std::vector<std::atomic<bool>>& used) {
-  for (size_t i = 0; i < patterns.size(); ++i)
-    if (!used[i]) log::warn("{}: '{}' fits no tensor", flag, printable(patterns[i]));
+std::string suggested(const std::string& meant) {
+  return meant.empty() ? std::string() : fmt::format("; did you mean '{}'?", printable(meant));
 }
 
-// A pattern near the given one that would fit the name: in any case of letters, or as a part of it. Empty:
-// none.
-std::string pattern_meant(const std::string& pattern, std::string_view name) {
-  const std::string lower = to_lower(name);
-  if (glob_match(to_lower(pattern), lower)) return std::string(name);
-  const std::string part = "*" + pattern + "*";
-  return glob_match(part, name) ? part : std::string();
+void warn_of(std::string_view flag, const std::vector<std::string>& patterns,
+             const std::vector<std::atomic<bool>>& used, const std::vector<std::string>& meant) {
+  for (size_t i = 0; i < patterns.size(); ++i)
+    if (!used[i]) log::warn("{}: '{}' fits no tensor{}", flag, printable(patterns[i]), suggested(meant[i]));
 }
 
 // Writes nothing: it looks at the rows that go by.
@@ -45,8 +40,7 @@ class RuleWatch : public Sink {
   Result<void> end(const Summary& summary) override {
     if (summary.rows == 0) return {};  // which is said already
     for (const Waiting& each : waiting_)
-      log::warn("the rule for '{}' fits no row{}", printable(each.pattern),
-                each.meant.empty() ? "" : fmt::format("; did you mean '{}'?", printable(each.meant)));
+      log::warn("the rule for '{}' fits no row{}", printable(each.pattern), suggested(each.meant));
     return {};
   }
 
@@ -69,8 +63,8 @@ Result<void> choose_tensors(const std::vector<std::string>& only, const std::vec
 
 void warn_of_patterns_in_vain(const OpenOptions& open) {
   if (!open.used) return;
-  warn_of("--only", open.only, open.used->only);
-  warn_of("--skip", open.skip, open.used->skip);
+  warn_of("--only", open.only, open.used->only, open.used->only_meant);
+  warn_of("--skip", open.skip, open.used->skip, open.used->skip_meant);
 }
 
 std::unique_ptr<Sink> watch_rules(const std::vector<Rule>& rules) {

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 
 namespace assay {
 
@@ -13,9 +14,16 @@ class OpenFiles;  // assay/format/open_files.h
 
 // Which patterns of --only and --skip fitted a name: one that fits none is likely a typing error. Any thread.
 struct PatternsUsed {
-  PatternsUsed(size_t only_count, size_t skip_count) : only(only_count), skip(skip_count) {}
+  PatternsUsed(size_t only_count, size_t skip_count)
+      : only(only_count), skip(skip_count), only_meant(only_count), skip_meant(skip_count) {}
   std::vector<std::atomic<bool>> only, skip;
+  std::mutex mutex;                                 // of what follows
+  std::vector<std::string> only_meant, skip_meant;  // what would have fitted a name; empty: nothing so far
 };
+
+// A pattern near the given one that fits the name: the name itself where letters differ in their case alone,
+// or the pattern as a part of it. Empty: none.
+std::string pattern_meant(std::string_view pattern, std::string_view name);
 
 struct OpenOptions {
   std::string layout;  // forced by --layout; empty: recognise
@@ -29,7 +37,7 @@ struct OpenOptions {
   bool few_kinds_of_arguments = false;
   // … and items of statistics are named after their places in the entry, even where files are named too.
   bool names_statistics_by_place = false;
-  bool null_is_zero = false;        // in tables of kernels
+  bool null_is_zero = false;  // in tables of kernels
   // Files of a plain folder without a manifest come in the order of their modification times, if no two have
   // the same.
   bool order_by_time = false;

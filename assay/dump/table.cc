@@ -24,6 +24,17 @@ bool matches(const std::string& glob, std::string_view name) {
   return fits(name) || (slash != std::string_view::npos && fits(name.substr(slash + 1)));
 }
 
+// For patterns that fit nothing so far.
+void note_meant(const std::vector<std::string>& globs, std::string_view name,
+                const std::vector<std::atomic<bool>>& used, std::vector<std::string>& meant,
+                std::mutex& mutex) {
+  for (size_t i = 0; i < globs.size(); ++i) {
+    if (used[i].load(std::memory_order_relaxed)) continue;
+    const std::scoped_lock lock(mutex);
+    if (meant[i].empty()) meant[i] = pattern_meant(globs[i], name);
+  }
+}
+
 bool matches_any(const std::vector<std::string>& globs, std::string_view name,
                  std::vector<std::atomic<bool>>* used) {
   bool found = false;
@@ -110,7 +121,21 @@ bool selected(std::string_view name, const OpenOptions& options) {
   // Both are asked: a name that is not chosen may still be what --skip means.
   const bool is_chosen =
       options.only.empty() || matches_any(options.only, name, used != nullptr ? &used->only : nullptr);
-  return !matches_any(options.skip, name, used != nullptr ? &used->skip : nullptr) && is_chosen;
+  const bool is_skipped = matches_any(options.skip, name, used != nullptr ? &used->skip : nullptr);
+  if (used != nullptr) {
+    note_meant(options.only, name, used->only, used->only_meant, used->mutex);
+    note_meant(options.skip, name, used->skip, used->skip_meant, used->mutex);
+  }
+  return !is_skipped && is_chosen;
+}
+
+std::string pattern_meant(std::string_view pattern, std::string_view name) {
+  if (glob_match(to_lower(pattern), to_lower(name))) return std::string(name);
+  constexpr size_t kTelling = 2;  // fewer letters are part of many names
+  const size_t begin = pattern.find_first_not_of('*'), end = pattern.find_last_not_of('*');
+  if (begin == std::string_view::npos || end - begin + 1 < kTelling) return {};
+  std::string part = fmt::format("*{}*", pattern.substr(begin, end - begin + 1));
+  return glob_match(part, name) ? part : std::string();
 }
 
 }  // namespace assay

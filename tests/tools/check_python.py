@@ -48,7 +48,7 @@ class Checks:
 
 
 def close(found: object, expected: object, tolerance: float, slack: float) -> bool:
-    if expected is None or isinstance(expected, (int, str)):
+    if expected is None or isinstance(expected, (int, str, list)):
         return found == expected
     # JSON has no word for NaN and infinity; a report writes a text or null.
     if found is None or isinstance(found, str):
@@ -172,7 +172,7 @@ def metrics_of(mine: numpy.ndarray, golden: numpy.ndarray) -> dict[str, object]:
         "l2": math.sqrt(dd),
         "rel_l2": 0.0 if dd == 0 else quotient(math.sqrt(dd), math.sqrt(bb)),
         "rel_l2_squared": 0.0 if dd == 0 else quotient(dd, bb),
-        "cosine": quotient(ab, math.sqrt(aa) * math.sqrt(bb)),
+        "cosine": quotient(ab, math.sqrt(aa) * math.sqrt(bb)) if aa or bb else 1.0,
         "max_rel": float(relative.max()) if relative.size else None,
         "mean_rel": math.fsum(relative) / d.size if relative.size else None,
         "rel_undefined": int(((b == 0) & (a != 0)).sum()),
@@ -196,7 +196,8 @@ def metrics_of(mine: numpy.ndarray, golden: numpy.ndarray) -> dict[str, object]:
     if strange.size == 0 and dd == 0:
         return expected | dict.fromkeys(("worst_index", "worst_mine", "worst_golden"))
     worst = int(strange[0] if strange.size else numpy.flatnonzero(both)[distance.argmax()])
-    expected["worst_index"] = worst // (2 if mine.dtype.kind == "c" else 1)
+    place = numpy.unravel_index(worst // (2 if mine.dtype.kind == "c" else 1), mine.shape)
+    expected["worst_index"] = [int(each) for each in place]
     return expected | {"worst_mine": float(wide_m[worst]), "worst_golden": float(wide_g[worst])}
 
 
