@@ -81,46 +81,76 @@ class Columns {
   bool is_without_count_ = false;
 };
 
-// Integers stay integers, so that those of 64 bits lose nothing. Absent for "NA" and an empty cell.
-Value number_in(std::string_view cell) {
-  if (const auto whole = parse_int(cell)) return *whole;
-  if (const auto real = parse_double(cell)) return *real;
-  return {};
-}
+// What stands where there is nothing to say.
+bool says_none(std::string_view cell) { return cell.empty() || cell == "NA" || cell == "N/A" || cell == "-"; }
+
+// The numbers of one row. A cell that should be one and is not is the trouble of the row: what is not
+// understood must not look like what was not said.
+class Numbers {
+ public:
+  Numbers(const Columns& columns, const Cells& cells) : columns_(columns), cells_(cells) {}
+
+  // Integers stay integers, so that those of 64 bits lose nothing. Absent where nothing is said.
+  Value value(Column column) {
+    const std::string_view cell = columns_.cell(cells_, column);
+    if (says_none(cell)) return {};
+    if (const auto whole = parse_int(cell)) return *whole;
+    if (const auto real = parse_double(cell)) return *real;
+    complain(fmt::format("{} is '{}', not a number", kTitles[column], printable(cell.substr(0, 40))));
+    return {};
+  }
+
+  std::optional<int64_t> count(Column column) {
+    const std::string_view cell = columns_.cell(cells_, column);
+    if (says_none(cell)) return std::nullopt;
+    if (const auto number = parse_count(cell)) return number;
+    complain(
+        fmt::format("{} is '{}', not a number of things", kTitles[column], printable(cell.substr(0, 40))));
+    return std::nullopt;
+  }
+
+  void complain(std::string why) {
+    if (trouble_.empty()) trouble_ = std::move(why);
+  }
+  const std::string& trouble() const { return trouble_; }
+
+ private:
+  const Columns& columns_;
+  const Cells& cells_;
+  std::string trouble_;
+};
 
 // "DT_FLOAT" and "4x50"; nothing where one of them is not said ("-", "UNKNOW") or what no tensor can be.
-std::optional<TensorMeta> meta_of(std::string_view type, std::string_view dims, std::string_view elements) {
+std::optional<TensorMeta> meta_of(std::string_view type, std::string_view dims,
+                                  std::optional<int64_t> elements) {
   const auto found = find_ge_dtype(type);
   if (!found) return std::nullopt;
   // A scalar has no dimensions.
-  if (dims.empty()) return elements == "1" ? std::optional(TensorMeta{*found, {}}) : std::nullopt;
+  if (dims.empty()) return elements == 1 ? std::optional(TensorMeta{*found, {}}) : std::nullopt;
   return stated_meta(*found, split(dims, 'x'));
 }
 
-Nonfinite nonfinite_of(const Columns& columns, const Cells& cells) {
-  const auto count = [&](Column column) {
-    const int64_t said = parse_int(columns.cell(cells, column)).value_or(-1);
-    return said < 0 ? -1 : said;
-  };
-  const int64_t minus = count(kNegative), plus = count(kPositive);
-  const auto infs = minus < 0 || plus < 0 ? std::nullopt : checked_add(minus, plus);
-  return {.nans = count(kNan), .infs = infs.value_or(-1), .minus_infs = minus};
+Nonfinite nonfinite_of(Numbers& numbers) {
+  const auto nans = numbers.count(kNan), minus = numbers.count(kNegative), plus = numbers.count(kPositive);
+  const auto infs = minus && plus ? checked_add(*minus, *plus) : std::nullopt;
+  if (minus && plus && !infs) numbers.complain("it counts more infinities than there can be");
+  return {.nans = nans.value_or(-1), .infs = infs.value_or(-1), .minus_infs = minus.value_or(-1)};
 }
 
-std::optional<Stats> stats_of(const Columns& columns, const Cells& cells) {
-  Stats stats{.max = number_in(columns.cell(cells, kMax)),
-              .min = number_in(columns.cell(cells, kMin)),
-              .mean = number_in(columns.cell(cells, kMean)),
-              .norm = number_in(columns.cell(cells, kNorm)),
+std::optional<Stats> stats_of(Numbers& numbers) {
+  Stats stats{.max = numbers.value(kMax),
+              .min = numbers.value(kMin),
+              .mean = numbers.value(kMean),
+              .norm = numbers.value(kNorm),
               .checksum = {},
-              .nonfinite = nonfinite_of(columns, cells)};
+              .nonfinite = nonfinite_of(numbers)};
   const Value absent;
   if (stats.max == absent && stats.min == absent && stats.mean == absent && stats.norm == absent)
     return std::nullopt;
   return stats;
 }
 
-std::vector<Fact> facts_of(const Columns& columns, const Cells& cells) {
+std::vector<Fact> facts_of(const Columns& columns, const Cells& cells, Numbers& numbers) {
   std::vector<Fact> facts;
   for (const auto& [key, column] :
        {std::pair("dtype", kType), {"storage_format", kFormat}, {"shape", kShape}})
@@ -131,7 +161,7 @@ std::vector<Fact> facts_of(const Columns& columns, const Cells& cells) {
                                     {"nan_count", kNan},
                                     {"negative_inf_count", kNegative},
                                     {"positive_inf_count", kPositive}})
-    if (const auto number = parse_int(columns.cell(cells, column))) facts.push_back({key, *number});
+    if (const auto number = numbers.count(column)) facts.push_back({key, *number});
   return facts;
 }
 
@@ -142,10 +172,15 @@ std::optional<GeStatedTensor> read_row(const Columns& columns, const Cells& cell
   GeStatedTensor tensor;
   tensor.port = {side == "input" ? Direction::input : Direction::output, *index};
   tensor.draft.name = fmt::format("{}.{}", side, *index);
-  tensor.draft.meta =
-      meta_of(columns.cell(cells, kType), columns.cell(cells, kShape), columns.cell(cells, kCount));
-  tensor.draft.stats = stats_of(columns, cells);
-  tensor.draft.facts = facts_of(columns, cells);
+  Numbers numbers(columns, cells);
+  const auto elements = numbers.count(kCount);
+  tensor.draft.meta = meta_of(columns.cell(cells, kType), columns.cell(cells, kShape), elements);
+  tensor.draft.stats = stats_of(numbers);
+  tensor.draft.facts = facts_of(columns, cells, numbers);
+  if (tensor.draft.meta && elements && *elements != tensor.draft.meta->shape.count())
+    numbers.complain(fmt::format("count is {}, but a tensor of shape {} has {} elements", *elements,
+                                 tensor.draft.meta->shape.text(), tensor.draft.meta->shape.count()));
+  tensor.draft.trouble = numbers.trouble();
   return tensor;
 }
 
@@ -175,7 +210,10 @@ Result<std::vector<GeStatedTensor>> read_ge_stats_csv(const fs::path& file, Rema
       ASSAY_TRY(columns, Columns::of(cells, file, rows.line()));
       return StatedRow<GeStatedTensor>{.is_titles = true};
     }
-    return StatedRow<GeStatedTensor>{columns.fit(cells) ? read_row(columns, cells) : std::nullopt};
+    auto tensor = columns.fit(cells) ? read_row(columns, cells) : std::nullopt;
+    if (tensor && !tensor->draft.trouble.empty())
+      tensor->draft.trouble = fmt::format("{}:{}: {}", display(file), rows.line(), tensor->draft.trouble);
+    return StatedRow<GeStatedTensor>{std::move(tensor)};
   };
   const auto key_of = [](const GeStatedTensor& tensor) { return tensor.draft.name; };
   return read_stated_rows<GeStatedTensor>(rows, file, read, key_of, "describe no input or output", warnings);

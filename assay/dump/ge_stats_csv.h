@@ -8,7 +8,9 @@ namespace assay {
 
 struct GeStatedTensor {
   Port port;
-  TensorDraft draft;  // "input.0", "output.1"; of stats and facts only what the row has numbers for
+  // "input.0", "output.1"; of stats and facts only what the row has numbers for. Trouble where a cell is
+  // none, or the count is not that of the shape.
+  TensorDraft draft;
 };
 
 bool is_ge_stats_csv(const fs::path& file);  // by its titles

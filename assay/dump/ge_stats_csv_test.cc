@@ -123,6 +123,41 @@ TEST_F(GeStatsCsv, WhatIsNotSaidStaysAbsent) {
   EXPECT_EQ((*tensors)[2].draft.stats->min, Value(-INFINITY));
 }
 
+TEST_F(GeStatsCsv, CountsMayBePrintedAsReals) {
+  const auto tensors = read(kTitles + "Input,0,8.0,DT_FLOAT,ND,2,1,1,1,2.0,17.0,3.00,2\n");
+  ASSERT_TRUE(tensors);
+  const GeStatedTensor& tensor = tensors->front();
+  EXPECT_EQ(tensor.draft.trouble, "");
+  EXPECT_EQ(tensor.draft.stats->nonfinite, (Nonfinite{.nans = 17, .infs = 5, .minus_infs = 3}));
+  EXPECT_EQ(fact(tensor, "nan_count"), Value(int64_t{17}));
+  EXPECT_EQ(fact(tensor, "count"), Value(int64_t{2}));
+}
+
+// A count of NaN that was not understood used to be one that was not said, and the row passed.
+TEST_F(GeStatsCsv, ACellThatIsNoNumberIsTroubleOfItsRow) {
+  for (const std::string_view count :
+       {"abc", "0x5", "-1", "+5", "1e3", "17.5", "17.", ".0", "99999999999999999999", "nan"}) {
+    const auto tensors = read(kTitles + fmt::format("Input,0,8,DT_FLOAT,ND,2,1,1,1,2,{},0,0\n", count));
+    ASSERT_TRUE(tensors);
+    EXPECT_THAT(tensors->front().draft.trouble, HasSubstr(fmt::format("csv:2: nan count is '{}'", count)));
+  }
+  for (const std::string_view value : {"abc", "1e999", "2.3f", "0x5", "1 2"}) {
+    const auto tensors = read(kTitles + fmt::format("Input,0,8,DT_FLOAT,ND,2,1,1,1,2,0,0,0\n"
+                                                    "Input,1,8,DT_FLOAT,ND,2,{},1,1,2,0,0,0\n",
+                                                    value));
+    ASSERT_TRUE(tensors);
+    EXPECT_EQ(tensors->front().draft.trouble, "");
+    EXPECT_THAT(tensors->back().draft.trouble, HasSubstr(fmt::format("csv:3: max value is '{}'", value)));
+  }
+}
+
+TEST_F(GeStatsCsv, ACountThatIsNotThatOfTheShapeIsTrouble) {
+  const auto tensors = read(kTitles + "Input,0,8,DT_FLOAT,ND,2x3,1,1,1,7,0,0,0\n");
+  ASSERT_TRUE(tensors);
+  EXPECT_THAT(tensors->front().draft.trouble,
+              HasSubstr("csv:2: count is 7, but a tensor of shape [2, 3] has 6 elements"));
+}
+
 // Fewer statistics may be asked for; the count then comes first, and is forgotten in some rows.
 TEST_F(GeStatsCsv, FindsColumnsByTheirTitles) {
   const auto tensors = read(

@@ -13,6 +13,9 @@
 
 namespace assay {
 
+// How many of something there are, as tables print it: "17", or "17.0" where the column was one of reals.
+std::optional<int64_t> parse_count(std::string_view cell);
+
 template <class Tensor>
 struct StatedRow {
   std::optional<Tensor> tensor = {};  // empty: the row describes none
