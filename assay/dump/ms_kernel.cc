@@ -291,6 +291,7 @@ class FrameBuilder {
       stated.min = entry.min;
       stated.mean = entry.mean;
       stated.norm = entry.norm;
+      if (entry.nonfinite != Nonfinite{}) stated.nonfinite = &frame_.nonfinite.emplace_back(entry.nonfinite);
     }
     stated.dtype = interned(entry.dtype);
     stated.shape = interned(entry.shape);

@@ -1,8 +1,10 @@
 // What one folder of a kernel dump holds.
+#include "assay/base/checked.h"
 #include "assay/base/decimals.h"
 #include "assay/base/text.h"
 #include "assay/dump/items.h"
 #include "assay/dump/ms_kernel_parts.h"
+#include "assay/dump/stated_rows.h"
 #include "assay/dump/walk.h"
 #include "assay/support/csv.h"
 
@@ -59,12 +61,29 @@ LongNames read_long_names(const fs::path& path, Remarks& warnings) {
 
 // ----- statistic.csv
 
-enum Cell { kType, kOpName, kTask, kTime, kIo, kSlot, kDtype, kShape, kMax, kMin, kMean, kNorm };
+enum Cell {
+  kType,
+  kOpName,
+  kTask,
+  kTime,
+  kIo,
+  kSlot,
+  kDtype,
+  kShape,
+  kMax,
+  kMin,
+  kMean,
+  kNorm,
+  kNan,
+  kNegative,
+  kPositive
+};
 struct Title {
   std::string_view text;
-  int place;  // where it stands if the header does not say; -1: then there is none
+  int place;              // where it stands if the header does not say; -1: then there is none
+  bool is_missed = true;  // a table without it says less than others do
 };
-constexpr std::array<Title, 12> kTitles = {{{"Op Type", 0},
+constexpr std::array<Title, 15> kTitles = {{{"Op Type", 0},
                                             {"Op Name", 1},
                                             {"Task ID", 2},
                                             {"Timestamp", 4},
@@ -75,7 +94,10 @@ constexpr std::array<Title, 12> kTitles = {{{"Op Type", 0},
                                             {"Max Value", -1},
                                             {"Min Value", -1},
                                             {"Avg Value", -1},
-                                            {"L2Norm Value", -1}}};
+                                            {"L2Norm Value", -1},
+                                            {"NaN Count", -1, false},
+                                            {"Negative Inf Count", -1, false},
+                                            {"Positive Inf Count", -1, false}}};
 
 // What they say is no property of the tensor, or follows from its type and shape.
 constexpr std::array<std::string_view, 2> kUnused = {"Stream ID", "Data Size"};
@@ -132,7 +154,8 @@ class StatisticsReader {
       places_[i] = kTitles[i].place;
       for (size_t at = 0; at < titles.size(); ++at)
         if (trim(titles[at]) == kTitles[i].text) places_[i] = static_cast<int>(at);
-      if (places_[i] < 0) warn(fmt::format("{}: has no column '{}'", path_, kTitles[i].text));
+      if (places_[i] < 0 && kTitles[i].is_missed)
+        warn(fmt::format("{}: has no column '{}'", path_, kTitles[i].text));
     }
     std::vector<std::string> unknown;
     for (const std::string& title : titles) {
@@ -180,6 +203,7 @@ class StatisticsReader {
     entry.min = statistic(entry, cells, kMin);
     entry.mean = statistic(entry, cells, kMean);
     entry.norm = statistic(entry, cells, kNorm);
+    entry.nonfinite = nonfinite_of(entry, cells);
     entry.decimals = printed_decimals(std::array{at(kMax), at(kMin), at(kMean), at(kNorm)});
     entry.says_nothing = std::all_of(std::begin(kStatistics), std::end(kStatistics),
                                      [&](Cell which) { return at(which).empty() || at(which) == kNull; });
@@ -193,10 +217,31 @@ class StatisticsReader {
     if (text == "True") return 1.0;
     if (const auto whole = parse_int(text)) return *whole;  // also where a double would round it
     if (const auto number = parse_double(text)) return *number;
-    if (entry.trouble.empty())
-      entry.trouble = fmt::format("{}:{}: {} is '{}', not a number", path_, reader_.line(),
-                                  kTitles[which].text, printable(text.substr(0, 40)));
+    complain(entry,
+             fmt::format("{} is '{}', not a number", kTitles[which].text, printable(text.substr(0, 40))));
     return {};
+  }
+
+  std::optional<int64_t> count(KernelEntry& entry, const std::vector<std::string>& cells, Cell which) const {
+    const std::string_view text = cell(cells, places_[which]);
+    if (text.empty() || text == kNull) return std::nullopt;
+    const auto number = parse_count(text);
+    if (!number)
+      complain(entry, fmt::format("{} is '{}', not a number of things", kTitles[which].text,
+                                  printable(text.substr(0, 40))));
+    return number;
+  }
+
+  Nonfinite nonfinite_of(KernelEntry& entry, const std::vector<std::string>& cells) const {
+    const auto nans = count(entry, cells, kNan), minus = count(entry, cells, kNegative),
+               plus = count(entry, cells, kPositive);
+    const auto infs = minus && plus ? checked_add(*minus, *plus) : std::nullopt;
+    if (minus && plus && !infs) complain(entry, "it counts more infinities than there can be");
+    return {.nans = nans.value_or(-1), .infs = infs.value_or(-1), .minus_infs = minus.value_or(-1)};
+  }
+
+  void complain(KernelEntry& entry, std::string_view why) const {
+    if (entry.trouble.empty()) entry.trouble = fmt::format("{}:{}: {}", path_, reader_.line(), why);
   }
 
   const std::string path_;

@@ -22,6 +22,7 @@ struct KernelEntry {
   int64_t size = 0;
   // The rest belongs to such rows.
   Scalar max, min, mean, norm;  // rounded to f32, in which the reports compute; absent: no such column
+  Nonfinite nonfinite;          // nothing where there are no columns of counts
   int8_t decimals = -1;         // that these were printed with
   bool says_nothing = false;    // "null" in the place of every statistic
   std::string dtype, shape;     // as written
