@@ -1,11 +1,14 @@
 #!/usr/bin/python3
-"""Writes the kept inputs of the fuzz targets, tests/fuzz/corpus/<target>/: small files of every kind the parsers know.
+"""Writes the kept inputs of the fuzz targets, DIR/<target>/: small files of every kind the parsers know.
+
+    make_corpus.py --out tests/fuzz/corpus
 
 They are written by numpy, torch and by hand, never by Assay. Run it again after adding a kind; the result is the same on
 every run but for the files torch writes, whose bytes depend on its version.
 """
 from __future__ import annotations
 
+import argparse
 import collections
 import io
 import json
@@ -16,11 +19,11 @@ import struct
 import numpy
 import torch
 
-CORPUS = pathlib.Path(__file__).resolve().parents[1] / "fuzz" / "corpus"
+corpus = pathlib.Path()  # as the command line says
 
 
 def keep(target: str, name: str, content: bytes | str) -> None:
-    path = CORPUS / target / name
+    path = corpus / target / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content.encode() if isinstance(content, str) else content)
 
@@ -269,6 +272,10 @@ def make_inference() -> None:
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", required=True, type=pathlib.Path, metavar="DIR",
+                        help="what is written in it replaces files of the same name")
+    corpus = parser.parse_args().out
     torch.manual_seed(0)
     make_numpy()
     make_statistics()
@@ -282,4 +289,4 @@ if __name__ == "__main__":
     make_ge_stats()
     make_topology()
     make_inference()
-    print(sum(path.stat().st_size for path in CORPUS.rglob("*") if path.is_file()), "bytes")
+    print(sum(path.stat().st_size for path in corpus.rglob("*") if path.is_file()), "bytes")
