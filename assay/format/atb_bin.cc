@@ -93,16 +93,16 @@ Record open_record(const std::shared_ptr<const File>& file, const AtbHeader& hea
   return record;
 }
 
-void warn_about_rest(const File& file, int64_t extent, Remarks& warnings) {
+void warn_about_rest(const File& file, int64_t extent, std::string_view of_what, Remarks& warnings) {
   if (extent >= file.size()) return;
   static constexpr std::string_view kStart = "$Version=";
   std::byte next[kStart.size()];
   const auto got = file.read_some(extent, next);
   const bool record = got && as_text(Bytes(next, static_cast<size_t>(*got))) == kStart;
-  warnings.push_back(left_out(
-      record
-          ? fmt::format("{}: was written twice; the first record is used", file.name())
-          : fmt::format("{}: {} bytes follow the data and are ignored", file.name(), file.size() - extent)));
+  warnings.push_back(
+      left_out(record ? fmt::format("{}: was written twice; the first record is used", file.name())
+                      : fmt::format("{}: {} bytes follow the {} and are ignored", file.name(),
+                                    file.size() - extent, of_what)));
 }
 
 Result<void> check_same_tensor(const File& start, const TensorMeta& meta, const fs::path& target,
@@ -151,7 +151,7 @@ Result<OperandPtr> open_alias(const std::shared_ptr<const File>& start, const At
   ASSAY_TRY_DO(check_same_tensor(*start, meta, file->path(), {dtype, header.shape}));
   Record record = open_record(file, header, {dtype, header.shape});
   ASSAY_TRY(OperandPtr data, std::move(record.data));
-  warn_about_rest(*file, record.extent, set.warnings);
+  warn_about_rest(*file, record.extent, "data", set.warnings);
   std::move(record.warnings.begin(), record.warnings.end(), std::back_inserter(set.warnings));
   return header.shape == meta.shape ? data : reshaped(std::move(data), meta.shape);
 }
@@ -179,7 +179,10 @@ Result<TensorSet> open_atb(const std::shared_ptr<const File>& file, const Format
       std::move(record.warnings.begin(), record.warnings.end(), std::back_inserter(set.warnings));
       set.beside = std::move(record.beside);
     }
-    if (tensor.data) warn_about_rest(*file, set.extent, set.warnings);
+    // A header without data may be followed by another record too; data that is cut off is not.
+    const bool is_header_only = set.extent == header.size && (header.count == 0 || !header.alias.empty());
+    if (tensor.data || is_header_only)
+      warn_about_rest(*file, set.extent, is_header_only ? "header" : "data", set.warnings);
   }
   set.tensors.push_back(std::move(tensor));
   return set;

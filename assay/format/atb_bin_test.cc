@@ -93,6 +93,26 @@ TEST(AtbBin, SecondRecordIsIgnoredWithAWarning) {
   EXPECT_THAT(set.warnings, ElementsAre(HasSubstr("was written twice")));
 }
 
+// Such a file was used by its first header, and nobody heard of the rest.
+TEST(AtbBin, WhatFollowsAHeaderWithoutDataIsCounted) {
+  const TestFolder folder;
+  const std::string statistics =
+      "$Version=1.0\n$Object.Count=0\ndtype=0\ndims=2\nmax=4.5\nmin=1.0\nmean=2.0\nl2norm=5.2\n$End=1\n";
+  EXPECT_THAT(open(folder.put("s.bin", statistics)).warnings, IsEmpty());
+  const auto twice = open(folder.put("s.bin", statistics + statistics));
+  EXPECT_THAT(twice.warnings, ElementsAre(HasSubstr("s.bin: was written twice; the first record is used")));
+  EXPECT_EQ(twice.warnings.at(0).count, 1);
+  EXPECT_THAT(open(folder.put("s.bin", statistics + "12345678")).warnings,
+              ElementsAre(HasSubstr("s.bin: 8 bytes follow the header and are ignored")));
+  const std::string description = "$Version=1.0\n$Object.Count=0\ndtype=0\ndims=2\n$End=1\n";
+  EXPECT_THAT(open(folder.put("d.bin", description + description)).warnings,
+              ElementsAre(HasSubstr("was written twice")));
+  EXPECT_THAT(
+      open(folder.put("a.bin", "$Object.Count=0\ndtype=0\ndims=2\ndata=1_intensor0.bin\n$End=1\nmore"))
+          .warnings,
+      ElementsAre(HasSubstr("4 bytes follow the header")));
+}
+
 TEST(AtbBin, BrokenFilesAreNamedAndExplained) {
   const auto no_end = open_as(atb_bin_format, kData / "single/no_end.bin");
   ASSERT_FALSE(no_end);
