@@ -40,8 +40,11 @@ void summarise(const CompactOutcome& outcome, bool dry_run) {
   else
     console::print("replaced {}, {}, by {} of statistics", files(outcome.replaced),
                    format_size(outcome.bytes_before), format_size(outcome.bytes_after));
-  console::print("{}{}\n",
+  console::print("{}{}{}\n",
                  outcome.kept.empty() ? "" : fmt::format("; kept {}", files(std::ssize(outcome.kept))),
+                 outcome.gone == 0 ? ""
+                                   : fmt::format("; {} {} renamed or removed meanwhile", files(outcome.gone),
+                                                 outcome.gone == 1 ? "was" : "were"),
                  outcome.stopped ? "; stopped at trouble (--keep-going goes on)" : "");
 }
 

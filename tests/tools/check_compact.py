@@ -297,6 +297,26 @@ def check_writer_beside(checks: Checks, folder: pathlib.Path) -> str:
     return f"{replaced} files, lag {lag:.2f} s"
 
 
+def check_renamed_folders(checks: Checks, folder: pathlib.Path) -> str:
+    """Folders get their last name while their files are being replaced: nothing is lost, and nothing is wrong."""
+    watch = subprocess.Popen([checks.assay, "compact", str(folder), "--watch", "--idle", "1.5"], stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True)
+    time.sleep(0.3)
+    count = 120
+    for k in range(count):
+        made = folder / f"{k}.part"
+        made.mkdir()
+        for i in range(3):
+            numpy.save(made / f"{i}.npy", numpy.full((100, 50), k, numpy.float32))
+        time.sleep(k % 20 * 0.0007)
+        made.rename(folder / str(k))
+    output, errors = watch.communicate(timeout=60)
+    assert watch.returncode == 0 and not errors, f"exit {watch.returncode}: {errors}"
+    left = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    assert left == sorted(f"{k}/{i}.npy.stats.json" for k in range(count) for i in range(3)), f"{len(left)} files: {output}"
+    return output.strip()
+
+
 def check_quiet_watch(checks: Checks, folder: pathlib.Path) -> str:
     """Waiting costs next to nothing."""
     numpy.save(folder / "x.npy", numpy.ones(4))
@@ -492,7 +512,7 @@ def main() -> int:
                        ("folders of all kinds", check_random_folders), ("long names", check_mapping_rows),
                        ("long names that cannot be noted", check_mapping_trouble), ("half-written files", check_half_written),
                        ("a writer that is hidden", check_hidden_writer), ("the owner of statistics", check_owner),
-                       ("a writer beside it", check_writer_beside), ("a quiet watch", check_quiet_watch),
+                       ("a writer beside it", check_writer_beside), ("folders that are renamed", check_renamed_folders), ("a quiet watch", check_quiet_watch),
                        ("a watch that is stopped", check_stopped_watch), ("a full disk", check_full_disk),
                        ("a full disk while watching", check_full_disk_watch)):
         checks.check(name, lambda folder, body=body: body(checks, folder))

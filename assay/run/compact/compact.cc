@@ -81,6 +81,10 @@ std::map<fs::path, Result<FolderLock>> lock_folders(const CompactRequest& reques
   return locks;
 }
 
+// Renamed, it may be, or its folder was: whatever went wrong with it is no trouble of this run. What lies
+// aside is there.
+bool is_gone(const fs::path& path) { return !read_state(path) && !read_state(aside_name(path)); }
+
 // A time of change in the future is no age: such a file is watched for a while.
 bool is_at_rest(const FileState& state, int64_t now_ns) { return state.modified_ns <= now_ns - kSettleNs; }
 
@@ -165,7 +169,7 @@ Result<void> Compactor::replace(const std::vector<CompactJob>& jobs, Progress& p
     if (!request_.options.dry_run)
       for (const fs::path& folder : folders)
         if (const auto synced = sync_folder(folder); !synced) {
-          note_trouble(synced.error().message);
+          if (read_state(folder)) note_trouble(synced.error().message);
           unsynced.insert(folder);
         }
     std::optional<Error> cancelled_by;
@@ -176,7 +180,10 @@ Result<void> Compactor::replace(const std::vector<CompactJob>& jobs, Progress& p
         continue;
       }
       const bool is_published = fates[i]->fate == Fate::replaced && !request_.options.dry_run;
-      if (is_published && unsynced.contains(job.path.parent_path())) continue;
+      if (is_published && unsynced.contains(job.path.parent_path())) {
+        if (is_gone(job.path)) settle(job, {Fate::gone});
+        continue;
+      }
       CompactOptions options = request_.options;
       if (const auto lock = locks.find(job.path.parent_path()); lock != locks.end())
         options.alone = options.alone && lock->second && lock->second->is_held();
@@ -193,12 +200,14 @@ void Compactor::settle(const CompactJob& job, const FileFate& fate) {
     totals_.bytes_before += job.state.size;
     totals_.bytes_after += fate.published.size;
     seen_.erase(job.path.native());
+    gone_.erase(job.path.native());
     log::debug("{}: replaced by {}", display(job.path), display(fate.replacement.filename()));
     if (request_.on_replaced) request_.on_replaced(job, fate);
     return;
   }
-  if (fate.fate == Fate::gone) {
+  if (fate.fate == Fate::gone || is_gone(job.path)) {
     seen_.erase(job.path.native());
+    gone_.insert(job.path.native());
     return;
   }
   seen_[job.path.native()] = {job.state, fate};
@@ -223,7 +232,12 @@ CompactOutcome Compactor::outcome() const {
   CompactOutcome out = totals_;
   out.troubles = other_troubles_;
   out.stopped = stopped_;
+  out.gone = std::ssize(gone_);
   for (const auto& [path, seen] : seen_) {
+    if (seen.fate.fate != Fate::left_out && is_gone(path)) {
+      ++out.gone;
+      continue;
+    }
     if (seen.fate.fate == Fate::kept) out.kept.push_back(seen.fate.why);
     if (seen.fate.fate == Fate::trouble) out.troubles.push_back(seen.fate.why);
   }

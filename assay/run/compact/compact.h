@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace assay {
 
@@ -27,6 +28,7 @@ struct CompactOutcome {
   int64_t bytes_before = 0, bytes_after = 0;  // of what was replaced
   std::vector<std::string> kept;              // why, each names its file
   std::vector<std::string> troubles;
+  int64_t gone = 0;      // files that somebody renamed or removed before they could be replaced
   bool stopped = false;  // by the first trouble: there may be more to do
 };
 
@@ -57,6 +59,7 @@ class Compactor {
   const CompactRequest& request_;
   CompactOutcome totals_;  // kept and troubles are filled in at the end
   std::unordered_map<std::string, Seen> seen_;
+  std::unordered_set<std::string> gone_;
   std::vector<std::string> other_troubles_;
   bool stopped_ = false;
 };

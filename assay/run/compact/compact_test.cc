@@ -77,6 +77,27 @@ TEST_F(CompactTest, ReplacesAFileByItsStatistics) {
   EXPECT_EQ(outcome.bytes_after, std::ssize(text));
 }
 
+// What could not be replaced and was renamed since is no file that was kept.
+TEST_F(CompactTest, AFileThatIsRenamedMeanwhileIsNoTrouble) {
+  put_npy("a/x.npy", {1, -2, 3});
+  std::ofstream(path("a/y.npy")) << "half";
+  rest("a/y.npy");
+  put_npy("b/z.npy", {4});
+  CompactRequest request;
+  request.root = folder_.path();
+  request.threads = 1;
+  request.on_replaced = [&](const CompactJob& job, const FileFate&) {
+    if (job.path.filename() == "z.npy") fs::rename(path("a"), path("c"));
+  };
+  const auto outcome = compact(request);
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(outcome->replaced, 2);
+  EXPECT_THAT(outcome->kept, IsEmpty());
+  EXPECT_THAT(outcome->troubles, IsEmpty());
+  EXPECT_EQ(outcome->gone, 1);
+  EXPECT_TRUE(exists("c/y.npy"));
+}
+
 TEST_F(CompactTest, StatisticsOfASourceThatSomebodyElseRemovedStay) {
   put_npy("x.npy", {1, 2});
   const CompactJob found = job("x.npy");

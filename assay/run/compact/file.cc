@@ -211,6 +211,12 @@ Writer find_writer(const fs::path& path) {
   return error == EACCES || error == EPERM ? Writer::hidden : Writer::nobody;
 }
 
+std::optional<FileState> read_state(int folder, const std::string& name) {
+  struct stat status {};
+  if (::fstatat(folder, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return std::nullopt;
+  return state_of(status);
+}
+
 FileState read_state(int descriptor) {
   struct stat status {};
   return ::fstat(descriptor, &status) == 0 ? state_of(status) : FileState{};

@@ -22,6 +22,7 @@ struct FileState {
 
 // Of the name itself: links are not followed. Nothing where there is no such file any more.
 std::optional<FileState> read_state(const fs::path& path);
+std::optional<FileState> read_state(int folder, const std::string& name);
 FileState read_state(int descriptor);
 
 // The same file with the same contents, whatever names and permissions it got meanwhile.
