@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
 
 namespace assay {
 namespace {
@@ -124,6 +125,14 @@ bool sniff_stats(Bytes head, int64_t /*file_size*/) {
          inside.substr(1 + kVersionKey.size()).starts_with('"');
 }
 
+// A member that is there twice says two things, of which nobody knows the true one.
+std::optional<std::string_view> repeated_key(const JsonTape& tape, size_t object) {
+  std::set<std::string_view> keys;
+  for (size_t at = tape.first(object); !tape.is_end(at); at = tape.next(tape.next(at)))
+    if (!keys.insert(tape.text(at)).second) return tape.text(at);
+  return std::nullopt;
+}
+
 // Reads one tensor; `where` names it in messages.
 class TensorReader {
  public:
@@ -132,6 +141,7 @@ class TensorReader {
 
   Result<StoredTensor> read() const {
     if (tape_.kind(object_) != JsonKind::object) return wrong("is not an object");
+    ASSAY_TRY_DO(check_keys(object_));
     StoredTensor tensor{.name = "", .data = OperandPtr(), .meta = {}, .stats = {}, .facts = {}};
     if (const size_t at = tape_.find(object_, "name"); at != 0 && tape_.is_text(at))
       tensor.name = tape_.text(at);
@@ -154,7 +164,8 @@ class TensorReader {
     if (stats.nonfinite.infs == 0) stats.nonfinite.minus_infs = 0;
     if (stats.nonfinite.minus_infs > stats.nonfinite.infs)
       return wrong("has more negative infinities than infinities");
-    if (const size_t at = tape_.find(object_, "finite"); at != 0 && tape_.kind(at) == JsonKind::object)
+    if (const size_t at = tape_.find(object_, "finite"); at != 0 && tape_.kind(at) == JsonKind::object) {
+      ASSAY_TRY_DO(check_keys(at));
       for (const FiniteMember& member : kFiniteMembers) {
         ASSAY_TRY(const Value value, read_number_in(at, member.key));
         if (const auto* real = std::get_if<double>(&value)) {
@@ -166,6 +177,7 @@ class TensorReader {
         if (const auto* digits = std::get_if<std::string>(&value))
           stats.nonfinite.*member.value = *parse_double(*digits);
       }
+    }
     tensor.stats = std::move(stats);
     tensor.data = fail(ErrorKind::not_found, "{}: holds statistics only, no data", where_);
     return tensor;
@@ -174,6 +186,12 @@ class TensorReader {
  private:
   tl::unexpected<Error> wrong(std::string_view what) const {
     return fail(ErrorKind::bad_format, "{} {}", where_, what);
+  }
+
+  Result<void> check_keys(size_t object) const {
+    if (const auto key = repeated_key(tape_, object))
+      return wrong(fmt::format("has \"{}\" twice", printable(key->substr(0, 40))));
+    return {};
   }
 
   Result<TensorMeta> read_meta() const {
@@ -241,9 +259,13 @@ Result<TensorSet> open_stats(const std::shared_ptr<const File>& file, const Form
   TensorSet set;
   set.extent = file->size();
   bool has_version = false, has_tensors = false;
+  std::set<std::string, std::less<>> keys;
   const auto read =
       read_json_members(*file, "", options.memory, [&](const JsonMember& member) -> Result<bool> {
         if (member.inside) return true;
+        if (!keys.emplace(member.key).second)
+          return fail(ErrorKind::bad_format, "{}: has \"{}\" twice", file->name(),
+                      printable(member.key.substr(0, 40)));
         if (member.key == kVersionKey) {
           if (member.value.kind(0) != JsonKind::integer || member.value.integer(0) != kVersion)
             return fail(ErrorKind::unsupported, "{}: \"{}\" is not {}; a newer Assay may have written it",

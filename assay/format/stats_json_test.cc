@@ -136,6 +136,22 @@ TEST(StatsJson, RefusesWhatItIsNot) {
   EXPECT_THAT(message(R"({"other":1})"), HasSubstr("not a tensor file we know"));
 }
 
+// The last one counted, whatever the first had said.
+TEST(StatsJson, RefusesAMemberThatIsThereTwice) {
+  const testing::TestFolder folder;
+  const auto error = [&](std::string_view text) {
+    const auto set = read(folder, text);
+    return set ? std::string() : set.error().message;
+  };
+  const std::string start =
+      "{\"assay_stats\":1,\"tensors\":[{\"name\":\"\",\"dtype\":\"f32\",\"shape\":[1],\"max\":1";
+  EXPECT_EQ(error(start + "}]}"), "");
+  EXPECT_THAT(error(start + ",\"min\":0,\"max\":2}]}"), HasSubstr("stats.json: tensor 0 has \"max\" twice"));
+  EXPECT_THAT(error(start + ",\"finite\":{\"min\":1,\"min\":2}}]}"), HasSubstr("tensor 0 has \"min\" twice"));
+  EXPECT_THAT(error(start + "}],\"tensors\":[]}"), HasSubstr("stats.json: has \"tensors\" twice"));
+  EXPECT_THAT(error("{\"assay_stats\":2," + start.substr(1) + "}]}"), HasSubstr("is not 1"));
+}
+
 TEST(StatsJson, OtherPartsAreStatedAndAreNoTensors) {
   FileStatistics statistics = sample();
   statistics.others = statistics.tensors;
