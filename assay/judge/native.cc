@@ -333,6 +333,8 @@ Verdict judge_compared(const Comparison& row, const NodeResult& node, const Line
 
 std::string shapes(const Comparison& row) {
   if (!row.mine.meta || !row.golden.meta) return "shapes differ";
+  // Those of the first rank agree; the note names the one that has another.
+  if (row.mine.meta->shape == row.golden.meta->shape && !row.note.empty()) return row.note;
   return fmt::format("shape {} of mine, {} of golden", row.mine.meta->shape.text(),
                      row.golden.meta->shape.text());
 }

@@ -208,6 +208,9 @@ TEST(NativeRules, OtherStatusesHaveTheirLevels) {
   row.golden.meta = TensorMeta{DType::f32, Shape{{2, 2}}};
   EXPECT_EQ(judged(row, lenient).level, Level::fail);
   EXPECT_EQ(judged(row).reason, "shape [4] of mine, [2, 2] of golden");
+  row.golden.meta = row.mine.meta;
+  row.note = "x.pth: rank 2 of 2 holds f32 [8]";
+  EXPECT_EQ(judged(row).reason, "x.pth: rank 2 of 2 holds f32 [8]");
 
   row.status = Status::unreadable;
   row.note = "a.npy: truncated";

@@ -330,7 +330,10 @@ class Measurer {
       for (size_t rank = 1; rank < copies.ranks(); ++rank) {
         const std::string which = fmt::format("rank {} of {} of {}", rank + 1, copies.ranks(), name_of(side));
         const auto copy = copies.at_rank(rank);
-        if (!copy) return give_up(Status::unreadable, copy.error().message);
+        if (!copy)
+          return give_up(
+              copy.error().kind == ErrorKind::mismatch ? Status::shape_mismatch : Status::unreadable,
+              copy.error().message);
         const auto aligned =
             side == Side::mine ? align_pair(*copy, golden, row.pair) : align_pair(mine, *copy, row.pair);
         if (!aligned) return give_up(Status::unreadable, aligned.error().message);

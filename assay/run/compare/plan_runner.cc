@@ -180,7 +180,17 @@ Result<OperandPtr> act(const PlanStep& step, const Operands& in, const Names& na
 
 Spread PlanRunner::spread(Side side, const ItemId& id, OperandPtr own) const {
   Spread spread{std::move(own), std::max<size_t>(1, frames_.item(side, id).shards().size())};
-  spread.shard = [this, side, id](size_t rank) { return loader_.load_shard(side, id, rank); };
+  spread.shard = [this, side, id, meta = spread.own->meta](size_t rank) -> Result<OperandPtr> {
+    ASSAY_TRY(OperandPtr shard, loader_.load_shard(side, id, rank));
+    if (shard->meta == meta) return shard;
+    // Neither shares of one tensor nor copies of it: to make them fit would hide that a rank went astray.
+    const std::span<const TensorRef> shards = frames_.item(side, id).shards();
+    const auto file = static_cast<size_t>(shards[rank].file);
+    return fail(shard->meta.shape == meta.shape ? ErrorKind::bad_format : ErrorKind::mismatch,
+                "{}: rank {} of {} holds {} {} where another one holds {} {}",
+                display(frames_.frame(side, id).files[file].path), rank + 1, shards.size(),
+                name(shard->meta.dtype), shard->meta.shape.text(), name(meta.dtype), meta.shape.text());
+  };
   return spread;
 }
 

@@ -237,8 +237,10 @@ bool StatedComparison::join_ranks(Side side, const ItemId& id, SideFacts& facts,
   std::deque<Stated> stated;
   std::vector<StatedPart> parts;
   const std::vector<std::pair<Stats, int64_t>> of_shards = shard_statistics(side, id);
-  for (const auto& [stats, count] : of_shards)
+  for (const auto& [stats, count] : of_shards) {
+    if (count != facts.meta->shape.count()) return false;
     parts.push_back({&stated.emplace_back(as_stated(stats)), count});
+  }
   const auto joined = join_stated(parts);
   if (!joined) return false;
   TensorMeta whole = *facts.meta;
