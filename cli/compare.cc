@@ -339,7 +339,7 @@ void add_compare(CLI::App& app, const Context& context, Action& action) {
       ->check(CLI::Range(0.0, 1.0).description(""));
   command->add_flag("--allow-nonfinite", flags->allow_nonfinite, "NaN on one side only: --rule decides alone")
       ->group("Judging");
-  command->add_flag("--fail-fast", flags->fail_fast, "Stop at the first failure");
+  command->add_flag("--fail-fast", flags->fail_fast, "Stop at the first failure")->group("Running");
   command->add_option("--only", flags->only, "Only tensors whose name fits (default: all)")
       ->type_name("GLOB,..")
       ->allow_extra_args(false);

@@ -127,6 +127,19 @@ std::string printable(std::string_view text) {
   return out;
 }
 
+std::string printable_name(std::string_view raw) {
+  const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
+  std::string out;
+  size_t begin = 0;
+  for (size_t i = 0; i + 3 < raw.size(); ++i)
+    if (raw[i] == '\\' && raw[i + 1] == 'x' && is_hex(raw[i + 2]) && is_hex(raw[i + 3])) {
+      out += printable(raw.substr(begin, i - begin));
+      out += "\\x5c";
+      begin = i + 1;
+    }
+  return out + printable(raw.substr(begin));
+}
+
 bool is_plain(std::string_view text) {
   bool plain = true;
   for (const char c : text) plain &= c >= 0x20 && c < 0x7F;

@@ -34,6 +34,13 @@ TEST(Printable, ShowsWhatSteersHidesOrMisleadsByteForByte) {
   EXPECT_NE(hostile_part(hostile_name()), "");
 }
 
+TEST(Printable, NamesThatHoldTheTextOfAnEscapeStayApart) {
+  EXPECT_EQ(printable_name("a\nb"), "a\\x0ab");
+  EXPECT_EQ(printable_name("a\\x0ab"), "a\\x5cx0ab");
+  EXPECT_EQ(printable_name("a\\x5cx0ab"), "a\\x5cx5cx0ab");
+  EXPECT_EQ(printable_name("C:\\xyz\\x"), "C:\\xyz\\x");
+}
+
 TEST(Printable, LeavesHonestTextAlone) {
   for (const char* text : {"größe", "層.权重", "نموذج", "מודל", "модель", "テンソル", "텐서", "a\u00a0b",
                            "a\u3000b", "½ ≤ π", "ﬁ", "\ufffd", "\ue0b0", "▁▂▃", "🔥", "e\u0301"})

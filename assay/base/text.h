@@ -11,6 +11,9 @@ namespace assay {
 
 // What could steer a terminal, break a line, mislead or hide appears as \xNN: docs/reports.md, "Names".
 std::string printable(std::string_view text);
+// The same of names that must stay apart: one that holds the text of an escape is no name that holds the
+// byte. Not for text that is printable already.
+std::string printable_name(std::string_view raw);
 // Whether the first bytes of a file are text: UTF-8 without control characters but tabs and ends of lines.
 // The last character may be cut off.
 bool begins_as_text(std::string_view start);

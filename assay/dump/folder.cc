@@ -278,18 +278,20 @@ bool find_order(const fs::path& root, const OpenOptions& options, std::vector<Fo
 void add_node(Frame& frame, const fs::path& root, FoundFile& file, ReadFile& read,
               const OpenOptions& options) {
   const auto number = static_cast<int32_t>(frame.files.size());
+  const std::string shown = printable_name(file.relative);
   Node node;
   for (size_t slot = 0; slot < read.tensors.size(); ++slot) {
     TensorDraft& draft = read.tensors[slot];
     std::string name = draft.name.empty() ? file.relative : file.relative + ":" + draft.name;
     if (!selected(name, options)) continue;
+    name.replace(0, file.relative.size(), shown);
     node.items.push_back(
         make_item(frame, std::move(name), number, static_cast<int32_t>(slot), std::move(draft)));
     if (file.is_statistics) node.items.back().described_in = number;
   }
   if (node.items.empty()) return;
   frame.files.push_back(FileEntry{path_of(root, file), file.size});
-  node.name = frame.strings.keep(printable(file.relative));
+  node.name = frame.strings.keep(shown);
   node.order = std::ssize(frame.nodes);
   frame.nodes.push_back(std::move(node));
 }

@@ -320,6 +320,14 @@ class RoleMatch {
     }
   }
 
+  // The only output, which then holds both kinds of angles. One of several is told by its number.
+  std::optional<size_t> table_of_both(int32_t torch_op) const {
+    const auto only = torch_.find(torch_op, Direction::output, 0);
+    if (!only) return only;
+    const std::string_view name = torch_.item(*only).name;
+    return name.substr(name.rfind('/') + 1).starts_with("output_") ? std::nullopt : only;
+  }
+
   // Torch computes the angles of all positions, once or in every layer; ATB is given those at hand, and how
   // many positions there are. Both kinds of angles may be in one table.
   void pair_angles() {
@@ -335,7 +343,7 @@ class RoleMatch {
         const Port port{Direction::input, 2 + kind};
         const auto given = atb_.find(op, port.direction, port.index);
         auto table = torch_.find(torch_op, Direction::output, kind);
-        if (!table) table = torch_.find(torch_op, Direction::output, 0);
+        if (!table) table = table_of_both(torch_op);
         if (!given || !table || !torch_.item(*table).data) continue;
         const TensorMeta* const meta = atb_.item(*given).meta;
         if (meta == nullptr || meta->shape.count() == 0 || meta->shape.dims.size() < 2) continue;

@@ -115,13 +115,12 @@ TEST(AtbTorch, JoinsTheModulesOfMineForAFusedProjectionOfGolden) {
                           "outtensor0.bin"));
 }
 
-Frame torch_with_angles() {
-  return make_op_frame(
-      "pytorch", {{.path = "root"},
-                  {.path = "root.layers", .type = "ModuleList"},
-                  {.path = "root.layers.0"},
-                  {.path = "root.layers.0.self_attn"},
-                  {.path = "root.layers.0.self_attn.rotary_emb", .files = {"output_0.pth", "output_1.pth"}}});
+Frame torch_with_angles(const Texts& files = {"output_0.pth", "output_1.pth"}) {
+  return make_op_frame("pytorch", {{.path = "root"},
+                                   {.path = "root.layers", .type = "ModuleList"},
+                                   {.path = "root.layers.0"},
+                                   {.path = "root.layers.0.self_attn"},
+                                   {.path = "root.layers.0.self_attn.rotary_emb", .files = files}});
 }
 
 Frame atb_with_angles(bool with_length = true) {
@@ -151,6 +150,16 @@ TEST(AtbTorch, PairsTheAnglesAtHandWithTheTableOfAll) {
   const Matched exchanged = match_frames(atb_torch_matcher, torch_with_angles(), atb_with_angles(), {});
   EXPECT_EQ(plan_of(exchanged, Side::mine, table + "1.pth", "1_layer/0_RopeOperation/before/intensor3.bin"),
             fmt::format("angles({}1.pth, 1_layer/0_RopeOperation/before/intensor4.bin; 1, 2)", table));
+}
+
+TEST(AtbTorch, TakesCosinesForNoSines) {
+  const std::string sines = "1_layer/0_RopeOperation/before/intensor3.bin|";
+  const auto lost =
+      pairs_of(match_frames(atb_torch_matcher, atb_with_angles(), torch_with_angles({"output_0.pth"}), {}));
+  EXPECT_THAT(lost, Contains(sines + "-"));
+  const auto both =
+      pairs_of(match_frames(atb_torch_matcher, atb_with_angles(), torch_with_angles({"output.pth"}), {}));
+  EXPECT_THAT(both, Contains(sines + "root.layers.0.self_attn.rotary_emb/output.pth"));
 }
 
 TEST(AtbTorch, LeavesAnglesAloneWhosePositionsNobodyTells) {
