@@ -25,7 +25,7 @@ class Counting : public Operand {  // 0, 1, 2, … as u8
   std::vector<std::byte> bytes_;
 };
 
-std::vector<int> elements(const char* text, std::vector<int64_t> dims = {2, 3, 4}) {
+std::vector<int> elements_of(const char* text, std::vector<int64_t> dims = {2, 3, 4}) {
   const auto slice = parse_slice(text);
   EXPECT_TRUE(slice) << slice.error().message;
   const auto part = sliced(std::make_shared<Counting>(Shape{std::move(dims)}), *slice);
@@ -36,11 +36,11 @@ std::vector<int> elements(const char* text, std::vector<int64_t> dims = {2, 3, 4
   return out;
 }
 
-std::string shape(const char* text) {
+std::string shape_of_slice(const char* text) {
   return (*sliced(std::make_shared<Counting>(Shape{{2, 3, 4}}), *parse_slice(text)))->meta.shape.text();
 }
 
-std::string error(const char* text) {
+std::string slice_error(const char* text) {
   const auto slice = parse_slice(text);
   if (!slice) return slice.error().message;
   const auto part = sliced(std::make_shared<Counting>(Shape{{2, 3, 4}}), *slice);
@@ -48,27 +48,28 @@ std::string error(const char* text) {
 }
 
 TEST(Slice, NamesElementsAsNumpyDoes) {
-  EXPECT_THAT(elements("[1, :, 3]"), ElementsAre(15, 19, 23));
-  EXPECT_EQ(shape("[1, :, 3]"), "[3]");
-  EXPECT_THAT(elements("1, 2, 3"), ElementsAre(23));
-  EXPECT_EQ(shape("1, 2, 3"), "[]");
-  EXPECT_THAT(elements("[..., -1]"), ElementsAre(3, 7, 11, 15, 19, 23));
-  EXPECT_EQ(shape("[..., -1]"), "[2, 3]");
-  EXPECT_THAT(elements("[0, 1:, ::2]"), ElementsAre(4, 6, 8, 10));
-  EXPECT_THAT(elements("[0, -1, 1:3]"), ElementsAre(9, 10));
-  EXPECT_EQ(shape("[]"), "[2, 3, 4]");
-  EXPECT_EQ(shape("[:, 5:9]"), "[2, 0, 4]");
+  EXPECT_THAT(elements_of("[1, :, 3]"), ElementsAre(15, 19, 23));
+  EXPECT_EQ(shape_of_slice("[1, :, 3]"), "[3]");
+  EXPECT_THAT(elements_of("1, 2, 3"), ElementsAre(23));
+  EXPECT_EQ(shape_of_slice("1, 2, 3"), "[]");
+  EXPECT_THAT(elements_of("[..., -1]"), ElementsAre(3, 7, 11, 15, 19, 23));
+  EXPECT_EQ(shape_of_slice("[..., -1]"), "[2, 3]");
+  EXPECT_THAT(elements_of("[0, 1:, ::2]"), ElementsAre(4, 6, 8, 10));
+  EXPECT_THAT(elements_of("[0, -1, 1:3]"), ElementsAre(9, 10));
+  EXPECT_EQ(shape_of_slice("[]"), "[2, 3, 4]");
+  EXPECT_EQ(shape_of_slice("[:, 5:9]"), "[2, 0, 4]");
 }
 
 TEST(Slice, ExplainsMistakes) {
-  EXPECT_THAT(error("[0, 0, 0, 0]"), HasSubstr("has 3 dimensions, and the slice [0, 0, 0, 0] speaks of 4"));
-  EXPECT_THAT(error("[2]"), HasSubstr("2 in the slice [2] lies outside dimension 0 of [2, 3, 4]"));
-  EXPECT_THAT(error("[-3]"), HasSubstr("lies outside dimension 0"));
-  EXPECT_THAT(error("[a]"), HasSubstr("'a' in '[a]' is no number"));
-  EXPECT_THAT(error("[0,,1]"), HasSubstr("is no index and no range"));
-  EXPECT_THAT(error("[1:2:3:4]"), HasSubstr("is no index and no range"));
-  EXPECT_THAT(error("[::-1]"), HasSubstr("step -1"));
-  EXPECT_THAT(error("[..., ...]"), HasSubstr("more than one '...'"));
+  EXPECT_THAT(slice_error("[0, 0, 0, 0]"),
+              HasSubstr("has 3 dimensions, and the slice [0, 0, 0, 0] speaks of 4"));
+  EXPECT_THAT(slice_error("[2]"), HasSubstr("2 in the slice [2] lies outside dimension 0 of [2, 3, 4]"));
+  EXPECT_THAT(slice_error("[-3]"), HasSubstr("lies outside dimension 0"));
+  EXPECT_THAT(slice_error("[a]"), HasSubstr("'a' in '[a]' is no number"));
+  EXPECT_THAT(slice_error("[0,,1]"), HasSubstr("is no index and no range"));
+  EXPECT_THAT(slice_error("[1:2:3:4]"), HasSubstr("is no index and no range"));
+  EXPECT_THAT(slice_error("[::-1]"), HasSubstr("step -1"));
+  EXPECT_THAT(slice_error("[..., ...]"), HasSubstr("more than one '...'"));
 }
 
 }  // namespace
