@@ -15,18 +15,18 @@ _assay() {
     convert,--layout) words='nd' ;;
     compact,--as) words='stats min_max' ;;
     *,--layout) words='single folder msprobe ms_kernel logits' ;;
-    *,--match) words='name position entry api cell data layer fuzzy' ;;
+    *,--match) words='name exact position entry api cell data layer fuzzy token' ;;
     *,--to) words='npy npz pt safetensors bin' ;;
     compare,--tolerance) words='bf16 f16 f32 fp8 f8e4m3fn f8e5m2' ;;
     *,--dtype|*,--raw-dtype) words='f64 f32 f16 bf16 f8e4m3fn f8e5m2 i64 i32 i16 i8 u64 u32 u16 u8 bool c64 c128' ;;
     *,--rules|*,--noise|*,--data-mapping|*,--op-mapping) COMPREPLY=($(compgen -f -- "$current")) && return ;;
     topology,--output|topology,-o) COMPREPLY=($(compgen -f -- "$current")) && return ;;
     *,--output) COMPREPLY=($(compgen -d -- "$current")) && return ;;
-    *,--metrics|*,--rule|*,--only|*,--skip|*,--memory|*,--threads|*,--shape|*,--raw-shape|*,--level|*,--idle|*,--min-compared|*,--rtol|*,--atol|*,--offset|*,--raw-offset|*,--slice) return ;;
+    *,--metrics|*,--rule|*,--only|*,--skip|*,--memory|*,--threads|*,--shape|*,--raw-shape|*,--level|*,--idle|*,--min-compared|*,--rtol|*,--atol|*,--offset|*,--raw-offset|*,--slice|*,--rename|*,--rename-golden|*,--strip-prefix) return ;;
     *)
       case $verb,$current in
         compare,-*) words='--metrics --rule --rules --fail-fast --only --skip --memory --threads --output --report
-                           --rtol --atol --tolerance --noise --unmatched --min-compared --allow-nonfinite --trusted --layout --match --fuzzy --api-mapping --cell-mapping --layer-mapping --data-mapping --op-mapping
+                           --rtol --atol --tolerance --noise --unmatched --min-compared --allow-nonfinite --trusted --layout --match --rename --rename-golden --strip-prefix --fuzzy --api-mapping --cell-mapping --layer-mapping --data-mapping --op-mapping
                            --dtype --shape --offset --order --color --quiet --help --help-all' ;;
         inspect,-*) words='--json --values --names --slice --trusted --only --skip --layout --dtype --shape --offset --memory --threads --help' ;;
         convert,-*) words='--to --dtype --all-dtypes --trusted --layout --force --only --skip --raw-dtype --raw-shape --raw-offset --memory --quiet --help' ;;
