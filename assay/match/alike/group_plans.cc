@@ -89,6 +89,17 @@ void join_part(PairingBuilder& builder, const GroupOnRank& on_rank, size_t part,
 
 }  // namespace
 
+GroupShapes shapes_of(const PartGroup& group) {
+  GroupShapes shapes;
+  const auto add = [&](const Holder& holder) {
+    shapes.dims.push_back(holder.shape().dims);
+    shapes.sources.push_back(holder.is_one() ? 1 : holder.sources());
+  };
+  for (const Holder* part : group.parts) add(*part);
+  add(*group.whole);
+  return shapes;
+}
+
 std::vector<std::vector<Arrangement>> arrangements_of(const PartGroup& group) {
   std::vector<Shape> shapes;
   for (const Holder* part : group.parts) shapes.push_back(part->shape());

@@ -13,6 +13,14 @@ struct GroupOnRank {
   std::vector<size_t> part_positions, source_positions;
 };
 
+// What the arrangements of a group depend on.
+struct GroupShapes {
+  std::vector<std::vector<int64_t>> dims;  // of the parts, then of the whole
+  std::vector<size_t> sources;             // that hold each of them; 1 for copies
+  friend auto operator<=>(const GroupShapes&, const GroupShapes&) = default;
+};
+GroupShapes shapes_of(const PartGroup& group);
+
 // Ways in which the parts may lie in the whole, by their shapes.
 std::vector<std::vector<Arrangement>> arrangements_of(const PartGroup& group);
 // Several where every rank of one side stands against its own of the other.

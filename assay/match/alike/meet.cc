@@ -34,6 +34,15 @@ class Meeting {
   }
 
  private:
+  using Arrangements = std::vector<std::vector<Arrangement>>;
+
+  // Layers have the same shapes over and over.
+  const Arrangements& arrangements(const PartGroup& group) {
+    const auto [found, is_new] = known_arrangements_.try_emplace(shapes_of(group));
+    if (is_new) found->second = arrangements_of(group);
+    return found->second;
+  }
+
   std::vector<Holder*> waiting(Side side) {
     std::vector<Holder*> found;
     for (Holder& holder : holders_.on(side))
@@ -42,19 +51,19 @@ class Meeting {
   }
 
   // The arrangement that the data show; of a kind that was seen, that one is tried first.
-  std::optional<Solved> solve(const PartGroup& group) const {
-    const std::vector<std::vector<Arrangement>> candidates = arrangements_of(group);
+  std::optional<Solved> solve(const PartGroup& group) {
+    const Arrangements& candidates = arrangements(group);
     const std::vector<GroupOnRank> ranks = on_ranks(builder_, group);
     if (candidates.empty() || ranks.empty()) return std::nullopt;
     const GroupOnRank& first = ranks[0];
     if (const auto known = kinds_.arrangement(group); known && *known < candidates.size())
-      if (solver_.solve(first.parts, first.counts, first.sources, std::span(candidates).subspan(*known, 1)))
+      if (solver_.is_likely(first.parts, first.counts, first.sources, candidates[*known]))
         return Solved{*known, 0};
     return solver_.solve(first.parts, first.counts, first.sources, candidates);
   }
 
   void join(const PartGroup& group, size_t arrangement, Why why, const std::string& note, bool is_unsure) {
-    join_group(builder_, group, arrangements_of(group)[arrangement], why, note, is_unsure);
+    join_group(builder_, group, arrangements(group)[arrangement], why, note, is_unsure);
     for (Holder* part : group.parts) part->is_joined = true;
     group.whole->is_joined = true;
   }
@@ -131,13 +140,13 @@ class Meeting {
   void meet_like_neighbours() {
     for (const auto& [group, arrangement] : kinds_.predict(holders_)) {
       if (group.parts.size() == 1) settle_copies(*group.parts[0], *group.whole);
-      if (arrangement >= arrangements_of(group).size()) continue;
+      if (arrangement >= arrangements(group).size()) continue;
       const bool still_waits =
           !group.whole->is_joined && std::ranges::none_of(group.parts, &Holder::is_joined);
       if (still_waits) join(group, arrangement, Why::like_neighbours, "", false);
     }
     for (const PartGroup& group : by_name_only_) {
-      if (group.whole->is_joined || group.parts[0]->is_joined || arrangements_of(group).empty()) continue;
+      if (group.whole->is_joined || group.parts[0]->is_joined || arrangements(group).empty()) continue;
       join(group, 0, Why::alike_name, "unsure: laid out as the shapes allow, the data fit no way", true);
     }
   }
@@ -211,6 +220,7 @@ class Meeting {
   const Solver solver_;
   Holders& holders_;
   Kinds kinds_;
+  std::map<GroupShapes, Arrangements> known_arrangements_;
   std::vector<Tie> equals_;
   std::vector<PartGroup> by_name_only_;
 };

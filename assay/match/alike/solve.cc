@@ -70,6 +70,14 @@ double Solver::fit_all(std::span<const Probe> probes, const std::vector<Arrangem
   return least;
 }
 
+bool Solver::is_likely(std::span<const PlanSource> parts, std::span<const int64_t> counts,
+                       std::span<const PlanSource> sources,
+                       const std::vector<Arrangement>& arrangement) const {
+  for (size_t part = 0; part < parts.size(); ++part)
+    if (fit(probe(parts[part], counts[part], kFirstLook), arrangement[part], sources) < kFits) return false;
+  return true;
+}
+
 std::optional<Solved> Solver::solve(std::span<const PlanSource> parts, std::span<const int64_t> counts,
                                     std::span<const PlanSource> sources,
                                     std::span<const std::vector<Arrangement>> candidates) const {

@@ -18,6 +18,9 @@ class Solver {
  public:
   explicit Solver(const Contents& contents) : contents_(contents) {}
 
+  // Whether a few elements lie as this arrangement says, which others of its kind have shown.
+  bool is_likely(std::span<const PlanSource> parts, std::span<const int64_t> counts,
+                 std::span<const PlanSource> sources, const std::vector<Arrangement>& arrangement) const;
   // Each candidate holds an arrangement of every part in the sources. Nothing where none fits.
   std::optional<Solved> solve(std::span<const PlanSource> parts, std::span<const int64_t> counts,
                               std::span<const PlanSource> sources,

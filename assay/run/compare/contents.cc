@@ -17,6 +17,19 @@ std::vector<double> elements_of(const Operand& operand, std::span<const int64_t>
   if (is_complex(operand.meta.dtype)) return values;
   const int64_t count = operand.meta.shape.count();
   Scratch scratch;
+  // Of a small tensor all elements at once: a page takes no longer to read than one of them.
+  constexpr int64_t kPage = 4096;
+  if (count <= kBlockElements && operand.meta.byte_size() <= std::ssize(places) * kPage) {
+    const auto block = operand.block(0, count, scratch);
+    if (!block) return values;
+    std::vector<double> all(static_cast<size_t>(count));
+    to_f64(block->dtype, block->data, count, all.data());
+    for (const int64_t place : places) {
+      if (place < 0 || place >= count) return values;
+      values.push_back(all[static_cast<size_t>(place)]);
+    }
+    return values;
+  }
   for (const int64_t place : places) {
     if (place < 0 || place >= count) return values;
     const auto block = operand.block(place, 1, scratch);
