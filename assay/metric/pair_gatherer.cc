@@ -387,7 +387,9 @@ void PairGatherer::softmax_of_finite(const T* a, const T* b, int64_t n, const ti
     const double z = tile::exponentials(b, n, core.max_b);
     return add_softmax({z, z, 0}, core.max_b, core.max_b);
   }
-  if (all_finite) return add_softmax(tile::softmax(a, b, n, core.max_a, core.max_b), core.max_a, core.max_b);
+  if (all_finite)
+    return add_softmax(tile::softmax(a, b, n, {core.min_a, core.max_a}, {core.min_b, core.max_b}), core.max_a,
+                       core.max_b);
   if (std::isinf(core.max_a)) return;  // nothing finite here
   tile::Softmax sums;
   for (int64_t i = 0; i < n; ++i) {

@@ -107,9 +107,12 @@ struct Softmax {
   double za = 0, zb = 0;  // Σ exp(a - peak_a), Σ exp(b - peak_b)
   double cross = 0;       // Σ exp(b - peak_b) · (b - a)
 };
-// peak_a >= every a, peak_b >= every b.
-Softmax softmax(const float* a, const float* b, int64_t n, double peak_a, double peak_b);
-Softmax softmax(const double* a, const double* b, int64_t n, double peak_a, double peak_b);
+// The peaks are max; nothing lies beyond these.
+struct Extremes {
+  double min = 0, max = 0;
+};
+Softmax softmax(const float* a, const float* b, int64_t n, const Extremes& of_a, const Extremes& of_b);
+Softmax softmax(const double* a, const double* b, int64_t n, const Extremes& of_a, const Extremes& of_b);
 // Of one side, as softmax() has it; peak >= every x.
 double exponentials(const float* x, int64_t n, double peak);
 double exponentials(const double* x, int64_t n, double peak);

@@ -9,10 +9,14 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace assay::tile::HWY_NAMESPACE {
+constexpr double kDeepest = -708;  // exp of this is 3e-308, close to the smallest double of full precision
+HWY_INLINE bool IsDeep(const Extremes& side) { return !(side.min - side.max >= kDeepest); }
+
 // exp(x), x <= 0: 2^k · e^r with |r| <= ln 2 / 2, and e^r by the polynomial of degree 9 whose largest
 // relative error there is least (1.4e-14; coefficients by the Remez exchange). Below -708 the answer stays at
 // exp(-708), 3e-308.
-template <int kCount>
+// kDeep: something may lie deeper below its peak than that.
+template <int kCount, bool kDeep>
 HWY_INLINE void ExpNonpositive(V64* x) {
   constexpr double kCoefficients[] = {0x1.a17c025b8c9ddp-16, 0x1.a01bc270b2662p-13, 0x1.6c162d927894ap-10,
                                       0x1.1111105b5dd29p-7,  0x1.555555879ba90p-5,  0x1.55555555bb64bp-3,
@@ -23,7 +27,7 @@ HWY_INLINE void ExpNonpositive(V64* x) {
       hn::Set(d, 0x1.8p52);  // adding it rounds to an integer, which then stands in the low bits
   V64 shifted[kCount], p[kCount];
   for (int i = 0; i < kCount; ++i) {
-    x[i] = hn::Max(x[i], hn::Set(d, -708.0));
+    if constexpr (kDeep) x[i] = hn::Max(x[i], hn::Set(d, kDeepest));
     shifted[i] = Fused(x[i], hn::Set(d, 1.4426950408889634), magic);
     const V64 k = hn::Sub(shifted[i], magic);
     x[i] = Fused(k, hn::Set(d, -1.9082149292705877e-10), Fused(k, hn::Set(d, -0.6931471803691238), x[i]));
@@ -37,20 +41,20 @@ HWY_INLINE void ExpNonpositive(V64* x) {
 
 double ExpOne(double x) {
   V64 v[1] = {hn::Set(D64(), x)};
-  ExpNonpositive<1>(v);
+  ExpNonpositive<1, true>(v);
   return hn::GetLane(v[0]);
 }
 
 // The exponentials of one group, which are added to z.
-template <class T>
+template <bool kDeep, class T>
 HWY_INLINE void AddExponentials(const T* from, V64 peak, Lanes& z, V64* e) {
   for (int t = 0; t < kTurns; ++t) e[t] = hn::Sub(Widen(from + t * kN), peak);
-  ExpNonpositive<kTurns>(e);
+  ExpNonpositive<kTurns, kDeep>(e);
   for (int t = 0; t < kTurns; ++t) z.v[t % kVecs] = hn::Add(z.v[t % kVecs], e[t]);
 }
 
 // One side after the other: the constants and the chains of both would not fit into registers.
-template <class T>
+template <bool kDeep, class T>
 HWY_INLINE Softmax SoftmaxPass(const T* HWY_RESTRICT a, const T* HWY_RESTRICT b, int64_t n, double peak_a,
                                double peak_b) {
   const D64 d;
@@ -59,8 +63,8 @@ HWY_INLINE Softmax SoftmaxPass(const T* HWY_RESTRICT a, const T* HWY_RESTRICT b,
   int64_t i = 0;
   for (; i + kGroup <= n; i += kGroup) {
     V64 e[kTurns];
-    AddExponentials(a + i, top_a, za, e);
-    AddExponentials(b + i, top_b, zb, e);
+    AddExponentials<kDeep>(a + i, top_a, za, e);
+    AddExponentials<kDeep>(b + i, top_b, zb, e);
     for (int t = 0; t < kTurns; ++t) {
       const V64 apart = hn::Sub(Widen(b + i + t * kN), Widen(a + i + t * kN));
       cross.v[t % kVecs] = Fused(e[t], apart, cross.v[t % kVecs]);
@@ -84,18 +88,20 @@ HWY_INLINE double ExponentialPass(const T* HWY_RESTRICT x, int64_t n, double pea
   int64_t i = 0;
   for (; i + kGroup <= n; i += kGroup) {
     V64 e[kTurns];
-    AddExponentials(x + i, top, z, e);
+    AddExponentials<true>(x + i, top, z, e);
   }
   double tail[kLanes] = {};
   for (; i < n; ++i) tail[i % kLanes] += ExpOne(static_cast<double>(x[i]) - peak);
   return Total(z, tail);
 }
 
-Softmax SoftmaxF32(const float* a, const float* b, int64_t n, double peak_a, double peak_b) {
-  return SoftmaxPass(a, b, n, peak_a, peak_b);
+Softmax SoftmaxF32(const float* a, const float* b, int64_t n, const Extremes& of_a, const Extremes& of_b) {
+  if (IsDeep(of_a) || IsDeep(of_b)) return SoftmaxPass<true>(a, b, n, of_a.max, of_b.max);
+  return SoftmaxPass<false>(a, b, n, of_a.max, of_b.max);
 }
-Softmax SoftmaxF64(const double* a, const double* b, int64_t n, double peak_a, double peak_b) {
-  return SoftmaxPass(a, b, n, peak_a, peak_b);
+Softmax SoftmaxF64(const double* a, const double* b, int64_t n, const Extremes& of_a, const Extremes& of_b) {
+  if (IsDeep(of_a) || IsDeep(of_b)) return SoftmaxPass<true>(a, b, n, of_a.max, of_b.max);
+  return SoftmaxPass<false>(a, b, n, of_a.max, of_b.max);
 }
 
 double ExponentialsF32(const float* x, int64_t n, double peak) { return ExponentialPass(x, n, peak); }
@@ -113,11 +119,11 @@ HWY_EXPORT(ExponentialsF32);
 HWY_EXPORT(ExponentialsF64);
 HWY_EXPORT(ExpOne);
 
-Softmax softmax(const float* a, const float* b, int64_t n, double peak_a, double peak_b) {
-  return HWY_DYNAMIC_DISPATCH(SoftmaxF32)(a, b, n, peak_a, peak_b);
+Softmax softmax(const float* a, const float* b, int64_t n, const Extremes& of_a, const Extremes& of_b) {
+  return HWY_DYNAMIC_DISPATCH(SoftmaxF32)(a, b, n, of_a, of_b);
 }
-Softmax softmax(const double* a, const double* b, int64_t n, double peak_a, double peak_b) {
-  return HWY_DYNAMIC_DISPATCH(SoftmaxF64)(a, b, n, peak_a, peak_b);
+Softmax softmax(const double* a, const double* b, int64_t n, const Extremes& of_a, const Extremes& of_b) {
+  return HWY_DYNAMIC_DISPATCH(SoftmaxF64)(a, b, n, of_a, of_b);
 }
 double exponentials(const float* x, int64_t n, double peak) {
   return HWY_DYNAMIC_DISPATCH(ExponentialsF32)(x, n, peak);
