@@ -28,13 +28,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (expression) use(*expression);
   const auto rule = parse_rule(text);
   check_error(rule);
-  if (rule) use(rule->expression);
+  if (rule && rule->expression) use(*rule->expression);
 
   static const TemporaryFile input("rules.yaml");
   input.fill(data, size);
   const auto rules = read_rules(input.path());
   check_error(rules);
   if (rules)
-    for (const Rule& each : *rules) use(each.expression);
+    for (const Rule& each : *rules)
+      if (each.expression) use(*each.expression);
   return 0;
 }
