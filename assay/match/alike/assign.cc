@@ -7,6 +7,7 @@
 namespace assay {
 namespace {
 
+constexpr size_t kMostEqual = 1000;  // that are remembered of one tensor
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // The nearest of the other side, and how near the next one is.
@@ -82,7 +83,7 @@ Nearest find_nearest(const std::vector<Holder*>& mine, const std::vector<Holder*
       const double apart = relative_distance(*mine[m]->sketches[0], *golden[g]->sketches[0]);
       of_mine[m].consider(g, apart);
       of_golden[g].consider(m, apart);
-      if (apart < limit) close[m].push_back(g);
+      if (apart < limit && close[m].size() < kMostEqual) close[m].push_back(g);
     }
   Nearest found;
   std::map<size_t, size_t> tie_of_golden;  // which tie a tensor of golden belongs to

@@ -33,6 +33,8 @@ class Meeting {
     meet_like_neighbours();
   }
 
+  bool was_cut_short() const { return was_cut_short_; }
+
  private:
   using Arrangements = std::vector<std::vector<Arrangement>>;
 
@@ -48,6 +50,16 @@ class Meeting {
     for (Holder& holder : holders_.on(side))
       if (!holder.is_joined) found.push_back(&holder);
     return found;
+  }
+
+  // Whether so many may still be held against so many: useless names of a million tensors must not take
+  // hours.
+  bool afford(size_t mine, size_t golden) {
+    const auto wanted = static_cast<int64_t>(mine) * static_cast<int64_t>(golden);
+    was_cut_short_ |= wanted > left_to_spend_;
+    if (wanted > left_to_spend_) return false;
+    left_to_spend_ -= wanted;
+    return true;
   }
 
   // The arrangement that the data show; of a kind that was seen, that one is tried first.
@@ -115,19 +127,21 @@ class Meeting {
 
   // As many elements in the same order.
   void meet_equal() {
-    std::map<int64_t, std::pair<std::vector<Holder*>, std::vector<Holder*>>> by_count;
-    for (Holder* holder : waiting(Side::mine))
-      if (holder->is_one()) by_count[holder->sketches[0]->sums.count].first.push_back(holder);
-    for (Holder* holder : waiting(Side::golden))
-      if (holder->is_one()) by_count[holder->sketches[0]->sums.count].second.push_back(holder);
+    std::map<int64_t, Tie> by_count;
+    std::map<std::pair<int64_t, double>, Tie> constants;  // thousands of norms of ones tell nothing apart
+    for (const Side side : {Side::mine, Side::golden})
+      for (Holder* holder : waiting(side)) {
+        const ContentSums& sums = holder->sketches[0]->sums;
+        if (!holder->is_one() || sums.count < kElementsThatTell) continue;
+        Tie& alike = sums.is_constant() ? constants[{sums.count, sums.sum}] : by_count[sums.count];
+        (side == Side::mine ? alike.mine : alike.golden).push_back(holder);
+      }
+    for (auto& [value, tie] : constants)
+      if (!tie.mine.empty() && !tie.golden.empty()) equals_.push_back(std::move(tie));
     for (auto& [count, sides] : by_count) {
-      if (count < kElementsThatTell) continue;
-      const Nearest nearest = find_nearest(sides.first, sides.second, kSameOrder);
+      if (!afford(sides.mine.size(), sides.golden.size())) continue;
+      const Nearest nearest = find_nearest(sides.mine, sides.golden, kSameOrder);
       for (const auto& [mine, golden] : nearest.sure) {
-        if (mine->sums.is_constant()) {
-          equals_.push_back({{mine}, {golden}});
-          continue;
-        }
         const PartGroup group{Side::mine, {mine}, golden};
         join(group, 0, Why::same_content, "", false);
         kinds_.learn(group, 0);
@@ -188,6 +202,7 @@ class Meeting {
   bool meet_best(Side side, const std::vector<Holder*>& parts, const ContentSums& sums,
                  const std::vector<Holder*>& wholes) {
     std::vector<std::pair<double, Holder*>> near;
+    if (!afford(1, wholes.size())) return false;
     for (Holder* whole : wholes)
       if (const double apart = distance(sums, whole->sums); !whole->is_joined && apart < kSameSums)
         near.emplace_back(apart, whole);
@@ -203,7 +218,7 @@ class Meeting {
   void meet_rearranged() {
     std::vector<Holder*> golden = waiting(Side::golden);
     for (Holder* mine : waiting(Side::mine)) {
-      if (mine->sums.count < kElementsThatTell) continue;
+      if (mine->sums.count < kElementsThatTell || !afford(1, golden.size())) continue;
       std::vector<std::pair<double, Holder*>> near;
       for (Holder* each : golden)
         if (const double apart = distance(mine->sums, each->sums); !each->is_joined && apart < kSameSums)
@@ -223,6 +238,8 @@ class Meeting {
   std::map<GroupShapes, Arrangements> known_arrangements_;
   std::vector<Tie> equals_;
   std::vector<PartGroup> by_name_only_;
+  int64_t left_to_spend_ = 400'000'000;  // comparisons of sketches: some seconds
+  bool was_cut_short_ = false;
 };
 
 }  // namespace
@@ -251,14 +268,19 @@ void join_alike_names(PairingBuilder& builder) {
   }
 }
 
-Result<void> join_by_content(PairingBuilder& builder, const Contents& contents) {
+Result<void> join_by_content(PairingBuilder& builder, const Contents& contents, Remarks& remarks) {
   bool waits[2] = {false, false};
   for (const Side side : {Side::mine, Side::golden})
     for (size_t i = 0; i < builder.size(side); ++i)
       waits[static_cast<size_t>(side)] |= is_waiting(builder, side, i);
   if (!waits[0] || !waits[1]) return {};
   ASSAY_TRY(Holders holders, collect_holders(builder, contents));
-  Meeting(builder, contents, holders).run();
+  Meeting meeting(builder, contents, holders);
+  meeting.run();
+  if (meeting.was_cut_short())
+    remarks.push_back(
+        std::string("too many tensors have names that do not meet, so that not all were held against all "
+                    "others; --rename tells how the names of mine read in golden"));
   return {};
 }
 

@@ -10,7 +10,7 @@ namespace assay {
 void join_alike_names(PairingBuilder& builder);
 
 // By the data: equal ones, parts and shares of others, transposed ones; and what lies like its neighbours.
-Result<void> join_by_content(PairingBuilder& builder, const Contents& contents);
+Result<void> join_by_content(PairingBuilder& builder, const Contents& contents, Remarks& remarks);
 
 // What to do about tensors that are left on both sides: the likest names, and the flag that would pair them.
 std::optional<std::string> hint_of_names(const PairingBuilder& builder);

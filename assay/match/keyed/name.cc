@@ -143,7 +143,7 @@ Result<Pairing> match_names(const Indexed& frames, const MatchOptions& options, 
     builder.join(0, 0, Why::only_one_each);
   if (!exactly) join_alike_names(builder);
   if (!exactly && options.contents != nullptr) {
-    ASSAY_TRY_DO(join_by_content(builder, *options.contents));
+    ASSAY_TRY_DO(join_by_content(builder, *options.contents, remarks));
   }
   if (auto hint = hint_of_names(builder)) remarks.push_back(std::move(*hint));
   Pairing pairing = builder.finish();
