@@ -281,7 +281,7 @@ void add_pairing_flags(CLI::App& command, CompareFlags& flags) {
                                const std::string& help, const std::string& value) {
     command.add_option(name, texts, help)->type_name(value)->group("Pairing")->allow_extra_args(false);
   };
-  add("--match", flags.match, "name exact position entry api cell data layer\nfuzzy token", "HOW");
+  add("--match", flags.match, "name exact content position entry api cell\ndata layer fuzzy token", "HOW");
   add_several("--rename", flags.rename, "Read names of mine so, e.g. '^enc\\.=layers.'", "REGEX=TEXT");
   add_several("--rename-golden", flags.rename_golden, "Read names of golden so", "REGEX=TEXT");
   add_several("--strip-prefix", flags.strip_prefix, "Of names of both sides", "TEXT");

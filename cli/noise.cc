@@ -43,6 +43,10 @@ Result<std::shared_ptr<const NoiseTable>> measure_noise(const std::vector<std::s
                                                         const CompareRequest& request) {
   auto table = std::make_shared<NoiseTable>();
   for (const std::string& path : further_runs) {
+    std::error_code ignored;
+    if (fs::equivalent(path, request.golden, ignored))
+      return fail(ErrorKind::bad_argument, "--noise: {} is golden itself; a second run of mine is wanted",
+                  printable(path));
     CompareRequest of_runs;
     of_runs.mine = path;
     of_runs.golden = request.mine;

@@ -73,6 +73,8 @@ void Findings::add(const NodeResult& node) {
     summary_.by_content += row.pair.why == Why::same_content || row.pair.why == Why::like_neighbours;
     summary_.unsure += row.pair.plans != nullptr && row.pair.plans->is_unsure;
     summary_.rearranged += row.is_rearranged;
+    summary_.judged_coarser += row.judged_as.has_value();
+    summary_.within_noise += row.verdict.level == Level::pass && row.verdict.reason == kWithinNoise;
     const bool is_empty = row.evidence == Evidence::empty;
     const bool of_mine = row.pair.mine && !is_argument(row.mine);
     const bool of_golden = row.pair.golden && !is_argument(row.golden);
@@ -112,10 +114,12 @@ void Findings::add(const NodeResult& node) {
 void Findings::add(const Findings& section) {
   const Summary& s = section.summary_;
   for (int64_t Summary::*const count :
-       {&Summary::rows, &Summary::compared, &Summary::passed, &Summary::failed, &Summary::unmatched,
-        &Summary::ignored, &Summary::errors, &Summary::differ, &Summary::misshapen, &Summary::without_data,
-        &Summary::alone, &Summary::broken, &Summary::of_mine, &Summary::of_golden, &Summary::arguments,
-        &Summary::by_content, &Summary::unsure, &Summary::rearranged, &Summary::left_out})
+       {&Summary::rows,      &Summary::compared,     &Summary::passed,         &Summary::failed,
+        &Summary::unmatched, &Summary::ignored,      &Summary::errors,         &Summary::differ,
+        &Summary::misshapen, &Summary::without_data, &Summary::alone,          &Summary::broken,
+        &Summary::of_mine,   &Summary::of_golden,    &Summary::arguments,      &Summary::by_content,
+        &Summary::unsure,    &Summary::rearranged,   &Summary::judged_coarser, &Summary::within_noise,
+        &Summary::left_out})
     summary_.*count += s.*count;
   for (size_t i = 0; i < summary_.by.size(); ++i) summary_.by[i] += s.by[i];
   summary_.statistics |= s.statistics;

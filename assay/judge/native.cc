@@ -105,10 +105,12 @@ DType type_of(const Comparison& row, const RuleOptions& options) {
 // Of a row that the ordinary rule does not let pass: no further off than two runs of mine are from each
 // other. One such difference is a sample of the noise, the row another.
 constexpr double kOfNoise = 4;
+constexpr double kMostNoise = 0.1;  // two runs that are further apart are no two runs of one thing
 
 bool is_within_noise(const RowContext& context) {
   const auto apart = look(&context, kErrorColumn), most = look(&context, "max_abs");
-  return context.noise != nullptr && look(&context, kMismatchColumn).value_or(1) == 0 && apart && most &&
+  return context.noise != nullptr && context.noise->rel_l2 <= kMostNoise &&
+         look(&context, kMismatchColumn).value_or(1) == 0 && apart && most &&
          *apart <= kOfNoise * context.noise->rel_l2 && *most <= kOfNoise * context.noise->max_abs;
 }
 
@@ -300,7 +302,7 @@ Verdict judge_compared(const Comparison& row, const NodeResult& node, const Line
       user ? *user
            : default_rule(row.mine.meta->dtype, row.golden.meta->dtype, place, heritage.amplified > 0);
   if (!rule.holds(&context, look)) {
-    if (user == nullptr && is_within_noise(context)) return {};
+    if (user == nullptr && is_within_noise(context)) return {Level::pass, std::string(kWithinNoise)};
     std::string why_not = is_closeness(rule, options) ? how_many_not_close(context, *options.closeness)
                                                       : rule.why_not(&context, look);
     // Statistics that agree do not tell what the rule asks for. Equal bits do. Those that differ decide.

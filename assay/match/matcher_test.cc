@@ -205,7 +205,7 @@ TEST(ChooseMatcher, NamesTheMethods) {
   options.matcher = "magic";
   const auto chosen = choose_matcher("single", "single", options);
   ASSERT_FALSE(chosen);
-  EXPECT_THAT(chosen.error().message, HasSubstr("there are name, exact, position"));
+  EXPECT_THAT(chosen.error().message, HasSubstr("there are name, exact, content, position"));
 }
 
 Dump dump_of(const std::vector<At>& places) {

@@ -43,9 +43,10 @@ const Matcher* chosen_by_layout(std::string_view mine, std::string_view golden) 
 
 std::span<const Matcher* const> matchers() {
   static const Matcher* const kTable[] = {
-      &name_matcher,    &exact_matcher, &position_matcher,  &entry_matcher, &api_matcher,
-      &cell_matcher,    &data_matcher,  &layer_matcher,     &fuzzy_matcher, &atb_torch_matcher,
-      &atb_atb_matcher, &token_matcher, &file_name_matcher, &ge_fx_matcher, &ge_fusion_matcher};
+      &name_matcher,  &exact_matcher,     &content_matcher,   &position_matcher,
+      &entry_matcher, &api_matcher,       &cell_matcher,      &data_matcher,
+      &layer_matcher, &fuzzy_matcher,     &atb_torch_matcher, &atb_atb_matcher,
+      &token_matcher, &file_name_matcher, &ge_fx_matcher,     &ge_fusion_matcher};
   return kTable;
 }
 
@@ -72,7 +73,8 @@ Result<const Matcher*> choose(std::string_view mine_layout, std::string_view gol
 Result<const Matcher*> choose_matcher(std::string_view mine_layout, std::string_view golden_layout,
                                       const MatchOptions& options) {
   ASSAY_TRY(const Matcher* const chosen, choose(mine_layout, golden_layout, options));
-  if (options.renames != nullptr && chosen != &name_matcher && chosen != &exact_matcher)
+  if (options.renames != nullptr && chosen != &name_matcher && chosen != &exact_matcher &&
+      chosen != &content_matcher)
     return fail(
         ErrorKind::bad_argument,
         "--rename and --strip-prefix are for names alone: these dumps are paired by '{}', which reads more "

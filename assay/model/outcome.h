@@ -23,6 +23,9 @@ std::string_view text(Level level);
 
 enum class Paint : uint8_t { none, yellow, red };
 
+// The reason of a row that passes although the rules refuse it: a second run of mine differs as much.
+inline constexpr std::string_view kWithinNoise = "within the noise of mine";
+
 struct Verdict {
   Level level = Level::pass;
   std::string reason = {};  // which rule failed, with the numbers: "rel_l2 0.3 > 0.031"
@@ -146,6 +149,8 @@ struct Summary {
   int64_t arguments = 0;               // rows without a tensor on either side
   int64_t by_content = 0;              // rows whose pair the data told, not the names
   int64_t unsure = 0;                  // … where others fit as well
+  int64_t judged_coarser = 0;          // rows judged as of a type that one side was rounded to
+  int64_t within_noise = 0;            // rows that only the noise of mine excuses
   int64_t rearranged = 0;              // rows in which the data told how shapes that differ fit
   int64_t left_out = 0;                // things in the dumps that no row stands for; warnings name them
   double least_compared = kLeastCompared;

@@ -73,7 +73,6 @@ struct PairPlans {
   bool is_guess = false;   // that they are one tensor: a cache may have grown since the graph was drawn
   std::string note = {};   // how they were found to be a pair; empty: the reason says enough
   bool is_unsure = false;  // other tensors, or other ways to lay them out, fit as well
-  int64_t unseen = 0;      // elements of the larger side that are padding, and not compared
 
   Plan& of(Side side) { return side == Side::mine ? mine : golden; }
   const Plan& of(Side side) const { return side == Side::mine ? mine : golden; }

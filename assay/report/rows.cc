@@ -60,6 +60,8 @@ std::vector<Fact> summary_facts(const Summary& summary) {
     facts.push_back({"paired_by_content", summary.by_content});
     facts.push_back({"unsure_pairs", summary.unsure});
   }
+  if (summary.judged_coarser > 0) facts.push_back({"judged_coarser", summary.judged_coarser});
+  if (summary.within_noise > 0) facts.push_back({"within_noise", summary.within_noise});
   if (summary.rearranged > 0) facts.push_back({"rearranged", summary.rearranged});
   if (!summary.selection.empty()) facts.push_back({"selection", summary.selection});
   return facts;

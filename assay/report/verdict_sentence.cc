@@ -185,6 +185,12 @@ VerdictSentence verdict_sentence(const Summary& summary) {
   }
   if (!summary.judged_by.empty() && answer != Answer::not_compared)
     out.rest += fmt::format(" Judged by the rules of {}, not by assay's own.", summary.judged_by);
+  if (summary.judged_coarser > 0)
+    out.rest += fmt::format(" {} by the tolerance of a coarser type, whose values one side holds.",
+                            counted(summary.judged_coarser, "row was judged", "rows were judged"));
+  if (summary.within_noise > 0)
+    out.rest += fmt::format(" {} only since --noise allows as much.",
+                            counted(summary.within_noise, "row passes", "rows pass"));
   if (summary.by_content > 0)
     out.rest += fmt::format(
         " {} by content, since no names told{}.",

@@ -15,7 +15,7 @@ _assay() {
     convert,--layout) words='nd' ;;
     compact,--as) words='stats min_max' ;;
     *,--layout) words='single folder msprobe ms_kernel logits' ;;
-    *,--match) words='name exact position entry api cell data layer fuzzy token' ;;
+    *,--match) words='name exact content position entry api cell data layer fuzzy token' ;;
     *,--to) words='npy npz pt safetensors bin' ;;
     compare,--tolerance) words='bf16 f16 f32 fp8 f8e4m3fn f8e5m2' ;;
     *,--dtype|*,--raw-dtype) words='f64 f32 f16 bf16 f8e4m3fn f8e5m2 i64 i32 i16 i8 u64 u32 u16 u8 bool c64 c128' ;;

@@ -60,8 +60,8 @@ class Model:
         return out
 
     def filled(self, numbers: Tensors) -> Tensors:
-        """The values of a layout; -1 is padding."""
-        return {name: numpy.where(each < 0, 0, self.flat[each]).astype(numpy.float32) for name, each in numbers.items()}
+        """The values of a layout."""
+        return {name: self.flat[each] for name, each in numbers.items()}
 
     # ----- layouts of other systems
 
@@ -123,14 +123,6 @@ class Model:
         order = numpy.random.default_rng(seed).permutation(len(numbers))
         arrays = list(numbers.values())
         return {f"param_{i:05d}": arrays[k] for i, k in enumerate(order)}
-
-    @staticmethod
-    def padded(numbers: Tensors, multiple: int = 128) -> Tensors:
-        out = {}
-        for name, each in numbers.items():
-            extra = -each.shape[0] % multiple if "embed" in name or "lm_head" in name or "output_layer" in name else 0
-            out[name] = numpy.concatenate([each, numpy.full((extra, *each.shape[1:]), -1)]) if extra else each
-        return out
 
     @staticmethod
     def shares(numbers: Tensors, ranks: int) -> list[Tensors]:

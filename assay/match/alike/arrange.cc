@@ -93,17 +93,15 @@ class Rearrangements {
       if (part_.size() <= kMostDims) reorder_part();
       swap_rope_halves();
       regroup_fused();
-    } else {
-      crop();
     }
     return std::move(found_);
   }
 
  private:
-  void add(Piece piece, std::string text, int64_t unseen = 0) {
+  void add(Piece piece, std::string text) {
     piece = simplified(std::move(piece));
     if (!seen_.insert({piece.dims, piece.strides}).second) return;
-    found_.push_back({{std::move(piece)}, std::move(text), unseen});
+    found_.push_back({{std::move(piece)}, std::move(text)});
   }
 
   // [K, N] against [N, K]; blocks of 16 by 16 against a plain matrix.
@@ -192,22 +190,6 @@ class Rearrangements {
     }
   }
 
-  // A vocabulary that one system padded to a multiple.
-  void crop() {
-    if (part_.size() != whole_.size()) return;
-    size_t differing = part_.size(), count = 0;
-    for (size_t i = 0; i < part_.size(); ++i)
-      if (part_[i] != whole_[i]) {
-        differing = i;
-        ++count;
-      }
-    if (count != 1 || part_[differing] > whole_[differing] || part_[differing] == 0) return;
-    std::string text = "{}[";
-    for (size_t i = 0; i < differing; ++i) text += ":, ";
-    add({0, 0, part_, strides_of(whole_)}, text + fmt::format("0:{}]", part_[differing]),
-        product(whole_) - product(part_));
-  }
-
   const Dims part_, whole_;
   std::set<std::pair<Dims, Dims>> seen_;
   std::vector<Arrangement> found_;
@@ -215,8 +197,8 @@ class Rearrangements {
 
 class Partitions {
  public:
-  Partitions(std::span<const Shape> parts, const Shape& whole, size_t sources)
-      : whole_(whole.dims), sources_(static_cast<int64_t>(sources)) {
+  Partitions(std::span<const Shape> parts, const Shape& whole, size_t sources, PartOrder order)
+      : whole_(whole.dims), sources_(static_cast<int64_t>(sources)), order_(order) {
     for (const Shape& part : parts) parts_.push_back(part.dims);
   }
 
@@ -257,7 +239,8 @@ class Partitions {
     if (common == 0) return;
     do {
       for (const int64_t groups : divisors(common)) add_slices(axis, transposed, extents, order, groups);
-    } while (parts_.size() <= kMostOrderedParts && std::next_permutation(order.begin(), order.end()));
+    } while (order_ == PartOrder::any && parts_.size() <= kMostOrderedParts &&
+             std::next_permutation(order.begin(), order.end()));
   }
 
   void add_slices(size_t axis, bool transposed, const std::vector<int64_t>& extents,
@@ -358,8 +341,7 @@ class Partitions {
       std::vector<Arrangement> all;
       for (int64_t i = 0; i < count; ++i)
         all.push_back({{simplified({0, i * size, dims, strides})},
-                       fmt::format("{{}}[{}]{}", i, transposed ? ".T" : ""),
-                       0});
+                       fmt::format("{{}}[{}]{}", i, transposed ? ".T" : "")});
       found_.push_back(std::move(all));
     }
   }
@@ -367,6 +349,7 @@ class Partitions {
   std::vector<Dims> parts_;
   const Dims whole_;
   const int64_t sources_;
+  const PartOrder order_;
   std::vector<std::vector<Arrangement>> found_;
 };
 
@@ -403,10 +386,10 @@ std::vector<Arrangement> rearrangements(const Shape& part, const Shape& whole) {
 }
 
 std::vector<std::vector<Arrangement>> partitions(std::span<const Shape> parts, const Shape& whole,
-                                                 size_t sources) {
+                                                 size_t sources, PartOrder order) {
   if (whole.count() == 0 || std::ranges::any_of(parts, [](const Shape& s) { return s.count() == 0; }))
     return {};
-  return Partitions(parts, whole, sources).list();
+  return Partitions(parts, whole, sources, order).list();
 }
 
 }  // namespace assay

@@ -22,7 +22,6 @@ struct Piece {
 struct Arrangement {
   std::vector<Piece> pieces;  // behind each other along the first dimension
   std::string text;           // "{}.T", "{}[0:2048]", where {} is the side; empty: as it is
-  int64_t unseen = 0;         // elements of the sources that no piece of any tensor reaches: padding
 
   struct Place {
     size_t source;
@@ -32,12 +31,17 @@ struct Arrangement {
   Place place(int64_t index) const;  // of an element, in row-major order
 };
 
-// All of `part` in all of `whole`, or in all but the padding of one dimension. The simplest first.
+// All of `part` in all of `whole`. The simplest first.
 std::vector<Arrangement> rearrangements(const Shape& part, const Shape& whole);
+
+enum class PartOrder : uint8_t {
+  any,       // the parts of a fused tensor may stand in any
+  as_given,  // ranks have one
+};
 
 // Several tensors that fill one, or several of one shape: each inner list has an arrangement of every part.
 // `sources` > 1: every source holds its share of every part, as ranks do.
 std::vector<std::vector<Arrangement>> partitions(std::span<const Shape> parts, const Shape& whole,
-                                                 size_t sources = 1);
+                                                 size_t sources = 1, PartOrder order = PartOrder::any);
 
 }  // namespace assay

@@ -77,7 +77,6 @@ void join_part(PairingBuilder& builder, const GroupOnRank& on_rank, size_t part,
     note = note.empty() ? seen : seen + "; " + note;
   }
   plans.note = std::move(note);
-  plans.unseen = arrangement.unseen;
   plans.is_unsure = is_unsure;
   const size_t of_part = on_rank.part_positions[part], of_whole = on_rank.source_positions[used[0]];
   const size_t mine = parts_side == Side::mine ? of_part : of_whole;
@@ -108,7 +107,8 @@ std::vector<std::vector<Arrangement>> arrangements_of(const PartGroup& group) {
     case Relation::none:
       return {};
     case Relation::shares_of_one:
-      return partitions(std::vector<Shape>(group.parts[0]->sources(), shapes[0]), whole);
+      return partitions(std::vector<Shape>(group.parts[0]->sources(), shapes[0]), whole, 1,
+                        PartOrder::as_given);
     case Relation::parts_of_one:
       return partitions(shapes, whole);
     case Relation::parts_of_shares:

@@ -309,7 +309,7 @@ std::optional<std::string> hint_of_names(const PairingBuilder& builder) {
   if (best == 0) return std::nullopt;
   return fmt::format(
       "{} of mine and {} of golden found no partner; the likest names among them are '{}' and '{}'. "
-      "--rename 'REGEX=TEXT' pairs names that differ",
+      "--rename 'REGEX=TEXT' pairs names that differ, --match content what holds the same",
       count[0], count[1], mine, golden);
 }
 

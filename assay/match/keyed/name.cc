@@ -125,7 +125,9 @@ void join_extremes(PairingBuilder& builder) {
   }
 }
 
-Result<Pairing> match_names(const Indexed& frames, const MatchOptions& options, bool exactly) {
+enum class Names : uint8_t { exact, alike, or_content };
+
+Result<Pairing> match_names(const Indexed& frames, const MatchOptions& options, Names names) {
   PairingBuilder builder(frames);
   Remarks remarks;
   if (options.renames != nullptr) {
@@ -141,23 +143,27 @@ Result<Pairing> match_names(const Indexed& frames, const MatchOptions& options, 
   if (is_file(frames.mine) && is_file(frames.golden) && builder.joined() == 0 &&
       builder.items(Side::mine).size() == 1 && builder.items(Side::golden).size() == 1)
     builder.join(0, 0, Why::only_one_each);
-  if (!exactly) join_alike_names(builder);
-  if (!exactly && options.contents != nullptr) {
+  if (names != Names::exact) join_alike_names(builder);
+  if (names == Names::or_content && options.contents != nullptr) {
     ASSAY_TRY_DO(join_by_content(builder, *options.contents, remarks));
   }
   if (auto hint = hint_of_names(builder)) remarks.push_back(std::move(*hint));
   Pairing pairing = builder.finish();
   pairing.warnings = std::move(remarks);
-  pairing.rearranges = !exactly;
+  pairing.rearranges = names != Names::exact;
   return pairing;
 }
 
 Result<Pairing> match_by_name(const Indexed& frames, const MatchOptions& options) {
-  return match_names(frames, options, false);
+  return match_names(frames, options, Names::alike);
 }
 
 Result<Pairing> match_by_exact_name(const Indexed& frames, const MatchOptions& options) {
-  return match_names(frames, options, true);
+  return match_names(frames, options, Names::exact);
+}
+
+Result<Pairing> match_by_content(const Indexed& frames, const MatchOptions& options) {
+  return match_names(frames, options, Names::or_content);
 }
 
 }  // namespace
@@ -172,7 +178,8 @@ std::string stem_of(std::string_view item_name) {
   return std::string(item_name.substr(0, item_name.size() - suffix_length(item_name)));
 }
 
-const Matcher name_matcher = {"name", sections_by_at, match_by_name, {.contents = true}};
+const Matcher name_matcher = {"name", sections_by_at, match_by_name};
 const Matcher exact_matcher = {"exact", sections_by_at, match_by_exact_name};
+const Matcher content_matcher = {"content", sections_by_at, match_by_content, {.contents = true}};
 
 }  // namespace assay

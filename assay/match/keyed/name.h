@@ -1,13 +1,13 @@
 // Pairs items of the same name; then of the same name but for the suffix of the file; then parameters that
 // torch hooks dumped with those of a checkpoint; then the only item of each side; then, unless names must be
-// exact, what alike/meet.h finds.
+// exact, names but for prefixes; then, where content is asked for, what alike/meet.h finds.
 #pragma once
 
 #include "assay/match/matcher.h"
 
 namespace assay {
 
-extern const Matcher name_matcher, exact_matcher;
+extern const Matcher name_matcher, exact_matcher, content_matcher;
 
 // "a/x.npy" → "a/x", "x.npz:y" → "x:y", "weight" → "weight".
 std::string stem_of(std::string_view item_name);

@@ -116,9 +116,6 @@ Result<std::optional<Aligned>> rearrange(const OperandPtr& mine, const OperandPt
   Aligned aligned = golden_is_whole ? Aligned{mine, std::move(seen)} : Aligned{std::move(seen), golden};
   aligned.note = fmt::format("shape {} against {}: {}", a.text(), b.text(),
                              arrangement.text_of(golden_is_whole ? "golden" : "mine"));
-  aligned.is_part = arrangement.unseen > 0;
-  if (aligned.is_part)
-    aligned.note += fmt::format("; {} elements of padding were not compared", arrangement.unseen);
   return std::optional(std::move(aligned));
 }
 

@@ -282,18 +282,12 @@ class Measurer {
     }
     const bool is_by_elements = row.evidence == Evidence::elements || row.evidence == Evidence::one_rank ||
                                 row.evidence == Evidence::finite_elements;
-    if (is_by_elements && (is_part || leave_padding(row))) row.evidence = Evidence::some_elements;
+    if (is_by_elements && is_part) row.evidence = Evidence::some_elements;
   }
 
   bool may_be_rearranged(const Pair& pair, const Made& mine, const Made& golden) const {
     return matched_.pairing.rearranges && (pair.plan(Side::mine) == nullptr) &&
            (pair.plan(Side::golden) == nullptr) && mine.ranks() == 1 && golden.ranks() == 1;
-  }
-
-  static bool leave_padding(Comparison& row) {
-    if (row.pair.plans == nullptr || row.pair.plans->unseen == 0) return false;
-    add_note(row, fmt::format("{} elements of padding were not compared", row.pair.plans->unseen));
-    return true;
   }
 
   static std::string_view name_of(Side side) { return side == Side::mine ? "mine" : "golden"; }
