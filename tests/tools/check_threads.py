@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""The pipeline on one thread and on many: the same bytes, and under ThreadSanitizer no race.
+"""The pipeline on one thread and on many: the same bytes.
 
-    check_threads.py --bin build/tsan [--only NAME] [--keep FOLDER]
+    check_threads.py --bin build/release [--only NAME] [--keep FOLDER]
 
-What a sanitizer finds is a failure in any build; `make test-threads` runs this and the cases in one that has ThreadSanitizer.
+What a sanitizer finds is a failure in any build.
 """
 from __future__ import annotations
 

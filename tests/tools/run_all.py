@@ -1,8 +1,5 @@
 #!/usr/bin/python3
-"""Everything that CI checks; `make test` calls it. The last line is 'N passed, N failed', over all stages.
-
-    run_all.py --threads    the pipeline under ThreadSanitizer instead, which takes a third build; `make test-threads`
-"""
+"""Everything that CI checks; `make test` calls it. The last line is 'N passed, N failed', over all stages."""
 from __future__ import annotations
 
 import concurrent.futures
@@ -207,14 +204,6 @@ def checks_of(preset: str) -> list[tuple]:
     return checks + [(f"{preset}: {target}", check_fuzz, preset, target) for target in targets]
 
 
-def checks_of_threads() -> list[tuple]:
-    folder = ROOT / "build" / "tsan"
-    places = [ROOT / "tests" / "cases" / name for name in ("atb", "folder", "msprobe", "torchair")]
-    return [("tsan: one thread and many", check_script, "check_threads.py", "--bin", folder),
-            ("tsan: cases", check_script, "run_cases.py", "--bin", folder, *places),
-            ("tsan: assay_run_test", check_units, folder / "assay_run_test")]
-
-
 def add_all(stages: Stages) -> None:
     for preset in ("release", "dev"):
         stages.build(f"{preset}: build", check_build, preset, then=functools.partial(checks_of, preset))
@@ -228,11 +217,7 @@ def main() -> int:
     totals = Totals()
     stages = Stages(totals)
     print("== each stage is shown when it is done; a build takes minutes", flush=True)
-    if sys.argv[1:] == ["--threads"]:
-        os.environ["TSAN_OPTIONS"] = f"suppressions={TOOLS / 'tsan.supp'}"
-        stages.build("tsan: build", check_build, "tsan", "assay", "mkdump", "assay_run_test", then=checks_of_threads)
-    else:
-        add_all(stages)
+    add_all(stages)
     stages.finish()
     print(f"== all stages: {time.monotonic() - start:.0f} s")
     if totals.failures:  # those who only see the end of a long log must see what failed
