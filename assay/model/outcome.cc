@@ -60,7 +60,7 @@ std::string_view text(Why why) {
     case Why::other_dtype:
       return "same name, another element type";
     case Why::not_reached:
-      return "behind the point where msprobe 1.1 stops";
+      return "behind the point where the method stops";
   }
   return "";
 }
