@@ -11,9 +11,7 @@
 #include "assay/run/compare/stated_comparison.h"
 #include "assay/run/resources.h"
 #include "assay/support/log.h"
-
-#include <tbb/global_control.h>
-#include <tbb/parallel_invoke.h>
+#include "assay/support/parallel.h"
 
 #include <algorithm>
 #include <set>
@@ -184,8 +182,8 @@ class Sections {
 
   Result<Matched> index_and_match(const Section& section, const OpenOptions& open) {
     Result<std::vector<Frame>> mine, golden;
-    tbb::parallel_invoke([&] { mine = index_all(mine_, section.mine, open); },
-                         [&] { golden = index_all(golden_, section.golden, open); });
+    parallel_invoke([&] { mine = index_all(mine_, section.mine, open); },
+                    [&] { golden = index_all(golden_, section.golden, open); });
     if (!mine) return tl::unexpected<Error>(mine.error());
     if (!golden) return tl::unexpected<Error>(golden.error());
     Matched matched;
@@ -304,8 +302,7 @@ Result<bool> admit_unless_empty(const Matched& matched) {
 
 Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports) {
   const ListingMemory memory;
-  const tbb::global_control threads(tbb::global_control::max_allowed_parallelism,
-                                    thread_count(request.threads));
+  const ThreadLimit threads(thread_count(request.threads));
   ASSAY_TRY(const Dump mine, open_dump(request.mine, request.open));
   ASSAY_TRY(const Dump golden, open_dump(request.golden, request.open));
   ASSAY_TRY(const Matcher* const matcher,

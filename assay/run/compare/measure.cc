@@ -12,11 +12,8 @@
 #include "assay/run/compare/quantised_rows.h"
 #include "assay/run/compare/stated_comparison.h"
 #include "assay/support/log.h"
+#include "assay/support/parallel.h"
 #include "assay/tensor/rounded_values.h"
-
-#include <tbb/enumerable_thread_specific.h>
-#include <tbb/parallel_pipeline.h>
-#include <tbb/task_arena.h>
 
 #include <algorithm>
 #include <array>
@@ -59,7 +56,6 @@ struct Batch {
   std::vector<NodeResult> nodes;
   std::vector<std::string> rendered;
 };
-using BatchPtr = std::shared_ptr<Batch>;
 
 class Measurer {
  public:
@@ -436,18 +432,15 @@ Result<void> measure(const Matched& matched, const MetricPlan& metrics, const Op
                      const Prepare& prepare) {
   Measurer measurer(matched, metrics, options, progress, side_statistics, prepare, flow);
   const std::vector<PairedNode>& nodes = matched.pairing.nodes;
-  tbb::enumerable_thread_specific<PairScratch> scratches;
+  PerThread<PairScratch> scratches;
   const size_t most = one_by_one ? 1 : kBatchNodes;
   std::atomic<bool> stop{false};
   std::optional<Error> error;
   size_t next = 0;
 
-  const auto next_batch = [&](tbb::flow_control& control) -> BatchPtr {
-    if (next >= nodes.size() || stop || cancelled()) {
-      control.stop();
-      return nullptr;
-    }
-    auto batch = std::make_shared<Batch>();
+  const auto next_batch = [&]() -> std::unique_ptr<Batch> {
+    if (next >= nodes.size() || stop || cancelled()) return nullptr;
+    auto batch = std::make_unique<Batch>();
     batch->first = next;
     int64_t bytes = 0;
     while (next < nodes.size() && next - batch->first < most && bytes < kBatchBytes)
@@ -455,34 +448,25 @@ Result<void> measure(const Matched& matched, const MetricPlan& metrics, const Op
     batch->last = next;
     return batch;
   };
-  const auto work = [&](BatchPtr batch) -> BatchPtr {
+  const auto work = [&](Batch& batch) {
     PairScratch& scratch = scratches.local();
-    for (size_t i = batch->first; i < batch->last && !cancelled(); ++i)
-      batch->nodes.push_back(measurer.measure_node(nodes[i], scratch));
-    return batch;
+    for (size_t i = batch.first; i < batch.last && !cancelled(); ++i)
+      batch.nodes.push_back(measurer.measure_node(nodes[i], scratch));
   };
-  const auto judge = [&](BatchPtr batch) -> BatchPtr {
-    flow.judge(batch->nodes);
-    return batch;
-  };
-  const auto render = [&](BatchPtr batch) -> BatchPtr {
-    batch->rendered = flow.render(batch->nodes);
-    return batch;
-  };
-  const auto write = [&](const BatchPtr& batch) {
+  const auto judge = [&](Batch& batch) { flow.judge(batch.nodes); };
+  const auto render = [&](Batch& batch) { batch.rendered = flow.render(batch.nodes); };
+  const auto write = [&](Batch& batch) {
     if (stop || cancelled()) return;
-    const auto go_on = flow.write(batch->nodes, std::move(batch->rendered));
+    const auto go_on = flow.write(batch.nodes, std::move(batch.rendered));
     if (!go_on) error = go_on.error();
     if (!go_on || !*go_on) stop = true;
   };
-  tbb::parallel_pipeline(
-      static_cast<size_t>(tbb::this_task_arena::max_concurrency()) * 2,
-      tbb::make_filter<void, BatchPtr>(tbb::filter_mode::serial_in_order, next_batch) &
-          tbb::make_filter<BatchPtr, BatchPtr>(tbb::filter_mode::parallel, work) &
-          tbb::make_filter<BatchPtr, BatchPtr>(
-              flow.judge_in_order ? tbb::filter_mode::serial_in_order : tbb::filter_mode::parallel, judge) &
-          tbb::make_filter<BatchPtr, BatchPtr>(tbb::filter_mode::parallel, render) &
-          tbb::make_filter<BatchPtr, void>(tbb::filter_mode::serial_in_order, write));
+  Pipeline<Batch>(next_batch)
+      .then(StageOrder::any, work)
+      .then(flow.judge_in_order ? StageOrder::kept : StageOrder::any, judge)
+      .then(StageOrder::any, render)
+      .then(StageOrder::kept, write)
+      .run();
   if (error) return tl::unexpected<Error>(std::move(*error));
   return check_cancelled();
 }
