@@ -177,6 +177,11 @@ Evidence evidence_of_values(const Stated& mine, const Stated& golden) {
 
 }  // namespace
 
+void Comparison::add_note(std::string_view text) {
+  if (!note.empty()) note += "; ";
+  note += text;
+}
+
 bool is_argument(const SideFacts& side) {
   return side.stated() != nullptr && side.stated()->given != Given::tensor;
 }
