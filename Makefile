@@ -1,5 +1,6 @@
 # make demo      builds Assay and shows it at work
 # make test      everything that CI checks; the last line counts what passed and failed
+# make test-threads   the pipeline under ThreadSanitizer
 # make package   build/release/assay-*.deb and .tar.gz
 # Each installs the Debian packages it lacks first (packages.txt). Developers use the CMake presets: CONTRIBUTING.md
 
@@ -7,7 +8,7 @@ SHELL := /bin/bash
 # A Python or a toolchain from elsewhere must not shadow the one that Debian's packages belong to.
 export PATH := /usr/bin:/bin:$(PATH)
 
-.PHONY: demo build test package clean
+.PHONY: demo build test test-threads package clean
 
 demo: build
 	@build/release/assay demo
@@ -21,6 +22,11 @@ build:
 test:
 	@bash tests/tools/install_packages.sh build test
 	@/usr/bin/python3 tests/tools/run_all.py
+
+# Not part of `make test`: it needs a third build of the program.
+test-threads:
+	@bash tests/tools/install_packages.sh build test
+	@/usr/bin/python3 tests/tools/run_all.py --threads
 
 package: build
 	@bash tests/tools/install_packages.sh package

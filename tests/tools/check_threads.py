@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The pipeline on one thread and on many: the same bytes.
+"""What is compared, inspected and compacted on one thread and on many: the same bytes.
 
     check_threads.py --bin build/release [--only NAME] [--keep FOLDER]
 
@@ -11,6 +11,7 @@ import array
 import os
 import pathlib
 import random
+import shutil
 import sys
 import zipfile
 
@@ -68,34 +69,55 @@ def deflated(side: pathlib.Path, is_mine: bool) -> None:
 
 
 DUMPS = {"many small files": small, "one large file": large, "other order": turned, "deflated": deflated}
-COMMAND = ["compare", "mine", "golden", "--metrics", "all", "--report", "csv,xlsx,jsonl,sqlite,terminal", "--output", "out"]
+
+
+def compare(checker: Checker, folder: pathlib.Path, threads: str) -> tuple:
+    """What was printed, and what it should be the same in whatever the number of threads."""
+    done = checker.start(["compare", "mine", "golden", "--metrics", "all", "--report", "csv,xlsx,jsonl,sqlite,terminal",
+                          "--output", "out", "--threads", threads], folder)
+    out = folder / "out"
+    rows = [path.read_bytes().splitlines() for path in (*out.glob("*.csv"), *out.glob("*.jsonl"))]
+    rows[-1:] = [table[:-1] for table in rows[-1:]]  # the summary says how long it took
+    out.rename(folder / f"out{threads}")
+    return done, (done.returncode, rows) if len(rows) == 2 else None
+
+
+def inspect(checker: Checker, folder: pathlib.Path, threads: str) -> tuple:
+    done = checker.start(["inspect", "mine", "--json", "--threads", threads], folder)
+    return done, (done.returncode, done.stdout) if "histogram" in done.stdout else None
+
+
+def compact(checker: Checker, folder: pathlib.Path, threads: str) -> tuple:
+    copy = folder / "copy"
+    shutil.copytree(folder / "mine", copy)
+    done = checker.start(["compact", "copy", "--threads", threads], folder)
+    left = {str(path.relative_to(copy)): path.read_bytes() for path in copy.rglob("*") if path.is_file()}
+    shutil.rmtree(copy)
+    return done, (done.returncode, left) if left else None
 
 
 def check_dump(checker: Checker, name: str) -> None:
-    make = DUMPS[name]
-    title = f"{name}:"
-    if not checker.wants(title):
-        return
-    folder = checker.folder("threads")
-    make(folder / "mine", True)
-    make(folder / "golden", False)
-    first, failures = None, []
-    for threads in THREADS:
-        out = folder / "out"
-        done = checker.start([*COMMAND, "--threads", str(threads)], folder)
-        if "Sanitizer" in done.stdout or done.returncode not in (0, 1, 2):
-            failures.append(f"--threads {threads}: exit {done.returncode}: {done.stdout[-3000:]}")
-        rows = [path.read_bytes().splitlines() for path in (*out.glob("*.csv"), *out.glob("*.jsonl"))]
-        if len(rows) != 2:
-            failures.append(f"--threads {threads}: no tables: {tail(done.stdout)}")
-            break
-        rows[1].pop()  # the summary says how long it took
-        answer = done.returncode, rows
-        first = first or answer
-        if answer != first:
-            failures.append(f"--threads {threads}: the tables are not those of {THREADS[0]}")
-        out.rename(folder / f"out{threads}")
-    checker.report(title, failures)
+    folder = None
+    for command in (compare, inspect, compact):
+        title = f"{name}, {command.__name__}:"
+        if not checker.wants(title):
+            continue
+        if folder is None:
+            folder = checker.folder("threads")
+            DUMPS[name](folder / "mine", True)
+            DUMPS[name](folder / "golden", False)
+        first, failures = None, []
+        for threads in THREADS:
+            done, answer = command(checker, folder, str(threads))
+            if "Sanitizer" in done.stdout or done.returncode not in (0, 1, 2):
+                failures.append(f"--threads {threads}: exit {done.returncode}: {done.stdout[-3000:]}")
+            if answer is None:
+                failures.append(f"--threads {threads}: no answer: {tail(done.stdout)}")
+                break
+            first = first or answer
+            if answer != first:
+                failures.append(f"--threads {threads}: the answer is not that of {THREADS[0]}")
+        checker.report(title, failures)
 
 
 def check(checker: Checker) -> None:

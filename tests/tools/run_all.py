@@ -1,5 +1,7 @@
 #!/usr/bin/python3
-"""Everything that CI checks; `make test` calls it. The last line is 'N passed, N failed', over all stages."""
+"""Everything that CI checks; `make test` calls it. The last line is 'N passed, N failed', over all stages.
+
+With --threads, the pipeline under ThreadSanitizer and nothing else: `make test-threads`."""
 from __future__ import annotations
 
 import concurrent.futures
@@ -212,12 +214,19 @@ def add_all(stages: Stages) -> None:
                    ("one way out", check_command, PYTHON, TOOLS / "check_output.py")])
 
 
+def add_threads(stages: Stages) -> None:
+    folder = ROOT / "build" / "tsan"
+    stages.build("tsan: build", check_build, "tsan", "assay", "assay_support_test",
+                 then=lambda: [("tsan: threads", check_script, "check_threads.py", "--bin", folder),
+                               ("tsan: assay_support_test", check_units, folder / "assay_support_test")])
+
+
 def main() -> int:
     start = time.monotonic()
     totals = Totals()
     stages = Stages(totals)
     print("== each stage is shown when it is done; a build takes minutes", flush=True)
-    add_all(stages)
+    (add_threads if sys.argv[1:] == ["--threads"] else add_all)(stages)
     stages.finish()
     print(f"== all stages: {time.monotonic() - start:.0f} s")
     if totals.failures:  # those who only see the end of a long log must see what failed
