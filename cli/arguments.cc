@@ -1,6 +1,7 @@
 #include "assay/base/checked.h"
 #include "assay/base/text.h"
 #include "assay/dump/walk.h"
+#include "assay/run/resources.h"
 #include "cli/commands.h"
 
 #include <algorithm>
@@ -109,6 +110,15 @@ Result<int64_t> parse_memory(std::string_view text) {
     return fail(ErrorKind::bad_argument, "--memory: '{}' is not a size; write it as 512MiB or 2GB",
                 printable(text));
   return *bytes;
+}
+
+Result<void> limit_files(std::string_view memory, int threads, bool trusted, FormatOptions& options) {
+  int64_t budget = 0;
+  if (!memory.empty()) {
+    ASSAY_TRY(budget, parse_memory(memory));
+  }
+  limit_files(options, budget, threads, trusted);
+  return {};
 }
 
 std::vector<std::string> split_list(const std::vector<std::string>& given) {

@@ -55,7 +55,9 @@ Result<void> describe_raw(std::string_view dtype, std::string_view shape, std::s
 Result<void> check_raw_is_meant(std::span<const fs::path> paths, std::string_view flag,
                                 const FormatOptions& options);
 inline constexpr const char* kTrustedHelp = "Files may ask for any work (docs/formats/pt.md)";
-Result<int64_t> parse_memory(std::string_view text);                         // --memory 2GiB
+Result<int64_t> parse_memory(std::string_view text);  // --memory 2GiB
+// Flags --memory (empty: not given) and --trusted. `threads` as for limit_files in assay/run/resources.h.
+Result<void> limit_files(std::string_view memory, int threads, bool trusted, FormatOptions& options);
 std::vector<std::string> split_list(const std::vector<std::string>& given);  // "a,b" and "c" become a b c
 
 // The same of --only and --skip. An empty text is an error: a variable of a shell that was never set must not

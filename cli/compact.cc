@@ -2,7 +2,6 @@
 
 #include "assay/base/console.h"
 #include "assay/base/text.h"
-#include "assay/run/resources.h"
 #include "cli/commands.h"
 #include "cli/grouped_help.h"
 
@@ -57,11 +56,7 @@ Result<int> run_compact(const CompactFlags& flags) {
   ASSAY_TRY_DO(parse_patterns("--skip", flags.skip));
   request.choice.only = PathPatterns(request.root, flags.only);
   request.choice.skip = PathPatterns(request.root, flags.skip);
-  int64_t memory = 0;
-  if (!flags.memory.empty()) {
-    ASSAY_TRY(memory, parse_memory(flags.memory));
-  }
-  limit_files(request.options.format, memory, flags.threads, flags.trusted);
+  ASSAY_TRY_DO(limit_files(flags.memory, flags.threads, flags.trusted, request.options.format));
   request.options.dry_run = flags.dry_run;
   request.keep_going = flags.keep_going;
   request.threads = flags.threads;

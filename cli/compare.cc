@@ -5,7 +5,6 @@
 #include "assay/compat/msprobe/metric/metrics.h"
 #include "assay/match/alike/rename.h"
 #include "assay/report/verdict_sentence.h"
-#include "assay/run/resources.h"
 #include "assay/support/log.h"
 #include "cli/commands.h"
 #include "cli/did_you_mean.h"
@@ -236,11 +235,7 @@ Result<int> run_compare(const CompareFlags& flags, const Context& context) {
   request.open.layout = flags.layout;
   ASSAY_TRY_DO(choose_tensors(flags.only, flags.skip, request.open));
   ASSAY_TRY_DO(describe_raw(flags.dtype, flags.shape, flags.offset, request.open.format));
-  int64_t budget = 0;
-  if (!flags.memory.empty()) {
-    ASSAY_TRY(budget, parse_memory(flags.memory));
-  }
-  limit_files(request.open.format, budget, flags.threads, flags.trusted);
+  ASSAY_TRY_DO(limit_files(flags.memory, flags.threads, flags.trusted, request.open.format));
   ASSAY_TRY_DO(check_raw_is_meant(std::array{request.mine, request.golden}, "--dtype", request.open.format));
   ASSAY_TRY_DO(choose_matching(flags, request));
   request.threads = flags.threads;

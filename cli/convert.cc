@@ -1,7 +1,6 @@
 #include "assay/run/convert/convert.h"
 
 #include "assay/base/console.h"
-#include "assay/run/resources.h"
 #include "cli/commands.h"
 #include "cli/grouped_help.h"
 #include "cli/new_folder.h"
@@ -84,11 +83,7 @@ Result<int> run_convert(const ConvertFlags& flags) {
   request.all_dtypes = flags.all_dtypes;
   if (flags.all_dtypes && !request.dtype)
     return fail(ErrorKind::bad_argument, "--all-dtypes needs --dtype beside it");
-  int64_t budget = 0;
-  if (!flags.memory.empty()) {
-    ASSAY_TRY(budget, parse_memory(flags.memory));
-  }
-  limit_files(request.open.format, budget, 1, flags.trusted);
+  ASSAY_TRY_DO(limit_files(flags.memory, 1, flags.trusted, request.open.format));
   ASSAY_TRY_DO(check_raw_is_meant(std::span(&request.in, 1), "--raw-dtype", request.open.format));
   const auto converted = convert(request);
   if (!converted) return fail(converted.error().kind, "{}", in_own_flags(converted.error().message));

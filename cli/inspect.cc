@@ -2,7 +2,6 @@
 
 #include "assay/base/cancel.h"
 #include "assay/base/console.h"
-#include "assay/run/resources.h"
 #include "cli/commands.h"
 #include "cli/grouped_help.h"
 #include "cli/patterns.h"
@@ -29,11 +28,7 @@ Result<int> run_inspect(const InspectFlags& flags) {
   request.open.layout = flags.layout;
   ASSAY_TRY_DO(choose_tensors(flags.only, flags.skip, request.open));
   ASSAY_TRY_DO(describe_raw(flags.dtype, flags.shape, flags.offset, request.open.format));
-  int64_t budget = 0;
-  if (!flags.memory.empty()) {
-    ASSAY_TRY(budget, parse_memory(flags.memory));
-  }
-  limit_files(request.open.format, budget, flags.threads, flags.trusted);
+  ASSAY_TRY_DO(limit_files(flags.memory, flags.threads, flags.trusted, request.open.format));
   ASSAY_TRY_DO(check_raw_is_meant(request.paths, "--dtype", request.open.format));
   if (flags.names && (flags.values || !flags.slice.empty()))
     return fail(ErrorKind::bad_argument, "--names reads no data; leave out {}",

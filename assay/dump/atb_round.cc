@@ -9,10 +9,6 @@
 namespace assay {
 namespace {
 
-constexpr std::string_view kNone = "N/A";
-// Titles of columns, and the keys under which items have what stands in them.
-constexpr std::string_view kDeviceFact = "Device and PID", kExecutionFact = "Execution Count";
-
 enum Cell : size_t {
   kDevice,
   kExecution,
@@ -31,14 +27,6 @@ enum Cell : size_t {
   kPath,
   kCells
 };
-
-// By its first titles: kernel dumps of MindSpore have a file of this name too.
-Result<bool> has_titles(CsvReader& rows) {
-  std::vector<std::string> cells;
-  ASSAY_TRY(const bool more, rows.next(cells));
-  return more && cells.size() == kCells && cells[kDevice] == kDeviceFact &&
-         cells[kExecution] == kExecutionFact;
-}
 
 // Never by itself: for whoever did not give this one, a round is a part of an ATB dump.
 int recognise_atb_statistic(const fs::path&) { return 0; }
@@ -76,15 +64,15 @@ class TableIndex {
     ASSAY_TRY(auto file, File::open(round_ / kAtbStatistics));
     const std::string name = file->name();
     CsvReader rows(std::move(file));
-    ASSAY_TRY(const bool titled, has_titles(rows));
-    if (!titled)
-      return fail(ErrorKind::bad_format, "{}: does not begin with the titles of an ATB dump, '{}' and on",
-                  name, kDeviceFact);
     std::vector<std::string> cells;
+    ASSAY_TRY(const bool has_rows, rows.next(cells));
+    if (!has_rows || cells.size() != kCells || !has_atb_titles(cells))
+      return fail(ErrorKind::bad_format, "{}: does not begin with the titles of an ATB dump, '{}' and on",
+                  name, kAtbDevice);
     for (bool is_first = true;; is_first = false) {
       ASSAY_TRY(const bool more, rows.next(cells));
       if (!more) break;
-      if (is_first && !cells.empty() && cells.back() == kNone) frame_.content = Content::statistics;
+      if (is_first && !cells.empty() && cells.back() == kAtbNothing) frame_.content = Content::statistics;
       if (cells.size() != kCells || !add(cells)) {
         if (skipped_++ == 0) first_skipped_ = rows.line();
       }
@@ -141,7 +129,7 @@ class TableIndex {
     stated.shape = keep(kShape);
     item.stated = &stated;
     item.facts = facts_of(cells[kDevice], cells[kExecution]);
-    if (cells[kPath] == kNone) return item;
+    if (cells[kPath] == kAtbNothing) return item;
     const auto path = below_round(cells[kPath]);
     if (!path) {
       item.trouble =
@@ -159,8 +147,9 @@ class TableIndex {
 
   // One for all rows that say the same.
   const std::vector<Fact>* facts_of(const std::string& device, const std::string& execution) {
-    std::vector<Fact> facts = {{std::string(kDeviceFact), printable(device)},
-                               {std::string(kExecutionFact), printable(execution)}};
+    // Under the titles of their columns.
+    std::vector<Fact> facts = {{std::string(kAtbDevice), printable(device)},
+                               {std::string(kAtbExecution), printable(execution)}};
     if (frame_.facts.empty() || frame_.facts.back()[0].value != facts[0].value ||
         frame_.facts.back()[1].value != facts[1].value)
       frame_.facts.push_back(std::move(facts));

@@ -1,5 +1,7 @@
 #include "assay/dump/atb_round.h"
 
+#include "assay/dump/dump_test_tools.h"
+
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -16,14 +18,8 @@ constexpr std::string_view kTitles =
     "Device and PID,Execution Count,Op Name,Op Type,Op Id,Input/Output,Index,Dtype,Format,Shape,Max,Min,Mean,"
     "Norm,Tensor Path\n";
 
-class AtbStatistic : public ::testing::Test {
+class AtbStatistic : public DumpFolder {
  protected:
-  AtbStatistic() {
-    std::string pattern = (fs::temp_directory_path() / "assay_statistic_XXXXXX").string();
-    root_ = ::mkdtemp(pattern.data());
-  }
-  ~AtbStatistic() override { fs::remove_all(root_); }
-
   Result<Frame> index(std::string_view table) {
     std::ofstream(root_ / "statistic.csv") << table;
     const auto frames = atb_statistic_layout.survey(root_, {});
@@ -31,15 +27,6 @@ class AtbStatistic : public ::testing::Test {
     return atb_statistic_layout.index(frames->frames.at(0), {});
   }
   Result<Frame> index_rows(std::string_view rows) { return index(std::string(kTitles) + std::string(rows)); }
-
-  static std::vector<std::string> names(const Frame& frame) {
-    std::vector<std::string> out;
-    for (const Node& node : frame.nodes)
-      for (const Item& item : node.items) out.emplace_back(item.name);
-    return out;
-  }
-
-  fs::path root_;
 };
 
 TEST_F(AtbStatistic, NamesTensorsAsTheirOperatorsLie) {

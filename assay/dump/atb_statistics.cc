@@ -10,9 +10,7 @@
 namespace assay {
 namespace {
 
-constexpr std::string_view kFirstTitles[] = {"Device and PID", "Execution Count"};
 constexpr std::string_view kPath = "Tensor Path";  // older tables may lack it
-constexpr std::string_view kNone = "N/A";
 
 enum Column : size_t { op_name, op_id, side, index, dtype, shape, max, min, mean, norm };
 constexpr std::array<std::string_view, 10> kColumns = {"Op Name", "Op Id", "Input/Output", "Index", "Dtype",
@@ -42,7 +40,7 @@ void read_statistics(const std::vector<std::string>& cells, const Places& places
     if (const auto number = parse_double(cell)) {
       *into[i] = *number;
       any = true;
-    } else if (!cell.empty() && cell != kNone && draft.trouble.empty()) {
+    } else if (!cell.empty() && cell != kAtbNothing && draft.trouble.empty()) {
       draft.trouble =
           fmt::format("{} is '{}', not a number", kColumns[Column::max + i], printable(cell.substr(0, 40)));
     }
@@ -66,7 +64,7 @@ std::optional<StatedTensor> read_row(const std::vector<std::string>& cells, cons
       fmt::format("{}/{}{}.bin", *path, is_input ? "before/intensor" : "after/outtensor", *number);
   tensor.file.draft.meta = atb_stated_meta(cells[places[Column::dtype]], cells[places[Column::shape]]);
   read_statistics(cells, places, tensor.file.draft);
-  tensor.names_file = path_place && !cells[*path_place].empty() && cells[*path_place] != kNone;
+  tensor.names_file = path_place && !cells[*path_place].empty() && cells[*path_place] != kAtbNothing;
   return tensor;
 }
 
@@ -87,6 +85,10 @@ std::optional<TensorMeta> atb_stated_meta(std::string_view type, std::string_vie
   return stated_meta(type, dims.empty() ? std::vector<std::string_view>() : split(dims, 'x'));
 }
 
+bool has_atb_titles(std::span<const std::string> first_row) {
+  return first_row.size() > 2 && first_row[0] == kAtbDevice && first_row[1] == kAtbExecution;
+}
+
 bool is_atb_statistics(const fs::path& file) {
   if (!is_file(file)) return false;
   auto opened = File::open(file);
@@ -94,8 +96,7 @@ bool is_atb_statistics(const fs::path& file) {
   CsvReader rows(std::move(*opened));
   std::vector<std::string> titles;
   const auto has_titles = rows.next(titles);
-  return has_titles && *has_titles && titles.size() > std::size(kFirstTitles) &&
-         std::equal(std::begin(kFirstTitles), std::end(kFirstTitles), titles.begin());
+  return has_titles && *has_titles && has_atb_titles(titles);
 }
 
 Result<std::vector<StatedTensor>> read_atb_statistics(const fs::path& file, Remarks& warnings) {

@@ -7,8 +7,12 @@
 namespace assay {
 
 inline constexpr std::string_view kAtbStatistics = "statistic.csv";
+// The titles it begins with: kernel dumps of MindSpore have files of the same name.
+inline constexpr std::string_view kAtbDevice = "Device and PID", kAtbExecution = "Execution Count";
+inline constexpr std::string_view kAtbNothing = "N/A";  // a cell without a value
 
-bool is_atb_statistics(const fs::path& file);  // by its titles: kernel dumps have files of the same name
+bool has_atb_titles(std::span<const std::string> first_row);
+bool is_atb_statistics(const fs::path& file);  // by its titles
 
 struct StatedTensor {
   std::string op;  // path of its operator, "1_Prefill_layer/0_LinearOperation"

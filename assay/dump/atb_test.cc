@@ -1,6 +1,7 @@
 #include "assay/dump/atb.h"
 
 #include "assay/dump/atb_statistics.h"
+#include "assay/dump/dump_test_tools.h"
 #include "assay/model/graph.h"
 
 #include <gmock/gmock.h>
@@ -34,21 +35,8 @@ constexpr std::string_view kTitles =
     "Device and PID,Execution Count,Op Name,Op Type,Op Id,Input/Output,Index,Dtype,Format,Shape,Max,Min,Mean,"
     "Norm,Tensor Path\n";
 
-class AtbDump : public ::testing::Test {
+class AtbDump : public DumpFolder {
  protected:
-  AtbDump() {
-    std::string pattern = (fs::temp_directory_path() / "assay_atb_XXXXXX").string();
-    root_ = ::mkdtemp(pattern.data());
-  }
-  ~AtbDump() override {
-    std::error_code ignored;
-    fs::remove_all(root_, ignored);
-  }
-
-  void put(const fs::path& relative, const std::string& bytes) const {
-    fs::create_directories((root_ / relative).parent_path());
-    std::ofstream(root_ / relative, std::ios::binary) << bytes;
-  }
   void put_tensor(const std::string& below_rank, const std::string& rank = "0_77") const {
     put("tensors/" + rank + "/" + below_rank, bin_bytes());
   }
@@ -69,12 +57,6 @@ class AtbDump : public ::testing::Test {
     EXPECT_EQ(dump.layout->name, "atb");
     return dump.layout->index(dump.frames.at(number), {});
   }
-  static std::vector<std::string> names(const Frame& frame) {
-    std::vector<std::string> out;
-    for (const Node& node : frame.nodes)
-      for (const Item& item : node.items) out.emplace_back(item.name);
-    return out;
-  }
   std::vector<std::string> sections() const {
     std::vector<std::string> out;
     const auto dump = open();
@@ -83,8 +65,6 @@ class AtbDump : public ::testing::Test {
       for (const FrameInfo& frame : dump->frames) out.push_back(frame.at.text());
     return out;
   }
-
-  fs::path root_;
 };
 
 // A block finishes when its children have.

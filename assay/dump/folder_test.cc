@@ -1,5 +1,7 @@
 #include "assay/dump/folder.h"
 
+#include "assay/dump/dump_test_tools.h"
+
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/socket.h>
@@ -28,47 +30,18 @@ std::string npy_bytes() {
   return out + header + std::string("\0\0\x80\x3f", 4);
 }
 
-class FolderTest : public ::testing::Test {
+class FolderTest : public DumpFolder {
  protected:
-  FolderTest() {
-    std::string pattern = (fs::temp_directory_path() / "assay_folder_XXXXXX").string();
-    root_ = ::mkdtemp(pattern.data());
-  }
-  ~FolderTest() override {
-    std::error_code ignored;
-    fs::remove_all(root_, ignored);
-  }
-
-  void put(const fs::path& relative, const std::string& bytes) {
-    fs::create_directories((root_ / relative).parent_path());
-    std::ofstream(root_ / relative, std::ios::binary) << bytes;
-  }
   void put_tensor(const fs::path& relative) { put(relative, npy_bytes()); }
 
-  Result<Frame> index(const OpenOptions& options = {}) const {
-    ASSAY_TRY(const Dump dump, open_dump(root_, options));
-    return dump.layout->index(dump.frames.at(0), options);
-  }
+  Result<Frame> index(const OpenOptions& options = {}) const { return index_first(options); }
 
-  static std::vector<std::string> names(const Frame& frame) {
-    std::vector<std::string> out;
-    for (const Node& node : frame.nodes)
-      for (const Item& item : node.items) out.emplace_back(item.name);
-    return out;
-  }
   static const Item* find(const Frame& frame, std::string_view name) {
     for (const Node& node : frame.nodes)
       for (const Item& item : node.items)
         if (item.name == name) return &item;
     return nullptr;
   }
-  static std::string all_warnings(const Frame& frame) {
-    std::string out;
-    for (const std::string& warning : frame.warnings) out += warning + "\n";
-    return out;
-  }
-
-  fs::path root_;
 };
 
 TEST_F(FolderTest, ListsFilesInNaturalOrderWithoutOpeningThem) {

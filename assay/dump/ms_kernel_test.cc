@@ -1,5 +1,6 @@
 #include "assay/dump/ms_kernel.h"
 
+#include "assay/dump/dump_test_tools.h"
 #include "assay/dump/ms_kernel_parts.h"
 
 #include <gmock/gmock.h>
@@ -20,18 +21,8 @@ constexpr std::string_view kTitles =
     "Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value,Min Value,"
     "Avg Value,L2Norm Value\n";
 
-class MsKernel : public ::testing::Test {
+class MsKernel : public DumpFolder {
  protected:
-  MsKernel() {
-    std::string pattern = (fs::temp_directory_path() / "assay_kernel_XXXXXX").string();
-    root_ = ::mkdtemp(pattern.data());
-  }
-  ~MsKernel() override { fs::remove_all(root_); }
-
-  void put(const fs::path& relative, std::string_view text = "x") const {
-    fs::create_directories((root_ / relative).parent_path());
-    std::ofstream(root_ / relative, std::ios::binary) << text;
-  }
   void put_rows(std::string_view rows, const fs::path& folder = "rank_0/Net/0/3") const {
     put(folder / "statistic.csv", std::string(kTitles) + std::string(rows));
   }
@@ -39,28 +30,12 @@ class MsKernel : public ::testing::Test {
   Result<std::vector<FrameInfo>> survey(const OpenOptions& options = {}) const {
     return ms_kernel_layout.survey(root_, options).map(&Survey::frames);
   }
-  Result<Frame> index(const OpenOptions& options = {}) const {
-    ASSAY_TRY(const Dump dump, open_dump(root_, options));
-    return dump.layout->index(dump.frames.at(0), options);
-  }
-  static std::vector<std::string> names(const Frame& frame) {
-    std::vector<std::string> out;
-    for (const Node& node : frame.nodes)
-      for (const Item& item : node.items) out.emplace_back(item.name);
-    return out;
-  }
+  Result<Frame> index(const OpenOptions& options = {}) const { return index_first(options); }
   static std::vector<std::string> node_names(const Frame& frame) {
     std::vector<std::string> out;
     for (const Node& node : frame.nodes) out.emplace_back(node.name);
     return out;
   }
-  static std::string all_warnings(const Frame& frame) {
-    std::string out;
-    for (const std::string& warning : frame.warnings) out += warning + "\n";
-    return out;
-  }
-
-  fs::path root_;
 };
 
 // The expected fields of this test and the next come from the regular expression in

@@ -1,5 +1,7 @@
 #include "assay/dump/torch_hook.h"
 
+#include "assay/dump/dump_test_tools.h"
+
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -17,34 +19,13 @@ using ::testing::SizeIs;
 constexpr std::string_view kTree =
     R"({"name": "root", "type": "Model", "children": [{"name": "root.fc", "type": "Linear", "children": []}]})";
 
-class TorchHook : public ::testing::Test {
+class TorchHook : public DumpFolder {
  protected:
-  TorchHook() {
-    std::string pattern = (fs::temp_directory_path() / "assay_hook_XXXXXX").string();
-    root_ = ::mkdtemp(pattern.data());
-  }
-  ~TorchHook() override {
-    std::error_code ignored;
-    fs::remove_all(root_, ignored);
-  }
-
-  void put(const fs::path& relative, std::string_view text = "x") const {
-    fs::create_directories((root_ / relative).parent_path());
-    std::ofstream(root_ / relative, std::ios::binary) << text;
-  }
   Result<Frame> index() const {
     ASSAY_TRY(const Dump dump, open_dump(root_, {}));
     EXPECT_EQ(dump.layout->name, "torch_hook");
     return dump.layout->index(dump.frames.at(0), {});
   }
-  static std::vector<std::string> names(const Frame& frame) {
-    std::vector<std::string> out;
-    for (const Node& node : frame.nodes)
-      for (const Item& item : node.items) out.emplace_back(item.name);
-    return out;
-  }
-
-  fs::path root_;
 };
 
 TEST_F(TorchHook, TakesInputsBeforeOutputsAndChildrenBeforeParents) {

@@ -1,6 +1,6 @@
 #include "assay/dump/torchair.h"
 
-#include "assay/dump/layout.h"
+#include "assay/dump/dump_test_tools.h"
 #include "assay/model/fx_arguments.h"
 #include "assay/model/graph.h"
 #include "assay/support/log.h"
@@ -45,21 +45,15 @@ const std::string kToken = "worldsize2_global_rank1/20250101120003/0/graph_1/1/0
 const std::string kGraph = "dynamo_original_graph_1_rank_1_pid_42_ts_20250101120000000000.txt";
 const std::string kTime = "20251017071211190258";
 
-class Torchair : public ::testing::Test {
+class Torchair : public DumpFolder {
  protected:
   Torchair() {
-    std::string pattern = (fs::temp_directory_path() / "assay_torchair_XXXXXX").string();
-    root_ = ::mkdtemp(pattern.data());
     log::set_writer([this](log::Level, std::string_view text) { logged_ += std::string(text) + "\n"; });
   }
-  ~Torchair() override {
-    log::set_writer({});
-    fs::remove_all(root_);
-  }
+  ~Torchair() override { log::set_writer({}); }
 
   void put(const fs::path& relative, std::string_view content = kGeFile) const {
-    fs::create_directories((root_ / relative).parent_path());
-    std::ofstream(root_ / relative, std::ios::binary) << content;
+    DumpFolder::put(relative, content);
   }
   void put_fx(const fs::path& folder, const std::string& name,
               const std::string& content = npy_file()) const {
@@ -86,14 +80,7 @@ class Torchair : public ::testing::Test {
     EXPECT_TRUE(frame) << frame.error().message;
     return frame ? std::move(*frame) : Frame{};
   }
-  static std::vector<std::string> names(const Frame& frame) {
-    std::vector<std::string> out;
-    for (const Node& node : frame.nodes)
-      for (const Item& item : node.items) out.emplace_back(item.name);
-    return out;
-  }
 
-  fs::path root_;
   std::string logged_;
 };
 

@@ -26,12 +26,15 @@ bool is_scalar(const Comparison& row, Generation generation) {
 
 }  // namespace
 
+std::string_view suffix_of(Generation generation) {
+  return generation == Generation::g1 ? "_g1" : generation == Generation::g2 ? "_g2" : "_g3";
+}
+
 MsprobeColumns::MsprobeColumns(const Head& head, Generation generation) {
   const auto find = [&](std::string_view name) { return find_column(head, name); };
-  const std::string_view suffix = generation == Generation::g1   ? "_g1"
-                                  : generation == Generation::g2 ? "_g2"
-                                                                 : "_g3";
-  const auto of_generation = [&](std::string_view name) { return find(fmt::format("{}{}", name, suffix)); };
+  const auto of_generation = [&](std::string_view name) {
+    return find(fmt::format("{}{}", name, suffix_of(generation)));
+  };
   cosine = find("cosine_msprobe");
   l2 = find("l2");
   max_abs = find("max_abs");

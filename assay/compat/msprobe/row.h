@@ -6,6 +6,9 @@
 
 namespace assay {
 
+// Of the metrics that each generation computes in its own way: "_g1".
+std::string_view suffix_of(Generation generation);
+
 // Places of the metrics in Comparison::metrics, looked up once per section.
 struct MsprobeColumns {
   MsprobeColumns(const Head& head, Generation generation);

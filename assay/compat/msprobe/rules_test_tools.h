@@ -47,9 +47,7 @@ struct TestRow {
 };
 
 inline Head test_head(Content content, Generation generation) {
-  const std::string suffix = generation == Generation::g1   ? "_g1"
-                             : generation == Generation::g2 ? "_g2"
-                                                            : "_g3";
+  const std::string suffix(suffix_of(generation));
   const std::string g3 = generation == Generation::g3 ? "_g3" : "";
   Head head;
   head.content = content;

@@ -57,9 +57,7 @@ struct MsprobePair {
 inline Head msprobe_head(Content content, Generation generation = Generation::g2) {
   ::setenv("TZ", "UTC", 1);
   ::tzset();
-  const std::string suffix = generation == Generation::g1   ? "_g1"
-                             : generation == Generation::g2 ? "_g2"
-                                                            : "_g3";
+  const std::string suffix(suffix_of(generation));
   const std::string g3 = generation == Generation::g3 ? "_g3" : "";
   Head head = sample_head();  // 2025-01-02T03:04:05Z
   head.content = content;
