@@ -7,17 +7,14 @@ is 1 if a target is missed. For numbers worth quoting, nothing else may run.
 """
 from __future__ import annotations
 
-import argparse
 import json
 import pathlib
-import shutil
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from msprobe import ROOT, MIB, Report, Usage  # noqa: E402
+from common import ROOT, MIB, Report, Usage, arguments, binaries, work_folder  # noqa: E402
 
 
 def size_of(folder: pathlib.Path) -> int:
@@ -50,28 +47,16 @@ def measure(assay: pathlib.Path, pair: pathlib.Path, report: Report) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build" / "release", help="folder of assay")
-    parser.add_argument("--work", type=pathlib.Path, help="folder for the data; default: a temporary one")
+    parser = arguments(__doc__, "results_atb.md")
     parser.add_argument("--gib", type=float, default=2.0, help="of each side, about")
-    parser.add_argument("--write", action="store_true", help="write bench/results_atb.md")
     options = parser.parse_args()
-    assay = (options.bin / "assay").resolve()
-    if not assay.is_file():
-        sys.exit(f"{assay}: no such program; build the release preset, or name its folder with --bin")
-    work = pathlib.Path(tempfile.mkdtemp(dir=options.work))
+    assay = binaries(options, "assay") / "assay"
     report = Report()
-    try:
+    with work_folder(options) as work:
         subprocess.run([sys.executable, ROOT / "bench" / "make_atb_pair.py", "--out", work / "pair", "--gib", str(options.gib),
                         "--", "--atb-twin", "same"], check=True)
         measure(assay, work / "pair", report)
-    finally:
-        shutil.rmtree(work)
-    if options.write:
-        text = "# Comparing ATB dumps\n\nMade by `bench/atb.py --write`.\n" + "\n".join(report.lines) + "\n"
-        (ROOT / "bench" / "results_atb.md").write_text(text)
-    print(f"\n{report.missed} targets missed")
-    return 1 if report.missed else 0
+    return report.finish(options, "results_atb.md", ["# Comparing ATB dumps", "", "Made by `bench/atb.py --write`."])
 
 
 if __name__ == "__main__":

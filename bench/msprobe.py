@@ -7,20 +7,18 @@ line has its target; the exit code is 1 if one is missed. For numbers worth quot
 """
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import pathlib
-import platform
 import shutil
 import subprocess
 import sys
-import tempfile
-import time
 import zipfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-MIB = 1 << 20
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+from common import ROOT, MIB, Report, Usage, arguments, binaries, machine, work_folder, write_pairs  # noqa: E402
+
 # msprobe itself on 2 idle cores, statistics of 2 x 100,000 APIs (229 MiB of JSON) and a dump of two APIs.
 ORIGINAL_CSV, ORIGINAL_XLSX, ORIGINAL_TINY = 108.0, 184.0, 6.0
 APIS = 100_000
@@ -31,49 +29,6 @@ def make_dump(folder: pathlib.Path, *flags) -> None:
     """In a process of its own: what a program holds when it starts a child counts as the child's peak memory."""
     subprocess.run([sys.executable, ROOT / "bench" / "make_msprobe_dump.py", "--out", folder, *map(str, flags)], check=True)
     os.sync()  # else the disk is busy with it while we measure
-
-
-class Usage:
-    """The best time, the least CPU time and the largest resident set of some runs of one command."""
-
-    def __init__(self, *command, repeats: int = 3, codes: tuple[int, ...] = (0,)):
-        self.seconds, self.cpu, self.megabytes = float("inf"), float("inf"), 0.0
-        words = [str(word) for word in command]
-        for _ in range(repeats):
-            with tempfile.TemporaryFile() as output:
-                start = time.perf_counter()
-                child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
-                _, status, usage = os.wait4(child.pid, 0)
-                self.seconds = min(self.seconds, time.perf_counter() - start)
-                self.cpu = min(self.cpu, usage.ru_utime + usage.ru_stime)
-                child.returncode = os.waitstatus_to_exitcode(status)
-                self.megabytes = max(self.megabytes, usage.ru_maxrss / 1024)
-                if child.returncode not in codes:
-                    output.seek(0)
-                    sys.exit(f"{' '.join(words)}: exit {child.returncode}\n{output.read()[-2000:].decode(errors='replace')}")
-
-
-def write_pairs(path: pathlib.Path, pairs) -> pathlib.Path:
-    """The list that bench_plain_measure reads: a count, and type, offset and path of either side."""
-    with open(path, "w") as file:
-        for count, *sides in pairs:
-            print(count, *(field for side in sides for field in side), sep="\t", file=file)
-    return path
-
-
-class Report:
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.missed = 0
-
-    def heading(self, text: str) -> None:
-        self.lines += ["", f"## {text}", "", "| what | measured | target | |", "|---|---|---|---|"]
-        print("\n".join(self.lines[-5:]), flush=True)
-
-    def line(self, what: str, measured: str, target: str, met: bool) -> None:
-        self.missed += not met
-        self.lines.append(f"| {what} | {measured} | {target} | {'' if met else 'missed'} |")
-        print(self.lines[-1], flush=True)
 
 
 class Bench:
@@ -186,36 +141,21 @@ def data_offset(path: pathlib.Path) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build" / "release", help="folder of assay and bench/")
-    parser.add_argument("--work", type=pathlib.Path, help="folder for the data (4 GiB); default: a temporary one")
+    parser = arguments(__doc__, "results_msprobe.md")
     parser.add_argument("--only", choices=("statistics", "tensors", "tiny", "indexing", "fuzzy", "growth"), action="append")
     parser.add_argument("--million", action="store_true", help="measure growth up to 1,000,000 entries (2.4 GiB of JSON)")
-    parser.add_argument("--write", action="store_true", help="write bench/results_msprobe.md")
     options = parser.parse_args()
-    for program in ("assay", "bench/bench_plain_measure", "bench/bench_plain_sum", "bench/bench_sax_parse"):
-        if not (options.bin / program).is_file():
-            sys.exit(f"{options.bin / program}: no such program; build the release preset, or name its folder with --bin")
+    programs = binaries(options, "assay", "bench/bench_plain_measure", "bench/bench_plain_sum", "bench/bench_sax_parse")
     report = Report()
-    work = pathlib.Path(tempfile.mkdtemp(dir=options.work))
-    bench = Bench(options.bin.resolve(), work, report)
     sizes = [APIS // 10, APIS] + ([APIS * 10] if options.million else [])
-    parts = {"statistics": bench.statistics, "tensors": bench.tensors, "tiny": bench.tiny, "indexing": bench.indexing,
-             "fuzzy": bench.fuzzy, "growth": lambda: bench.growth(sizes)}
-    try:
+    with work_folder(options) as work:
+        bench = Bench(programs, work, report)
+        parts = {"statistics": bench.statistics, "tensors": bench.tensors, "tiny": bench.tiny, "indexing": bench.indexing,
+                 "fuzzy": bench.fuzzy, "growth": lambda: bench.growth(sizes)}
         for name, part in parts.items():
             if options.only is None or name in options.only:
                 part()
-    finally:
-        shutil.rmtree(work)
-    if options.write:
-        commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
-        names = (line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name"))
-        cpu = next(names, platform.machine())
-        head = ["# Measured with bench/msprobe.py", "", f"{cpu}, {os.cpu_count()} cores, commit {commit.stdout.strip()}."]
-        (ROOT / "bench" / "results_msprobe.md").write_text("\n".join(head + report.lines) + "\n")
-    print(f"\n{report.missed} targets missed")
-    return report.missed > 0
+    return report.finish(options, "results_msprobe.md", ["# Measured with bench/msprobe.py", "", f"{machine()}."])
 
 
 if __name__ == "__main__":

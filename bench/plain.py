@@ -9,21 +9,19 @@ second time without AVX-512 on either side. The exit code is 1 if a target is mi
 """
 from __future__ import annotations
 
-import argparse
 import os
 import pathlib
-import platform
 import shutil
 import subprocess
 import sys
-import tempfile
 
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import torchair  # noqa: E402
-from msprobe import ROOT, Report, data_offset, make_dump, write_pairs  # noqa: E402
+from common import ROOT, Report, arguments, binaries, machine, work_folder, write_pairs  # noqa: E402
+from msprobe import data_offset, make_dump  # noqa: E402
 
 NATIVE, TWIN = 1.3, 2.0
 NPY_OFFSET = 128
@@ -149,37 +147,22 @@ def atb_tensor(path: pathlib.Path) -> tuple | None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build" / "release", help="folder of assay and bench/")
-    parser.add_argument("--work", type=pathlib.Path, help="folder for the data; default: a temporary one")
+    parser = arguments(__doc__, "results_plain.md")
     parser.add_argument("--gib", type=float, default=0.5, help="of each side, about")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--only", choices=("single", "small", "atb", "torchair", "msprobe"), action="append")
-    parser.add_argument("--write", action="store_true", help="write bench/results_plain.md")
     options = parser.parse_args()
-    if not (options.bin / "bench" / "bench_plain_measure").is_file():
-        sys.exit(f"{options.bin}: no programs there; build the release preset, or name its folder with --bin")
+    programs = binaries(options, "assay", "bench/bench_plain_measure", "bench/bench_plain_measure_avx2")
     report = Report()
-    work = pathlib.Path(tempfile.mkdtemp(dir=options.work))
-    bench = Bench(options.bin.resolve(), work, options.gib, options.repeats, report)
-    parts = {"single": bench.single, "small": bench.small, "atb": bench.atb, "torchair": bench.torchair, "msprobe": bench.msprobe}
     report.heading(f"About {options.gib:g} GiB a side, CPU time")
-    try:
-        for name, part in parts.items():
+    with work_folder(options) as work:
+        bench = Bench(programs, work, options.gib, options.repeats, report)
+        for name in ("single", "small", "atb", "torchair", "msprobe"):
             if options.only is None or name in options.only:
-                part()
-    finally:
-        shutil.rmtree(work)
-    if options.write:
-        commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
-        names = (line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name"))
-        cpu = next(names, platform.machine())
-        head = ["# Comparisons against a plain program that reads and measures", "",
-                f"Made by `bench/plain.py --write`. {cpu}, {os.cpu_count()} cores, commit {commit.stdout.strip()}. CPU time (user and system):",
-                "other work may run beside it."]
-        (ROOT / "bench" / "results_plain.md").write_text("\n".join(head + report.lines) + "\n")
-    print(f"\n{report.missed} targets missed")
-    return report.missed > 0
+                getattr(bench, name)()
+    head = ["# Comparisons against a plain program that reads and measures", "",
+            f"Made by `bench/plain.py --write`. {machine()}. CPU time (user and system):", "other work may run beside it."]
+    return report.finish(options, "results_plain.md", head)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ Prints Markdown; --write puts it into bench/results.md. Every time is the best o
 import argparse
 import os
 import pathlib
-import platform
 import shutil
 import subprocess
 import sys
@@ -15,6 +14,10 @@ import tempfile
 import time
 
 import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+from common import ROOT, machine  # noqa: E402
 
 GIB = 1 << 30
 REPEATS = 5
@@ -99,8 +102,7 @@ def deflated_pair(folder, mib, order):
 
 def main():
     parser = argparse.ArgumentParser()
-    root = pathlib.Path(__file__).resolve().parent.parent
-    parser.add_argument("--build", type=pathlib.Path, default=root / "build" / "release")
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release")
     parser.add_argument("--work", type=pathlib.Path, help="folder for the data (12 GiB); default: a temporary one")
     parser.add_argument("--write", action="store_true", help="write bench/results.md")
     options = parser.parse_args()
@@ -167,12 +169,10 @@ def main():
         lines.append(f"| C against Fortran order, {time.perf_counter() - start:.1f} s | 2 | {memory:.0f} |")
     finally:
         shutil.rmtree(work)
-    commit = subprocess.run(["git", "-C", root, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-    cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.machine())
-    text = "\n".join([f"# Measured with bench/run.py", "", f"{cpu}, {os.cpu_count()} cores, commit {commit}.", ""] + lines) + "\n"
+    text = "\n".join(["# Measured with bench/run.py", "", f"{machine()}.", ""] + lines) + "\n"
     print(text)
     if options.write:
-        (root / "bench" / "results.md").write_text(text)
+        (ROOT / "bench" / "results.md").write_text(text)
 
 
 if __name__ == "__main__":

@@ -8,13 +8,11 @@ may run.
 """
 from __future__ import annotations
 
-import argparse
 import pathlib
 import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 
 import numpy as np
@@ -22,7 +20,7 @@ import numpy as np
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests" / "tools"))
 
-from msprobe import ROOT, MIB, Report, Usage  # noqa: E402
+from common import MIB, Report, Usage, arguments, binaries, work_folder  # noqa: E402
 from torchair_files import GraphText, Tensor, ge_bytes, npy_bytes  # noqa: E402
 
 ROWS, COLUMNS = 1024, 1024
@@ -103,27 +101,16 @@ def measure(assay: pathlib.Path, work: pathlib.Path, ops: int, original: str, re
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build" / "release", help="folder of assay")
-    parser.add_argument("--work", type=pathlib.Path, help="folder for the data; default: a temporary one")
+    parser = arguments(__doc__, "results_torchair.md")
     parser.add_argument("--gib", type=float, default=1.0, help="of each side, about")
     parser.add_argument("--original", default="", help="a command to time on the same dumps, with {mine}, {golden} and {out}")
-    parser.add_argument("--write", action="store_true", help="write bench/results_torchair.md")
     options = parser.parse_args()
-    assay = (options.bin / "assay").resolve()
-    if not assay.is_file():
-        sys.exit(f"{assay}: no such program; build the release preset, or name its folder with --bin")
-    work = pathlib.Path(tempfile.mkdtemp(dir=options.work))
+    assay = binaries(options, "assay") / "assay"
     report = Report()
-    try:
+    with work_folder(options) as work:
         measure(assay, work, max(1, round(options.gib * (1 << 30) / OP_BYTES)), options.original, report)
-    finally:
-        shutil.rmtree(work)
-    if options.write:
-        text = "# Comparing TorchAir dumps\n\nMade by `bench/torchair.py --write`.\n" + "\n".join(report.lines) + "\n"
-        (ROOT / "bench" / "results_torchair.md").write_text(text)
-    print(f"\n{report.missed} targets missed")
-    return 1 if report.missed else 0
+    return report.finish(options, "results_torchair.md",
+                         ["# Comparing TorchAir dumps", "", "Made by `bench/torchair.py --write`."])
 
 
 if __name__ == "__main__":
