@@ -151,7 +151,8 @@ struct SoftmaxSums {
   void merge(const SoftmaxSums& later);
 };
 
-struct ArgMax;  // assay/model/outcome.h
+struct ArgMax;   // assay/model/outcome.h
+struct Bounded;  // assay/model/bounded.h
 
 struct Gathered {
   DType mine_dtype = DType::f32, golden_dtype = DType::f32;
@@ -161,6 +162,7 @@ struct Gathered {
   std::unique_ptr<LogHistogram> abs_diff, ulps;  // only if asked for
   SoftmaxSums softmax;
   std::shared_ptr<const ArgMax> arg_max;
+  std::shared_ptr<const Bounded> bounded;  // where golden was computed
   std::string mine_crc32, golden_crc32, mine_md5, golden_md5;
   struct Own {
     OpenOwnSums opened_by;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "assay/base/clock.h"
+#include "assay/model/bounded.h"
 #include "assay/model/evidence.h"
 #include "assay/model/neighbours.h"
 #include "assay/model/pairing.h"
@@ -99,6 +100,7 @@ struct Comparison {
   Verdict verdict;
   std::shared_ptr<const ArgMax> arg_max = {};   // of a pair of logits
   std::shared_ptr<const Neighbours> near = {};  // of the worst element, where anything differs
+  std::shared_ptr<const Bounded> bounded = {};  // where golden was computed, with a bound for each element
   std::optional<DType> judged_as = {};  // coarser than both sides: what one of them was rounded to, or a wish
   int64_t left_out = 0;                 // things in its files that no row stands for
   std::string

@@ -19,4 +19,8 @@ struct Expected {
   bool rounds() const { return value->meta.dtype != dtype; }
 };
 
+// As an operator would write it: rounded to its type, whole numbers half to even. Where nobody can tell,
+// what `mine` holds, which has as many elements.
+OperandPtr as_written(const Expected& expected, const OperandPtr& mine);
+
 }  // namespace assay

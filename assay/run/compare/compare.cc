@@ -163,6 +163,7 @@ class Sections {
     OpenOptions open = request_.open;
     open.open_files = &open_files;
     open.structure |= matcher_.needs.structure;
+    open.params |= matcher_.needs.params;
     const Result<Matched> matched = index_and_match(section, open);
     ASSAY_TRY_DO(check_cancelled());
     const Result<bool> admitted =
@@ -252,7 +253,7 @@ class Sections {
       return !stopped_;
     };
     ASSAY_TRY_DO(measure(matched, metrics_, open, flow, request_.fail_fast, progress,
-                         request_.side_statistics, request_.prepare));
+                         request_.side_statistics, request_.prepare, request_.golden_ops));
     findings_.add(of_section);
     return reports_.close_section(of_section.conclude());
   }
@@ -307,7 +308,9 @@ Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports
   const tbb::global_control threads(tbb::global_control::max_allowed_parallelism,
                                     thread_count(request.threads));
   ASSAY_TRY(const Dump mine, open_dump(request.mine, request.open));
-  ASSAY_TRY(const Dump golden, open_dump(request.golden, request.open));
+  const bool is_one_dump = request.golden.empty();  // mine feeds both sides
+  ASSAY_TRY(const Dump golden, is_one_dump ? Result<Dump>(Dump{mine.layout, {}, {}, {}})
+                                           : open_dump(request.golden, request.open));
   ASSAY_TRY(const Matcher* const matcher,
             choose_matcher(mine.layout->name, golden.layout->name, request.matching));
   ASSAY_TRY(const std::vector<Section> sections, matcher->sections(mine, golden, request.matching));

@@ -7,6 +7,7 @@
 #include "assay/model/graph.h"
 #include "assay/model/logits.h"
 #include "assay/run/compare/contents.h"
+#include "assay/run/compare/gather_bounded.h"
 #include "assay/run/compare/gather_parallel.h"
 #include "assay/run/compare/plan_runner.h"
 #include "assay/run/compare/quantised_rows.h"
@@ -54,6 +55,20 @@ bool is_range(const Comparison& row) {
   });
 }
 
+// Golden operators hold whole tensors. Where they are large they run one after another, each on all cores.
+constexpr int64_t kLargeOperator = int64_t{1} << 20;  // bytes of its tensors, on average
+
+bool runs_large_operators(const Matched& matched) {
+  const std::vector<PairedNode>& nodes = matched.pairing.nodes;
+  const auto runs_golden = [](const Pair& pair) {
+    const Plan* const plan = pair.plan(Side::golden);
+    return plan != nullptr && plan->has(PlanOp::golden);
+  };
+  const bool any = std::ranges::any_of(
+      nodes, [&](const PairedNode& node) { return std::ranges::any_of(node.pairs, runs_golden); });
+  return any && bytes_to_read(matched) / std::ssize(nodes) > kLargeOperator;
+}
+
 struct Batch {
   size_t first = 0, last = 0;  // of Pairing::nodes
   std::vector<NodeResult> nodes;
@@ -64,12 +79,14 @@ using BatchPtr = std::shared_ptr<Batch>;
 class Measurer {
  public:
   Measurer(const Matched& matched, const MetricPlan& metrics, const OpenOptions& options, Progress& progress,
-           SideStatistics side_statistics, const Prepare& prepare, const RowFlow& flow)
+           SideStatistics side_statistics, const Prepare& prepare, const RowFlow& flow,
+           const GoldenOptions& golden)
       : matched_(matched),
         metrics_(metrics),
         doubts_(flow.doubts),
         loader_(matched.frames, options.format, options.open_files),
-        plans_(matched.frames, loader_),
+        golden_(matched.frames, loader_, golden),
+        plans_(matched.frames, loader_, &golden_),
         stated_(matched, metrics, loader_),
         progress_(progress),
         side_statistics_(side_statistics),
@@ -194,9 +211,12 @@ class Measurer {
       row.note = fmt::format("{} holds shape {} where the dump says {}", display(facts.file),
                              loaded->data->meta.shape.text(), item.meta->shape.text());
     Result<Made> made = make(stands_for, side, *id, row.pair, std::move(loaded->data));
-    if (!made)
-      return refuse(made.error().kind == ErrorKind::not_found ? Status::no_data : Status::unreadable,
-                    made.error().message);
+    if (!made) {
+      const ErrorKind kind = made.error().kind;
+      row.is_excused |= kind == ErrorKind::unsupported;  // nobody can compute it: no fault of the dump
+      const bool has_none = kind == ErrorKind::not_found || kind == ErrorKind::unsupported;
+      return refuse(has_none ? Status::no_data : Status::unreadable, made.error().message);
+    }
     facts.meta = (made->quantised != nullptr ? made->quantised->own : made->own())->meta;
     if (side_statistics_ == SideStatistics::own_type) {
       const auto side_sums = gather_one(*made->own());
@@ -216,7 +236,7 @@ class Measurer {
   Result<std::optional<Aligned>> align_pair(const Made& mine, const Made& golden, const Pair& pair) const {
     AlignRules rules;
     rules.merge = has_trees_ || matched_.pairing.graphs_differ;
-    rules.flatten = matched_.pairing.flattens;
+    rules.flatten = matched_.pairing.flattens || golden.expected != nullptr;
     // A table that numbers its pairs is another tool's, which leaves such pairs out.
     rules.last_row = pair.why == Why::last_output && pair.number < 0;
     rules.repeat = matched_.pairing.repeats_batch;
@@ -269,7 +289,9 @@ class Measurer {
         add_note(row, fmt::format("{} of {} positions of {}", positions.taken, positions.of, name_of(side)));
       }
     const bool is_whole = (*aligned)->mine == mine.own() && (*aligned)->golden == golden.own();
-    const double error = gather(*(*aligned)->mine, *(*aligned)->golden, is_whole, scratch, row);
+    const double error =
+        gather(*(*aligned)->mine, *(*aligned)->golden, is_whole, scratch, row, {}, golden.expected.get());
+    if (golden.expected != nullptr) return;
     if (doubts_ && !metrics_.steps_of && row.basis == Basis::data && doubts_(row, node))
       gather_rounded(*(*aligned)->mine, *(*aligned)->golden, is_whole, scratch, row);
     const bool has_copies = stands_for_ranks(row.pair) && (has_copies_of(Side::mine, mine, **aligned) ||
@@ -372,7 +394,7 @@ class Measurer {
   // is_whole: these are the two tensors of the row, and nothing made of them. Answers how far they are apart:
   // the square of the relative error, infinite where NaN or infinities differ.
   double gather(const Operand& mine, const Operand& golden, bool is_whole, PairScratch& scratch,
-                Comparison& row, std::optional<DType> rounded_to = {}) {
+                Comparison& row, std::optional<DType> rounded_to = {}, const Expected* expected = nullptr) {
     if (is_complex(mine.meta.dtype) != is_complex(golden.meta.dtype)) {
       row.status = Status::unreadable;
       row.note = fmt::format("complex against real: {} and {}; convert one of them first",
@@ -398,6 +420,16 @@ class Measurer {
       if (chosen && chosen->mine != chosen->golden)
         add_note(row, fmt::format("mine chooses token {}, golden {}", chosen->mine, chosen->golden));
     }
+    if (expected != nullptr) {
+      auto bounded = gather_bounded(mine, *expected);
+      if (!bounded) {
+        row.status = Status::unreadable;
+        row.note = bounded.error().message;
+        return 0;
+      }
+      gathered->bounded = row.bounded = std::make_shared<const Bounded>(*bounded);
+      if (!expected->note.empty()) add_note(row, expected->note);
+    }
     if (side_statistics_ == SideStatistics::as_f32 && is_whole && !is_complex(mine.meta.dtype))
       take_statistics_as_f32(gathered->pair, row);
     row.basis = Basis::data;
@@ -412,6 +444,8 @@ class Measurer {
       row.evidence = is_range(row)                                        ? Evidence::extremes
                      : pair.finite + pair.nonfinite_mismatch < pair.count ? Evidence::finite_elements
                                                                           : Evidence::elements;
+    if (row.bounded != nullptr && row.bounded->unknown > 0 && row.evidence != Evidence::nothing)
+      row.evidence = row.bounded->unknown == row.bounded->count ? Evidence::nothing : Evidence::some_elements;
     if (pair.nonfinite_mismatch > 0) return std::numeric_limits<double>::infinity();
     return pair.diff_squares > 0 ? pair.diff_squares / pair.golden.sum_squares : 0;
   }
@@ -420,6 +454,7 @@ class Measurer {
   const MetricPlan& metrics_;
   const std::function<bool(const Comparison&, std::string_view)>& doubts_;
   Loader loader_;
+  GoldenSteps golden_;
   const PlanRunner plans_;
   const StatedComparison stated_;
   Progress& progress_;
@@ -433,8 +468,11 @@ class Measurer {
 
 Result<void> measure(const Matched& matched, const MetricPlan& metrics, const OpenOptions& options,
                      const RowFlow& flow, bool one_by_one, Progress& progress, SideStatistics side_statistics,
-                     const Prepare& prepare) {
-  Measurer measurer(matched, metrics, options, progress, side_statistics, prepare, flow);
+                     const Prepare& prepare, GoldenOptions golden) {
+  const auto threads = static_cast<size_t>(tbb::this_task_arena::max_concurrency());
+  const bool one_operator_at_a_time = runs_large_operators(matched);
+  if (!one_operator_at_a_time) golden.memory /= static_cast<int64_t>(threads);
+  Measurer measurer(matched, metrics, options, progress, side_statistics, prepare, flow, golden);
   const std::vector<PairedNode>& nodes = matched.pairing.nodes;
   tbb::enumerable_thread_specific<PairScratch> scratches;
   const size_t most = one_by_one ? 1 : kBatchNodes;
@@ -476,7 +514,7 @@ Result<void> measure(const Matched& matched, const MetricPlan& metrics, const Op
     if (!go_on || !*go_on) stop = true;
   };
   tbb::parallel_pipeline(
-      static_cast<size_t>(tbb::this_task_arena::max_concurrency()) * 2,
+      one_operator_at_a_time ? 1 : threads * 2,
       tbb::make_filter<void, BatchPtr>(tbb::filter_mode::serial_in_order, next_batch) &
           tbb::make_filter<BatchPtr, BatchPtr>(tbb::filter_mode::parallel, work) &
           tbb::make_filter<BatchPtr, BatchPtr>(

@@ -1,0 +1,114 @@
+#include "assay/run/compare/golden_step.h"
+
+#include "assay/base/text.h"
+#include "assay/model/graph.h"
+
+#include <algorithm>
+
+namespace assay {
+namespace {
+
+// The folder "{device}_{pid}" in which two paths of one tensor on two ranks part: its device.
+std::optional<int> rank_in(const fs::path& file, const fs::path& of_other_rank) {
+  auto own = file.begin(), other = of_other_rank.begin();
+  while (own != file.end() && other != of_other_rank.end() && *own == *other) ++own, ++other;
+  if (own == file.end()) return std::nullopt;
+  const std::string name = own->native();
+  const auto number = parse_int(name.substr(0, name.find('_')));
+  return number && *number >= 0 && *number < 1 << 20 ? std::optional(static_cast<int>(*number))
+                                                     : std::nullopt;
+}
+
+}  // namespace
+
+Result<Expected> GoldenSteps::run(const Plan& plan, const PlanStep& step) {
+  const int64_t wanted = step.args[0];
+  ASSAY_TRY(const auto outputs, outputs_of(plan, step));
+  const std::string_view type = frames_.node(Side::mine, plan.from.front().item).type;
+  if (wanted >= std::ssize(*outputs))
+    return fail(ErrorKind::mismatch, "{} gives {} with these parameters; the dump has an output {}", type,
+                outputs->size() == 1 ? "1 output" : fmt::format("{} outputs", outputs->size()), wanted);
+  return (*outputs)[static_cast<size_t>(wanted)];
+}
+
+Result<std::shared_ptr<const GoldenOutputs>> GoldenSteps::outputs_of(const Plan& plan, const PlanStep& step) {
+  const int64_t dumped = step.args[1];
+  const ItemId& output = plan.from.front().item;
+  const std::pair<int32_t, int32_t> key(output.frame, output.node);
+  {
+    const std::scoped_lock lock(guard_);
+    if (const auto found = kept_.find(key); found != kept_.end()) {
+      const auto outputs = found->second.outputs;
+      if (--found->second.wanted == 0) kept_.erase(found);
+      return outputs;
+    }
+  }
+  ASSAY_TRY(GoldenOutputs computed, compute(plan));
+  const auto outputs = std::make_shared<const GoldenOutputs>(std::move(computed));
+  if (dumped > 1) {
+    const std::scoped_lock lock(guard_);
+    kept_.emplace(key, Kept{outputs, dumped - 1});
+  }
+  return outputs;
+}
+
+Result<GoldenOutputs> GoldenSteps::compute(const Plan& plan) const {
+  const ItemId& output = plan.from.front().item;
+  const Frame& frame = frames_.frame(Side::mine, output);
+  const Node& node = frames_.node(Side::mine, output);
+  const GoldenOp* const op = find_golden_op(node.type);
+  if (op == nullptr) return fail(ErrorKind::unsupported, "there is no golden for {}", node.type);
+  const OpParams& params = frame.params[static_cast<size_t>(output.node)];
+  if (!params.trouble.empty()) return fail(ErrorKind::bad_format, "{}", params.trouble);
+  GoldenCall call;
+  call.type = node.type;
+  call.params = GoldenParams(params.list);
+  call.soc = options_.soc;
+  call.memory = options_.memory;
+  for (size_t i = 1; i < plan.from.size(); ++i) {
+    const ItemId& input = plan.from[i].item;
+    const Item& item = frames_.item(Side::mine, input);
+    if (item.port.index != static_cast<int>(i) - 1)
+      return fail(ErrorKind::not_found, "input {} of {} is not in the dump", i - 1, node.name);
+    if (!item.trouble.empty()) return fail(ErrorKind::bad_format, "{}", item.trouble);
+    if (!item.data)
+      return fail(ErrorKind::not_found, "{} has no data: the operator cannot be run again", item.name);
+    ASSAY_TRY(Loaded loaded, loader_.load(Side::mine, input));
+    call.in.push_back(std::move(loaded.data));
+  }
+  for (const Item& item : node.items)
+    if (item.port.direction == Direction::output && item.meta != nullptr) {
+      if (std::ssize(call.out) <= item.port.index && item.port.index < 64)
+        call.out.resize(static_cast<size_t>(item.port.index) + 1);
+      if (item.port.index < std::ssize(call.out)) call.out[static_cast<size_t>(item.port.index)] = *item.meta;
+    }
+  call.rank = std::max(frame.at.rank, 0);
+  call.in_of_rank = [this, &plan](int rank) { return inputs_of_rank(plan, rank); };
+  return op->compute(call);
+}
+
+Result<std::vector<OperandPtr>> GoldenSteps::inputs_of_rank(const Plan& plan, int rank) const {
+  const ItemId& output = plan.from.front().item;
+  const Frame& frame = frames_.frame(Side::mine, output);
+  std::vector<OperandPtr> in;
+  for (size_t i = 1; i < plan.from.size(); ++i) {
+    const ItemId& input = plan.from[i].item;
+    const Item& item = frames_.item(Side::mine, input);
+    const std::span<const TensorRef> shards = item.shards();
+    const auto path_of = [&](const TensorRef& ref) {
+      return frame.files[static_cast<size_t>(ref.file)].path;
+    };
+    std::optional<size_t> found;
+    for (size_t k = 0; k < shards.size() && !found; ++k)
+      for (const TensorRef& other : shards)
+        if (other.file != shards[k].file && rank_in(path_of(shards[k]), path_of(other)) == rank) found = k;
+    if (!found)
+      return fail(ErrorKind::not_found, "Cannot find data on rank {}! {} needs tensors on all devices!", rank,
+                  frames_.node(Side::mine, output).type);
+    ASSAY_TRY(OperandPtr data, loader_.load_shard(Side::mine, input, *found));
+    in.push_back(std::move(data));
+  }
+  return in;
+}
+
+}  // namespace assay
