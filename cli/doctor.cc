@@ -3,10 +3,10 @@
 #include "assay/base/text.h"
 #include "assay/metric/tile_kernels.h"
 #include "assay/run/resources.h"
+#include "assay/support/parallel.h"
 #include "cli/commands.h"
 
 #include <sys/resource.h>
-#include <tbb/version.h>
 #include <CLI/CLI.hpp>
 
 #include <array>
@@ -97,7 +97,7 @@ Result<int> run_doctor() {
   line("assay", fmt::format("{}{}", kVersion, *kCommit == '\0' ? "" : fmt::format(" (commit {})", kCommit)));
   line("compiler", compiler());
   line("build", *ASSAY_CXX_FLAGS == '\0' ? "no build type: not optimised" : ASSAY_CXX_FLAGS);
-  line("cores", fmt::format("{}; oneTBB {}", thread_count(0), TBB_runtime_version()));
+  line("cores", fmt::format("{}; {}", thread_count(0), threading_library()));
   line("SIMD", simd());
   line("memory", memory());
   line("open files", open_files());

@@ -7,8 +7,7 @@
 #include "assay/dump/atb_place.h"
 #include "assay/dump/atb_statistics.h"
 #include "assay/dump/walk.h"
-
-#include <tbb/parallel_for.h>
+#include "assay/support/parallel.h"
 
 #include <algorithm>
 #include <set>
@@ -232,7 +231,7 @@ struct OpFiles {
 std::vector<OpFiles> read_files(const fs::path& round, const Walk& walk, const FrameInfo& info,
                                 const OpenOptions& options, Remarks& warnings) {
   std::vector<Read> reads(walk.files.size());
-  tbb::parallel_for(size_t{0}, walk.files.size(), [&](size_t i) {
+  parallel_for(walk.files.size(), [&](size_t i) {
     if (!cancelled()) reads[i] = read_file(round, walk.files[i], info, options);
   });
   std::vector<OpFiles> files;

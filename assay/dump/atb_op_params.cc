@@ -4,8 +4,7 @@
 #include "assay/base/text.h"
 #include "assay/graph/atb_params.h"
 #include "assay/model/graph.h"
-
-#include <tbb/parallel_for.h>
+#include "assay/support/parallel.h"
 
 #include <algorithm>
 
@@ -75,7 +74,7 @@ OpParams parse_op_params(std::string text, std::string_view name) {
 
 void read_op_params(Frame& frame, const fs::path& round, int64_t memory) {
   frame.params.resize(frame.nodes.size());
-  tbb::parallel_for(size_t{0}, frame.nodes.size(), [&](size_t node) {
+  parallel_for(frame.nodes.size(), [&](size_t node) {
     const auto ops = frame.ops_of(node);
     if (ops.empty()) return;
     const fs::path path = round / frame.graph->at(ops.front()).path / kAtbOpParams;

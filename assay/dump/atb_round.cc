@@ -40,7 +40,7 @@ Result<bool> has_titles(CsvReader& rows) {
          cells[kExecution] == kExecutionFact;
 }
 
-// Never by itself: for whoever did not ask for this one, a round is a part of an ATB dump.
+// Never by itself: for whoever did not give this one, a round is a part of an ATB dump.
 int recognise_atb_statistic(const fs::path&) { return 0; }
 
 Result<Survey> survey_atb_statistic(const fs::path& root, const OpenOptions&) {

@@ -9,8 +9,7 @@
 #include "assay/format/min_max.h"
 #include "assay/format/safetensors_header.h"
 #include "assay/model/name_number.h"
-
-#include <tbb/parallel_for.h>
+#include "assay/support/parallel.h"
 
 #include <algorithm>
 #include <iterator>
@@ -331,7 +330,7 @@ Result<Frame> index_folder(const FrameInfo& info, const OpenOptions& options) {
   const bool is_in_order = !*manifest && find_order(root, options, walk.files, frame.warnings);
 
   std::vector<ReadFile> reads(walk.files.size());
-  tbb::parallel_for(size_t{0}, walk.files.size(), [&](size_t i) {
+  parallel_for(walk.files.size(), [&](size_t i) {
     if (!cancelled()) reads[i] = read_file(path_of(root, walk.files[i]), walk.files[i], options);
   });
   ASSAY_TRY_DO(check_cancelled());

@@ -11,6 +11,7 @@
 namespace assay {
 
 class OpenFiles;  // assay/format/open_files.h
+struct Layout;
 
 // Which patterns of --only and --skip fitted a name: one that fits none is likely a typing error. Any thread.
 struct PatternsUsed {
@@ -26,7 +27,8 @@ struct PatternsUsed {
 std::string pattern_meant(std::string_view pattern, std::string_view name);
 
 struct OpenOptions {
-  std::string layout;  // forced by --layout; empty: recognise
+  const Layout* given = nullptr;  // by a caller who has one of its own
+  std::string layout;             // forced by --layout; empty: recognise
   FormatOptions format;
   std::vector<std::string> only, skip;  // globs over item names
   std::shared_ptr<PatternsUsed> used;   // null: nobody asks

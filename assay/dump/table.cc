@@ -1,6 +1,5 @@
 #include "assay/base/text.h"
 #include "assay/dump/atb.h"
-#include "assay/dump/atb_round.h"
 #include "assay/dump/folder.h"
 #include "assay/dump/layout.h"
 #include "assay/dump/logits.h"
@@ -69,7 +68,9 @@ Result<void> check_exists(const fs::path& root) {
   return fail(ErrorKind::not_found, "{}: no such file or folder", display(root));
 }
 
-Result<const Layout*> choose_layout(const fs::path& root, std::string_view forced) {
+Result<const Layout*> choose_layout(const fs::path& root, const OpenOptions& options) {
+  if (options.given != nullptr) return options.given;
+  const std::string_view forced = options.layout;
   if (!forced.empty()) {
     for (const Layout* layout : layouts())
       if (layout->name == forced) return layout;
@@ -103,15 +104,15 @@ Result<const Layout*> choose_layout(const fs::path& root, std::string_view force
 }  // namespace
 
 std::span<const Layout* const> layouts() {
-  static const Layout* const kTable[] = {
-      &single_layout,     &folder_layout, &msprobe_layout,       &ms_kernel_layout,   &atb_layout,
-      &torch_hook_layout, &logits_layout, &atb_statistic_layout, &torchair_ge_layout, &torchair_fx_layout};
+  static const Layout* const kTable[] = {&single_layout,    &folder_layout,      &msprobe_layout,
+                                         &ms_kernel_layout, &atb_layout,         &torch_hook_layout,
+                                         &logits_layout,    &torchair_ge_layout, &torchair_fx_layout};
   return kTable;
 }
 
 Result<Dump> open_dump(const fs::path& root, const OpenOptions& options) {
   ASSAY_TRY_DO(check_exists(root));
-  ASSAY_TRY(const Layout* const layout, choose_layout(root, options.layout));
+  ASSAY_TRY(const Layout* const layout, choose_layout(root, options));
   ASSAY_TRY(Survey survey, layout->survey(root, options));
   return Dump{layout, root, std::move(survey.frames), std::move(survey.warnings)};
 }

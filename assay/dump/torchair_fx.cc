@@ -9,8 +9,7 @@
 #include "assay/format/npy_words.h"
 #include "assay/model/fx_arguments.h"
 #include "assay/model/trace.h"
-
-#include <tbb/parallel_for.h>
+#include "assay/support/parallel.h"
 
 #include <algorithm>
 #include <map>
@@ -197,7 +196,7 @@ std::vector<FxFile> files_of(const fs::path& folder, int rank, Remarks& warnings
 }
 
 void read_tensors(std::vector<FxFile>& files, const OpenOptions& options) {
-  tbb::parallel_for(size_t{0}, files.size(), [&](size_t i) {
+  parallel_for(files.size(), [&](size_t i) {
     if (cancelled()) return;
     FxFile& file = files[i];
     auto set = open_tensors(file.path, options.format);

@@ -10,8 +10,7 @@
 #include "assay/dump/walk.h"
 #include "assay/model/blocks.h"
 #include "assay/model/origins.h"
-
-#include <tbb/parallel_for.h>
+#include "assay/support/parallel.h"
 
 #include <algorithm>
 #include <map>
@@ -256,7 +255,7 @@ void read_statistics(GeFile& file) {
 }
 
 void read_tensors(std::vector<GeFile>& files, const OpenOptions& options) {
-  tbb::parallel_for(size_t{0}, files.size(), [&](size_t i) {
+  parallel_for(files.size(), [&](size_t i) {
     if (cancelled()) return;
     if (files[i].path.extension() == ".csv") return read_statistics(files[i]);
     auto set = open_tensors(files[i].path, options.format);

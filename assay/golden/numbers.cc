@@ -1,12 +1,9 @@
 #include "assay/golden/numbers.h"
 
 #include "assay/base/checked.h"
+#include "assay/support/parallel.h"
 #include "assay/tensor/dense.h"
 #include "assay/tensor/gather.h"
-
-#include <tbb/blocked_range.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
 
 #include <algorithm>
 #include <cmath>
@@ -228,15 +225,14 @@ double round_half_even(double value) {
 
 void in_parallel(int64_t count, int64_t cost, const std::function<void(int64_t, int64_t)>& work) {
   const int64_t chunk = std::max<int64_t>(1, kCostOfChunk / std::max<int64_t>(1, cost));
-  if (count <= chunk) {
-    if (count > 0) work(0, count);
-    return;
-  }
-  // Isolated: a thread that waits here must not start another operator and hold the tensors of both.
-  tbb::this_task_arena::isolate([&] {
-    tbb::parallel_for(tbb::blocked_range<int64_t>(0, count, static_cast<size_t>(chunk)),
-                      [&](const tbb::blocked_range<int64_t>& range) { work(range.begin(), range.end()); });
-  });
+  const auto one = [&](size_t i) {
+    const int64_t first = static_cast<int64_t>(i) * chunk;
+    work(first, std::min(count, first + chunk));
+  };
+  if (count > chunk)
+    parallel_for(static_cast<size_t>((count - 1) / chunk + 1), one, WhileWaiting::stands);
+  else if (count > 0)
+    one(0);
 }
 
 }  // namespace assay

@@ -62,7 +62,7 @@ std::string_view text(Why why) {
     case Why::other_dtype:
       return "same name, another element type";
     case Why::not_reached:
-      return "behind the point where msprobe 1.1 stops";
+      return "behind the point where the method stops";
   }
   return "";
 }
@@ -178,6 +178,11 @@ Evidence evidence_of_values(const Stated& mine, const Stated& golden) {
 }
 
 }  // namespace
+
+void Comparison::add_note(std::string_view text) {
+  if (!note.empty()) note += "; ";
+  note += text;
+}
 
 bool is_argument(const SideFacts& side) {
   return side.stated() != nullptr && side.stated()->given != Given::tensor;

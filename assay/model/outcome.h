@@ -103,8 +103,12 @@ struct Comparison {
   std::shared_ptr<const Bounded> bounded = {};  // where golden was computed, with a bound for each element
   std::optional<DType> judged_as = {};  // coarser than both sides: what one of them was rounded to, or a wish
   int64_t left_out = 0;                 // things in its files that no row stands for
-  std::string
-      note;  // reason of a failure to compare, or a remark such as "shapes differ in dimensions of size 1"
+  // Why it was not compared, or a remark such as "shapes differ in dimensions of size 1".
+  std::string note;
+
+  SideFacts& of(Side side) { return side == Side::mine ? mine : golden; }
+  const SideFacts& of(Side side) const { return side == Side::mine ? mine : golden; }
+  void add_note(std::string_view text);  // behind what it says already
 };
 
 bool is_argument(const SideFacts& side);  // and no tensor

@@ -58,7 +58,7 @@ enum class Why : uint8_t {
   left_out,
   other_shape,
   other_dtype,
-  not_reached,  // the procedure of msprobe 1.1 ends before it
+  not_reached,  // the method ends before it
 };
 std::string_view text(Why why);  // "same name"
 

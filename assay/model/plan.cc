@@ -4,7 +4,7 @@
 
 namespace assay {
 
-const PlanStep* Plan::find(PlanOp op) const {
+const PlanStep* Plan::find_last(PlanOp op) const {
   const auto found =
       std::find_if(steps.rbegin(), steps.rend(), [&](const PlanStep& s) { return s.op == op; });
   return found == steps.rend() ? nullptr : &*found;
@@ -12,7 +12,7 @@ const PlanStep* Plan::find(PlanOp op) const {
 
 std::vector<PlanSource> Plan::parts() const {
   std::vector<PlanSource> parts;
-  const PlanStep* const joined = find(PlanOp::join);
+  const PlanStep* const joined = find_last(PlanOp::join);
   if (joined == nullptr) return parts;
   for (const int32_t operand : joined->in) {
     if (static_cast<size_t>(operand) >= from.size()) return {};
@@ -63,8 +63,7 @@ Plan as_it_stands(Side side, const ItemId& item) { return {{{side, item}}, {}, {
 bool PairPlans::may_not_fit() const {
   return is_guess ||
          std::ranges::any_of(std::initializer_list<const Plan*>{&mine, &golden}, [](const Plan* plan) {
-           const PlanStep* const angles = plan->find(PlanOp::angles);
-           return plan->has(PlanOp::weight) || (angles != nullptr && angles->args[1] > 0);
+           return plan->has(PlanOp::weight) || plan->has(PlanOp::angles);
          });
 }
 

@@ -17,7 +17,8 @@ enum class PlanOp : uint8_t {
   add_ranks,  // (a): what the ranks hold, added up: partial sums in front of an all-reduce. Comes last
   unstack,    // (a): [ranks, rows, columns], as an all-gather stacks them, side by side: [rows, ranks *
               // columns]
-  angles,     // (table, lengths): args 1 for sines, and how many positions are at hand (0: as msit tells)
+  angles,  // (table, lengths): of the positions at hand; args 1 for sines, and how many positions these are
+  last_angles,    // (table, length): of the last position of one sequence; args 1 for sines
   single_angles,  // (a): of one position, where every angle stands twice, each once
   dequantise,     // (q, scale, offset) per channel, without offset 0; or (q) with numbers scale and offset
   rescale,        // (q, offset, scale): (q - offset) * scale, as torch broadcasts and rounds
@@ -30,6 +31,12 @@ enum class PlanOp : uint8_t {
 };
 
 inline constexpr int64_t kLastDimension = -1;
+
+// Which of the args is which.
+enum CutArg : size_t { kCutDimension, kCutFirst, kCutCount };
+enum JoinArg : size_t { kJoinDimension };
+enum WeightArg : size_t { kMayBeTransposed, kIsTransposed };
+enum AnglesArg : size_t { kAreSines, kPositionsAtHand };
 
 struct PlanStep {
   PlanOp op;
@@ -51,8 +58,8 @@ struct Plan {
   std::string name;  // in a report; empty: that of the item
 
   bool is_empty() const { return from.empty(); }
-  const PlanStep* find(PlanOp op) const;  // the last such step; null: none
-  bool has(PlanOp op) const { return find(op) != nullptr; }
+  const PlanStep* find_last(PlanOp op) const;  // null: none
+  bool has(PlanOp op) const { return find_last(op) != nullptr; }
   // The sources that stand behind each other as they are: query, key, value. Empty: it is not made of
   // several.
   std::vector<PlanSource> parts() const;

@@ -4,6 +4,7 @@
 #include "assay/compat/msprobe/metric/metrics.h"
 #include "assay/compat/msprobe/profile.h"
 #include "assay/compat/msprobe/rules.h"
+#include "assay/dump/atb_round.h"
 #include "assay/run/compare/compare.h"
 #include "assay/run/resources.h"
 #include "assay/support/log.h"
@@ -50,7 +51,7 @@ Result<void> run_msprobe_atb(const MsprobeAtbJob& job, const Context& context) {
   CompareRequest request;
   request.mine = job.mine;
   request.golden = job.golden;
-  request.open.layout = "atb_statistic";
+  request.open.given = &atb_statistic_layout;
   limit_files(request.open.format, 0, 0);
   request.matching.matcher = "name";
   const std::vector<std::string> names = {"msprobe_cosine",  "l2",         "max_abs",  "mine", "golden",

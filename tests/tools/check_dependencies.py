@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Checks that every #include follows the arrows that CMakeLists.txt draws between the folders of assay/."""
+"""Checks that every #include follows the arrows that CMakeLists.txt draws between the folders of assay/, and that libraries
+which belong behind an interface of ours are included there alone."""
 import pathlib
 import re
 import sys
@@ -22,6 +23,10 @@ def reachable(folder: str, above: tuple[str, ...] = ()) -> set[str]:
     return {folder}.union(*(reachable(name, (*above, folder)) for name in links[folder]))
 
 
+# What may include them.
+HIDDEN = {"tbb/": "assay/support/parallel.cc", "CLI/": "cli/", "re2/": "assay/match/alike/rename.cc",
+          "sqlite3.h": "assay/report/"}
+
 bad = []
 for path in sorted(root.glob("assay/**/*.[ch]*")):
     folder = folder_of(str(path.relative_to(root)))
@@ -30,5 +35,12 @@ for path in sorted(root.glob("assay/**/*.[ch]*")):
         found = re.match(r'\s*#\s*include\s+"((assay|cli|bench|tests)/[^"]*)"', line)
         if found and (found[2] != "assay" or folder_of(found[1]) not in allowed):
             bad.append(f"{path.relative_to(root)}:{number}: {folder} must not include {found[1]}")
+for path in sorted(path for folder in ("assay", "cli", "bench", "tests") for path in (root / folder).rglob("*")
+                   if path.suffix in (".cc", ".h")):
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        found = re.match(r"\s*#\s*include\s+<([^>]*)>", line)
+        for library, home in HIDDEN.items():
+            if found and found[1].startswith(library) and not str(path.relative_to(root)).startswith(home):
+                bad.append(f"{path.relative_to(root)}:{number}: only {home} may include <{found[1]}>")
 print("\n".join(bad) if bad else f"{len(links)} folders include only what they link to")
 sys.exit(bool(bad))

@@ -94,8 +94,9 @@ class MsitMatcher {
           plans.mine = as_it_stands(Side::mine, *pair.mine);
           plans.mine.add(PlanOp::single_angles);
           plans.golden = as_it_stands(Side::golden, *pair.golden);
-          plans.golden.add_with(PlanOp::angles, {{Side::mine, builder_.items(Side::mine)[*files.length]}},
-                                {has(mine_.name(m), "intensor3"), 0});
+          plans.golden.add_with(PlanOp::last_angles,
+                                {{Side::mine, builder_.items(Side::mine)[*files.length]}},
+                                {has(mine_.name(m), "intensor3")});
           pair.plans = &plans;
         }
         pair.why = Why::same_role;

@@ -34,7 +34,7 @@ Texts quantised_by(const Matched& matched) {
   Texts out;
   for (const PairedNode& node : matched.pairing.nodes)
     for (const Pair& pair : node.pairs) {
-      const PlanStep* const step = pair.plan(Side::mine)->find(PlanOp::rescale);
+      const PlanStep* const step = pair.plan(Side::mine)->find_last(PlanOp::rescale);
       const auto factor = [&](size_t input) {
         const PlanSource& source = pair.plan(Side::mine)->from[static_cast<size_t>(step->in[input])];
         return std::string(matched.item(source.side, source.item).name);

@@ -212,7 +212,7 @@ std::string no_graph_of(Side ge_side) {
   return fmt::format(
       "{} has no graph (dynamo_original_graph_*.txt) that says which FX nodes its operators come from; "
       "nothing can be paired",
-      ge_side == Side::mine ? "mine" : "golden");
+      name_of(ge_side));
 }
 
 namespace {

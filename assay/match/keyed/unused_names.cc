@@ -10,8 +10,7 @@ void UnusedNames::add(Side side, std::string_view name, bool is_used) {
   ++names_;
   if (is_used) return;
   if (unused_++ < kShown)
-    some_ += fmt::format("{}{} of {}", unused_ == 1 ? "" : ", ", printable(name),
-                         side == Side::mine ? "mine" : "golden");
+    some_ += fmt::format("{}{} of {}", unused_ == 1 ? "" : ", ", printable(name), name_of(side));
   else if (unused_ == kShown + 1)
     some_ += ", …";
 }

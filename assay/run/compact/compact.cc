@@ -8,11 +8,10 @@
 #include "assay/run/compact/watch.h"
 #include "assay/run/resources.h"
 #include "assay/support/log.h"
+#include "assay/support/parallel.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <tbb/global_control.h>
-#include <tbb/parallel_for.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -148,7 +147,7 @@ Result<void> Compactor::replace(const std::vector<CompactJob>& jobs, Progress& p
     const size_t count = std::min(kBatchFiles, jobs.size() - first);
     std::vector<Result<FileFate>> fates(count, FileFate{});
     const std::map<fs::path, Result<FolderLock>> locks = lock_folders(request_, {&jobs[first], count});
-    tbb::parallel_for(size_t{0}, count, [&](size_t i) {
+    parallel_for(count, [&](size_t i) {
       const CompactJob& job = jobs[first + i];
       const auto lock = locks.find(job.path.parent_path());
       if (lock != locks.end() && !lock->second)
@@ -248,8 +247,7 @@ CompactOutcome Compactor::outcome() const {
 }
 
 Result<CompactOutcome> compact(const CompactRequest& request) {
-  const tbb::global_control threads(tbb::global_control::max_allowed_parallelism,
-                                    thread_count(request.threads));
+  const ThreadLimit threads(thread_count(request.threads));
   if (request.options.dry_run) return compact_once(request);
   if (request.watch) {
     ASSAY_TRY_DO(wait_for_root(request));

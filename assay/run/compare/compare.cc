@@ -7,13 +7,11 @@
 #include "assay/match/ops/model_places.h"
 #include "assay/match/stated_order.h"
 #include "assay/run/compare/contents.h"
+#include "assay/run/compare/head.h"
 #include "assay/run/compare/measure.h"
-#include "assay/run/compare/stated_comparison.h"
 #include "assay/run/resources.h"
 #include "assay/support/log.h"
-
-#include <tbb/global_control.h>
-#include <tbb/parallel_invoke.h>
+#include "assay/support/parallel.h"
 
 #include <algorithm>
 #include <set>
@@ -21,93 +19,6 @@
 
 namespace assay {
 namespace {
-
-// What the user asked for; empty: nothing.
-std::string rules_in_words(const RuleOptions& rules) {
-  std::string text;
-  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : "; ") + part; };
-  if (rules.tolerance) add(fmt::format("tolerance {}", name(*rules.tolerance)));
-  for (const Rule& rule : rules.rules)
-    add(rules.closeness && rule.text() == kClosenessRule
-            ? fmt::format("rtol {:g}, atol {:g}", rules.closeness->rtol, rules.closeness->atol)
-            : rule.text());
-  return text;
-}
-
-Head head_of(const CompareRequest& request, const Dump& mine, const Dump& golden, const Matcher& matcher,
-             const MetricPlan& metrics) {
-  Head head;
-  head.now = request.now;
-  head.version = request.version;
-  head.command_line = request.command_line;
-  head.mine = mine.root;
-  head.golden = golden.root;
-  head.mine_layout = mine.layout->name;
-  head.golden_layout = golden.layout->name;
-  head.matcher = matcher.name;
-  head.rule_set = request.rule_set->name;
-  head.rules = rules_in_words(request.rules);
-  head.metric_columns = metrics.columns;
-  head.shown_columns = request.shown_columns;
-  head.terminal_width = request.terminal_width;
-  head.colour = request.colour;
-  return head;
-}
-
-void describe_section(const Matched& matched, Head& head) {
-  head.at = matched.frames.at;
-  head.golden_rank = matched.frames.golden.empty() ? -1 : matched.frames.golden[0].at.rank;
-  head.content = Content::data;
-  head.has_stacks = head.cross_framework = false;
-  for (const Side side : {Side::mine, Side::golden})
-    for (const Frame& frame : matched.frames.frames(side)) {
-      head.content = std::max(head.content, frame.content);
-      if (side == Side::golden) continue;
-      head.has_stacks |= frame.has_stacks;
-      for (const Frame& golden : matched.frames.golden)
-        head.cross_framework |= !frame.framework.empty() && !golden.framework.empty() &&
-                                frame.framework != golden.framework;  // an empty dump does not say
-    }
-  head.graphs_differ = matched.pairing.graphs_differ;
-  head.pairs = head.pairs_of_mine = head.mapped_pairs = 0;
-  for (const PairedNode& node : matched.pairing.nodes)
-    for (const Pair& pair : node.pairs) {
-      ++head.pairs;
-      head.pairs_of_mine += pair.mine.has_value();
-      head.mapped_pairs += pair.why == Why::data_mapping;
-    }
-}
-
-bool has_statistics(const Matched& matched) {
-  for (const Side side : {Side::mine, Side::golden})
-    for (const Frame& frame : matched.frames.frames(side))
-      if (std::ranges::any_of(frame.stated, [](const Stated& each) { return says_something(&each); }))
-        return true;
-  return false;
-}
-
-// Columns of dumps that hold more than data: statistics, logits.
-Result<MetricPlan> with_columns_of(const Layout& mine, const Layout& golden, const CompareRequest& request,
-                                   bool states_statistics, Head& head) {
-  const bool has_tokens = mine.has_tokens && golden.has_tokens;
-  std::vector<std::string> added;
-  if (states_statistics) added.emplace_back("stat_diff");
-  if (has_tokens)
-    added.insert(added.end(), {"l1", "kl", "arg_max"});
-  else
-    added.emplace_back("checksum");
-  // A rule may have asked for one of them: then it is measured, but not shown yet.
-  ASSAY_TRY(const MetricPlan shown, plan_metrics(added));
-  for (const std::string& column : shown.columns)
-    if (std::ranges::find(head.shown_columns, column) == head.shown_columns.end())
-      head.shown_columns.push_back(column);
-  MetricPlan plan = request.metrics;
-  ASSAY_TRY_DO(add_metrics(plan, added));
-  plan.only_of_logits =
-      plan.needs & ~request.metrics.needs & (gather::softmax | gather::arg_max | gather::absolutes);
-  head.metric_columns = plan.columns;
-  return plan;
-}
 
 Result<std::vector<Frame>> index_all(const Dump& dump, const std::vector<FrameInfo>& infos,
                                      const OpenOptions& options) {
@@ -130,7 +41,7 @@ class Sections {
         matcher_(matcher),
         reports_(reports),
         metrics_(request.metrics),
-        head_(head_of(request, mine, golden, matcher, metrics_)),
+        head_(head_of(request, mine, golden, matcher)),
         judged_by_(request.rule_set == &native_rules ? std::string_view() : request.rule_set->name),
         findings_({}, {-1, -1}, request.least_compared, judged_by_) {
     note(mine.warnings);
@@ -172,21 +83,15 @@ class Sections {
     // One broken rank among many is a finding; a dump that is broken as a whole is an error, and has no
     // report.
     if (!admitted && all.size() == 1) return tl::unexpected<Error>(admitted.error());
-    if (admitted) {
-      describe_section(*matched, head_);
-      head_.order_is_by_name = mine_.layout->name == "folder" && !has_known_order(matched->frames);
-      head_.has_more_graphs = std::ranges::any_of(all, [&](const Section& other) {
-        return other.at.rank == section.at.rank && other.at.graph != section.at.graph;
-      });
-    }
+    if (admitted) describe_section(mine_, *matched, all, head_);
     ASSAY_TRY_DO(begin_reports(matched ? &*matched : nullptr));
     return admitted ? measure_and_judge(section.at, *matched, open) : skip(section.at, admitted.error());
   }
 
   Result<Matched> index_and_match(const Section& section, const OpenOptions& open) {
     Result<std::vector<Frame>> mine, golden;
-    tbb::parallel_invoke([&] { mine = index_all(mine_, section.mine, open); },
-                         [&] { golden = index_all(golden_, section.golden, open); });
+    parallel_invoke([&] { mine = index_all(mine_, section.mine, open); },
+                    [&] { golden = index_all(golden_, section.golden, open); });
     if (!mine) return tl::unexpected<Error>(mine.error());
     if (!golden) return tl::unexpected<Error>(golden.error());
     Matched matched;
@@ -204,17 +109,10 @@ class Sections {
     return matched;
   }
 
-  // At the first section that is compared: a folder says only when it is indexed that it holds statistics,
-  // and it has one section.
+  // At the first section that is compared.
   Result<void> begin_reports(const Matched* matched) {
     if (std::exchange(begun_, true)) return {};
-    const bool has_tokens = mine_.layout->has_tokens && golden_.layout->has_tokens;
-    const bool states_statistics = mine_.layout->states_statistics || golden_.layout->states_statistics ||
-                                   (matched != nullptr && has_statistics(*matched));
-    if (request_.add_stated_columns && (states_statistics || has_tokens)) {
-      ASSAY_TRY(metrics_,
-                with_columns_of(*mine_.layout, *golden_.layout, request_, states_statistics, head_));
-    }
+    ASSAY_TRY(metrics_, plan_columns(request_, *mine_.layout, *golden_.layout, matched, head_));
     return reports_.begin(head_);
   }
 
@@ -305,8 +203,7 @@ Result<bool> admit_unless_empty(const Matched& matched) {
 
 Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports) {
   const ListingMemory memory;
-  const tbb::global_control threads(tbb::global_control::max_allowed_parallelism,
-                                    thread_count(request.threads));
+  const ThreadLimit threads(thread_count(request.threads));
   ASSAY_TRY(const Dump mine, open_dump(request.mine, request.open));
   const bool is_one_dump = request.golden.empty();  // mine feeds both sides
   ASSAY_TRY(const Dump golden, is_one_dump ? Result<Dump>(Dump{mine.layout, {}, {}, {}})

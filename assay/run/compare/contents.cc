@@ -3,9 +3,8 @@
 #include "assay/base/cancel.h"
 #include "assay/match/alike/solve.h"
 #include "assay/metric/sketch.h"
+#include "assay/support/parallel.h"
 #include "assay/tensor/gather.h"
-
-#include <tbb/parallel_for.h>
 
 #include <algorithm>
 
@@ -73,7 +72,7 @@ Result<std::vector<std::optional<Sketch>>> LoadedContents::sketches(std::span<co
   int64_t bytes = 0;
   for (const PlanSource& item : items) bytes += loader_.size_of_item(item.side, item.item);
   Progress progress("looking for partners", bytes, shows_progress_);
-  tbb::parallel_for(size_t{0}, items.size(), [&](size_t i) {
+  parallel_for(items.size(), [&](size_t i) {
     if (cancelled()) return;
     const auto loaded = loader_.load(items[i].side, items[i].item);
     if (!loaded) return;

@@ -1,9 +1,7 @@
 #include "assay/run/compare/gather_bounded.h"
 
 #include "assay/base/cancel.h"
-
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
+#include "assay/support/parallel.h"
 
 #include <algorithm>
 
@@ -13,15 +11,13 @@ Result<Bounded> gather_bounded(const Operand& mine, const Expected& expected) {
   const int64_t total = mine.meta.shape.count();
   const auto bands = static_cast<size_t>((total + kBandElements - 1) / kBandElements);
   std::vector<Result<Bounded>> found(bands);
-  // Isolated: a thread that waits here must not start another pair and hold the buffers of both.
-  tbb::this_task_arena::isolate([&] {
-    tbb::parallel_for(size_t{0}, bands, [&](size_t i) {
-      if (cancelled()) return;
-      BoundedScratch scratch;
-      const int64_t first = static_cast<int64_t>(i) * kBandElements;
-      found[i] = gather_bounded(mine, expected, first, std::min(kBandElements, total - first), scratch);
-    });
-  });
+  const auto gather = [&](size_t i) {
+    if (cancelled()) return;
+    BoundedScratch scratch;
+    const int64_t first = static_cast<int64_t>(i) * kBandElements;
+    found[i] = gather_bounded(mine, expected, first, std::min(kBandElements, total - first), scratch);
+  };
+  parallel_for(bands, gather, WhileWaiting::stands);
   ASSAY_TRY_DO(check_cancelled());
   Bounded all;
   for (Result<Bounded>& band : found) {

@@ -1,10 +1,7 @@
 #include "assay/run/compare/gather_parallel.h"
 
 #include "assay/base/mapping.h"
-
-#include <tbb/enumerable_thread_specific.h>
-#include <tbb/parallel_pipeline.h>
-#include <tbb/task_arena.h>
+#include "assay/support/parallel.h"
 
 #include <algorithm>
 #include <memory>
@@ -12,14 +9,17 @@
 namespace assay {
 namespace {
 
-using Band = std::shared_ptr<Result<Gathered>>;
+struct Band {
+  int64_t first;  // element
+  std::optional<Result<Gathered>> gathered = {};
+};
 
 // Bands go out in rising order and are merged in rising order, so every thread reads its operands forwards.
 Result<Gathered> pass(const Operand& mine, const Operand& golden, const GatherPlan& plan, int scale,
                       bool may_map, Progress& progress) {
   const int64_t total = mine.meta.shape.count();
   const int64_t bytes_per_element = size_of(mine.meta.dtype) + size_of(golden.meta.dtype);
-  tbb::enumerable_thread_specific<PairScratch> scratches([may_map] {
+  PerThread<PairScratch> scratches([may_map] {
     PairScratch scratch;
     scratch.mine.may_map = scratch.golden.may_map = may_map;
     return scratch;
@@ -27,40 +27,33 @@ Result<Gathered> pass(const Operand& mine, const Operand& golden, const GatherPl
   int64_t next = 0;
   std::unique_ptr<Gathered> all;
   std::optional<Error> error;
-  const auto next_band = [&](tbb::flow_control& control) -> int64_t {
-    if (next >= total || error) {
-      control.stop();
-      return 0;
-    }
-    const int64_t first = next;
-    next += kBandElements;
+  const auto next_band = [&]() -> std::unique_ptr<Band> {
+    if (next >= total || error) return nullptr;
+    const int64_t first = std::exchange(next, next + kBandElements);
     mine.will_need(first, std::min(2 * kBandElements, total - first));
     golden.will_need(first, std::min(2 * kBandElements, total - first));
-    return first;
+    return std::make_unique<Band>(Band{first});
   };
-  const auto gather = [&](int64_t first) -> Band {
-    const int64_t count = std::min(kBandElements, total - first);
-    auto band = std::make_shared<Result<Gathered>>(
-        gather_band(mine, golden, plan, scale, first, count, scratches.local()));
+  const auto gather = [&](Band& band) {
+    const int64_t count = std::min(kBandElements, total - band.first);
+    band.gathered = gather_band(mine, golden, plan, scale, band.first, count, scratches.local());
     progress.done(count * bytes_per_element);
-    return band;
   };
-  const auto merge = [&](const Band& band) {
+  const auto merge = [&](Band& band) {
     if (error) return;
-    if (!*band)
-      error = band->error();
+    Result<Gathered>& gathered = *band.gathered;
+    if (!gathered)
+      error = gathered.error();
     else if (!all)
-      all = std::make_unique<Gathered>(std::move(**band));
+      all = std::make_unique<Gathered>(std::move(*gathered));
     else
-      all->merge(**band);
+      all->merge(*gathered);
   };
-  // Isolated: a thread that waits here must not start another pair and hold the buffers of both.
-  tbb::this_task_arena::isolate([&] {
-    tbb::parallel_pipeline(static_cast<size_t>(tbb::this_task_arena::max_concurrency()) * 2,
-                           tbb::make_filter<void, int64_t>(tbb::filter_mode::serial_in_order, next_band) &
-                               tbb::make_filter<int64_t, Band>(tbb::filter_mode::parallel, gather) &
-                               tbb::make_filter<Band, void>(tbb::filter_mode::serial_in_order, merge));
-  });
+  // A thread that waits here must not start another pair and hold the buffers of both.
+  Pipeline<Band>(next_band)
+      .then(StageOrder::any, gather)
+      .then(StageOrder::kept, merge)
+      .run(WhileWaiting::stands);
   if (error) return tl::unexpected<Error>(std::move(*error));
   return std::move(*all);
 }

@@ -1,9 +1,9 @@
 #include "assay/run/compare/gather_parallel.h"
 
+#include "assay/support/parallel.h"
 #include "assay/tensor/dense.h"
 
 #include <gtest/gtest.h>
-#include <tbb/global_control.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -30,7 +30,7 @@ TEST(GatherParallel, GivesTheBitsOfOneThread) {
   const auto serial = gather_pair(*a, *b, {kEverything}, scratch);
   ASSERT_TRUE(serial.has_value());
   for (const size_t threads : {1, 2, 5}) {
-    const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
+    const ThreadLimit limit(threads);
     Progress silent("", 0, false);
     PairScratch small;
     const auto parallel = gather_parallel(*a, *b, {kEverything}, small, silent);

@@ -133,11 +133,12 @@ Result<std::vector<int64_t>> lengths_in(const Operand& data) {
   return lengths;
 }
 
+bool takes_angles(PlanOp op) { return op == PlanOp::angles || op == PlanOp::last_angles; }
+
 Result<TakenAngles> angles(const PlanStep& step, const Operands& in) {
-  const Angles which = step.args[0] != 0 ? Angles::sines : Angles::cosines;
-  const int64_t rows = step.args[1];
+  const Angles which = step.args[kAreSines] != 0 ? Angles::sines : Angles::cosines;
   ASSAY_TRY(const std::vector<int64_t> seen, lengths_in(*in[1]));
-  if (rows > 0) return rows_of_angles(in[0], seen, rows, which);
+  if (step.op == PlanOp::angles) return rows_of_angles(in[0], seen, step.args[kPositionsAtHand], which);
   if (seen.size() != 1) return TakenAngles{in[0]};  // of several sequences
   return row_of_angles(in[0], seen[0], which);
 }
@@ -145,8 +146,9 @@ Result<TakenAngles> angles(const PlanStep& step, const Operands& in) {
 Result<OperandPtr> act(const PlanStep& step, const Operands& in, const Names& names) {
   switch (step.op) {
     case PlanOp::cut:
-      return cut(in[0], step.args[0], step.args[1], step.args[2]);
-    case PlanOp::angles: {
+      return cut(in[0], step.args[kCutDimension], step.args[kCutFirst], step.args[kCutCount]);
+    case PlanOp::angles:
+    case PlanOp::last_angles: {
       ASSAY_TRY(TakenAngles taken, angles(step, in));
       return std::move(taken.rows);
     }
@@ -230,15 +232,15 @@ Result<Made> PlanRunner::run(const Plan& plan, OperandPtr first) const {
     std::vector<Spread> in;
     for (const int32_t operand : step.in) in.push_back(operands[static_cast<size_t>(operand)]);
     if (step.op == PlanOp::join) {
-      made.dimension = step.args[0];
+      made.dimension = step.args[kJoinDimension];
       made.parts = std::move(in);
       operands.emplace_back();
       continue;
     }
     if (step.op == PlanOp::weight) {
       made.is_weight = true;
-      made.may_be_transposed = step.args[0] != 0;
-      made.is_transposed = step.args[1] != 0;
+      made.may_be_transposed = step.args[kMayBeTransposed] != 0;
+      made.is_transposed = step.args[kIsTransposed] != 0;
       operands.push_back(in.front());
       continue;
     }
@@ -248,7 +250,7 @@ Result<Made> PlanRunner::run(const Plan& plan, OperandPtr first) const {
       continue;
     }
     if (step.op == PlanOp::dequantise) made.quantised = std::make_shared<const Spread>(in.front());
-    made.is_angles |= step.op == PlanOp::angles && step.args[1] > 0;
+    made.is_angles |= step.op == PlanOp::angles;
     Operands own;
     Names names;
     for (size_t i = 0; i < in.size(); ++i) {
@@ -259,7 +261,7 @@ Result<Made> PlanRunner::run(const Plan& plan, OperandPtr first) const {
                           : std::string_view());
     }
     OperandPtr of_own;
-    if (step.op == PlanOp::angles) {
+    if (takes_angles(step.op)) {
       ASSAY_TRY(TakenAngles taken, angles(step, own));
       of_own = std::move(taken.rows);
       made.positions = taken.positions;

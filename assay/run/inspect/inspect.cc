@@ -4,12 +4,8 @@
 #include "assay/run/inspect/print_values.h"
 #include "assay/run/resources.h"
 #include "assay/support/log.h"
+#include "assay/support/parallel.h"
 #include "assay/support/progress.h"
-
-#include <tbb/blocked_range.h>
-#include <tbb/global_control.h>
-#include <tbb/parallel_for.h>
-#include <tbb/parallel_reduce.h>
 
 #include <algorithm>
 #include <cmath>
@@ -22,6 +18,7 @@ constexpr size_t kBatch = 128;  // tensors measured side by side; their files ar
 using Histogram = std::array<int64_t, kHistogramBins>;
 
 struct Bins {
+  int64_t first = 0;  // element of the band
   Histogram counts{};
   std::optional<Error> error;
 };
@@ -55,27 +52,26 @@ Result<void> count_run(const Operand& operand, double min, double max, int64_t f
 
 Result<Histogram> count_bins(const Operand& operand, double min, double max) {
   const int64_t count = operand.meta.shape.count();
-  const int64_t bands = (count + kBandElements - 1) / kBandElements;
-  // Counts are whole numbers, so the order in which bands are joined does not matter.
-  Bins bins = tbb::parallel_reduce(
-      tbb::blocked_range<int64_t>(0, bands), Bins{},
-      [&](const tbb::blocked_range<int64_t>& range, Bins sum) {
-        for (int64_t band = range.begin(); band < range.end() && !sum.error; ++band) {
-          const int64_t first = band * kBandElements;
-          if (auto done =
-                  count_run(operand, min, max, first, std::min(count, first + kBandElements), sum.counts);
-              !done)
-            sum.error = std::move(done.error());
-        }
-        return sum;
-      },
-      [](Bins a, const Bins& b) {
-        for (size_t i = 0; i < kHistogramBins; ++i) a.counts[i] += b.counts[i];
-        if (!a.error) a.error = b.error;
-        return a;
-      });
-  if (bins.error) return tl::unexpected(std::move(*bins.error));
-  return bins.counts;
+  Bins all;
+  int64_t next = 0;
+  const auto next_band = [&]() -> std::unique_ptr<Bins> {
+    if (next >= count || all.error) return nullptr;
+    auto band = std::make_unique<Bins>();
+    band->first = std::exchange(next, next + kBandElements);
+    return band;
+  };
+  const auto count_band = [&](Bins& band) {
+    const int64_t last = std::min(count, band.first + kBandElements);
+    if (auto done = count_run(operand, min, max, band.first, last, band.counts); !done)
+      band.error = std::move(done.error());
+  };
+  const auto add = [&](Bins& band) {
+    for (size_t i = 0; i < kHistogramBins; ++i) all.counts[i] += band.counts[i];
+    if (!all.error) all.error = std::move(band.error);
+  };
+  Pipeline<Bins>(next_band).then(StageOrder::any, count_band).then(StageOrder::kept, add).run();
+  if (all.error) return tl::unexpected(std::move(*all.error));
+  return all.counts;
 }
 
 Result<void> measure_into(InspectedTensor& out, const Operand& operand, bool values) {
@@ -140,7 +136,7 @@ class FrameInspector {
       const size_t last = std::min(items_.size(), first + kBatch);
       open_files(first, last);
       std::vector<InspectedTensor> found(last - first);
-      tbb::parallel_for(size_t{0}, found.size(), [&](size_t i) {
+      parallel_for(found.size(), [&](size_t i) {
         if (cancelled()) return;
         const Item& item = *items_[first + i];
         const auto file = item.data ? static_cast<size_t>(item.data->file) : 0;
@@ -172,7 +168,7 @@ class FrameInspector {
       else
         openers.push_back(i - first);
     }
-    tbb::parallel_for(size_t{0}, openers.size(), [&](size_t k) {
+    parallel_for(openers.size(), [&](size_t k) {
       const size_t i = openers[k];
       sets[i] = std::make_shared<const Result<TensorSet>>(
           open_tensors(frame_.files[static_cast<size_t>(files[i])].path, request_.open.format));
@@ -239,8 +235,7 @@ Result<void> inspect_path(const fs::path& path, const InspectRequest& request, I
 }  // namespace
 
 Result<InspectSummary> inspect(const InspectRequest& request, InspectSink& sink) {
-  const tbb::global_control threads(tbb::global_control::max_allowed_parallelism,
-                                    thread_count(request.threads));
+  const ThreadLimit threads(thread_count(request.threads));
   InspectSummary summary;
   for (const fs::path& path : request.paths) ASSAY_TRY_DO(inspect_path(path, request, sink, summary));
   ASSAY_TRY_DO(sink.end());

@@ -1,0 +1,104 @@
+#include "assay/run/compare/row_gatherer.h"
+
+#include "assay/format/min_max.h"
+#include "assay/metric/arg_max.h"
+#include "assay/model/logits.h"
+#include "assay/run/compare/gather_bounded.h"
+#include "assay/run/compare/gather_parallel.h"
+#include "assay/tensor/rounded_values.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+namespace assay {
+namespace {
+
+// The smallest and the largest element are all that one side keeps: files of that form, by name and shape.
+bool is_range(const Comparison& row) {
+  return std::ranges::any_of(std::array{&row.mine, &row.golden}, [](const SideFacts* side) {
+    const std::string& file = side->file.native();
+    return (file.ends_with(kMinMaxNpz) || file.ends_with(kMinMaxNpy)) && side->meta &&
+           side->meta->shape.count() == 2;
+  });
+}
+
+}  // namespace
+
+double RowGatherer::gather(const Operand& mine, const Operand& golden, bool is_whole, PairScratch& scratch,
+                           Comparison& row, std::optional<DType> rounded_to, const Expected* expected) {
+  if (is_complex(mine.meta.dtype) != is_complex(golden.meta.dtype)) {
+    row.status = Status::unreadable;
+    row.note = fmt::format("complex against real: {} and {}; convert one of them first",
+                           name(mine.meta.dtype), name(golden.meta.dtype));
+    return 0;
+  }
+  scratch.forget();
+  const bool is_logits =
+      row.pair.why == Why::last_output || (are_logits(*row.mine.item) && are_logits(*row.golden.item));
+  const GatherMask needs = is_logits ? metrics_.needs : metrics_.needs & ~metrics_.only_of_logits;
+  auto gathered = gather_parallel(
+      mine, golden,
+      {needs, metrics_.own_sums, rounded_to ? rounded_to : metrics_.steps_of, metrics_.closeness}, scratch,
+      progress_);
+  if (!gathered) {
+    row.status = Status::unreadable;
+    row.note = gathered.error().message;
+    return 0;
+  }
+  if ((metrics_.needs & gather::arg_max) != 0 && is_logits) {
+    auto chosen = compare_arg_max(mine, golden);
+    if (chosen) gathered->arg_max = row.arg_max = std::make_shared<const ArgMax>(*chosen);
+    if (chosen && chosen->mine != chosen->golden)
+      row.add_note(fmt::format("mine chooses token {}, golden {}", chosen->mine, chosen->golden));
+  }
+  if (expected != nullptr) {
+    auto bounded = gather_bounded(mine, *expected);
+    if (!bounded) {
+      row.status = Status::unreadable;
+      row.note = bounded.error().message;
+      return 0;
+    }
+    gathered->bounded = row.bounded = std::make_shared<const Bounded>(*bounded);
+    if (!expected->note.empty()) row.add_note(expected->note);
+  }
+  if (side_statistics_ == SideStatistics::as_f32 && is_whole && !is_complex(mine.meta.dtype))
+    take_statistics_as_f32(gathered->pair, row);
+  row.basis = Basis::data;
+  row.metrics = metrics_.finish(*gathered);
+  const PairSums& pair = gathered->pair;
+  row.nothing_finite = pair.finite == 0;
+  row.near = pair.worst >= 0 ? std::make_shared<const Neighbours>(pair.near) : nullptr;
+  row.judged_as = rounded_to;
+  if (pair.count == 0)
+    row.evidence = Evidence::empty;
+  else if (pair.finite > 0 || pair.nonfinite_mismatch > 0)
+    row.evidence = is_range(row)                                        ? Evidence::extremes
+                   : pair.finite + pair.nonfinite_mismatch < pair.count ? Evidence::finite_elements
+                                                                        : Evidence::elements;
+  if (row.bounded != nullptr && row.bounded->unknown > 0 && row.evidence != Evidence::nothing)
+    row.evidence = row.bounded->unknown == row.bounded->count ? Evidence::nothing : Evidence::some_elements;
+  if (pair.nonfinite_mismatch > 0) return std::numeric_limits<double>::infinity();
+  return pair.diff_squares > 0 ? pair.diff_squares / pair.golden.sum_squares : 0;
+}
+
+void RowGatherer::gather_rounded(const Operand& mine, const Operand& golden, bool is_whole,
+                                 PairScratch& scratch, Comparison& row) {
+  const DType own = coarser(mine.meta.dtype, golden.meta.dtype);
+  std::optional<DType> found;
+  std::string note;
+  for (const Side side : {Side::mine, Side::golden}) {
+    const auto rounded = find_rounded_type(side == Side::mine ? mine : golden,
+                                           side == Side::mine ? scratch.mine : scratch.golden);
+    if (!rounded || !*rounded || coarser(own, **rounded) == own) continue;
+    if (!found || coarser(*found, **rounded) != *found) {
+      found = **rounded;
+      note = fmt::format("all values of {} are exact in {}: judged as such", name_of(side), name(**rounded));
+    }
+  }
+  if (!found) return;
+  gather(mine, golden, is_whole, scratch, row, found);
+  row.add_note(note);
+}
+
+}  // namespace assay

@@ -1,0 +1,34 @@
+// Measures two tensors that lie alike, and puts into the row what was found.
+#pragma once
+
+#include "assay/metric/band.h"
+#include "assay/metric/metric.h"
+#include "assay/model/outcome.h"
+#include "assay/run/compare/side_statistics.h"
+#include "assay/support/progress.h"
+#include "assay/tensor/expected.h"
+
+namespace assay {
+
+class RowGatherer {
+ public:
+  // All outlive this.
+  RowGatherer(const MetricPlan& metrics, SideStatistics side_statistics, Progress& progress)
+      : metrics_(metrics), side_statistics_(side_statistics), progress_(progress) {}
+
+  // is_whole: these are the two tensors of the row, and nothing made of them. Answers how far they are apart:
+  // the square of the relative error, infinite where NaN or infinities differ.
+  double gather(const Operand& mine, const Operand& golden, bool is_whole, PairScratch& scratch,
+                Comparison& row, std::optional<DType> rounded_to = {}, const Expected* expected = nullptr);
+  // A row that would fail may hold values that were rounded to a coarser type than that of the file: then its
+  // steps are those of that type.
+  void gather_rounded(const Operand& mine, const Operand& golden, bool is_whole, PairScratch& scratch,
+                      Comparison& row);
+
+ private:
+  const MetricPlan& metrics_;
+  const SideStatistics side_statistics_;
+  Progress& progress_;
+};
+
+}  // namespace assay

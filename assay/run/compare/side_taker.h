@@ -1,0 +1,40 @@
+// One side of a pair, from the item of a dump to what can be compared.
+#pragma once
+
+#include "assay/dump/layout.h"
+#include "assay/model/outcome.h"
+#include "assay/run/compare/load.h"
+#include "assay/run/compare/plan_runner.h"
+#include "assay/run/compare/prepare.h"
+#include "assay/run/compare/side_statistics.h"
+
+namespace assay {
+
+class SideTaker {
+ public:
+  // All outlive this.
+  SideTaker(const Matched& matched, Loader& loader, SideStatistics statistics, const Prepare& prepare,
+            const GoldenOptions& golden)
+      : matched_(matched),
+        loader_(loader),
+        golden_(matched.frames, loader, golden),
+        plans_(matched.frames, loader, &golden_),
+        statistics_(statistics),
+        prepare_(prepare) {}
+
+  // Opens it, says in the row what it is, and carries out its plan. Nothing where that cannot be: then the
+  // row has a status and a reason, of both sides the first, unless what comes second is worse. Any thread.
+  std::optional<Made> take(Side stands_for, Comparison& row);
+
+ private:
+  Result<Made> make(Side stands_for, Side side, const ItemId& id, const Pair& pair, OperandPtr loaded) const;
+
+  const Matched& matched_;
+  Loader& loader_;
+  GoldenSteps golden_;
+  const PlanRunner plans_;
+  const SideStatistics statistics_;
+  const Prepare& prepare_;
+};
+
+}  // namespace assay

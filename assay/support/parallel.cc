@@ -1,0 +1,171 @@
+#include "assay/support/parallel.h"
+
+#include <tbb/global_control.h>
+#include <tbb/parallel_for.h>
+#include <tbb/parallel_invoke.h>
+#include <tbb/parallel_pipeline.h>
+#include <tbb/task_arena.h>
+#include <tbb/version.h>
+#ifdef ASSAY_TSAN
+#include <sanitizer/tsan_interface.h>
+#endif
+
+#include <string>
+
+namespace assay {
+namespace {
+
+// Debian's oneTBB is built without ThreadSanitizer, which does not see it order what threads do: all that one
+// hands to another would be a race. This file is not watched itself (CMakeLists.txt), and says what oneTBB
+// promises: what was done before give() is done when another thread comes out of take(). No more than that,
+// or real races would be hidden with the others.
+#ifdef ASSAY_TSAN
+void give(void* place) { __tsan_release(place); }
+void take(void* place) { __tsan_acquire(place); }
+#else
+void give(void*) {}
+void take(void*) {}
+#endif
+
+class Handover {
+ public:
+  void give() { assay::give(&place_); }
+  void take() { assay::take(&place_); }
+
+ private:
+  char place_ = 0;
+};
+
+// From the thread that asks for work to those that do it, and back when it is done.
+struct Errand {
+  Handover there, back;
+
+  template <class Work>
+  void run(const Work& work) {
+    there.take();
+    work();
+    back.give();
+  }
+};
+
+// A packet between two stages. One that is lost, because another has thrown, is dropped.
+class Token {
+ public:
+  Token(void* packet, const PacketSource& source) : packet_(packet), drop_(source.drop) {}
+  Token(Token&& other) noexcept : packet_(std::exchange(other.packet_, nullptr)), drop_(other.drop_) {}
+  Token& operator=(Token&&) = delete;
+  ~Token() {
+    if (packet_ != nullptr) drop_(packet_);
+  }
+  void* packet() const { return packet_; }
+
+ private:
+  void* packet_;
+  void (*drop_)(void*);
+};
+
+tbb::filter_mode mode_of(StageOrder order) {
+  return order == StageOrder::kept ? tbb::filter_mode::serial_in_order : tbb::filter_mode::parallel;
+}
+
+// Stages of oneTBB, which may move from thread to thread between any two packets.
+class Stages {
+ public:
+  Stages(const PacketSource& source, const std::vector<PacketStage>& stages)
+      : source_(source), stages_(stages), one_by_one_(stages.size()) {}
+
+  void run(size_t packets) {
+    errand_.there.give();
+    tbb::filter<void, Token> all = tbb::make_filter<void, Token>(
+        tbb::filter_mode::serial_in_order, [this](tbb::flow_control& control) { return make(control); });
+    for (size_t i = 0; i + 1 < stages_.size(); ++i)
+      all = all & tbb::make_filter<Token, Token>(mode_of(stages_[i].order), [this, i](Token token) {
+              pass(i, token);
+              return token;
+            });
+    tbb::parallel_pipeline(packets, all & tbb::make_filter<Token, void>(mode_of(stages_.back().order),
+                                                                        [this](const Token& token) {
+                                                                          pass(stages_.size() - 1, token);
+                                                                        }));
+    errand_.back.take();
+  }
+
+ private:
+  Token make(tbb::flow_control& control) {
+    void* packet = nullptr;
+    errand_.run([&] {
+      making_.take();
+      packet = source_.next();
+      making_.give();
+    });
+    if (packet == nullptr)
+      control.stop();
+    else
+      give(packet);
+    return {packet, source_};
+  }
+
+  void pass(size_t stage, const Token& token) {
+    const bool in_order = stages_[stage].order == StageOrder::kept;
+    errand_.run([&] {
+      take(token.packet());
+      if (in_order) one_by_one_[stage].take();
+      stages_[stage].work(token.packet());
+      if (in_order) one_by_one_[stage].give();
+      give(token.packet());
+    });
+  }
+
+  const PacketSource& source_;
+  const std::vector<PacketStage>& stages_;
+  Errand errand_;
+  Handover making_;
+  std::vector<Handover> one_by_one_;  // of stages that keep the order: from packet to packet
+};
+
+}  // namespace
+
+struct ThreadLimit::Control {
+  tbb::global_control limit;
+};
+
+ThreadLimit::ThreadLimit(size_t threads)
+    : control_(new Control{tbb::global_control(tbb::global_control::max_allowed_parallelism, threads)}) {}
+ThreadLimit::~ThreadLimit() = default;
+
+size_t threads_at_work() { return static_cast<size_t>(tbb::this_task_arena::max_concurrency()); }
+
+void parallel_for(size_t count, const std::function<void(size_t)>& work, WhileWaiting waiting) {
+  Errand errand;
+  errand.there.give();
+  const auto run = [&] {
+    tbb::parallel_for(size_t{0}, count, [&](size_t i) { errand.run([&] { work(i); }); });
+  };
+  if (waiting == WhileWaiting::stands)
+    tbb::this_task_arena::isolate(run);
+  else
+    run();
+  errand.back.take();
+}
+
+void parallel_invoke(const std::function<void()>& first, const std::function<void()>& second) {
+  Errand errand;
+  errand.there.give();
+  tbb::parallel_invoke([&] { errand.run(first); }, [&] { errand.run(second); });
+  errand.back.take();
+}
+
+void run_stages(const PacketSource& source, const std::vector<PacketStage>& stages, WhileWaiting waiting,
+                size_t packets) {
+  if (waiting == WhileWaiting::stands)
+    tbb::this_task_arena::isolate([&] { Stages(source, stages).run(packets); });
+  else
+    Stages(source, stages).run(packets);
+}
+
+std::string_view threading_library() {
+  static const std::string name = std::string("oneTBB ") + TBB_runtime_version();
+  return name;
+}
+
+}  // namespace assay
