@@ -81,6 +81,7 @@ Result<int> run_opcheck(const OpcheckFlags& flags, const Context& context) {
   limit_files(request.open.format, budget, flags.threads, false);
   ASSAY_TRY(OpSelection selection, choose_operators(flags));
   selection.below = std::move(place.below);
+  if (!flags.csv.empty()) ASSAY_TRY_DO(select_by_table(flags.csv, selection, request.golden_ops));
   request.golden_ops.memory = memory_budget(budget);
   ASSAY_TRY(request.golden_ops.soc, parse_soc(flags.soc));
   check_operators(std::move(selection), request);
@@ -116,6 +117,9 @@ void add_opcheck(CLI::App& app, const Context& context, Action& action) {
   command->add_option("--op", flags->op, "Only these types, e.g. 'Linear*'")
       ->type_name("GLOB,..")
       ->allow_extra_args(false);
+  command
+      ->add_option("--csv", flags->csv, "Only those of this operation_tensors_*.csv; it also has\nparameters")
+      ->type_name("FILE");
   command->add_option("--soc", flags->soc, "910B or 310P (default: told from shapes)")->type_name("NAME");
   command->add_option("--metrics", flags->metrics, "More columns (docs/metrics.md)")
       ->type_name("NAME,..")

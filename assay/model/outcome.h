@@ -126,6 +126,7 @@ struct NodeResult {
   ModelPlace place = {};
   int32_t index = -1;                         // of Pairing::nodes
   std::span<const InputSource> sources = {};  // of the pairing, which outlives this
+  std::string_view params = {};               // what it was told, as the dump has it; empty: not read
 };
 
 // Where a row stands in the report, kept after the row itself is gone.
@@ -166,6 +167,7 @@ struct Summary {
   std::optional<RowPlace> first_other_token;  // the first logits whose arg-max differs
   std::optional<std::string> first_error;
   bool stopped_early = false;  // --fail-fast
+  bool of_operators = false;   // outputs against what their operators should have given
   std::string selection;       // by which tensors were chosen, as flags: "--only 'layers.*'"; empty: all
 };
 

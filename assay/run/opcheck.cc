@@ -1,6 +1,8 @@
 #include "assay/run/opcheck.h"
 
 #include "assay/base/path_kind.h"
+#include "assay/dump/atb_op_params.h"
+#include "assay/dump/atb_op_table.h"
 #include "assay/dump/atb_place.h"
 
 namespace assay {
@@ -19,6 +21,19 @@ OpcheckPlace locate_operators(const fs::path& path) {
     below = below.empty() ? at.filename() : at.filename() / below;
   }
   return {path, {}};
+}
+
+Result<void> select_by_table(const fs::path& table, OpSelection& selection, GoldenOptions& golden) {
+  ASSAY_TRY(const std::vector<OpTableRow> rows, read_op_table(table));
+  if (rows.empty()) return fail(ErrorKind::not_found, "{}: lists no operator", display(table));
+  auto params = std::make_shared<std::map<std::string, OpParams>>();
+  for (const OpTableRow& row : rows) {
+    selection.exact_ids.push_back(row.id);
+    params->emplace(row.id, parse_op_params(row.params.empty() ? "{}" : row.params,
+                                            fmt::format("{}: {}_{}", display(table), row.type, row.id)));
+  }
+  golden.params = std::move(params);
+  return {};
 }
 
 void check_operators(OpSelection selection, CompareRequest& request) {

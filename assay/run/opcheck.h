@@ -15,6 +15,10 @@ struct OpcheckPlace {
 // A dump, a rank, a token, or the folder of one operator in one.
 OpcheckPlace locate_operators(const fs::path& path);
 
+// --csv: a table of operators says which of them are checked, and what those were told of which the dump has
+// no parameters.
+Result<void> select_by_table(const fs::path& table, OpSelection& selection, GoldenOptions& golden);
+
 // Turns a request for comparing into one that checks the operators of request.mine.
 void check_operators(OpSelection selection, CompareRequest& request);
 

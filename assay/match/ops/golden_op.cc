@@ -50,6 +50,8 @@ class Planner {
         if (!is_group(frame, node) && is_selected(selection_, path_of(frame, node), frame.nodes[node].type))
           add(static_cast<int32_t>(i), static_cast<int32_t>(node));
     }
+    if (selection_.in_order_of_text)
+      std::ranges::stable_sort(pairing_.nodes, {}, [](const PairedNode& node) { return op_id(node.name); });
     return std::move(pairing_);
   }
 
@@ -123,7 +125,8 @@ bool is_selected(const OpSelection& selection, std::string_view path, std::strin
   const auto is_any = [](const std::vector<std::string>& list, const auto& fits) {
     return list.empty() || std::ranges::any_of(list, fits);
   };
-  return is_any(selection.ids, [&](const std::string& each) { return is_below(id, each, '_'); }) &&
+  return is_any(selection.exact_ids, [&](const std::string& each) { return id == each; }) &&
+         is_any(selection.ids, [&](const std::string& each) { return is_below(id, each, '_'); }) &&
          is_any(selection.types, [&](const std::string& each) { return glob_match(each, type); }) &&
          is_any(selection.name_parts,
                 [&](const std::string& each) { return name.find(each) != std::string::npos; });

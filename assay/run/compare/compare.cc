@@ -46,6 +46,7 @@ class Sections {
         findings_({}, {-1, -1}, request.least_compared, judged_by_) {
     note(mine.warnings);
     note(golden.warnings);
+    if (runs_operators()) findings_.check_operators();
   }
 
   // One after another, so that memory follows the largest and one broken rank costs one section.
@@ -128,6 +129,7 @@ class Sections {
   Result<void> measure_and_judge(const At& at, const Matched& matched, const OpenOptions& open) {
     Findings of_section(at.text(), {at.step, at.token}, request_.least_compared, judged_by_);
     of_section.pass_over(matched.pairing.passed_over);
+    if (runs_operators()) of_section.check_operators();
     note(matched.pairing.warnings);
     log_matching(matched);
     ASSAY_TRY_DO(reports_.open_section(head_));
@@ -155,6 +157,9 @@ class Sections {
     findings_.add(of_section);
     return reports_.close_section(of_section.conclude());
   }
+
+  // Mine stands against what its operators should have given.
+  bool runs_operators() const { return request_.golden.empty(); }
 
   void note(const Remarks& remarks) {
     for (const Remark& remark : remarks) {

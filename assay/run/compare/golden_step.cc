@@ -1,6 +1,7 @@
 #include "assay/run/compare/golden_step.h"
 
 #include "assay/base/text.h"
+#include "assay/match/ops/golden_op.h"
 #include "assay/model/graph.h"
 
 #include <algorithm>
@@ -58,7 +59,7 @@ Result<GoldenOutputs> GoldenSteps::compute(const Plan& plan) const {
   const Node& node = frames_.node(Side::mine, output);
   const GoldenOp* const op = find_golden_op(node.type);
   if (op == nullptr) return fail(ErrorKind::unsupported, "there is no golden for {}", node.type);
-  const OpParams& params = frame.params[static_cast<size_t>(output.node)];
+  const OpParams& params = params_of(output);
   if (!params.trouble.empty()) return fail(ErrorKind::bad_format, "{}", params.trouble);
   GoldenCall call;
   call.type = node.type;
@@ -74,7 +75,8 @@ Result<GoldenOutputs> GoldenSteps::compute(const Plan& plan) const {
     if (!item.data)
       return fail(ErrorKind::not_found, "{} has no data: the operator cannot be run again", item.name);
     ASSAY_TRY(Loaded loaded, loader_.load(Side::mine, input));
-    call.in.push_back(std::move(loaded.data));
+    ASSAY_TRY(OperandPtr data, prepared(input, std::move(loaded.data)));
+    call.in.push_back(std::move(data));
   }
   for (const Item& item : node.items)
     if (item.port.direction == Direction::output && item.meta != nullptr) {
@@ -85,6 +87,18 @@ Result<GoldenOutputs> GoldenSteps::compute(const Plan& plan) const {
   call.rank = std::max(frame.at.rank, 0);
   call.in_of_rank = [this, &plan](int rank) { return inputs_of_rank(plan, rank); };
   return op->compute(call);
+}
+
+const OpParams& GoldenSteps::params_of(const ItemId& output) const {
+  const OpParams& own = frames_.frame(Side::mine, output).params[static_cast<size_t>(output.node)];
+  if (options_.params == nullptr || !own.list.empty() || !own.trouble.empty()) return own;
+  const auto given = options_.params->find(op_id(frames_.node(Side::mine, output).name));
+  return given == options_.params->end() ? own : given->second;
+}
+
+Result<OperandPtr> GoldenSteps::prepared(const ItemId& input, OperandPtr data) const {
+  const fs::path* const file = loader_.file_of(Side::mine, input);
+  return prepare_ ? prepare_(Side::mine, file == nullptr ? fs::path() : *file, std::move(data)) : data;
 }
 
 Result<std::vector<OperandPtr>> GoldenSteps::inputs_of_rank(const Plan& plan, int rank) const {
@@ -105,7 +119,8 @@ Result<std::vector<OperandPtr>> GoldenSteps::inputs_of_rank(const Plan& plan, in
     if (!found)
       return fail(ErrorKind::not_found, "Cannot find data on rank {}! {} needs tensors on all devices!", rank,
                   frames_.node(Side::mine, output).type);
-    ASSAY_TRY(OperandPtr data, loader_.load_shard(Side::mine, input, *found));
+    ASSAY_TRY(OperandPtr shard, loader_.load_shard(Side::mine, input, *found));
+    ASSAY_TRY(OperandPtr data, prepared(input, std::move(shard)));
     in.push_back(std::move(data));
   }
   return in;

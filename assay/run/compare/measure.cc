@@ -62,6 +62,11 @@ class Measurer {
     NodeResult result{node.name, node.order, node.stack, {}, node.place, index};
     const auto& sources = matched_.pairing.sources;
     if (!sources.empty()) result.sources = sources[static_cast<size_t>(index)];
+    if (!node.pairs.empty() && node.pairs.front().mine) {
+      const ItemId& first = *node.pairs.front().mine;
+      const Frame& frame = matched_.frames.frame(Side::mine, first);
+      if (!frame.params.empty()) result.params = frame.params[static_cast<size_t>(first.node)].text;
+    }
     result.rows.reserve(node.pairs.size());
     for (const Pair& pair : node.pairs) result.rows.push_back(measure_pair(pair, node.name, scratch));
     return result;

@@ -62,6 +62,16 @@ double RowGatherer::gather(const Operand& mine, const Operand& golden, bool is_w
     gathered->bounded = row.bounded = std::make_shared<const Bounded>(*bounded);
     if (!expected->note.empty()) row.add_note(expected->note);
   }
+  for (const Metric* const metric : metrics_.metrics) {
+    if (metric->own_pass == nullptr) continue;
+    auto own = metric->own_pass(mine, golden);
+    if (!own) {
+      row.status = Status::unreadable;
+      row.note = own.error().message;
+      return 0;
+    }
+    gathered->own_passes.emplace_back(metric->own_pass, std::move(*own));
+  }
   if (side_statistics_ == SideStatistics::as_f32 && is_whole && !is_complex(mine.meta.dtype))
     take_statistics_as_f32(gathered->pair, row);
   row.basis = Basis::data;

@@ -17,7 +17,7 @@ class SideTaker {
             const GoldenOptions& golden)
       : matched_(matched),
         loader_(loader),
-        golden_(matched.frames, loader, golden),
+        golden_(matched.frames, loader, golden, prepare),
         plans_(matched.frames, loader, &golden_),
         statistics_(statistics),
         prepare_(prepare) {}
