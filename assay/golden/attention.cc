@@ -155,8 +155,9 @@ class JobRunner {
 
   // What is kept of a row beside its weights, for the bound.
   struct RowBound {
-    double score_error = 0;  // of each score, from its sum of products
-    double score_size = 0;   // |query| |key| |scale|
+    double score_error = 0;   // of each score, from its sum of products
+    double score_size = 0;    // |query| |key| |scale|
+    double input_spread = 0;  // square of what rounded keys do to a score, in units of that rounding
   };
 
   // Scores become weights e^(s - max). Returns their sum; `linear` and `random` get, per group of keys, what
@@ -168,7 +169,7 @@ class JobRunner {
     const auto fixed =
         static_cast<T>(bound.score_error + unit * (std::sqrt(static_cast<double>(keys_)) + 16));
     const auto per_score = static_cast<T>(4 * unit);
-    const T of_inputs = rule_.rounds_inputs ? static_cast<T>(1 + bound.score_size * bound.score_size) : T{0};
+    const T of_inputs = rule_.rounds_inputs ? static_cast<T>(1 + bound.input_spread) : T{0};
     const T of_scores = rule_.rounds_scores ? T{1} : T{0};
     double sum = 0;
     for (int64_t group = 0; group < groups_; ++group) {
@@ -230,6 +231,9 @@ class JobRunner {
       RowBound bound;
       bound.score_size = std::sqrt(square) * largest_key_ * std::abs(scale_);
       bound.score_error = product_error(unit_of_arithmetic(rule_.dtype), depth_, bound.score_size);
+      // Products of a score are of about the same size: four times as spread as if they all were.
+      bound.input_spread =
+          bound.score_size * bound.score_size * std::min(1.0, 4.0 / static_cast<double>(depth_));
       sums[static_cast<size_t>(i)] =
           finish_weights(row, bound, linear.data() + i * groups_, random.data() + i * groups_);
       if (rule_.rounds_steps) round_weights(row, sums[static_cast<size_t>(i)], i, linear, random);
