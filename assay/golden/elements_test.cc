@@ -53,6 +53,13 @@ TEST(GoldenSums, CountsRoundingsOfPartialSums) {
   sum.add(-3);                   // the sum is 0, but in another order it need not have been
   EXPECT_NEAR(sum.error(1), 4 * std::sqrt(18), 1e-12);
   EXPECT_EQ(sum.sum(), 0);
+  SumError equal;  // 0.1 ten thousand times: rounded up for most of the way
+  float narrow = 0;
+  for (int i = 0; i < 10000; ++i) {
+    equal.add(static_cast<double>(0.1F));
+    narrow += 0.1F;
+  }
+  EXPECT_LT(std::abs(static_cast<double>(narrow) - equal.sum()), equal.error(0x1p-24));
   EXPECT_EQ(as_allowed(INFINITY), 0);
   EXPECT_EQ(as_allowed(1e300), 0x1.fffffep127F);
 }

@@ -29,21 +29,28 @@ Expected added_whole(DType dtype, Integers sums, const Integers& updates, std::s
 Expected added_real(DType dtype, Numbers sums, const Numbers& updates, std::vector<Addition> additions,
                     double factor, double u) {
   std::vector<float> allowed(sums.values.size(), 0);
+  const DType step_type = u == unit_roundoff(dtype) ? dtype : DType::f32;
   int exponent = 0;
   const bool is_exact = std::abs(std::frexp(factor, &exponent)) == 0.5;  // a power of two
   std::ranges::stable_sort(additions, {}, &Addition::to);
   for (auto first = additions.begin(); first != additions.end();) {
     const auto place = static_cast<size_t>(first->to);
     SumError sum, before_last;
-    double products = 0;
+    double products = 0, stepwise = sums.values[place];
+    int64_t steps = 0;
     sum.add(sums.values[place]);
     for (; first != additions.end() && static_cast<size_t>(first->to) == place; ++first) {
       const double term = updates.values[static_cast<size_t>(first->from)] * factor;
       before_last = sum;
       sum.add(term);
       products += term * term;
+      ++steps;
+      stepwise = rounded_to(step_type, stepwise + rounded_to(step_type, term));
     }
-    const double error = dtype == DType::f64 ? sum.error(u) : before_last.error(u);
+    // Four random walks cover any sixteen steps; more of them may all be rounded the same way.
+    constexpr int64_t kCovered = 16;
+    double error = dtype == DType::f64 ? sum.error(u) : before_last.error(u);
+    if (steps > kCovered) error = std::max(error, 1.5 * std::abs(stepwise - sum.sum()));
     sums.values[place] = sum.sum();
     allowed[place] = as_allowed(error + (is_exact ? 0 : 4 * u * std::sqrt(products)));
   }

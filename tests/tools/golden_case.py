@@ -20,6 +20,7 @@ class Run:
     inputs: list[Tensor]
     outputs: list[Tensor]
     soc: str = ""  # Ascend910B, Ascend310P; empty: it does not matter
+    ranks: list[list[Tensor]] = dataclasses.field(default_factory=list)  # of a collective: the inputs of every rank
 
 
 @dataclasses.dataclass
