@@ -111,7 +111,7 @@ Result<void> select(const Parsed& parsed, const fs::path& input, const fs::path&
 }
 
 Result<CompareOutcome> check(const Parsed& parsed, const fs::path& input, const fs::path& base,
-                             const fs::path& output, const Context& context) {
+                             const fs::path& output, const Context& context, size_t& cases) {
   CompareRequest request;
   request.mine = base;
   limit_files(request.open.format, 0, 0, parsed.has("--trusted"));
@@ -133,8 +133,11 @@ Result<CompareOutcome> check(const Parsed& parsed, const fs::path& input, const 
   request.version = kVersion;
   request.command_line = context.command_line;
   request.progress = true;
-  request.admit = [&input](const Matched& matched) -> Result<bool> {
-    log::info("Total {} cases found under path: {}", matched.pairing.nodes.size(), display(input));
+  request.admit = [&input, &cases](const Matched& matched) -> Result<bool> {
+    cases = matched.pairing.nodes.size();
+    log::info("Total {} cases found under path: {}", cases, display(input));
+    for (const PairedNode& node : matched.pairing.nodes)
+      log::info("———————— {} {} test start ————————", op_id(node.name), op_name(node.name));
     return true;
   };
   ReportSet reports;
@@ -158,14 +161,15 @@ Result<void> opcheck(const Parsed& parsed, const Context& context) {
     log::warn(
         "running operators again in atb needs a device and is not done; the dumped outputs are compared");
   log::info("Comparing outputs in dump data without rerunning operations in atb...");
-  ASSAY_TRY(const CompareOutcome outcome, check(parsed, input, *base, output, context));
+  size_t cases = 0;
+  ASSAY_TRY(const CompareOutcome outcome, check(parsed, input, *base, output, context, cases));
   for (const fs::path& file : outcome.files)
     log::info("Opcheck results saved to: {}", display(fs::absolute(file).lexically_normal()));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
   const Summary& summary = outcome.summary;
-  log::info("Total cases: {}; Total time: {:.2f} seconds", summary.rows, seconds.count());
-  log::info("{} passed, {} failed, {} without a golden, {} not readable", summary.passed, summary.failed,
-            summary.ignored, summary.errors);
+  log::info("Total cases: {}; Total time: {:.2f} seconds", cases, seconds.count());
+  log::info("outputs: {} passed, {} failed, {} without a golden, {} not readable", summary.passed,
+            summary.failed, summary.ignored, summary.errors);
   return require_enough(summary);
 }
 

@@ -19,8 +19,9 @@ import sys
 import tempfile
 
 import numpy as np
+import openpyxl
 
-from golden_case import Case, Run, Tensor
+from golden_case import Case, Run, Tensor, tensor_of
 from golden_dump import token_folder, write_operator
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -33,6 +34,12 @@ def fixture(case: dict) -> Run:
     def read(of: dict) -> Tensor:
         return Tensor(of["dtype"], np.load(DATA / of["file"]).reshape(of["shape"]))
     return Run(case["op_param"], [read(t) for t in case["inputs"]], [read(t) for t in case["golden"]], case["soc"])
+
+
+# What these vectors hold was rounded on the way, as no processor that accumulates in f32 does: PyTorch's bf16 product of
+# matrices adds up in bf16, and the original's attention multiplies f16 in bf16. They are no honest f16 and bf16 runs, and are
+# off by no more than such rounding makes of them.
+ROUNDED_ON_THE_WAY = {"linear_bf16_ta": 0.05, "sa_pa_encoder": 0.03}
 
 
 def spoil(tensor: Tensor) -> Tensor | None:
@@ -90,6 +97,12 @@ class OpChecks:
         cases = [c for c in json.loads((DATA / "index.json").read_text())["cases"] if not self.only or self.only in c["op"]]
         runs = [(c["op"], fixture(c)) for c in cases]
         for case, (_, run), rows in zip(cases, runs, self.verdicts(runs)):
+            if case["name"] in ROUNDED_ON_THE_WAY:
+                limit = ROUNDED_ON_THE_WAY[case["name"]]
+                self.count(f"fixture {case['name']}",
+                           [f"{r['verdict']}, rel_l2 {r['rel_l2']}" for r in rows
+                            if r["verdict"] != "fail" or not 0 < r["rel_l2"] < limit])
+                continue
             wrong = [f"{r['verdict']}: {r.get('reason') or r.get('note')}" for r in rows if r["verdict"] != "pass"]
             if len(rows) != len(run.outputs):
                 wrong.append(f"{len(rows)} rows of {len(run.outputs)} outputs")
@@ -101,6 +114,43 @@ class OpChecks:
         for case, rows in zip(cases, self.verdicts(spoilt)):
             self.count(f"spoilt fixture {case['name']}",
                        [f"passes: {r['mine']}" for r in rows if r["verdict"] not in ("fail", "ignored")])
+
+    def check_vectors(self) -> None:
+        """The numbers and words of the original, cell by cell. An operator that repeats its input once has it for golden."""
+        cases = json.loads((DATA / "compare_vectors.json").read_text())["cases"]
+        root = pathlib.Path(tempfile.mkdtemp(dir=self.work))
+        token = token_folder(root)
+
+        def tensor(dtype: str, values: list) -> Tensor:
+            array = np.array(values, dtype=np.float64)
+            return tensor_of(dtype, array)
+        for number, case in enumerate(cases):
+            write_operator(token, number, "RepeatOperation",
+                           Run({"multiples": [1]}, [tensor(case["golden_dtype"], case["golden"])],
+                               [tensor(case["out_dtype"], case["out"])]))
+        (root / "out").mkdir()
+        done = subprocess.run([self.program, "msit", "llm", "opcheck", "-i", token, "-o", root / "out", "-metric", "abs", "kl",
+                               "cos_sim"], capture_output=True, text=True, timeout=120)
+        results = list((root / "out").glob("opcheck_result_*.xlsx"))
+        if not results:
+            self.count("msit llm opcheck", [f"wrote nothing: {done.stderr[-500:]}"])
+            return
+        sheet = openpyxl.load_workbook(results[0])["opcheck_result"]
+        head, *rows = sheet.iter_rows(values_only=True)
+        table = {int(row[0]): dict(zip(head, row)) for row in rows}
+        columns = {"result": "precision_result", "precision_standard": "precision_standard",
+                   "rel_pass_rate": "rel_precision_rate(%)", "max_rel": "max_rel_error", "abs_pass_rate": "abs_precision_rate(%)",
+                   "max_abs": "max_abs_error", "cos_sim": "cosine_similarity", "kl_div": "kl_divergence",
+                   "fail_reason": "fail_reason"}
+        for number, case in enumerate(cases):
+            row = table[number]
+            if "raises" in case:  # ours has a row and a reason
+                is_equal = case["out"] == case["golden"] and case["out"]
+                wrong = [] if row["precision_result"] == ("PASS" if is_equal else "FAILED") else [str(row)]
+            else:
+                wrong = [f"{column}: {row[column]!r}, the original {case[key]!r}" for key, column in columns.items()
+                         if (row[column] or "") != case[key]]
+            self.count(f"vector {case['name']}", wrong)
 
     def check_cases(self) -> None:
         for path in sorted(HERE.glob("golden_cases_*.py")):
@@ -160,6 +210,8 @@ def main() -> int:
     checks = OpChecks((options.bin / "assay").resolve(), work, options.rounds, options.only, options.seed)
     try:
         checks.check_fixtures()
+        if not options.only:
+            checks.check_vectors()
         checks.check_cases()
     finally:
         shutil.rmtree(work, ignore_errors=True)

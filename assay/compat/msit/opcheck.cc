@@ -91,11 +91,13 @@ std::vector<Column> columns(const OpcheckStyle& style) {
   out.push_back({"op_name", [](const RowView& v) -> Value { return std::string(op_name(v.node.name)); }});
   out.push_back({"op_param", [](const RowView& v) -> Value { return spaced(v.node.params); }});
   out.push_back({"tensor_path", [](const RowView& v) -> Value { return path_of_operator(v); }});
-  out.push_back({"out_tensor_id",
-                 [](const RowView& v) -> Value {
-                   return v.row.mine.item == nullptr ? Value() : Value(int64_t{v.row.mine.item->port.index});
-                 },
-                 ColumnKind::number});
+  out.push_back(
+      {"out_tensor_id",
+       [](const RowView& v) -> Value {
+         const bool has_none = !figure(v.head, v.row, "opcheck_rel_rate") || v.row.mine.item == nullptr;
+         return has_none ? Value(std::string(kNothing)) : Value(int64_t{v.row.mine.item->port.index});
+       },
+       ColumnKind::number});
   out.push_back({"precision_standard", [style](const RowView& v) -> Value {
                    return v.row.mine.meta
                               ? Value(text(opcheck_standard(v.row.mine.meta->dtype, style.is_first)))
@@ -115,7 +117,9 @@ std::vector<Column> columns(const OpcheckStyle& style) {
   if (style.cosine) add("cosine_similarity", "opcheck_cosine", kDigitsOfCosine);
   if (style.kl) add("kl_divergence", "opcheck_kl", kDigits);
   if (!style.is_first)
-    out.push_back({"fail_reason", [](const RowView& v) -> Value { return v.row.verdict.reason; }});
+    out.push_back({"fail_reason", [](const RowView& v) -> Value {
+                     return v.row.verdict.reason.empty() ? Value() : Value(v.row.verdict.reason);
+                   }});
   return out;
 }
 
