@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import dataclasses
 import importlib
 import json
 import pathlib
@@ -22,7 +23,7 @@ import numpy as np
 import openpyxl
 
 from golden_case import Case, Run, Tensor, tensor_of
-from golden_dump import token_folder, write_operator
+from golden_dump import dump_folder, token_folder, write_operator
 
 HERE = pathlib.Path(__file__).resolve().parent
 DATA = HERE.parent / "data" / "opcheck"
@@ -70,12 +71,16 @@ class OpChecks:
         rows: list[list[dict]] = [[] for _ in runs]
         for soc in {run.soc for _, run in runs}:
             root = pathlib.Path(tempfile.mkdtemp(dir=self.work))
-            token = token_folder(root)
             names = {}
             for number, (op, run) in enumerate(runs):
-                if run.soc == soc:
-                    names[write_operator(token, number, op, run)] = number
-            command = [self.program, "opcheck", token, "--report", "jsonl", "--output", root / "out", "-q"]
+                if run.soc != soc:
+                    continue
+                own = run.params.get("rank", 0) if run.ranks else 0
+                names[write_operator(token_folder(root, own), number, op, run)] = number
+                for rank, inputs in enumerate(run.ranks):
+                    if rank != own:
+                        write_operator(token_folder(root, rank), number, op, Run(run.params, inputs, []))
+            command = [self.program, "opcheck", dump_folder(root), "--report", "jsonl", "--output", root / "out", "-q"]
             done = subprocess.run(command + (["--soc", soc] if soc else []), capture_output=True, text=True, timeout=600)
             results = list((root / "out").glob("*.jsonl"))
             if done.returncode not in (0, 1, 2) or not results:
@@ -110,7 +115,7 @@ class OpChecks:
         spoilt = []
         for case, (op, run) in zip(cases, runs):
             outputs = [spoil(t) or t for t in run.outputs]
-            spoilt.append((op, Run(run.params, run.inputs, outputs, run.soc)))
+            spoilt.append((op, dataclasses.replace(run, outputs=outputs)))
         for case, rows in zip(cases, self.verdicts(spoilt)):
             self.count(f"spoilt fixture {case['name']}",
                        [f"passes: {r['mine']}" for r in rows if r["verdict"] not in ("fail", "ignored")])
@@ -174,7 +179,7 @@ class OpChecks:
                 honest[1] += bool(bad) or not rows
                 alarms += [f"{r['verdict']}: {r.get('reason') or r.get('note')} {json.dumps(run.params)}" for r in bad]
             for fault, change in case.faults.items():
-                wrong = [(case.op, Run(run.params, run.inputs, change(rng, run), run.soc)) for run in runs]
+                wrong = [(case.op, dataclasses.replace(run, outputs=change(rng, run))) for run in runs]
                 wrong = [w for w, run in zip(wrong, runs) if differs(w[1], run)]
                 for rows in self.verdicts(wrong):
                     tried[fault] += 1

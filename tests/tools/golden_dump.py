@@ -35,7 +35,11 @@ def write_operator(token: pathlib.Path, number: int, op: str, run: Run, before: 
     return name
 
 
+def dump_folder(root: pathlib.Path) -> pathlib.Path:
+    return root / "msit_dump_20260101_120000"
+
+
 def token_folder(root: pathlib.Path, rank: int = 0) -> pathlib.Path:
-    token = root / "msit_dump_20260101_120000" / "tensors" / f"{rank}_{4001 + rank}" / "0"
-    token.mkdir(parents=True)
+    token = dump_folder(root) / "tensors" / f"{rank}_{4001 + rank}" / "0"
+    token.mkdir(parents=True, exist_ok=True)
     return token
