@@ -90,9 +90,9 @@ Result<Halves> halves_of(const Shape& shape, int64_t dim) {
   return halves;
 }
 
-Result<Bounded> swiglu_of(const Numbers& x, int64_t dim, double u) {
+Result<BoundedNumbers> swiglu_of(const Numbers& x, int64_t dim, double u) {
   ASSAY_TRY(const Halves halves, halves_of(x.shape, dim));
-  ASSAY_TRY(Bounded out, zeros_with_bounds(halves.shape));
+  ASSAY_TRY(BoundedNumbers out, zeros_with_bounds(halves.shape));
   in_parallel(out.value.count(), kCostOfActivation, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i) {
       const int64_t at = i + i / halves.half * halves.half;
@@ -120,7 +120,7 @@ Result<Expected> swiglu_backward(const GoldenCall& call, int64_t dim, double u) 
   if (dy.shape != halves.shape)
     return fail(ErrorKind::mismatch, "the gradient has shape {}, half of the input {}", dy.shape.text(),
                 halves.shape.text());
-  ASSAY_TRY(Bounded out, zeros_with_bounds(x.shape));
+  ASSAY_TRY(BoundedNumbers out, zeros_with_bounds(x.shape));
   in_parallel(dy.count(), 2 * kCostOfActivation, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i) {
       const int64_t at = i + i / halves.half * halves.half;
@@ -164,7 +164,7 @@ Result<GoldenOutputs> activation(const GoldenCall& call) {
   if (type == kActivationLog) return each(logarithm);
   if (type == kActivationSigmoid) return each(sigmoid);
   if (type == kActivationSwigluForward) {
-    ASSAY_TRY(Bounded out, swiglu_of(x, dim, u));
+    ASSAY_TRY(BoundedNumbers out, swiglu_of(x, dim, u));
     return GoldenOutputs{expected(dtype, std::move(out))};
   }
   return each(fast_gelu);
@@ -177,7 +177,7 @@ Result<GoldenOutputs> swiglu_quant(const GoldenCall& call) {
   ASSAY_TRY_DO(check_inputs(call, 1, 1));
   ASSAY_TRY_DO(check_real(call, 0));
   ASSAY_TRY(const Numbers x, numbers_of(call, 0));
-  ASSAY_TRY(const Bounded y, swiglu_of(x, -1, unit_of_arithmetic(dtype_of(call, 0))));
+  ASSAY_TRY(const BoundedNumbers y, swiglu_of(x, -1, unit_of_arithmetic(dtype_of(call, 0))));
   return quantized_by_row(y, false);
 }
 

@@ -25,13 +25,13 @@ double sum_in_lanes(int64_t n, Term term) {
 
 }  // namespace
 
-Result<Bounded> zeros_with_bounds(const Shape& shape) {
+Result<BoundedNumbers> zeros_with_bounds(const Shape& shape) {
   ASSAY_TRY(const int64_t count, count_of(shape));
-  return Bounded{{shape, std::vector<double>(static_cast<size_t>(count))},
-                 std::vector<float>(static_cast<size_t>(count))};
+  return BoundedNumbers{{shape, std::vector<double>(static_cast<size_t>(count))},
+                        std::vector<float>(static_cast<size_t>(count))};
 }
 
-Expected expected(DType dtype, Bounded value) {
+Expected expected(DType dtype, BoundedNumbers value) {
   if (dtype == DType::f64) {
     // Nobody rounds once more, and our own arithmetic is no better than that of the operator.
     value.allowed.resize(value.value.values.size());
@@ -43,7 +43,7 @@ Expected expected(DType dtype, Bounded value) {
   return expected(dtype, std::move(value.value), std::move(value.allowed));
 }
 
-Expected expected_int8(Bounded value) {
+Expected expected_int8(BoundedNumbers value) {
   std::vector<uint8_t> is_known(value.value.values.size(), 1);
   for (size_t i = 0; i < is_known.size(); ++i) {
     double& each = value.value.values[i];

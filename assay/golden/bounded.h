@@ -13,7 +13,7 @@ struct Approx {
   double error = 0;  // how far it may be off; not the rounding to the type it is written in
 };
 
-struct Bounded {
+struct BoundedNumbers {
   Numbers value;
   std::vector<float> allowed = {};  // one for each of `value`; empty: it is exact
 
@@ -23,7 +23,7 @@ struct Bounded {
 };
 
 // As many zeros as the shape has places.
-Result<Bounded> zeros_with_bounds(const Shape& shape);
+Result<BoundedNumbers> zeros_with_bounds(const Shape& shape);
 
 // What may be allowed: never less than the smallest normal f32, which processors may flush to zero. Where the
 // value is no finite number, nothing is.
@@ -31,15 +31,15 @@ inline float allowance(double error) {
   return error <= double{FLT_MAX} ? static_cast<float>(error) + FLT_MIN : 0.0F;
 }
 
-inline void put(Bounded& out, int64_t i, Approx approx) {
+inline void put(BoundedNumbers& out, int64_t i, Approx approx) {
   out.value.values[static_cast<size_t>(i)] = approx.value;
   out.allowed[static_cast<size_t>(i)] = allowance(approx.error);
 }
 
 // `f(x)` of each number; it costs about `cost` operations.
 template <class F>
-Bounded mapped(const Numbers& x, int64_t cost, F f) {
-  Bounded out{{x.shape, std::vector<double>(x.values.size())}, std::vector<float>(x.values.size())};
+BoundedNumbers mapped(const Numbers& x, int64_t cost, F f) {
+  BoundedNumbers out{{x.shape, std::vector<double>(x.values.size())}, std::vector<float>(x.values.size())};
   in_parallel(x.count(), cost, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i) put(out, i, f(x.values[static_cast<size_t>(i)]));
   });
@@ -47,9 +47,9 @@ Bounded mapped(const Numbers& x, int64_t cost, F f) {
 }
 
 // Rounded to `dtype`, where f64 is not rounded once more: there the error also holds our own.
-Expected expected(DType dtype, Bounded value);
+Expected expected(DType dtype, BoundedNumbers value);
 // To int8: the nearest whole number between -128 and 127. Nobody can tell what becomes of a NaN.
-Expected expected_int8(Bounded value);
+Expected expected_int8(BoundedNumbers value);
 // Numbers that `dtype` holds exactly, or that are rounded to it in one well-defined step.
 Expected exactly_rounded(DType dtype, const Numbers& value);
 // Leaves out the elements where `is_known` is 0; nothing where all are known.

@@ -238,7 +238,7 @@ Result<GoldenOutputs> elewise_computed_real(const GoldenCall& narrow, F f) {
   ASSAY_TRY_DO(check_real(call, 0));
   ASSAY_TRY(const Numbers a, numbers_of(call, 0));
   ASSAY_TRY(const Numbers b, numbers_of(call, 1));
-  ASSAY_TRY(Bounded out, zeros_with_bounds(a.shape));
+  ASSAY_TRY(BoundedNumbers out, zeros_with_bounds(a.shape));
   const DType dtype = dtype_of(call, 0);
   const double u = unit_of_arithmetic(dtype);
   in_parallel(a.count(), 4, [&](int64_t first, int64_t last) {

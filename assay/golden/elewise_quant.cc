@@ -23,7 +23,7 @@ Result<GoldenOutputs> elewise_quant(const GoldenCall& call) {
   ASSAY_TRY(const double offset, call.params.real_or({"quantParam.inputOffset", "inputOffset"}, 0));
   ASSAY_TRY(const Numbers x, numbers_of(call, 0));
   const double u = unit_roundoff(dtype_of(call, 0));
-  Bounded out = mapped(x, 4, [=](double v) {
+  BoundedNumbers out = mapped(x, 4, [=](double v) {
     const double product = v * scale, y = product + offset;
     const double moved = scale == 1 ? 0 : 2 * u * std::abs(product);
     return Approx{y, moved + (offset == 0 ? 0 : u * std::abs(y)) + error_through_f16(y)};
@@ -41,7 +41,7 @@ Result<GoldenOutputs> elewise_quant_per_channel(const GoldenCall& call) {
   ASSAY_TRY(const Numbers x, numbers_of(call, 0));
   const DType dtype = dtype_of(call, 0);
   const double u = unit_roundoff(dtype);
-  ASSAY_TRY(Bounded out, zeros_with_bounds(x.shape));
+  ASSAY_TRY(BoundedNumbers out, zeros_with_bounds(x.shape));
   in_parallel(width == 0 ? 0 : x.count() / width, 8 * width, [&](int64_t begin, int64_t end) {
     std::vector<double> quotients(static_cast<size_t>(width));
     for (int64_t row = begin; row < end; ++row) {
@@ -70,7 +70,7 @@ Result<GoldenOutputs> elewise_dequant_per_channel(const GoldenCall& call) {
   ASSAY_TRY(const Numbers y, numbers_of(call, 0));
   const DType dtype = dtype_of(call, 1);
   const double u = unit_of_arithmetic(dtype), largest = dtype == DType::f16 ? 65504 : HUGE_VAL;
-  ASSAY_TRY(Bounded out, zeros_with_bounds(y.shape));
+  ASSAY_TRY(BoundedNumbers out, zeros_with_bounds(y.shape));
   in_parallel(width == 0 ? 0 : y.count() / width, 4 * width, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row)
       for (int64_t c = 0; c < width; ++c) {
@@ -90,7 +90,7 @@ Result<GoldenOutputs> elewise_dynamic_quant(const GoldenCall& call) {
     return fail(ErrorKind::unsupported, "no golden for rows quantised to 8-bit floats");
   ASSAY_TRY(const bool asymmetric, call.params.flag_or({"quantParam.asymmetric", "asymmetric"}, false));
   ASSAY_TRY(Numbers x, numbers_of(call, 0));
-  return quantized_by_row(Bounded{std::move(x)}, asymmetric);
+  return quantized_by_row(BoundedNumbers{std::move(x)}, asymmetric);
 }
 
 }  // namespace assay

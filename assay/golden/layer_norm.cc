@@ -35,9 +35,10 @@ Moments moments_of(const double* x, const float* errors, int64_t width, double e
 
 // (x - mean) / deviation · weight + bias over rows of the length of the weight; `bias` may be empty. Weights
 // of several rows (one for each head) take turns.
-Result<Bounded> normalized_rows(const Bounded& x, int64_t width, const std::vector<double>& weight,
-                                const std::vector<double>& bias, double epsilon, double u) {
-  ASSAY_TRY(Bounded out, zeros_with_bounds(x.value.shape));
+Result<BoundedNumbers> normalized_rows(const BoundedNumbers& x, int64_t width,
+                                       const std::vector<double>& weight, const std::vector<double>& bias,
+                                       double epsilon, double u) {
+  ASSAY_TRY(BoundedNumbers out, zeros_with_bounds(x.value.shape));
   const int64_t heads = width == 0 ? 0 : std::ssize(weight) / width;
   in_parallel(heads == 0 ? 0 : x.value.count() / width, 16 * width, [&](int64_t begin, int64_t end) {
     std::vector<double> centred(static_cast<size_t>(width));
@@ -66,13 +67,13 @@ Result<Bounded> normalized_rows(const Bounded& x, int64_t width, const std::vect
 
 // dtype(dtype(r · scale) + offset) of the norm r, rounded to its type. Each of the three roundings may go the
 // other way near a tie, which is a whole step.
-Result<Expected> quantized_by_product(const GoldenCall& call, const Bounded& norm, size_t scale) {
+Result<Expected> quantized_by_product(const GoldenCall& call, const BoundedNumbers& norm, size_t scale) {
   const int64_t width = norm.value.shape.dims.back();
   ASSAY_TRY(const PerChannel scales, per_channel(call, scale, width, "scale"));
   ASSAY_TRY(const PerChannel offsets, per_channel(call, scale + 1, width, "offset"));
   const DType dtype = dtype_of(call, 0);
   const double u = unit_roundoff(dtype);
-  ASSAY_TRY(Bounded out, zeros_with_bounds(norm.value.shape));
+  ASSAY_TRY(BoundedNumbers out, zeros_with_bounds(norm.value.shape));
   in_parallel(width == 0 ? 0 : norm.value.count() / width, 20 * width, [&](int64_t begin, int64_t end) {
     std::vector<double> r(static_cast<size_t>(width)), p(static_cast<size_t>(width)), q(r.size());
     for (int64_t row = begin; row < end; ++row) {
@@ -95,7 +96,7 @@ Result<Expected> quantized_by_product(const GoldenCall& call, const Bounded& nor
 }
 
 // Rounded to the type of the tensor before anything else is done with it: near a tie either way.
-void round_norm(Bounded& norm, DType dtype) {
+void round_norm(BoundedNumbers& norm, DType dtype) {
   round_to(dtype, norm.value.values);
   const double u = unit_roundoff(dtype);
   for (size_t i = 0; i < norm.allowed.size(); ++i)
@@ -114,7 +115,7 @@ Result<int64_t> normalised_size(const GoldenCall& call, const NormParams& params
   return size;
 }
 
-Result<Bounded> sum_for(const GoldenCall& call, const NormParams& params) {
+Result<BoundedNumbers> sum_for(const GoldenCall& call, const NormParams& params) {
   if (params.layer_type() == 1) return sum_of_inputs(call, {}, 1);
   constexpr size_t kResidual[] = {1};
   ASSAY_TRY(const double former, params.real_or("zoomScale", 1));  // as others have read it
@@ -135,11 +136,11 @@ Result<GoldenOutputs> layer_norm(const GoldenCall& call) {
   ASSAY_TRY_DO(check_real(call, 0));
   const DType dtype = dtype_of(call, 0);
   ASSAY_TRY(const int64_t width, normalised_size(call, params));
-  ASSAY_TRY(Bounded x, sum_for(call, params));
+  ASSAY_TRY(BoundedNumbers x, sum_for(call, params));
   ASSAY_TRY(const std::vector<double> gamma, weight_of(call, weight, width, "gamma"));
   ASSAY_TRY(const std::vector<double> beta, weight_of(call, weight + 1, width, "beta"));
-  ASSAY_TRY(Bounded y, normalized_rows(as_norm_input(x, dtype), width, gamma, beta, params.epsilon(),
-                                       unit_of_arithmetic(dtype)));
+  ASSAY_TRY(BoundedNumbers y, normalized_rows(as_norm_input(x, dtype), width, gamma, beta, params.epsilon(),
+                                              unit_of_arithmetic(dtype)));
   if (params.dynamic_type() > 0) {
     round_norm(y, dtype);
     return quantized_by_row(y, params.dynamic_type() == 2);
@@ -167,8 +168,8 @@ Result<GoldenOutputs> cohere_layer_norm(const GoldenCall& call) {
   ASSAY_TRY(Numbers x, numbers_of(call, 0));
   ASSAY_TRY(const Numbers gamma, numbers_of(call, 1));
   const DType dtype = dtype_of(call, 0);
-  ASSAY_TRY(Bounded y, normalized_rows(Bounded{std::move(x)}, dims.back(), gamma.values, {}, epsilon,
-                                       unit_of_arithmetic(dtype)));
+  ASSAY_TRY(BoundedNumbers y, normalized_rows(BoundedNumbers{std::move(x)}, dims.back(), gamma.values, {},
+                                              epsilon, unit_of_arithmetic(dtype)));
   return GoldenOutputs{expected(dtype, std::move(y))};
 }
 

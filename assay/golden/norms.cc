@@ -50,10 +50,10 @@ Result<Rows> rows_of(const GoldenCall& call) {
   return Rows{width == 0 ? 0 : shape.count() / width, width};
 }
 
-Result<Bounded> sum_of_inputs(const GoldenCall& call, std::span<const size_t> others, double factor) {
+Result<BoundedNumbers> sum_of_inputs(const GoldenCall& call, std::span<const size_t> others, double factor) {
   ASSAY_TRY_DO(check_real(call, 0));
   ASSAY_TRY(Numbers first, numbers_of(call, 0));
-  Bounded sum{std::move(first)};
+  BoundedNumbers sum{std::move(first)};
   if (others.empty()) return sum;
   const double u = unit_of_arithmetic(dtype_of(call, 0)), rounded = unit_roundoff(dtype_of(call, 0));
   sum.allowed.resize(sum.value.values.size());
@@ -74,8 +74,8 @@ Result<Bounded> sum_of_inputs(const GoldenCall& call, std::span<const size_t> ot
   return sum;
 }
 
-Bounded as_norm_input(const Bounded& sum, DType dtype) {
-  Bounded x = sum;
+BoundedNumbers as_norm_input(const BoundedNumbers& sum, DType dtype) {
+  BoundedNumbers x = sum;
   const double u = unit_roundoff(dtype);
   for (size_t i = 0; i < x.allowed.size(); ++i) x.allowed[i] += allowance(u * std::abs(x.value.values[i]));
   return x;
@@ -98,8 +98,8 @@ Result<std::vector<double>> weight_of(const GoldenCall& call, size_t i, int64_t 
               numbers.shape.text(), width);
 }
 
-Result<Expected> quantized_by_quotient(const GoldenCall& call, const Bounded& y, int beta, size_t scale,
-                                       size_t offset) {
+Result<Expected> quantized_by_quotient(const GoldenCall& call, const BoundedNumbers& y, int beta,
+                                       size_t scale, size_t offset) {
   const int64_t width = y.value.shape.dims.back();
   ASSAY_TRY(const PerChannel scales, per_channel(call, scale, width, "scale"));
   ASSAY_TRY(const PerChannel offsets, per_channel_or(call, offset, width, "offset", 0));
@@ -108,7 +108,7 @@ Result<Expected> quantized_by_quotient(const GoldenCall& call, const Bounded& y,
     ASSAY_TRY(betas, per_channel_or(call, static_cast<size_t>(beta), width, "beta", 0));
   }
   const double u = unit_of_arithmetic(dtype_of(call, 0));
-  ASSAY_TRY(Bounded out, zeros_with_bounds(y.value.shape));
+  ASSAY_TRY(BoundedNumbers out, zeros_with_bounds(y.value.shape));
   in_parallel(width == 0 ? 0 : y.value.count() / width, 10 * width, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin * width; i < end * width; ++i) {
       const int64_t c = i % width;

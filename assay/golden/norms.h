@@ -43,9 +43,9 @@ Result<Rows> rows_of(const GoldenCall& call);
 
 // Input 0, to which others are added, times a factor. Each has the same shape or can be broadcast to it.
 // Honest implementations round products and sums on the way to the type of the tensor.
-Result<Bounded> sum_of_inputs(const GoldenCall& call, std::span<const size_t> others, double factor);
+Result<BoundedNumbers> sum_of_inputs(const GoldenCall& call, std::span<const size_t> others, double factor);
 // The sum as a norm may read it: in f32, or rounded as it is written.
-Bounded as_norm_input(const Bounded& sum, DType dtype);
+BoundedNumbers as_norm_input(const BoundedNumbers& sum, DType dtype);
 // How far the mean of a[i] · x[i] may be off where each x[i] has its own error, which do not conspire.
 double error_of_mean_product(const double* a, const float* errors, int64_t n);
 
@@ -53,7 +53,7 @@ double error_of_mean_product(const double* a, const float* errors, int64_t n);
 Result<std::vector<double>> weight_of(const GoldenCall& call, size_t i, int64_t width, std::string_view what);
 
 // (y + beta) / scale + offset as int8; beta is an input that may be empty, or none (-1).
-Result<Expected> quantized_by_quotient(const GoldenCall& call, const Bounded& y, int beta, size_t scale,
-                                       size_t offset);
+Result<Expected> quantized_by_quotient(const GoldenCall& call, const BoundedNumbers& y, int beta,
+                                       size_t scale, size_t offset);
 
 }  // namespace assay

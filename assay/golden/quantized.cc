@@ -17,7 +17,7 @@ struct RowRange {
   bool is_finite = true;
 };
 
-RowRange range_of(const Bounded& x, int64_t first, int64_t width) {
+RowRange range_of(const BoundedNumbers& x, int64_t first, int64_t width) {
   RowRange range{x.value.values[static_cast<size_t>(first)], x.value.values[static_cast<size_t>(first)]};
   for (int64_t i = first; i < first + width; ++i) {
     const double each = x.value.values[static_cast<size_t>(i)];
@@ -78,15 +78,15 @@ Result<PerChannel> per_channel_or(const GoldenCall& call, size_t i, int64_t widt
   return per_channel(call, i, width, what);
 }
 
-Result<GoldenOutputs> quantized_by_row(const Bounded& x, bool asymmetric) {
+Result<GoldenOutputs> quantized_by_row(const BoundedNumbers& x, bool asymmetric) {
   if (x.value.shape.dims.empty()) return fail(ErrorKind::mismatch, "a scalar has no rows to quantise");
   Shape rows_shape = x.value.shape;
   const int64_t width = rows_shape.dims.back();
   rows_shape.dims.pop_back();
   ASSAY_TRY(const int64_t rows, count_of(rows_shape));
-  ASSAY_TRY(Bounded values, zeros_with_bounds(x.value.shape));
-  ASSAY_TRY(Bounded scales, zeros_with_bounds(rows_shape));
-  ASSAY_TRY(Bounded offsets, zeros_with_bounds(rows_shape));
+  ASSAY_TRY(BoundedNumbers values, zeros_with_bounds(x.value.shape));
+  ASSAY_TRY(BoundedNumbers scales, zeros_with_bounds(rows_shape));
+  ASSAY_TRY(BoundedNumbers offsets, zeros_with_bounds(rows_shape));
   // Of the elements, of the rows' scales, and of their offsets.
   std::vector<uint8_t> known(values.allowed.size(), 1), finite_rows(static_cast<size_t>(rows), 1);
   std::vector<uint8_t> known_rows(static_cast<size_t>(rows), 1);

@@ -25,9 +25,9 @@ Approx inverse_rms(const double* x, const float* errors, int64_t width, const Rm
 }
 
 // `inverse` takes the inverse root of each row, where it is wanted.
-Result<Bounded> normalized(const Bounded& x, const std::vector<double>& gamma, const RmsNorm& norm,
-                           Bounded* inverse = nullptr) {
-  ASSAY_TRY(Bounded out, zeros_with_bounds(x.value.shape));
+Result<BoundedNumbers> normalized(const BoundedNumbers& x, const std::vector<double>& gamma,
+                                  const RmsNorm& norm, BoundedNumbers* inverse = nullptr) {
+  ASSAY_TRY(BoundedNumbers out, zeros_with_bounds(x.value.shape));
   const int64_t width = std::ssize(gamma);
   in_parallel(width == 0 ? 0 : x.value.count() / width, 12 * width, [&](int64_t begin, int64_t end) {
     std::vector<double> scaled(static_cast<size_t>(width));
@@ -66,12 +66,12 @@ Result<GoldenOutputs> with_inverse(const GoldenCall& call, const RmsNorm& norm) 
   if (dims.size() > x_dims.size() || !std::equal(dims.rbegin(), dims.rend(), x_dims.rbegin()))
     return fail(ErrorKind::mismatch, "gamma of shape {} does not fit the input of shape {}",
                 shape_of(call, 1).text(), shape_of(call, 0).text());
-  ASSAY_TRY(Bounded x, sum_of_inputs(call, {}, 1));
+  ASSAY_TRY(BoundedNumbers x, sum_of_inputs(call, {}, 1));
   ASSAY_TRY(const Numbers gamma, numbers_of(call, 1));
   Shape rows = x.value.shape;
   std::fill(rows.dims.end() - std::ssize(dims), rows.dims.end(), 1);
-  ASSAY_TRY(Bounded inverse, zeros_with_bounds(rows));
-  ASSAY_TRY(Bounded y, normalized(x, gamma.values, norm, &inverse));
+  ASSAY_TRY(BoundedNumbers inverse, zeros_with_bounds(rows));
+  ASSAY_TRY(BoundedNumbers y, normalized(x, gamma.values, norm, &inverse));
   const bool is_wide = !call.out.empty() && call.out[0].dtype == DType::f32;
   GoldenOutputs outs;
   outs.push_back(expected(is_wide ? DType::f32 : dtype_of(call, 0), std::move(y)));
@@ -101,7 +101,7 @@ Result<RmsInputs> inputs_of(const GoldenCall& call, const NormParams& params) {
   return inputs;
 }
 
-Result<Bounded> plus_beta(const GoldenCall& call, Bounded y, size_t beta) {
+Result<BoundedNumbers> plus_beta(const GoldenCall& call, BoundedNumbers y, size_t beta) {
   const int64_t width = y.value.shape.dims.back();
   ASSAY_TRY(const PerChannel betas, per_channel_or(call, beta, width, "beta", 0));
   const double u = unit_of_arithmetic(dtype_of(call, 0));
@@ -135,11 +135,11 @@ Result<GoldenOutputs> rms_norm(const GoldenCall& call) {
 
   ASSAY_TRY(const RmsInputs inputs, inputs_of(call, params));
   ASSAY_TRY(const Rows rows, rows_of(call));
-  ASSAY_TRY(Bounded x, sum_of_inputs(call, inputs.added, 1));
+  ASSAY_TRY(BoundedNumbers x, sum_of_inputs(call, inputs.added, 1));
   ASSAY_TRY(std::vector<double> gamma, weight_of(call, inputs.gamma, rows.width, "gamma"));
   if (model == 1)
     for (double& each : gamma) each += 1;
-  ASSAY_TRY(Bounded y, normalized(as_norm_input(x, dtype), gamma, norm));
+  ASSAY_TRY(BoundedNumbers y, normalized(as_norm_input(x, dtype), gamma, norm));
 
   GoldenOutputs outs;
   if (!params.is_quantized()) {

@@ -30,7 +30,7 @@ Result<RmsForward> forward_of(const GoldenCall& call) {
 }
 
 // dy g r - x r³ mean(dy g x)
-void gradient_of_row(const RmsForward& f, int64_t row, double u, Bounded& dx) {
+void gradient_of_row(const RmsForward& f, int64_t row, double u, BoundedNumbers& dx) {
   const int64_t n = f.width();
   const double r = f.inverse.values[static_cast<size_t>(row)];
   const double* const dy = f.dy.values.data() + row * n;
@@ -59,12 +59,12 @@ Result<GoldenOutputs> rms_norm_backward(const GoldenCall& call) {
   ASSAY_TRY(const RmsForward f, forward_of(call));
   const DType dtype = dtype_of(call, 0);
   const double u = unit_of_arithmetic(dtype), rounded = unit_roundoff(dtype);
-  ASSAY_TRY(Bounded dx, zeros_with_bounds(f.x.shape));
+  ASSAY_TRY(BoundedNumbers dx, zeros_with_bounds(f.x.shape));
   in_parallel(f.rows(), 16 * f.width(), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) gradient_of_row(f, row, u, dx);
   });
   // Sum over the rows of dy x r, where x r, and the product, may be rounded to the type of the weight.
-  ASSAY_TRY(Bounded dgamma, zeros_with_bounds(f.gamma.shape));
+  ASSAY_TRY(BoundedNumbers dgamma, zeros_with_bounds(f.gamma.shape));
   const int64_t n = f.width();
   in_parallel(n, 4 * f.rows(), [&](int64_t begin, int64_t end) {
     for (int64_t c = begin; c < end; ++c) {

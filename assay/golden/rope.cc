@@ -113,7 +113,7 @@ Result<Expected> turned_tensor(const GoldenCall& call, size_t i, int64_t tokens,
                                const Rotation& rotation) {
   ASSAY_TRY(const Numbers x, numbers_of(call, i));
   ASSAY_TRY(const int64_t width, width_of_tokens(x, tokens, rotation.head));
-  ASSAY_TRY(Bounded out, zeros_with_bounds(x.shape));
+  ASSAY_TRY(BoundedNumbers out, zeros_with_bounds(x.shape));
   // Tables of f32 for tensors of 16 bits mean that all of it is computed in f32.
   const DType rounds_to = dtype_of(call, 2) == dtype_of(call, i) ? dtype_of(call, i) : DType::f32;
   const Turning turning{rounds_to, 1.0625 * unit_roundoff(rounds_to)};
@@ -173,7 +173,7 @@ Result<Expected> rope_gradient(const GoldenCall& call, size_t i, const Angles& a
     return fail(ErrorKind::mismatch, "the gradient has shape {}, the samples {} tokens", d.shape.text(),
                 tokens);
   ASSAY_TRY(const int64_t width, width_of_tokens(d, tokens, head));
-  ASSAY_TRY(Bounded out, zeros_with_bounds(d.shape));
+  ASSAY_TRY(BoundedNumbers out, zeros_with_bounds(d.shape));
   const DType dtype = dtype_of(call, i);
   const double u = unit_roundoff(dtype);
   in_parallel(tokens, 6 * width, [&](int64_t begin, int64_t end) {

@@ -19,7 +19,7 @@ struct SoftmaxLine {
 
 // exp(x - max) / sum, which one adder may make, one term after the other. Of the exponent the difference is
 // rounded, so large negative ones err more; the sum inherits these errors in the proportion of its terms.
-void softmax_line(const Numbers& x, const SoftmaxLine& line, double u, Bounded& out) {
+void softmax_line(const Numbers& x, const SoftmaxLine& line, double u, BoundedNumbers& out) {
   double largest = -HUGE_VAL;
   for (int64_t i = 0; i < line.count; ++i) {
     const double each = x.values[line.at(i)];
@@ -42,7 +42,8 @@ void softmax_line(const Numbers& x, const SoftmaxLine& line, double u, Bounded& 
 }
 
 // y (dy - sum of y dy)
-void softmax_grad_line(const Numbers& y, const Numbers& dy, const SoftmaxLine& line, double u, Bounded& out) {
+void softmax_grad_line(const Numbers& y, const Numbers& dy, const SoftmaxLine& line, double u,
+                       BoundedNumbers& out) {
   double sum = 0, squares = 0;
   for (int64_t i = 0; i < line.count; ++i) {
     const double term = y.values[line.at(i)] * dy.values[line.at(i)];
@@ -74,7 +75,7 @@ Result<GoldenOutputs> softmax(const GoldenCall& call) {
   int64_t lines = 1, length = 1, step = 1;
   for (size_t d = 0; d < shape.dims.size(); ++d)
     (d < dims.front() ? lines : d <= dims.back() ? length : step) *= shape.dims[d];
-  ASSAY_TRY(Bounded out, zeros_with_bounds(shape));
+  ASSAY_TRY(BoundedNumbers out, zeros_with_bounds(shape));
   const double u = unit_of_arithmetic(dtype_of(call, 0));
   in_parallel(x.count() == 0 ? 0 : lines * step, kCostOfSoftmax * length, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
@@ -108,7 +109,7 @@ Result<std::vector<SoftmaxLine>> rows_of_squares(const GoldenCall& call) {
 template <class Compute>
 Result<GoldenOutputs> softmax_by_rows(const GoldenCall& call, Compute compute) {
   ASSAY_TRY(const std::vector<SoftmaxLine> rows, rows_of_squares(call));
-  ASSAY_TRY(Bounded out, zeros_with_bounds(shape_of(call, 0)));
+  ASSAY_TRY(BoundedNumbers out, zeros_with_bounds(shape_of(call, 0)));
   const int64_t cost = rows.empty() ? 1 : kCostOfSoftmax * rows.front().count;
   in_parallel(std::ssize(rows), cost, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) compute(rows[static_cast<size_t>(i)], out);
@@ -121,7 +122,8 @@ Result<GoldenOutputs> fast_softmax(const GoldenCall& call) {
   ASSAY_TRY_DO(check_real(call, 0));
   ASSAY_TRY(const Numbers x, numbers_of(call, 0));
   const double u = unit_of_arithmetic(dtype_of(call, 0));
-  return softmax_by_rows(call, [&](const SoftmaxLine& row, Bounded& out) { softmax_line(x, row, u, out); });
+  return softmax_by_rows(call,
+                         [&](const SoftmaxLine& row, BoundedNumbers& out) { softmax_line(x, row, u, out); });
 }
 
 Result<GoldenOutputs> fast_softmax_grad(const GoldenCall& call) {
@@ -135,7 +137,7 @@ Result<GoldenOutputs> fast_softmax_grad(const GoldenCall& call) {
                 dy.shape.text());
   const double u = unit_of_arithmetic(dtype_of(call, 0));
   return softmax_by_rows(
-      call, [&](const SoftmaxLine& row, Bounded& out) { softmax_grad_line(y, dy, row, u, out); });
+      call, [&](const SoftmaxLine& row, BoundedNumbers& out) { softmax_grad_line(y, dy, row, u, out); });
 }
 
 constexpr GoldenOp kSoftmaxes[] = {

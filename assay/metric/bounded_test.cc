@@ -1,5 +1,7 @@
 #include "assay/metric/bounded.h"
 
+#include "assay/metric/metric_test_tools.h"
+
 #include "assay/tensor/dense.h"
 
 #include <gmock/gmock.h>
@@ -32,8 +34,8 @@ Expected computed(DType dtype, const std::vector<double>& values, const std::vec
   return expected;
 }
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN(),
-                 kInf = std::numeric_limits<double>::infinity();
+using testing::kInf;
+using testing::kNan;
 
 TEST(Bounded, AllowsTheLastRoundingAndNoMore) {
   // 1 + 2^-12 lies a quarter of a step of f16 above 1.
