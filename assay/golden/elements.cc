@@ -103,6 +103,11 @@ Result<void> check_same_type(const GoldenCall& call, size_t i, size_t j) {
               call.type, name(dtype_of(call, i)), name(dtype_of(call, j)));
 }
 
+Shape single_shape(const GoldenCall& call, size_t k) {
+  const bool is_scalar = k < call.out.size() && call.out[k].shape.dims.empty();
+  return is_scalar ? Shape{} : Shape{{1}};
+}
+
 std::vector<int64_t> strides_of(const Shape& shape) {
   std::vector<int64_t> strides(shape.dims.size(), 1);
   for (size_t i = strides.size(); i-- > 1;) strides[i - 1] = strides[i] * shape.dims[i];

@@ -30,6 +30,9 @@ Result<void> check_rank(const GoldenCall& call, size_t i, size_t rank);
 // An error where the types of two inputs differ.
 Result<void> check_same_type(const GoldenCall& call, size_t i, size_t j);
 
+// Of a single element: some write it as [1], others as a scalar. As output k has it.
+Shape single_shape(const GoldenCall& call, size_t k);
+
 // Row-major, in elements. Precondition: the count fits.
 std::vector<int64_t> strides_of(const Shape& shape);
 // Extents of `shape` from dimension `first` up to `last`, multiplied. Precondition: the count fits.

@@ -138,9 +138,7 @@ Result<GoldenOutputs> compute_nonzero(const GoldenCall& call) {
     }
     ++found;
   }
-  // Written as [1] or as a scalar, as it comes.
-  const bool is_scalar = call.out.size() > 1 && call.out[1].shape.dims.empty();
-  const Integers number{is_scalar ? Shape{} : Shape{{1}}, {found}};
+  const Integers number{single_shape(call, 1), {found}};
   return GoldenOutputs{expected(DType::i64, places), expected(DType::i64, number)};
 }
 

@@ -102,6 +102,7 @@ Result<Reduction> reduction_of(const GoldenCall& call, std::span<const int64_t> 
       for (int64_t i = 0; i < shape.dims[d]; ++i) longer.push_back(place + i * strides[d]);
     list = std::move(longer);
   }
+  if (out.shape.dims.empty()) out.shape = single_shape(call, 0);
   return out;
 }
 

@@ -47,7 +47,7 @@ def rounded(dtype, values):
 
 
 def same_type(tensor, array):
-    return Tensor(tensor.dtype, np.ascontiguousarray(array))
+    return Tensor(tensor.dtype, np.array(array, order="C"))
 
 
 # ----- faults that fit any tensor
