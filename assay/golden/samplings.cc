@@ -9,8 +9,6 @@ namespace assay {
 namespace {
 
 constexpr uint32_t kSeedOfClock = 0xffffffff;  // ATB takes the time instead
-// A draw is a quotient in f32 or in f64: this much is between the two.
-constexpr double kDrawError = 0x1p-22;
 
 Result<uint32_t> seed_of(int64_t number, std::string_view param) {
   if (number >= 0 && number <= UINT32_MAX) return static_cast<uint32_t>(number);
