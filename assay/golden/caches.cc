@@ -214,7 +214,7 @@ Result<Expected> merged_tokens(const GoldenCall& call, const HeadWindows& at, co
 // in: new tokens [tokens, width], layer [1], cache [layers, batch, room, width], ends [batch], lengths
 // [batch]
 Result<GoldenOutputs> golden_kv_cache(const GoldenCall& call) {
-  ASSAY_TRY_DO(check_inputs(call, 5, 5));
+  ASSAY_TRY_DO(check_given(call, 5, 5));
   ASSAY_TRY_DO(check_rank(call, 0, 2));
   ASSAY_TRY_DO(check_rank(call, 2, 4));
   ASSAY_TRY_DO(check_same_type(call, 0, 2));
@@ -251,13 +251,13 @@ Result<GoldenOutputs> golden_reshape_and_cache(const GoldenCall& call) {
   if (compress != 0 && config != 0)
     return fail(ErrorKind::bad_argument, "compressType {} does not go with kvCacheCfg {}", compress, config);
   if (config == 1) {  // keys only
-    ASSAY_TRY_DO(check_inputs(call, 3, 3));
+    ASSAY_TRY_DO(check_given(call, 3, 3));
     ASSAY_TRY(const Integers slots, integers_of(call, 2));
     ASSAY_TRY(Expected keys, written_cache(call, 0, 1, slots, false));
     return GoldenOutputs{std::move(keys)};
   }
   const size_t inputs = compress == 0 ? 5 : compress == 1 ? 7 : 8;
-  ASSAY_TRY_DO(check_inputs(call, inputs, inputs));
+  ASSAY_TRY_DO(check_given(call, inputs, inputs));
   if (compress == 0) {
     ASSAY_TRY(const Integers slots, integers_of(call, 4));
     ASSAY_TRY(Expected keys, written_cache(call, 0, 2, slots, config == 2));
@@ -280,7 +280,7 @@ Result<GoldenOutputs> golden_reshape_and_cache(const GoldenCall& call) {
 
 // in: two caches [blocks, …], blocks to copy [n], where to [m], up to which of those each is copied [n]
 Result<GoldenOutputs> golden_block_copy(const GoldenCall& call) {
-  ASSAY_TRY_DO(check_inputs(call, 5, 5));
+  ASSAY_TRY_DO(check_given(call, 5, 5));
   ASSAY_TRY(const Integers from, integers_of(call, 2));
   ASSAY_TRY(const Integers to, integers_of(call, 3));
   ASSAY_TRY(const Integers ends, integers_of(call, 4));

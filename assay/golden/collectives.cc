@@ -63,7 +63,7 @@ Result<std::vector<OperandPtr>> first_inputs(const GoldenCall& call, const Ranks
 }
 
 Result<GoldenOutputs> compute_all_gather(const GoldenCall& call) {
-  ASSAY_TRY_DO(check_inputs(call, 1, 1));
+  ASSAY_TRY_DO(check_given(call, 1, 1));
   ASSAY_TRY(const Ranks ranks, ranks_of(call));
   ASSAY_TRY(std::vector<OperandPtr> parts, first_inputs(call, ranks));
   Shape shape = shape_of(call, 0);
@@ -74,7 +74,7 @@ Result<GoldenOutputs> compute_all_gather(const GoldenCall& call) {
 }
 
 Result<GoldenOutputs> compute_broadcast(const GoldenCall& call) {
-  ASSAY_TRY_DO(check_inputs(call, 1, 1));
+  ASSAY_TRY_DO(check_given(call, 1, 1));
   ASSAY_TRY(const int64_t root, call.params.integer({"rankRoot"}));
   ASSAY_TRY(const int64_t own, call.params.integer_or({"rank"}, call.rank));
   if (root < 0 || root >= kMostRanks)
@@ -87,7 +87,7 @@ Result<GoldenOutputs> compute_broadcast(const GoldenCall& call) {
 
 // Each rank gets as many elements of each; transposed: columns instead.
 Result<GoldenOutputs> compute_all_to_all(const GoldenCall& call) {
-  ASSAY_TRY_DO(check_inputs(call, 1, 1));
+  ASSAY_TRY_DO(check_given(call, 1, 1));
   ASSAY_TRY(const Ranks ranks, ranks_of(call));
   ASSAY_TRY(const bool is_transposed, call.params.flag_or({"transpose"}, false));
   ASSAY_TRY(std::vector<OperandPtr> parts, first_inputs(call, ranks));
@@ -256,7 +256,7 @@ Result<Expected> folded(const GoldenCall& call, const Ranks& ranks, Fold fold) {
 
 // in: int8 tensor, scale and offset of it, [1] or one for each column
 Result<GoldenOutputs> dequantized_sum(const GoldenCall& call, const Ranks& ranks) {
-  ASSAY_TRY_DO(check_inputs(call, 3, 3));
+  ASSAY_TRY_DO(check_given(call, 3, 3));
   const Shape& shape = shape_of(call, 0);
   ASSAY_TRY(const Numbers scale_given, numbers_of(call, 1));
   ASSAY_TRY(const Numbers offset_given, numbers_of(call, 2));
@@ -285,7 +285,7 @@ Result<GoldenOutputs> compute_all_reduce(const GoldenCall& call) {
   ASSAY_TRY(const Ranks ranks, ranks_of(call));
   ASSAY_TRY(const Fold fold, fold_of(call, "allReduceType"));
   ASSAY_TRY(const int64_t quant, call.params.choice_or({"quantType"}, 0, kQuantTypes));
-  ASSAY_TRY_DO(check_inputs(call, 1, kMostRanks));
+  ASSAY_TRY_DO(check_given(call, 1, kMostRanks));
   if (quant != 0) {
     if (fold != Fold::sum) return fail(ErrorKind::bad_argument, "quantType {} goes with sum only", quant);
     return dequantized_sum(call, ranks);
@@ -295,7 +295,7 @@ Result<GoldenOutputs> compute_all_reduce(const GoldenCall& call) {
 }
 
 Result<GoldenOutputs> compute_reduce_scatter(const GoldenCall& call) {
-  ASSAY_TRY_DO(check_inputs(call, 1, 1));
+  ASSAY_TRY_DO(check_given(call, 1, 1));
   ASSAY_TRY(const Ranks ranks, ranks_of(call));
   ASSAY_TRY(const Fold fold, fold_of(call, "reduceType"));
   const Shape& shape = shape_of(call, 0);

@@ -91,6 +91,13 @@ Result<OperandPtr> constant(DType dtype, double value, const Shape& shape) {
   return strided(one, shape, std::vector<int64_t>(shape.dims.size(), 0), 0);
 }
 
+Result<void> check_given(const GoldenCall& call, size_t least, size_t most) {
+  ASSAY_TRY_DO(check_inputs(call, least, most));
+  const auto missing = std::ranges::find(call.in, nullptr);
+  if (missing == call.in.end()) return {};
+  return fail(ErrorKind::mismatch, "{} has no input {}", call.type, missing - call.in.begin());
+}
+
 Result<void> check_rank(const GoldenCall& call, size_t i, size_t rank) {
   if (shape_of(call, i).dims.size() == rank) return {};
   return fail(ErrorKind::mismatch, "input {} of {} has the shape {}, which has not {} dimensions", i,
@@ -101,6 +108,11 @@ Result<void> check_same_type(const GoldenCall& call, size_t i, size_t j) {
   if (dtype_of(call, i) == dtype_of(call, j)) return {};
   return fail(ErrorKind::mismatch, "inputs {} and {} of {} are of different types, {} and {}", i, j,
               call.type, name(dtype_of(call, i)), name(dtype_of(call, j)));
+}
+
+Shape single_shape(const GoldenCall& call, size_t k) {
+  const bool is_scalar = k < call.out.size() && call.out[k].shape.dims.empty();
+  return is_scalar ? Shape{} : Shape{{1}};
 }
 
 std::vector<int64_t> strides_of(const Shape& shape) {

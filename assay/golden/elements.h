@@ -25,10 +25,15 @@ Expected exactly(Elements elements);
 // One value everywhere, which takes no memory.
 Result<OperandPtr> constant(DType dtype, double value, const Shape& shape);
 
+// An error where there are fewer than `least`, or more than `most`, inputs, or where one of them is missing.
+Result<void> check_given(const GoldenCall& call, size_t least, size_t most);
 // An error where input i has not `rank` dimensions.
 Result<void> check_rank(const GoldenCall& call, size_t i, size_t rank);
 // An error where the types of two inputs differ.
 Result<void> check_same_type(const GoldenCall& call, size_t i, size_t j);
+
+// Of a single element: some write it as [1], others as a scalar. As output k has it.
+Shape single_shape(const GoldenCall& call, size_t k);
 
 // Row-major, in elements. Precondition: the count fits.
 std::vector<int64_t> strides_of(const Shape& shape);

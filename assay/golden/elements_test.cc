@@ -1,5 +1,6 @@
 #include "assay/golden/elements.h"
 
+#include "assay/golden/families.h"
 #include "assay/golden/golden_test_tools.h"
 #include "assay/golden/sums.h"
 
@@ -42,6 +43,26 @@ TEST(GoldenElements, RefusesWhatDoesNotFitMemory) {
   EXPECT_EQ(zero_elements(call, DType::f16, Shape{{int64_t{1} << 62, 8}}).error().kind, ErrorKind::mismatch);
   EXPECT_EQ(constant(DType::f16, 2.5, Shape{{1 << 20, 1 << 20}}).value()->meta.shape.count(),
             int64_t{1} << 40);
+}
+
+// Whatever is missing: an error.
+TEST(GoldenElements, MissesInputsAndParameters) {
+  const std::vector<OpParam> params = {
+      param_of("axis", {int64_t{0}}),     param_of("axes", {int64_t{0}}),
+      param_of("num", {int64_t{1}}),      param_of("perm", {int64_t{0}}),
+      param_of("rank", {int64_t{0}}),     param_of("rankSize", {int64_t{1}}),
+      param_of("rankRoot", {int64_t{0}}), param_of("concatDim", {int64_t{0}})};
+  for (const GoldenFamily family :
+       {golden_moves(), golden_indexings(), golden_reductions(), golden_samplings(), golden_collectives()})
+    for (const GoldenOp& op : family)
+      for (size_t count = 0; count < 9; ++count) {
+        GoldenCall call;
+        call.type = op.type;
+        call.in.assign(count, nullptr);
+        EXPECT_FALSE(op.compute(call).has_value()) << op.type;
+        call.params = GoldenParams(params);
+        EXPECT_FALSE(op.compute(call).has_value()) << op.type;
+      }
 }
 
 TEST(GoldenSums, CountsRoundingsOfPartialSums) {

@@ -59,15 +59,15 @@ Result<OperandPtr> chosen_by(const OperandPtr& condition, OperandPtr yes, Operan
 }  // namespace
 
 Result<GoldenOutputs> golden_fill(const GoldenCall& call) {
-  ASSAY_TRY(const bool has_mask, call.params.flag_or({"withMask"}, true));
+  ASSAY_TRY(const int64_t has_mask, call.params.integer({"withMask"}));
   ASSAY_TRY(const std::vector<double> values, call.params.reals({"value"}));
   if (values.empty()) return fail(ErrorKind::bad_argument, "the parameter value is empty");
-  if (!has_mask) {
+  if (has_mask == 0) {
     ASSAY_TRY(const std::vector<int64_t> dims, call.params.integers({"outDim"}));
     ASSAY_TRY(OperandPtr filled, constant(DType::f16, values[0], Shape{dims}));
     return GoldenOutputs{exactly(std::move(filled))};
   }
-  ASSAY_TRY_DO(check_inputs(call, 2, 2));
+  ASSAY_TRY_DO(check_given(call, 2, 2));
   if (is_complex(dtype_of(call, 0))) return fail(ErrorKind::mismatch, "a complex input is not filled");
   ASSAY_TRY(OperandPtr filled, constant(dtype_of(call, 0), values[0], shape_of(call, 0)));
   ASSAY_TRY(OperandPtr result, chosen_by(call.in[1], std::move(filled), call.in[0]));
@@ -75,7 +75,7 @@ Result<GoldenOutputs> golden_fill(const GoldenCall& call) {
 }
 
 Result<GoldenOutputs> golden_where(const GoldenCall& call) {
-  ASSAY_TRY_DO(check_inputs(call, 3, 3));
+  ASSAY_TRY_DO(check_given(call, 3, 3));
   ASSAY_TRY_DO(check_same_type(call, 1, 2));
   ASSAY_TRY(const Shape both, broadcast_shape(shape_of(call, 1), shape_of(call, 2)));
   ASSAY_TRY(const Shape shape, broadcast_shape(shape_of(call, 0), both));
@@ -86,7 +86,7 @@ Result<GoldenOutputs> golden_where(const GoldenCall& call) {
 }
 
 Result<GoldenOutputs> golden_set_value(const GoldenCall& call) {
-  ASSAY_TRY_DO(check_inputs(call, 2, 2));
+  ASSAY_TRY_DO(check_given(call, 2, 2));
   ASSAY_TRY(const std::vector<int64_t> starts, call.params.integers({"starts"}));
   ASSAY_TRY(const std::vector<int64_t> ends, call.params.integers({"ends"}));
   ASSAY_TRY(const std::vector<int64_t> steps, call.params.integers({"strides"}));

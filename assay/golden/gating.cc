@@ -43,7 +43,7 @@ Result<GatingParams> gating_params(const GoldenCall& call) {
 
 // in: the experts that were chosen [N], their places [N]
 Result<GoldenOutputs> golden_gating(const GoldenCall& call) {
-  ASSAY_TRY_DO(check_inputs(call, 2, 2));
+  ASSAY_TRY_DO(check_given(call, 2, 2));
   ASSAY_TRY(const GatingParams params, gating_params(call));
   ASSAY_TRY(const Integers experts, integers_of(call, 0));
   ASSAY_TRY(const Integers places, integers_of(call, 1));

@@ -8,6 +8,9 @@
 
 namespace assay {
 
+// A draw is a quotient in f32 or in f64: this much is between the two.
+inline constexpr double kDrawError = 0x1p-22;
+
 class GlibcRandom {
  public:
   explicit GlibcRandom(uint32_t seed);

@@ -30,6 +30,7 @@ Expected added_real(DType dtype, Numbers sums, const Numbers& updates, std::vect
                     double factor, double u) {
   std::vector<float> allowed(sums.values.size(), 0);
   const DType step_type = u == unit_roundoff(dtype) ? dtype : DType::f32;
+  const double least = dtype == DType::f16 ? 0x1p-14 : 0x1p-126;  // below, steps are those of this number
   int exponent = 0;
   const bool is_exact = std::abs(std::frexp(factor, &exponent)) == 0.5;  // a power of two
   std::ranges::stable_sort(additions, {}, &Addition::to);
@@ -43,7 +44,8 @@ Expected added_real(DType dtype, Numbers sums, const Numbers& updates, std::vect
       const double term = updates.values[static_cast<size_t>(first->from)] * factor;
       before_last = sum;
       sum.add(term);
-      products += term * term;
+      const double size = std::max(std::abs(term), least);
+      products += size * size;
       ++steps;
       stepwise = rounded_to(step_type, stepwise + rounded_to(step_type, term));
     }
@@ -76,7 +78,7 @@ Result<GoldenOutputs> added(const GoldenCall& call, std::vector<Addition> additi
 // in: tensor, indices [n], updates, and a factor [1] (1) or how many of the indices count [1] (2)
 Result<GoldenOutputs> golden_index_add(const GoldenCall& call) {
   constexpr int64_t kTypes[] = {1, 2};
-  ASSAY_TRY_DO(check_inputs(call, 4, 4));
+  ASSAY_TRY_DO(check_given(call, 4, 4));
   ASSAY_TRY(const int64_t type, call.params.choice({"indexType"}, kTypes));
   ASSAY_TRY(const int64_t number, call.params.integer({"axis"}));
   const Shape& shape = shape_of(call, 0);
@@ -122,7 +124,7 @@ Result<GoldenOutputs> golden_index_add(const GoldenCall& call) {
 // in: tensor, indices, updates of their shape
 Result<GoldenOutputs> golden_scatter_elements(const GoldenCall& call) {
   constexpr int64_t kReductions[] = {0, 1};
-  ASSAY_TRY_DO(check_inputs(call, 3, 3));
+  ASSAY_TRY_DO(check_given(call, 3, 3));
   ASSAY_TRY(const int64_t number, call.params.integer_or({"axis"}, -1));
   ASSAY_TRY(const int64_t reduction, call.params.choice_or({"reduction"}, 0, kReductions));
   const Shape& shape = shape_of(call, 0);

@@ -38,7 +38,7 @@ class TableReader {
 
 // out[b…, i…, k…, j…] = table[b…, i…, index[b…, k…], j…]
 Result<GoldenOutputs> compute_gather(const GoldenCall& call) {
-  ASSAY_TRY_DO(check_inputs(call, 2, 2));
+  ASSAY_TRY_DO(check_given(call, 2, 2));
   ASSAY_TRY(const int64_t number, call.params.integer({"axis"}));
   ASSAY_TRY(const int64_t batch_dims, call.params.integer({"batchDims"}));
   const Shape& table = shape_of(call, 0);
@@ -89,7 +89,7 @@ size_t place_of_depth(const GoldenCall& call, size_t axis, int64_t depth) {
 
 // in: classes, [what marks a class, what the rest holds]
 Result<GoldenOutputs> compute_onehot(const GoldenCall& call) {
-  ASSAY_TRY_DO(check_inputs(call, 1, 3));
+  ASSAY_TRY_DO(check_given(call, 1, 3));
   ASSAY_TRY(const int64_t number, call.params.integer({"axis"}));
   ASSAY_TRY(const int64_t depth, call.params.integer({"depth"}));
   if (depth < 0) return fail(ErrorKind::bad_argument, "the parameter depth is {}, which is negative", depth);
@@ -121,7 +121,7 @@ Result<GoldenOutputs> compute_onehot(const GoldenCall& call) {
 }
 
 Result<GoldenOutputs> compute_nonzero(const GoldenCall& call) {
-  ASSAY_TRY_DO(check_inputs(call, 1, 1));
+  ASSAY_TRY_DO(check_given(call, 1, 1));
   ASSAY_TRY(const Numbers data, numbers_of(call, 0));
   const int64_t rank = std::ssize(data.shape.dims), count = data.count();
   const Shape shape{{rank, count}};
@@ -138,9 +138,7 @@ Result<GoldenOutputs> compute_nonzero(const GoldenCall& call) {
     }
     ++found;
   }
-  // Written as [1] or as a scalar, as it comes.
-  const bool is_scalar = call.out.size() > 1 && call.out[1].shape.dims.empty();
-  const Integers number{is_scalar ? Shape{} : Shape{{1}}, {found}};
+  const Integers number{single_shape(call, 1), {found}};
   return GoldenOutputs{expected(DType::i64, places), expected(DType::i64, number)};
 }
 

@@ -11,7 +11,7 @@ namespace assay {
 namespace {
 
 Result<GoldenOutputs> compute_as_strided(const GoldenCall& call) {
-  ASSAY_TRY_DO(check_inputs(call, 1, 1));
+  ASSAY_TRY_DO(check_given(call, 1, 1));
   ASSAY_TRY(const std::vector<int64_t> size, call.params.integers({"size"}));
   ASSAY_TRY(const std::vector<int64_t> stride, call.params.integers({"stride"}));
   ASSAY_TRY(const std::vector<int64_t> offset, call.params.integers({"offset"}));
@@ -23,7 +23,7 @@ Result<GoldenOutputs> compute_as_strided(const GoldenCall& call) {
 
 Result<GoldenOutputs> compute_concat(const GoldenCall& call) {
   constexpr size_t kMany = 1024;  // no operator has as many inputs
-  ASSAY_TRY_DO(check_inputs(call, 1, kMany));
+  ASSAY_TRY_DO(check_given(call, 1, kMany));
   ASSAY_TRY(const int64_t number, call.params.integer({"concatDim"}));
   ASSAY_TRY(const size_t axis, dimension(shape_of(call, 0), number, "concatDim"));
   ASSAY_TRY(OperandPtr joined, concatenated(call.in, static_cast<int64_t>(axis)));
@@ -31,7 +31,7 @@ Result<GoldenOutputs> compute_concat(const GoldenCall& call) {
 }
 
 Result<GoldenOutputs> compute_slice(const GoldenCall& call) {
-  ASSAY_TRY_DO(check_inputs(call, 1, 1));
+  ASSAY_TRY_DO(check_given(call, 1, 1));
   ASSAY_TRY(const std::vector<int64_t> offsets, call.params.integers({"offsets"}));
   ASSAY_TRY(const std::vector<int64_t> sizes, call.params.integers({"size"}));
   const Shape& shape = shape_of(call, 0);
@@ -54,7 +54,7 @@ Result<GoldenOutputs> compute_slice(const GoldenCall& call) {
 
 Result<GoldenOutputs> compute_split(const GoldenCall& call) {
   constexpr int64_t kNumbers[] = {2, 3};
-  ASSAY_TRY_DO(check_inputs(call, 1, 1));
+  ASSAY_TRY_DO(check_given(call, 1, 1));
   ASSAY_TRY(const int64_t number, call.params.choice({"splitNum"}, kNumbers));
   ASSAY_TRY(const int64_t dim, call.params.integer({"splitDim"}));
   ASSAY_TRY(std::vector<int64_t> sizes, call.params.integers_or({"splitSizes"}, {}));
@@ -86,7 +86,7 @@ Result<GoldenOutputs> compute_split(const GoldenCall& call) {
 }
 
 Result<GoldenOutputs> compute_transpose(const GoldenCall& call) {
-  ASSAY_TRY_DO(check_inputs(call, 1, 1));
+  ASSAY_TRY_DO(check_given(call, 1, 1));
   ASSAY_TRY(const std::vector<int64_t> perm, call.params.integers({"perm"}));
   const Shape& shape = shape_of(call, 0);
   const std::vector<int64_t> strides = strides_of(shape);
@@ -108,7 +108,7 @@ Result<GoldenOutputs> compute_transpose(const GoldenCall& call) {
 
 // Each dimension some times over; `multiples` may add dimensions in front.
 Result<GoldenOutputs> compute_repeat(const GoldenCall& call) {
-  ASSAY_TRY_DO(check_inputs(call, 1, 1));
+  ASSAY_TRY_DO(check_given(call, 1, 1));
   ASSAY_TRY(const std::vector<int64_t> multiples, call.params.integers({"multiples"}));
   const Shape& shape = shape_of(call, 0);
   if (multiples.size() < shape.dims.size())
@@ -184,7 +184,7 @@ Result<GoldenOutputs> tiles_into_rows(const GoldenCall& call) {
 
 Result<GoldenOutputs> compute_transdata(const GoldenCall& call) {
   constexpr int64_t kTypes[] = {1, 2};
-  ASSAY_TRY_DO(check_inputs(call, 1, 1));
+  ASSAY_TRY_DO(check_given(call, 1, 1));
   ASSAY_TRY(const int64_t type, call.params.choice({"transdataType"}, kTypes));
   return type == 1 ? tiles_into_rows(call) : rows_into_tiles(call);
 }

@@ -27,7 +27,7 @@ Result<int64_t> sum_of_lengths(std::span<const int64_t> lengths, int64_t samples
 }  // namespace
 
 Result<GoldenOutputs> golden_gen_attention_mask(const GoldenCall& call) {
-  ASSAY_TRY_DO(check_inputs(call, 1, 1));
+  ASSAY_TRY_DO(check_given(call, 1, 1));
   ASSAY_TRY_DO(check_rank(call, 0, 4));
   ASSAY_TRY(const std::vector<int64_t> lengths, call.params.integers({"seqLen"}));
   ASSAY_TRY(const int64_t heads, call.params.integer({"headNum"}));
@@ -51,7 +51,7 @@ Result<GoldenOutputs> golden_gen_attention_mask(const GoldenCall& call) {
 }
 
 Result<GoldenOutputs> golden_unpad_with_hidden_state(const GoldenCall& call) {
-  ASSAY_TRY_DO(check_inputs(call, 1, 1));
+  ASSAY_TRY_DO(check_given(call, 1, 1));
   ASSAY_TRY_DO(check_rank(call, 0, 3));
   ASSAY_TRY(const std::vector<int64_t> lengths, call.params.integers({"qSeqLen"}));
   const Shape& shape = shape_of(call, 0);
@@ -69,7 +69,7 @@ Result<GoldenOutputs> golden_unpad_with_hidden_state(const GoldenCall& call) {
 }
 
 Result<GoldenOutputs> golden_pad_with_hidden_state(const GoldenCall& call) {
-  ASSAY_TRY_DO(check_inputs(call, 1, 1));
+  ASSAY_TRY_DO(check_given(call, 1, 1));
   ASSAY_TRY_DO(check_rank(call, 0, 2));
   ASSAY_TRY(const std::vector<int64_t> lengths, call.params.integers({"qSeqLen"}));
   ASSAY_TRY(const int64_t room, call.params.integer({"maxSeqLen"}));
@@ -92,7 +92,7 @@ Result<GoldenOutputs> golden_pad_with_hidden_state(const GoldenCall& call) {
 
 // in: hidden [tokens, width], padding offsets, lengths [batch, 1], ids [batch, room]
 Result<GoldenOutputs> golden_pad(const GoldenCall& call) {
-  ASSAY_TRY_DO(check_inputs(call, 4, 4));
+  ASSAY_TRY_DO(check_given(call, 4, 4));
   ASSAY_TRY_DO(check_rank(call, 0, 2));
   ASSAY_TRY_DO(check_rank(call, 3, 2));
   ASSAY_TRY(const Integers lengths, integers_of(call, 2));
@@ -115,7 +115,7 @@ Result<GoldenOutputs> golden_pad(const GoldenCall& call) {
 
 // in: ids [batch, room], sums of what is missing up to each sample [batch, 1], tokens [1, 1], lengths
 Result<GoldenOutputs> golden_unpad(const GoldenCall& call) {
-  ASSAY_TRY_DO(check_inputs(call, 4, 4));
+  ASSAY_TRY_DO(check_given(call, 4, 4));
   ASSAY_TRY_DO(check_rank(call, 0, 2));
   ASSAY_TRY(const Integers ids, integers_of(call, 0));
   ASSAY_TRY(const Integers offsets, integers_of(call, 1));

@@ -64,6 +64,8 @@ TEST(GoldenReduce, FoldsDimensions) {
   EXPECT_THAT(computed(call), ElementsAre(2, -15));
   call.params[1] = param_of("axis", {int64_t{1}, int64_t{0}});
   EXPECT_THAT(computed(call), ElementsAre(-13));
+  EXPECT_EQ(call.run().value()[0].value->meta.shape, (Shape{{1}}));
+  call.out = {TensorMeta{DType::f32, Shape{}}};
   EXPECT_EQ(call.run().value()[0].value->meta.shape, Shape{});
   call.params[1] = param_of("axis", {int64_t{0}});
   EXPECT_THAT(computed(call), ElementsAre(-3, -7, -3));

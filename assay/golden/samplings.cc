@@ -9,8 +9,6 @@ namespace assay {
 namespace {
 
 constexpr uint32_t kSeedOfClock = 0xffffffff;  // ATB takes the time instead
-// A draw is a quotient in f32 or in f64: this much is between the two.
-constexpr double kDrawError = 0x1p-22;
 
 Result<uint32_t> seed_of(int64_t number, std::string_view param) {
   if (number >= 0 && number <= UINT32_MAX) return static_cast<uint32_t>(number);
@@ -26,7 +24,7 @@ int64_t first_beyond(std::span<const double> sums, double draw) {
 // in: probabilities […, classes]
 Result<GoldenOutputs> compute_multinomial(const GoldenCall& call) {
   constexpr int64_t kMostSamples = 64;
-  ASSAY_TRY_DO(check_inputs(call, 1, 1));
+  ASSAY_TRY_DO(check_given(call, 1, 1));
   ASSAY_TRY(const int64_t samples, call.params.integer({"numSamples"}));
   ASSAY_TRY(const int64_t number, call.params.integer({"randSeed"}));
   ASSAY_TRY(const uint32_t seed, seed_of(number, "randSeed"));
@@ -131,7 +129,7 @@ struct SamplingInputs {
 Result<SamplingInputs> sampling_inputs(const GoldenCall& call, int64_t type) {
   SamplingInputs in;
   const size_t inputs = type == kSingle ? 2 : type == kMultinomial ? 3 : 4;
-  ASSAY_TRY_DO(check_inputs(call, inputs, inputs));
+  ASSAY_TRY_DO(check_given(call, inputs, inputs));
   ASSAY_TRY_DO(check_rank(call, 0, 2));
   ASSAY_TRY(in.probabilities, numbers_of(call, 0));
   const int64_t words = in.probabilities.shape.dims[1];
@@ -171,9 +169,9 @@ Result<SamplingInputs> sampling_inputs(const GoldenCall& call, int64_t type) {
 
 Result<GoldenOutputs> compute_topk_topp(const GoldenCall& call) {
   constexpr int64_t kTypes[] = {kSingle, kMultinomial, kExponential, kMultinomialLogs, kExponentialLogs};
-  ASSAY_TRY(const int64_t type,
-            call.params.choice_or({"topkToppSamplingType", "tokkToppSamplingType", "topktopp_sampling_type"},
-                                  kSingle, kTypes));
+  ASSAY_TRY(
+      const int64_t type,
+      call.params.choice({"topkToppSamplingType", "tokkToppSamplingType", "topktopp_sampling_type"}, kTypes));
   ASSAY_TRY(const SamplingInputs in, sampling_inputs(call, type));
   const auto words = static_cast<size_t>(in.probabilities.shape.dims[1]);
   const int64_t rows = in.probabilities.shape.dims[0];

@@ -108,6 +108,8 @@ TEST(GoldenTopkTopp, DrawsFromOneSeed) {
   EXPECT_THAT(error_of(call.run()).message, HasSubstr("not between 1 and 8"));
   call.params[0] = param_of("topkToppSamplingType", {int64_t{5}});
   EXPECT_EQ(error_of(call.run()).kind, ErrorKind::bad_argument);
+  call.params[0] = param_of("none", {int64_t{0}});
+  EXPECT_THAT(error_of(call.run()).message, HasSubstr("topkToppSamplingType is missing"));
   call.params[0] = param_of("tokkToppSamplingType", {int64_t{0}});  // as other tools spell it
   call.params[1] = param_of("randSeed", {int64_t{0xffffffff}});
   call.params[2] = param_of("topk", {int64_t{5}});

@@ -1,5 +1,6 @@
 #include "assay/golden/top_p.h"
 
+#include "assay/golden/glibc_random.h"
 #include "assay/golden/numbers.h"
 #include "assay/golden/sums.h"
 
@@ -33,6 +34,8 @@ TopP::TopP(std::span<const double> probabilities, DType dtype, Cut cut, double p
     sums_.push_back(rounded_to(dtype, sum.sum()));
     errors_.push_back(sum.error(unit_of_arithmetic(dtype)) + unit_roundoff(dtype) * std::abs(sums_.back()));
   }
+  below_p_ = last_below_p();
+  up_to_p_ = last_up_to_p();
 }
 
 TopP::Range TopP::last_below_p() const {
@@ -57,13 +60,12 @@ TopP::Range TopP::last_up_to_p() const {
 }
 
 TopP::Pick TopP::drawn(double draw, bool counts_equal) const {
-  constexpr double kDrawSlack = 0x1p-22;  // the draw is a quotient in f32 or in f64
-  const Range end = last_below_p();
+  const Range& end = below_p_;
   const auto sum = [&](int64_t i) { return sums_[static_cast<size_t>(i)]; };
   const auto error = [&](int64_t i) { return errors_[static_cast<size_t>(i)]; };
   const double likely = sum(end.likely) * draw;
-  const double least = (sum(end.least) - error(end.least)) * draw * (1 - kDrawSlack);
-  const double most = (sum(end.most) + error(end.most)) * draw * (1 + kDrawSlack);
+  const double least = (sum(end.least) - error(end.least)) * draw * (1 - kDrawError);
+  const double most = (sum(end.most) + error(end.most)) * draw * (1 + kDrawError);
   Range rank;
   for (size_t i = 0; i < sums_.size(); ++i) {
     rank.least += sums_[i] + errors_[i] < least ? 1 : 0;
@@ -105,7 +107,7 @@ TopP::Pick TopP::best_of(std::span<const double> divisors, DType dtype) const {
 }
 
 TopP::Log TopP::log(int64_t rank, bool is_up_to_p) const {
-  const Range end = is_up_to_p ? last_up_to_p() : last_below_p();
+  const Range& end = is_up_to_p ? up_to_p_ : below_p_;
   const bool is_clear = end.least == end.most && !has_nan_;
   if (rank > end.likely) return {kDropped, 0, is_clear};
   const double u = unit_of_arithmetic(DType::f32);

@@ -56,6 +56,7 @@ class TopP {
   std::vector<double> sums_;    // of what stays, rounded to the type; as many as there may be a draw from
   std::vector<double> errors_;  // of the sums
   size_t kept_ = 0;             // words that the first cut leaves
+  Range below_p_, up_to_p_;     // the last word whose sum is below p, or not above it
   bool has_nan_ = false;
 };
 
