@@ -2,6 +2,7 @@
 #include "assay/golden/bounded.h"
 #include "assay/golden/families.h"
 #include "assay/golden/quantized.h"
+#include "assay/golden/streamed.h"
 
 #include <algorithm>
 #include <cmath>
@@ -23,6 +24,7 @@ enum ActivationType : int64_t {
 };
 
 constexpr int64_t kCostOfActivation = 20;
+constexpr double kRootOfTwoByPi = 0.79788456080286535588;
 
 // 1 / (1 + exp(-z)), where z itself is off by a rounding. In f32 the exponential overflows, and makes it 0.
 Approx sigmoid(double z, double u) {
@@ -30,10 +32,11 @@ Approx sigmoid(double z, double u) {
   return {value, u * value * (6 + 2 * std::abs(z) * (1 - value)) + double{FLT_MIN}};
 }
 
+// (1 + tanh t) / 2 is sigmoid(2 t), which does not cancel; those who compute tanh lose more.
 Approx gelu_by_tanh(double x, double u) {
-  const double t = std::sqrt(2 * std::numbers::inv_pi) * (x + 0.044715 * x * x * x), h = std::tanh(t);
-  const double value = 0.5 * x * (1 + h);
-  const double slope = std::abs(h) < 1 ? std::abs(t) * (1 - h * h) : 0;
+  const double t = kRootOfTwoByPi * (x + 0.044715 * x * x * x), s = 1 / (1 + std::exp(-2 * t));
+  const double value = x * s, fall = s * (1 - s);
+  const double slope = fall > 0 ? std::abs(t) * 4 * fall : 0;
   return {value, u * (0.5 * std::abs(x) * (5 + 5 * slope) + 3 * std::abs(value))};
 }
 
@@ -90,19 +93,37 @@ Result<Halves> halves_of(const Shape& shape, int64_t dim) {
   return halves;
 }
 
-Result<BoundedNumbers> swiglu_of(const Numbers& x, int64_t dim, double u) {
-  ASSAY_TRY(const Halves halves, halves_of(x.shape, dim));
+Approx swiglu(double a, double b, double u) {
+  const Approx s = swish(a, 1, u);
+  return {s.value * b, s.error * std::abs(b) + u * std::abs(s.value * b)};
+}
+
+// Of the halves of rows.
+Result<BoundedNumbers> swiglu_of_rows(const Numbers& x, double u) {
+  ASSAY_TRY(const Halves halves, halves_of(x.shape, -1));
   ASSAY_TRY(BoundedNumbers out, zeros_with_bounds(halves.shape));
   in_parallel(out.value.count(), kCostOfActivation, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i) {
-      const int64_t at = i + i / halves.half * halves.half;
-      const double a = x.values[static_cast<size_t>(at)];
-      const double b = x.values[static_cast<size_t>(at + halves.half)];
-      const Approx s = swish(a, 1, u);
-      put(out, i, {s.value * b, s.error * std::abs(b) + u * std::abs(s.value * b)});
+      const auto at = static_cast<size_t>(i + i / halves.half * halves.half);
+      put(out, i, swiglu(x.values[at], x.values[at + static_cast<size_t>(halves.half)], u));
     }
   });
   return out;
+}
+
+Result<GoldenOutputs> swiglu_forward(const GoldenCall& call, int64_t dim, double u) {
+  ASSAY_TRY(const Halves halves, halves_of(shape_of(call, 0), dim));
+  const int64_t half = std::max<int64_t>(1, halves.half);
+  const auto compute = [=](int64_t, int64_t count, const double* const* in, double* values, double* errors) {
+    for (int64_t i = 0; i < count; ++i) {
+      const Approx y = swiglu(in[0][i], in[0][i + half], u);
+      values[i] = y.value;
+      errors[i] = y.error;
+    }
+  };
+  ASSAY_TRY(Expected out,
+            streamed(call, call.in, Pieces{halves.shape, half, 2 * half}, kCostOfActivation, compute));
+  return GoldenOutputs{std::move(out)};
 }
 
 // d/da of a · sigmoid(a), which crosses zero: its error is not relative to it.
@@ -149,11 +170,12 @@ Result<GoldenOutputs> activation(const GoldenCall& call) {
     ASSAY_TRY(Expected out, swiglu_backward(call, dim, u));
     return GoldenOutputs{std::move(out)};
   }
-  ASSAY_TRY(Numbers x, numbers_of(call, 0));
-  if (type == kActivationRelu) return GoldenOutputs{relu(dtype, std::move(x))};
+  if (type == kActivationRelu) {
+    ASSAY_TRY(Numbers x, numbers_of(call, 0));
+    return GoldenOutputs{relu(dtype, std::move(x))};
+  }
   const auto each = [&](auto f) {
-    return GoldenOutputs{
-        expected(dtype, mapped(x, kCostOfActivation, [&f, u](double v) { return f(v, u); }))};
+    return streamed_each(call, kCostOfActivation, [&f, u](double v) { return f(v, u); });
   };
   if (type == kActivationGelu) {
     constexpr int64_t kModes[] = {0, 1};
@@ -163,10 +185,7 @@ Result<GoldenOutputs> activation(const GoldenCall& call) {
   if (type == kActivationSwish) return each([scale](double v, double unit) { return swish(v, scale, unit); });
   if (type == kActivationLog) return each(logarithm);
   if (type == kActivationSigmoid) return each(sigmoid);
-  if (type == kActivationSwigluForward) {
-    ASSAY_TRY(BoundedNumbers out, swiglu_of(x, dim, u));
-    return GoldenOutputs{expected(dtype, std::move(out))};
-  }
+  if (type == kActivationSwigluForward) return swiglu_forward(call, dim, u);
   return each(fast_gelu);
 }
 
@@ -177,7 +196,7 @@ Result<GoldenOutputs> swiglu_quant(const GoldenCall& call) {
   ASSAY_TRY_DO(check_inputs(call, 1, 1));
   ASSAY_TRY_DO(check_real(call, 0));
   ASSAY_TRY(const Numbers x, numbers_of(call, 0));
-  ASSAY_TRY(const BoundedNumbers y, swiglu_of(x, -1, unit_of_arithmetic(dtype_of(call, 0))));
+  ASSAY_TRY(const BoundedNumbers y, swiglu_of_rows(x, unit_of_arithmetic(dtype_of(call, 0))));
   return quantized_by_row(y, false);
 }
 

@@ -3,6 +3,7 @@
 
 #include "assay/golden/bounded.h"
 #include "assay/golden/families.h"
+#include "assay/golden/streamed.h"
 #include "assay/tensor/gather.h"
 
 #include <algorithm>
@@ -130,14 +131,11 @@ Result<GoldenOutputs> elewise_muls(const GoldenCall& call) {
   ASSAY_TRY_DO(check_real(call, 0));
   ASSAY_TRY(const std::vector<double> factors, call.params.reals({"mulsParam.varAttr", "varAttr"}));
   if (factors.size() != 1) return fail(ErrorKind::bad_argument, "the parameter varAttr is not a number");
-  ASSAY_TRY(const Numbers x, numbers_of(call, 0));
   const DType dtype = dtype_of(call, 0);
   const double factor = factors[0];
   const double u =
       2 * unit_of_arithmetic(dtype) + (rounded_to(dtype, factor) == factor ? 0 : unit_roundoff(dtype));
-  return GoldenOutputs{expected(dtype, mapped(x, 2, [=](double v) {
-                                  return Approx{v * factor, u * std::abs(v * factor)};
-                                }))};
+  return streamed_each(call, 2, [=](double v) { return Approx{v * factor, u * std::abs(v * factor)}; });
 }
 
 Approx cosine_of(double x, double u) {
@@ -156,10 +154,8 @@ Approx tanh_of(double x, double u) {
 Result<GoldenOutputs> by_function(const GoldenCall& call, Approx (*f)(double x, double u)) {
   ASSAY_TRY_DO(check_inputs(call, 1, 1));
   ASSAY_TRY_DO(check_real(call, 0));
-  ASSAY_TRY(const Numbers x, numbers_of(call, 0));
-  const DType dtype = dtype_of(call, 0);
-  const double u = unit_of_arithmetic(dtype);
-  return GoldenOutputs{expected(dtype, mapped(x, kCostOfElewiseFunction, [=](double v) { return f(v, u); }))};
+  const double u = unit_of_arithmetic(dtype_of(call, 0));
+  return streamed_each(call, kCostOfElewiseFunction, [=](double v) { return f(v, u); });
 }
 
 // ----- truths
@@ -236,18 +232,14 @@ template <class F>
 Result<GoldenOutputs> elewise_computed_real(const GoldenCall& narrow, F f) {
   ASSAY_TRY(const GoldenCall call, with_equal_shapes(narrow));
   ASSAY_TRY_DO(check_real(call, 0));
-  ASSAY_TRY(const Numbers a, numbers_of(call, 0));
-  ASSAY_TRY(const Numbers b, numbers_of(call, 1));
-  ASSAY_TRY(BoundedNumbers out, zeros_with_bounds(a.shape));
-  const DType dtype = dtype_of(call, 0);
-  const double u = unit_of_arithmetic(dtype);
-  in_parallel(a.count(), 4, [&](int64_t first, int64_t last) {
-    for (int64_t i = first; i < last; ++i) {
-      const double value = f(a.values[static_cast<size_t>(i)], b.values[static_cast<size_t>(i)]);
-      put(out, i, {value, 2 * u * std::abs(value)});
-    }
-  });
-  return GoldenOutputs{expected(dtype, std::move(out))};
+  const double u = unit_of_arithmetic(dtype_of(call, 0));
+  ASSAY_TRY(Expected out,
+            streamed(call, call.in, kPieceElements, 4,
+                     [&](int64_t, int64_t count, const double* const* in, double* values, double* errors) {
+                       for (int64_t i = 0; i < count; ++i) values[i] = f(in[0][i], in[1][i]);
+                       for (int64_t i = 0; i < count; ++i) errors[i] = 2 * u * std::abs(values[i]);
+                     }));
+  return GoldenOutputs{std::move(out)};
 }
 
 // Whole numbers wrap around.

@@ -13,19 +13,24 @@ struct RowScale {
 
 // What the symmetric and the asymmetric scale of a row are made of.
 struct RowRange {
-  double lowest = 0, highest = 0, largest_error = 0;
+  Approx lowest, highest;
   bool is_finite = true;
 };
 
+// An extreme may be off by its own error, or be overtaken by another element that is off.
 RowRange range_of(const BoundedNumbers& x, int64_t first, int64_t width) {
-  RowRange range{x.value.values[static_cast<size_t>(first)], x.value.values[static_cast<size_t>(first)]};
+  RowRange range{{HUGE_VAL, 0}, {-HUGE_VAL, 0}};
+  double overtakes_low = HUGE_VAL, overtakes_high = -HUGE_VAL;
   for (int64_t i = first; i < first + width; ++i) {
-    const double each = x.value.values[static_cast<size_t>(i)];
-    range.is_finite = range.is_finite && std::isfinite(each);
-    range.lowest = std::min(range.lowest, each);
-    range.highest = std::max(range.highest, each);
-    range.largest_error = std::max(range.largest_error, x.error(i));
+    const Approx each{x.value.values[static_cast<size_t>(i)], x.error(i)};
+    range.is_finite = range.is_finite && std::isfinite(each.value);
+    if (each.value < range.lowest.value) range.lowest = each;
+    if (each.value > range.highest.value) range.highest = each;
+    overtakes_low = std::min(overtakes_low, each.value - each.error);
+    overtakes_high = std::max(overtakes_high, each.value + each.error);
   }
+  range.lowest.error = std::max(range.lowest.error, range.lowest.value - overtakes_low);
+  range.highest.error = std::max(range.highest.error, overtakes_high - range.highest.value);
   return range;
 }
 
@@ -35,11 +40,13 @@ const double kUnit = std::ldexp(1.0, -24);
 RowScale scale_of(const RowRange& range, bool asymmetric) {
   RowScale row;
   if (!asymmetric) {
-    const double largest = std::max(-range.lowest, range.highest);
-    row.scale = {largest / 127, (range.largest_error + 2 * kUnit * largest) / 127};
+    const double largest = std::max(-range.lowest.value, range.highest.value);
+    const double error = std::max(range.lowest.error, range.highest.error);
+    row.scale = {largest / 127, (error + 2 * kUnit * largest) / 127};
   } else {
-    const double extent = range.highest - range.lowest, middle = range.highest + range.lowest;
-    const double error = 2 * range.largest_error;
+    const double extent = range.highest.value - range.lowest.value;
+    const double middle = range.highest.value + range.lowest.value;
+    const double error = range.lowest.error + range.highest.error;
     row.scale = {extent / 255, (error + 3 * kUnit * extent) / 255};
     row.offset.value = -middle / (2 * row.scale.value);
     row.offset.error = (error + kUnit * std::abs(middle)) / (2 * row.scale.value) +

@@ -2,6 +2,7 @@
 #include "assay/base/checked.h"
 #include "assay/golden/bounded.h"
 #include "assay/golden/families.h"
+#include "assay/golden/streamed.h"
 
 #include <algorithm>
 #include <cmath>
@@ -72,7 +73,7 @@ Result<int64_t> tokens_of(const Shape& shape, int64_t rank_of_tokens) {
   return tokens;
 }
 
-Result<int64_t> width_of_tokens(const Numbers& x, int64_t tokens, int64_t head) {
+Result<int64_t> width_of_tokens(const Shape& x, int64_t tokens, int64_t head) {
   const int64_t width = tokens == 0 ? 0 : x.count() / tokens;
   if (width % head != 0)
     return fail(ErrorKind::mismatch, "the {} elements of a token are not whole heads of {}", width, head);
@@ -86,47 +87,44 @@ struct Turning {
   double unit = 0;
 };
 
+// `direct` becomes the turned head; `turned` is room for the other half of it, and then the error.
 void turn_head(const double* x, const double* cos, const double* sin, const Rotation& rotation,
-               const Turning& turning, std::span<double> direct, std::span<double> turned, double* to,
-               float* allowed) {
+               const Turning& turning, double* direct, double* turned) {
   const int64_t half = rotation.block / 2;
   for (int64_t first = 0; first < rotation.head; first += rotation.block)
     for (int64_t i = first; i < first + half; ++i) {
       const int64_t j = i + half, of_j = rotation.by_pairs() ? i : j;
-      direct[static_cast<size_t>(i)] = x[i] * cos[i];
-      direct[static_cast<size_t>(j)] = x[j] * cos[of_j];
-      turned[static_cast<size_t>(i)] = -x[j] * sin[i];
-      turned[static_cast<size_t>(j)] = x[i] * sin[of_j];
+      direct[i] = x[i] * cos[i];
+      direct[j] = x[j] * cos[of_j];
+      turned[i] = -x[j] * sin[i];
+      turned[j] = x[i] * sin[of_j];
     }
+  const auto head = static_cast<size_t>(rotation.head);
   if (turning.rounds_to != DType::f32 && turning.rounds_to != DType::f64) {
-    round_to(turning.rounds_to, direct);
-    round_to(turning.rounds_to, turned);
+    round_to(turning.rounds_to, {direct, head});
+    round_to(turning.rounds_to, {turned, head});
   }
   for (int64_t i = 0; i < rotation.head; ++i) {
-    const double a = direct[static_cast<size_t>(i)], b = turned[static_cast<size_t>(i)];
-    to[i] = a + b;
-    allowed[i] = allowance(turning.unit * (std::abs(a) + std::abs(b)));
+    const double a = direct[i], b = turned[i];
+    direct[i] = a + b;
+    turned[i] = turning.unit * (std::abs(a) + std::abs(b));
   }
 }
 
 Result<Expected> turned_tensor(const GoldenCall& call, size_t i, int64_t tokens, const Angles& angles,
                                const Rotation& rotation) {
-  ASSAY_TRY(const Numbers x, numbers_of(call, i));
-  ASSAY_TRY(const int64_t width, width_of_tokens(x, tokens, rotation.head));
-  ASSAY_TRY(BoundedNumbers out, zeros_with_bounds(x.shape));
+  ASSAY_TRY(const int64_t width, width_of_tokens(shape_of(call, i), tokens, rotation.head));
   // Tables of f32 for tensors of 16 bits mean that all of it is computed in f32.
   const DType rounds_to = dtype_of(call, 2) == dtype_of(call, i) ? dtype_of(call, i) : DType::f32;
   const Turning turning{rounds_to, 1.0625 * unit_roundoff(rounds_to)};
-  in_parallel(tokens, 10 * width, [&](int64_t begin, int64_t end) {
-    std::vector<double> direct(static_cast<size_t>(rotation.head)), turned(direct.size());
-    for (int64_t token = begin; token < end; ++token) {
-      const int64_t row = angles.row(token) * rotation.head;
-      for (int64_t at = token * width; at < (token + 1) * width; at += rotation.head)
-        turn_head(x.values.data() + at, angles.cos.values.data() + row, angles.sin.values.data() + row,
-                  rotation, turning, direct, turned, out.value.values.data() + at, out.allowed.data() + at);
-    }
-  });
-  return expected(dtype_of(call, i), std::move(out));
+  const auto turn_token = [&](int64_t first, int64_t count, const double* const* in, double* values,
+                              double* errors) {
+    const int64_t row = angles.row(first / width) * rotation.head;
+    for (int64_t at = 0; at < count; at += rotation.head)
+      turn_head(in[0] + at, angles.cos.values.data() + row, angles.sin.values.data() + row, rotation, turning,
+                values + at, errors + at);
+  };
+  return streamed(call, std::span(call.in).subspan(i, 1), std::max<int64_t>(1, width), 10, turn_token);
 }
 
 // q and k as [tokens, …] or [batch, tokens, heads, head].
@@ -172,7 +170,7 @@ Result<Expected> rope_gradient(const GoldenCall& call, size_t i, const Angles& a
   if (d.shape.dims.size() != 2 || d.shape.dims[0] != tokens)
     return fail(ErrorKind::mismatch, "the gradient has shape {}, the samples {} tokens", d.shape.text(),
                 tokens);
-  ASSAY_TRY(const int64_t width, width_of_tokens(d, tokens, head));
+  ASSAY_TRY(const int64_t width, width_of_tokens(d.shape, tokens, head));
   ASSAY_TRY(BoundedNumbers out, zeros_with_bounds(d.shape));
   const DType dtype = dtype_of(call, i);
   const double u = unit_roundoff(dtype);

@@ -98,7 +98,7 @@ Result<void> select(const Parsed& parsed, const fs::path& input, const fs::path&
     selection.ids = split_list({*ids});
   if (const auto names = parsed.value("--operation-name"); names && !names->empty())
     for (const std::string& name : split_list({*names})) selection.name_parts.push_back(to_lower(trim(name)));
-  selection.in_order_of_text = true;
+  selection.in_order_of_text = selection.broadcasts = true;
   if (const auto table = parsed.value("--csv-path")) {
     const auto read = select_by_table(*table, selection, golden);
     if (!read)

@@ -14,6 +14,22 @@ struct Ports {
   std::map<int, int32_t> inputs, outputs;  // items, by number
 };
 
+// Operators that work on their inputs and have no outputs: which inputs hold the results, in the order of
+// their golden.
+struct InPlace {
+  std::string_view type;
+  std::vector<int> results;
+};
+std::span<const int> results_in_place(std::string_view type) {
+  static const InPlace kTable[] = {{"SetValueOperation", {0, 1}},
+                                   {"KvCacheOperation", {2}},
+                                   {"BlockCopyOperation", {0, 1}},
+                                   {"ScatterElementsV2Operation", {0}}};
+  for (const InPlace& each : kTable)
+    if (each.type == type) return each.results;
+  return {};
+}
+
 Ports ports_of(const Node& node) {
   Ports ports;
   for (size_t i = 0; i < node.items.size(); ++i) {
@@ -25,6 +41,14 @@ Ports ports_of(const Node& node) {
     const auto [found, is_new] = ports.inputs.emplace(port.index, item);
     if (!is_new && port.phase == Phase::before) found->second = item;
   }
+  if (!ports.outputs.empty()) return ports;
+  const std::span<const int> results = results_in_place(node.type);
+  for (size_t k = 0; k < results.size(); ++k)
+    for (size_t i = 0; i < node.items.size(); ++i) {
+      const Port& port = node.items[i].port;
+      if (port.direction == Direction::input && port.phase != Phase::before && port.index == results[k])
+        ports.outputs.emplace(static_cast<int>(k), static_cast<int32_t>(i));
+    }
   return ports;
 }
 
@@ -50,6 +74,7 @@ class Planner {
         if (!is_group(frame, node) && is_selected(selection_, path_of(frame, node), frame.nodes[node].type))
           add(static_cast<int32_t>(i), static_cast<int32_t>(node));
     }
+    pairing_.repeats_batch = selection_.broadcasts;
     if (selection_.in_order_of_text)
       std::ranges::stable_sort(pairing_.nodes, {}, [](const PairedNode& node) { return op_id(node.name); });
     return std::move(pairing_);

@@ -72,6 +72,7 @@ Result<GoldenOutputs> GoldenSteps::compute(const Plan& plan) const {
     if (item.port.index != static_cast<int>(i) - 1)
       return fail(ErrorKind::not_found, "input {} of {} is not in the dump", i - 1, node.name);
     if (!item.trouble.empty()) return fail(ErrorKind::bad_format, "{}", item.trouble);
+    call.inputs_are_from_before |= item.port.phase == Phase::before;
     if (!item.data)
       return fail(ErrorKind::not_found, "{} has no data: the operator cannot be run again", item.name);
     ASSAY_TRY(Loaded loaded, loader_.load(Side::mine, input));

@@ -98,14 +98,16 @@ Result<std::shared_ptr<const OwnPass>> run_opcheck(const Operand& mine, const Op
     golden_peak = std::max(golden_peak, g);
   }));
   pass->cosine = cosine_of(dot, mine_squares, golden_squares, mine_squares == 0 && golden_squares == 0);
-  double mine_sum = 0, golden_sum = 0, cross = 0;
+  double mine_sum = 0, golden_sum = 0, kl = 0;
   ASSAY_TRY_DO(for_pairs(mine, golden, [&](double m, double g) {
-    const double p = std::exp(g - golden_peak);
     mine_sum += std::exp(m - mine_peak);
-    golden_sum += p;
-    cross += p * ((g - golden_peak) - (m - mine_peak));
+    golden_sum += std::exp(g - golden_peak);
   }));
-  const double kl = cross / golden_sum - std::log(golden_sum) + std::log(mine_sum);
+  const double log_mine_sum = std::log(mine_sum);
+  ASSAY_TRY_DO(for_pairs(mine, golden, [&](double m, double g) {
+    const double p = std::exp(g - golden_peak) / golden_sum;
+    if (p != 0) kl += p * (std::log(p) - (m - mine_peak - log_mine_sum));
+  }));
   pass->kl = any_nan ? std::nan("") : std::isnan(kl) ? kl : std::max(kl, 0.0);
   return std::shared_ptr<const OwnPass>(pass);
 }
