@@ -164,7 +164,8 @@ class JobRunner {
 
   // Scores become weights e^(s - max). Returns their sum; `linear` and `random` get, per group of keys, what
   // the errors of weights weigh: those that may add up, and those that are independent.
-  double finish_weights(T* scores, const RowBound& bound, T* linear, T* random) const {
+  double finish_weights(T* scores, const RowBound& bound, const std::vector<double>& mask, T* linear,
+                        T* random) const {
     const T largest = largest_of(scores);  // -infinity where all keys are masked: the row is NaN
     const double unit = unit_of_arithmetic(rule_.dtype);
     const auto fixed =
@@ -172,18 +173,23 @@ class JobRunner {
     const auto per_score = static_cast<T>(4 * unit);
     const T of_inputs = rule_.rounds_inputs ? static_cast<T>(1 + bound.input_spread) : T{0};
     const T of_scores = rule_.rounds_scores ? T{1} : T{0};
+    const double of_mask = rule_.scales_last ? scale_ : 1;  // a score was rounded before it was added, too
     double sum = 0;
     for (int64_t group = 0; group < groups_; ++group) {
       const int64_t first = group * kBoundKeys, count = std::min(kBoundKeys, keys_ - first);
       // Whole groups of a fixed size run on vectors.
-      T s[kBoundKeys], weight[kBoundKeys], size[kBoundKeys], spread[kBoundKeys];
+      T s[kBoundKeys], weight[kBoundKeys], size[kBoundKeys], spread[kBoundKeys], added[kBoundKeys] = {};
       std::copy_n(scores + first, count, s);
       std::fill(s + count, s + kBoundKeys, -std::numeric_limits<T>::infinity());
+      if (!mask.empty())
+        std::transform(mask.begin() + first, mask.begin() + first + count, added,
+                       [&](double each) { return static_cast<T>(each * of_mask); });
       for (int64_t j = 0; j < kBoundKeys; ++j) weight[j] = exp_of_negative(s[j] - largest);
       for (int64_t j = 0; j < kBoundKeys; ++j) {
         // A key that is masked has no weight, and a score that may be infinite.
-        const T score = weight[j] > 0 ? s[j] : T{0}, below = weight[j] > 0 ? s[j] - largest : T{0};
-        size[j] = weight[j] * std::abs(score);
+        const T below = weight[j] > 0 ? s[j] - largest : T{0};
+        const T score = weight[j] > 0 ? std::max(std::abs(s[j]), std::abs(s[j] - added[j])) : T{0};
+        size[j] = weight[j] * score;
         spread[j] = weight[j] * weight[j] * (1 + of_inputs + of_scores * (4 * score * score + below * below));
       }
       std::copy_n(weight, count, scores + first);
@@ -253,7 +259,7 @@ class JobRunner {
       bound.input_spread =
           bound.score_size * bound.score_size * std::min(1.0, 4.0 / static_cast<double>(depth_));
       sums[static_cast<size_t>(i)] =
-          finish_weights(row, bound, linear.data() + i * groups_, random.data() + i * groups_);
+          finish_weights(row, bound, mask, linear.data() + i * groups_, random.data() + i * groups_);
       if (rule_.rounds_steps) round_weights(row, sums[static_cast<size_t>(i)], i, linear, random);
     }
 
