@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <type_traits>
 
 namespace assay {
@@ -15,6 +16,7 @@ namespace {
 constexpr int64_t kScoresAtOnce = int64_t{1} << 22;  // elements of one block of scores
 constexpr int64_t kQueriesAtOnce = 256;
 constexpr int64_t kBoundKeys = 64;  // keys whose values are bounded together
+constexpr int64_t kScoreLanes = 16;
 
 // e^x for x <= 0, within 2 units; 0 where it is no normal number. Without branches, so that it runs on
 // vectors.
@@ -162,39 +164,61 @@ class JobRunner {
 
   // Scores become weights e^(s - max). Returns their sum; `linear` and `random` get, per group of keys, what
   // the errors of weights weigh: those that may add up, and those that are independent.
-  double finish_weights(T* scores, const RowBound& bound, T* linear, T* random) const {
-    T largest = -std::numeric_limits<T>::infinity();  // where all keys are masked, too: the row is NaN
-    for (int64_t j = 0; j < keys_; ++j) largest = scores[j] > largest ? scores[j] : largest;
+  double finish_weights(T* scores, const RowBound& bound, const std::vector<double>& mask, T* linear,
+                        T* random) const {
+    const T largest = largest_of(scores);  // -infinity where all keys are masked: the row is NaN
     const double unit = unit_of_arithmetic(rule_.dtype);
     const auto fixed =
         static_cast<T>(bound.score_error + unit * (std::sqrt(static_cast<double>(keys_)) + 16));
     const auto per_score = static_cast<T>(4 * unit);
     const T of_inputs = rule_.rounds_inputs ? static_cast<T>(1 + bound.input_spread) : T{0};
     const T of_scores = rule_.rounds_scores ? T{1} : T{0};
+    const double of_mask = rule_.scales_last ? scale_ : 1;  // a score was rounded before it was added, too
     double sum = 0;
     for (int64_t group = 0; group < groups_; ++group) {
       const int64_t first = group * kBoundKeys, count = std::min(kBoundKeys, keys_ - first);
-      T* const s = scores + first;
-      T size[kBoundKeys], weight[kBoundKeys], spread[kBoundKeys];
-      for (int64_t j = 0; j < count; ++j) {
-        const T below = s[j] - largest;
-        size[j] = std::abs(s[j]);
-        weight[j] = exp_of_negative(below);
-        spread[j] = weight[j] * weight[j] * (1 + of_inputs + of_scores * (4 * s[j] * s[j] + below * below));
-      }
-      double weights = 0, sizes = 0, spreads = 0;
-      for (int64_t j = 0; j < count; ++j) {
-        s[j] = weight[j];
-        weights += static_cast<double>(weight[j]);
+      // Whole groups of a fixed size run on vectors.
+      T s[kBoundKeys], weight[kBoundKeys], size[kBoundKeys], spread[kBoundKeys], added[kBoundKeys] = {};
+      std::copy_n(scores + first, count, s);
+      std::fill(s + count, s + kBoundKeys, -std::numeric_limits<T>::infinity());
+      if (!mask.empty())
+        std::transform(mask.begin() + first, mask.begin() + first + count, added,
+                       [&](double each) { return static_cast<T>(each * of_mask); });
+      for (int64_t j = 0; j < kBoundKeys; ++j) weight[j] = exp_of_negative(s[j] - largest);
+      for (int64_t j = 0; j < kBoundKeys; ++j) {
         // A key that is masked has no weight, and a score that may be infinite.
-        if (weight[j] == 0) continue;
-        sizes += static_cast<double>(weight[j] * size[j]);
-        spreads += static_cast<double>(spread[j]);
+        const T below = weight[j] > 0 ? s[j] - largest : T{0};
+        const T score = weight[j] > 0 ? std::max(std::abs(s[j]), std::abs(s[j] - added[j])) : T{0};
+        size[j] = weight[j] * score;
+        spread[j] = weight[j] * weight[j] * (1 + of_inputs + of_scores * (4 * score * score + below * below));
       }
-      sum += weights;
-      linear[group] = static_cast<T>(weights) * fixed + static_cast<T>(sizes) * per_score;
-      random[group] = static_cast<T>(spreads);
+      std::copy_n(weight, count, scores + first);
+      const T weights = sum_of(weight);
+      sum += static_cast<double>(weights);
+      linear[group] = weights * fixed + sum_of(size) * per_score;
+      random[group] = sum_of(spread);
     }
+    return sum;
+  }
+
+  T largest_of(const T* scores) const {
+    T lanes[kScoreLanes];
+    std::fill_n(lanes, kScoreLanes, -std::numeric_limits<T>::infinity());
+    int64_t j = 0;
+    for (; j + kScoreLanes <= keys_; j += kScoreLanes)
+      for (int64_t lane = 0; lane < kScoreLanes; ++lane)
+        lanes[lane] = scores[j + lane] > lanes[lane] ? scores[j + lane] : lanes[lane];
+    for (; j < keys_; ++j) lanes[0] = scores[j] > lanes[0] ? scores[j] : lanes[0];
+    return *std::max_element(lanes, lanes + kScoreLanes);
+  }
+
+  // Of one group.
+  static T sum_of(const T* values) {
+    T lanes[kScoreLanes] = {};
+    for (int64_t j = 0; j < kBoundKeys; j += kScoreLanes)
+      for (int64_t lane = 0; lane < kScoreLanes; ++lane) lanes[lane] += values[j + lane];
+    T sum = 0;
+    for (const T lane : lanes) sum += lane;
     return sum;
   }
 
@@ -235,7 +259,7 @@ class JobRunner {
       bound.input_spread =
           bound.score_size * bound.score_size * std::min(1.0, 4.0 / static_cast<double>(depth_));
       sums[static_cast<size_t>(i)] =
-          finish_weights(row, bound, linear.data() + i * groups_, random.data() + i * groups_);
+          finish_weights(row, bound, mask, linear.data() + i * groups_, random.data() + i * groups_);
       if (rule_.rounds_steps) round_weights(row, sums[static_cast<size_t>(i)], i, linear, random);
     }
 

@@ -362,16 +362,16 @@ def attention_faults(again):
 
     return {"last column zero": spoiled(zero_last_column), "one column doubled": spoiled(twice_one_column),
             "one element wrong": spoiled(one_element), "first and last row exchanged": spoiled(exchange_rows),
-            "last key left out": changed(drop_last=True), "scale ten percent large": changed(scale=1.1),
+            "a key left out": changed(drop=True), "scale ten percent large": changed(scale=1.1),
             "heads of queries exchanged": changed(roll_heads=True), "values of the next key": changed(roll_values=True)}
 
 
 def tampered(parts, change):
     q, k, v, scale, mask = parts
     scale = scale * change.get("scale", 1)
-    if change.get("drop_last"):  # of the keys that the last query sees
-        seen = range(k.shape[0]) if mask is None else np.flatnonzero(mask[0, -1] > -5000)
-        left = np.delete(np.arange(k.shape[0]), seen[-1])
+    if change.get("drop"):  # of the keys that the last query sees, the one that weighs most
+        scores = k[:, 0] @ q[-1, 0] * scale + (0 if mask is None else mask[0, -1])
+        left = np.delete(np.arange(k.shape[0]), np.argmax(scores))
         if left.size == 0:
             return q, k, v * 0, scale, mask
         k, v, mask = k[left], v[left], None if mask is None else mask[..., left]
