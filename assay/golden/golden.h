@@ -28,8 +28,6 @@ struct GoldenCall {
   // Of the tensors that it wrote, as far as they are known: types that parameters do not tell, extents that
   // depend on the data. Never values.
   std::vector<TensorMeta> out = {};
-  // Inputs were dumped before the operator ran. Else those that it works on in place are results already.
-  bool inputs_are_from_before = false;
   Soc soc = Soc::unknown;
   int rank = 0;  // this one's number
   // What another rank was given. Null: only this rank is known.

@@ -20,6 +20,27 @@ std::optional<int> rank_in(const fs::path& file, const fs::path& of_other_rank) 
                                                      : std::nullopt;
 }
 
+// Operators that add to one of their inputs, which may be where they write: its number.
+std::optional<size_t> added_to(std::string_view type, const GoldenParams& params) {
+  if (type == "IndexAddOperation") return 0;
+  if (type == "ScatterElementsV2Operation" && params.integer_or({"reduction"}, 0).value_or(0) == 1) return 0;
+  if (type == "LinearOperation" && params.flag_or({"enAccum"}, false).value_or(false)) return 2;
+  return std::nullopt;
+}
+
+Result<bool> are_equal(const Operand& a, const Operand& b) {
+  if (a.meta != b.meta) return false;
+  Scratch of_a, of_b;
+  const int64_t count = a.meta.shape.count();
+  for (int64_t first = 0; first < count; first += kBlockElements) {
+    const int64_t n = std::min(kBlockElements, count - first);
+    ASSAY_TRY(const Block left, a.block(first, n, of_a));
+    ASSAY_TRY(const Block right, b.block(first, n, of_b));
+    if (!std::ranges::equal(left.bytes(), right.bytes())) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 Result<Expected> GoldenSteps::run(const Plan& plan, const PlanStep& step) {
@@ -72,12 +93,20 @@ Result<GoldenOutputs> GoldenSteps::compute(const Plan& plan) const {
     if (item.port.index != static_cast<int>(i) - 1)
       return fail(ErrorKind::not_found, "input {} of {} is not in the dump", i - 1, node.name);
     if (!item.trouble.empty()) return fail(ErrorKind::bad_format, "{}", item.trouble);
-    call.inputs_are_from_before |= item.port.phase == Phase::before;
     if (!item.data)
       return fail(ErrorKind::not_found, "{} has no data: the operator cannot be run again", item.name);
     ASSAY_TRY(Loaded loaded, loader_.load(Side::mine, input));
     ASSAY_TRY(OperandPtr data, prepared(input, std::move(loaded.data)));
     call.in.push_back(std::move(data));
+  }
+  if (const auto sum = added_to(node.type, call.params); sum && *sum < call.in.size()) {
+    const bool is_from_after = frames_.item(Side::mine, plan.from[*sum + 1].item).port.phase == Phase::after;
+    ASSAY_TRY(const Loaded written, loader_.load(Side::mine, output));
+    ASSAY_TRY(const bool is_result, are_equal(*call.in[*sum], *written.data));
+    if (is_from_after && is_result)
+      return fail(ErrorKind::unsupported,
+                  "input {} was dumped after {} had added to it: what it was before is needed (before/)",
+                  *sum, node.type);
   }
   for (const Item& item : node.items)
     if (item.port.direction == Direction::output && item.meta != nullptr) {
