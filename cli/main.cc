@@ -136,6 +136,7 @@ int run(int argc, char** argv) {
   app.add_flag("-v,--verbose", verbose, "Explain decisions on stderr");
   app.fallthrough();
   add_compare(app, context, action);
+  add_opcheck(app, context, action);
   add_inspect(app, context, action);
   add_convert(app, context, action);
   add_compact(app, context, action);

@@ -28,7 +28,7 @@ function(assay_unit_tests target folder)
 endfunction()
 
 # Arithmetic is tested as it is optimised too; the rest once, where faults show most: compiling it twice takes minutes.
-set(tested_folders tensor metric)
+set(tested_folders tensor metric golden)
 if(ASSAY_SANITIZE OR ASSAY_ALL_TESTS)
   list(APPEND tested_folders base support model format dump graph match judge report compat run)
 endif()

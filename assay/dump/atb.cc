@@ -3,6 +3,7 @@
 #include "assay/base/cancel.h"
 #include "assay/base/text.h"
 #include "assay/dump/atb_graph.h"
+#include "assay/dump/atb_op_params.h"
 #include "assay/dump/atb_place.h"
 #include "assay/dump/atb_statistics.h"
 #include "assay/dump/walk.h"
@@ -344,6 +345,7 @@ Result<Frame> index_atb(const FrameInfo& info, const OpenOptions& options) {
     out.add(std::move(each.op), std::move(one));
   }
   out.finish(above_op);
+  if (options.params) read_op_params(frame, round, options.format.memory);
   if (info.stands_for_ranks)
     out.note_other_ranks(std::move(own),
                          [&](const fs::path& rank) { return look_at_rank(rank, info, options); });

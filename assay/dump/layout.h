@@ -44,6 +44,7 @@ struct OpenOptions {
   // the same.
   bool order_by_time = false;
   bool structure = false;           // read which module a node belongs to
+  bool params = false;              // read what each operator was told
   std::vector<int> ranks, steps;    // only these; empty: all
   bool warm_up = false;             // of ATB: the warm-up round is a frame too, "warmup"
   OpenFiles* open_files = nullptr;  // where files whose headers were read wait for their data to be read

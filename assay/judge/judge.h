@@ -125,6 +125,7 @@ class Findings {
     summary_.judged_by = judged_by;
   }
   void open(std::string section) { section_ = std::move(section); }
+  void check_operators() { summary_.of_operators = true; }
   void broken(const Error& error);    // a section that could not be indexed
   void note(const Remark& remark);    // on a dump or a part of it
   void pass_over(int64_t tensors);    // that have no row: they are not compared

@@ -1,6 +1,7 @@
 // Verdicts of the rows of a node: by the rules of the user, or by the default ones (native_defaults.cc).
 #include "assay/base/text.h"
 #include "assay/judge/lineage.h"
+#include "assay/judge/native_bounded.h"
 #include "assay/judge/native_defaults.h"
 #include "assay/judge/native_stated.h"
 
@@ -269,6 +270,7 @@ Verdict judge_compared(const Comparison& row, const NodeResult& node, const Line
   const Expression* const user = own != nullptr && own->expression ? &*own->expression : nullptr;
   const ModelPlace place = place_of(row, node.place, options);
   if (row.evidence == Evidence::empty) return {Level::ignored, std::string(kNoElements)};
+  if (row.bounded != nullptr && user == nullptr) return judge_bounded(row);
   if (user == nullptr || is_argument(row.mine))
     if (const auto other = other_fact(row, head)) return {Level::fail, *other};
   if (row.basis == Basis::stated && (user == nullptr || !row.mine.meta || !row.golden.meta))

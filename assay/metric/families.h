@@ -20,6 +20,8 @@ extern const Metric ulp_max_metric, ulp_mean_metric, ulp_p99_metric;
 // sides.cc: what each side is by itself, and exact agreement
 extern const Metric equal_metric, nonfinite_metric, mine_metric, golden_metric, golden_rms_metric,
     crc32_metric, md5_metric;
+// bounded.cc: against what an operator should have given
+extern const Metric bound_metric;
 // stated.cc: of what two dumps say
 extern const Metric stat_diff_metric, checksum_metric;
 

@@ -158,4 +158,10 @@ const OwnSums& Gathered::own_sums_by(OpenOwnSums opened_by) const {
   return *found->sums;
 }
 
+const OwnPass* Gathered::own_pass_by(RunOwnPass run) const {
+  for (const auto& [by, pass] : own_passes)
+    if (by == run) return pass.get();
+  return nullptr;
+}
+
 }  // namespace assay

@@ -19,6 +19,8 @@
 
 namespace assay {
 
+class Operand;
+
 using GatherMask = uint32_t;
 namespace gather {
 inline constexpr GatherMask sums =
@@ -102,6 +104,12 @@ class OwnSums {
 };
 using OpenOwnSums = std::unique_ptr<OwnSums> (*)(DType mine, DType golden);  // the types as dumped
 
+// What a metric measures in a pass of its own: the common one leaves out elements that are not finite.
+struct OwnPass {
+  virtual ~OwnPass() = default;
+};
+using RunOwnPass = Result<std::shared_ptr<const OwnPass>> (*)(const Operand& mine, const Operand& golden);
+
 // What is to be gathered of a pair.
 struct GatherPlan {
   GatherMask needs = 0;
@@ -151,7 +159,8 @@ struct SoftmaxSums {
   void merge(const SoftmaxSums& later);
 };
 
-struct ArgMax;  // assay/model/outcome.h
+struct ArgMax;   // assay/model/outcome.h
+struct Bounded;  // assay/model/bounded.h
 
 struct Gathered {
   DType mine_dtype = DType::f32, golden_dtype = DType::f32;
@@ -161,16 +170,19 @@ struct Gathered {
   std::unique_ptr<LogHistogram> abs_diff, ulps;  // only if asked for
   SoftmaxSums softmax;
   std::shared_ptr<const ArgMax> arg_max;
+  std::shared_ptr<const Bounded> bounded;  // where golden was computed
   std::string mine_crc32, golden_crc32, mine_md5, golden_md5;
   struct Own {
     OpenOwnSums opened_by;
     std::unique_ptr<OwnSums> sums;
   };
   std::vector<Own> own_sums;  // only those asked for
+  std::vector<std::pair<RunOwnPass, std::shared_ptr<const OwnPass>>> own_passes;
 
   void merge(const Gathered& later);       // `later` covers the elements behind ours
   void take_sums(const Gathered& scaled);  // of the same elements, gathered with another scale
   const OwnSums& own_sums_by(OpenOwnSums opened_by) const;  // they were asked for
+  const OwnPass* own_pass_by(RunOwnPass run) const;         // null: it was not run
 };
 
 }  // namespace assay

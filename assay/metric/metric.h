@@ -22,6 +22,7 @@ struct Metric {
   // The same from what two dumps say of a tensor whose data they do not have; null: absent then.
   void (*finish_stated)(const Stated& mine, const Stated& golden, std::span<Value> out) = nullptr;
   OpenOwnSums own_sums = nullptr;  // beside what it needs of the common ones
+  RunOwnPass own_pass = nullptr;   // … and of all elements
 };
 
 using MetricTable = std::span<const Metric* const>;

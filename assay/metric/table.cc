@@ -63,7 +63,7 @@ MetricTable metrics() {
       &golden_metric,   &max_rel_metric,   &mean_rel_metric,      &not_close_metric,  &l1_metric,
       &kl_metric,       &bias_metric,      &sqnr_metric,          &l2_metric,         &rel_l2_squared_metric,
       &ulp_mean_metric, &ulp_p99_metric,   &abs_quantiles_metric, &golden_rms_metric, &crc32_metric,
-      &md5_metric,      &stat_diff_metric, &checksum_metric,      &arg_max_metric,
+      &md5_metric,      &stat_diff_metric, &checksum_metric,      &arg_max_metric,    &bound_metric,
   };
   return kTable;
 }

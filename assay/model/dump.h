@@ -4,6 +4,7 @@
 
 #include "assay/base/file.h"
 #include "assay/base/remark.h"
+#include "assay/model/op_param.h"
 #include "assay/model/port.h"
 #include "assay/model/string_pool.h"
 #include "assay/model/value.h"
@@ -71,6 +72,13 @@ struct Node {
 
 struct Graph;  // assay/model/graph.h
 
+// What an operator was told in this run.
+struct OpParams {
+  std::vector<OpParam> list;
+  std::string text = {};     // as the dump has it; empty: it says nothing
+  std::string trouble = {};  // why it could not be read
+};
+
 // What the items of a frame can be compared by.
 enum class Content : uint8_t { data, statistics, checksums };
 
@@ -115,6 +123,7 @@ struct Frame {
   // first of several. One that the compiler fused is several, in execution order where the graph says so.
   std::vector<std::vector<int32_t>> ops_of_node;
   std::vector<int32_t> node_of_op;
+  std::vector<OpParams> params;  // by node, where they were asked for (OpenOptions::params)
   Remarks warnings;
 
   void set_ops(size_t node, std::vector<int32_t> ops);

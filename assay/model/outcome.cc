@@ -51,6 +51,8 @@ std::string_view text(Why why) {
       return "the graph says its input comes from this one";
     case Why::own_input:
       return "its own input: it changes type or layout only";
+    case Why::own_inputs:
+      return "computed from its own inputs";
     case Why::nothing_fits:
       return "no counterpart";
     case Why::left_out:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "assay/base/clock.h"
+#include "assay/model/bounded.h"
 #include "assay/model/evidence.h"
 #include "assay/model/neighbours.h"
 #include "assay/model/pairing.h"
@@ -99,6 +100,7 @@ struct Comparison {
   Verdict verdict;
   std::shared_ptr<const ArgMax> arg_max = {};   // of a pair of logits
   std::shared_ptr<const Neighbours> near = {};  // of the worst element, where anything differs
+  std::shared_ptr<const Bounded> bounded = {};  // where golden was computed, with a bound for each element
   std::optional<DType> judged_as = {};  // coarser than both sides: what one of them was rounded to, or a wish
   int64_t left_out = 0;                 // things in its files that no row stands for
   // Why it was not compared, or a remark such as "shapes differ in dimensions of size 1".
@@ -124,6 +126,7 @@ struct NodeResult {
   ModelPlace place = {};
   int32_t index = -1;                         // of Pairing::nodes
   std::span<const InputSource> sources = {};  // of the pairing, which outlives this
+  std::string_view params = {};               // what it was told, as the dump has it; empty: not read
 };
 
 // Where a row stands in the report, kept after the row itself is gone.
@@ -164,6 +167,7 @@ struct Summary {
   std::optional<RowPlace> first_other_token;  // the first logits whose arg-max differs
   std::optional<std::string> first_error;
   bool stopped_early = false;  // --fail-fast
+  bool of_operators = false;   // outputs against what their operators should have given
   std::string selection;       // by which tensors were chosen, as flags: "--only 'layers.*'"; empty: all
 };
 

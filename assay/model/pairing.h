@@ -52,6 +52,7 @@ enum class Why : uint8_t {
   fused_from,   // … among others
   producer,     // what the graph says its input comes from
   own_input,    // of an operator that only changes type or layout
+  own_inputs,   // what the operator should have given, computed from what it was given
   // Reasons why an item stands alone.
   nothing_fits,
   left_out,

@@ -26,6 +26,8 @@ enum class PlanOp : uint8_t {
   view,           // (a): args the first element, then the dimensions, then their strides
   concat,         // (a, b, …): all elements behind each other, in one dimension
   reshape,        // (a): args the dimensions
+  golden,         // (output, inputs …): what the operator that wrote `output` should have written, from its
+                  // inputs; args which of its outputs
 };
 
 inline constexpr int64_t kLastDimension = -1;

@@ -82,6 +82,7 @@ std::vector<std::string> columns_in(std::string_view reason, const Head& head) {
 void TerminalReport::begin(const Head& head) {
   head_ = head;
   rel_l2_ = find_column(head, "rel_l2");
+  bound_max_ = find_column(head, "bound_max");
   max_abs_ = find_column(head, "max_abs");
   norm_pct_ = find_column(head, "norm_diff_pct");
   mismatch_ = find_column(head, "nonfinite_mismatch");
@@ -107,7 +108,7 @@ void TerminalReport::begin(const Head& head) {
 // NaN against a number is as far apart as can be.
 double TerminalReport::distance_of(const Comparison& row) const {
   if (number_of(metric_of(row.metrics, mismatch_)).value_or(0) > 0) return kInfinity;
-  for (const int column : {rel_l2_, max_abs_, norm_pct_})
+  for (const int column : {bound_max_, rel_l2_, max_abs_, norm_pct_})
     if (const auto number = number_of(metric_of(row.metrics, column)))
       return std::isnan(*number) ? kInfinity : *number;
   return 0;
@@ -224,7 +225,7 @@ std::string TerminalReport::metric_list(const std::vector<Value>& metrics,
 std::string TerminalReport::divergence(const RowPlace& place, bool is_one_of_several) const {
   const Comparison& row = place.row;  // its names are gone; those of the place are not
   const int width = std::max(head_.terminal_width, kNarrowest);
-  std::string out = "First divergence: ";
+  std::string out = bound_max_ >= 0 ? "First wrong output: " : "First divergence: ";
   if (head_.order_is_by_name && is_one_of_several) out = "First divergence (order unknown; first by name): ";
   if (!place.section.empty()) out += fmt::format("[{}] ", shown(place.section));
   out += names_of(place) + '\n';

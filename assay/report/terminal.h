@@ -51,7 +51,7 @@ class TerminalReport {
 
   Head head_;
   std::vector<std::string> columns_;  // metrics worth showing, the most telling first
-  int rel_l2_ = -1, max_abs_ = -1, norm_pct_ = -1, mismatch_ = -1;
+  int rel_l2_ = -1, max_abs_ = -1, norm_pct_ = -1, mismatch_ = -1, bound_max_ = -1;
   int64_t bad_rows_ = 0;     // those that did not pass, ignored ones apart
   std::vector<Kept> worst_;  // sorted; at most kShownRows
   std::optional<Kept> worst_pass_;

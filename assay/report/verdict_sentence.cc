@@ -14,6 +14,10 @@ std::string counted(int64_t count, std::string_view one, std::string_view many) 
 
 std::string tensors(int64_t count) { return counted(count, "tensor", "tensors"); }
 
+std::string items(const Summary& summary, int64_t count) {
+  return summary.of_operators ? counted(count, "output", "outputs") : tensors(count);
+}
+
 std::string joined(const std::vector<std::string>& clauses) {
   std::string out;
   for (const std::string& clause : clauses) out += (out.empty() ? "" : "; ") + clause;
@@ -33,14 +37,18 @@ std::vector<std::string> faults(const Summary& summary) {
   std::vector<std::string> clauses;
   // The first clause says of how many.
   const std::string all =
-      fmt::format("{}{}", tensors(summary.rows), summary.arguments > 0 ? " and arguments" : "");
+      fmt::format("{}{}", items(summary, summary.rows), summary.arguments > 0 ? " and arguments" : "");
   const auto add = [&](int64_t count, std::string_view one, std::string_view many) {
     if (count == 0) return;
     clauses.push_back(clauses.empty() ? fmt::format("{} of {} {}", count, all, count == 1 ? one : many)
                                       : counted(count, one, many));
   };
   add(summary.broken, "could not be compared", "could not be compared");
-  add(summary.differ, "differs beyond tolerance", "differ beyond tolerance");
+  if (summary.of_operators)
+    add(summary.differ, "is not what its operator should have given",
+        "are not what their operators should have given");
+  else
+    add(summary.differ, "differs beyond tolerance", "differ beyond tolerance");
   add(summary.misshapen, "has another shape", "have another shape");
   add(summary.without_data, "has no data", "have no data");
   add(summary.alone, "unmatched", "unmatched");
@@ -71,7 +79,8 @@ std::vector<std::string> weaker(const Summary& summary) {
 std::string not_compared(const Summary& summary) {
   const int64_t empty = summary.rows_by(Evidence::empty);
   const int64_t count = summary.rows - summary.compared - empty;
-  std::string out = count == 0 ? "" : fmt::format("; {} not compared", count);
+  std::string out =
+      count == 0 ? "" : fmt::format("; {} not {}", count, summary.of_operators ? "checked" : "compared");
   if (empty > 0) out += fmt::format("; {} no elements", counted(empty, "has", "have"));
   return out;
 }
@@ -114,6 +123,14 @@ VerdictSentence pass(const Summary& summary) {
   const std::vector<std::string> ways = weaker(summary);
   const int64_t agreeing = summary.compared - values;
   if (agreeing == 0) return {Answer::pass, "PASS:", arguments.substr(2) + not_compared(summary) + "."};
+  if (summary.of_operators) {
+    std::string text =
+        agreeing == 1
+            ? "the one checked output is what its operator should have given"
+            : fmt::format("all {} checked outputs are what their operators should have given", agreeing);
+    if (!ways.empty()) text += fmt::format("; {}", joined(ways));
+    return {Answer::pass, "PASS:", text + not_compared(summary) + "."};
+  }
   std::string text = summary.rows == 1 ? "the tensors agree"
                      : agreeing == 1   ? "the one compared tensor agrees"
                      : summary.compared == summary.rows
@@ -126,8 +143,13 @@ VerdictSentence pass(const Summary& summary) {
 }  // namespace
 
 VerdictSentence not_enough_sentence(const Summary& summary) {
-  constexpr std::string_view kHead = "NOT COMPARED:";
-  if (summary.rows == 0) return {Answer::not_compared, std::string(kHead), "there are no tensors."};
+  const std::string_view kHead = summary.of_operators ? "NOT CHECKED:" : "NOT COMPARED:";
+  if (summary.rows == 0)
+    return {Answer::not_compared, std::string(kHead),
+            summary.of_operators ? "there are no operators with outputs." : "there are no tensors."};
+  if (summary.of_operators && summary.compared == 0)
+    return {Answer::not_compared, std::string(kHead),
+            fmt::format("none of {} could be checked; notes say why.", items(summary, summary.rows))};
   const Coverage coverage = coverage_of(summary);
   if (summary.rows_by(Evidence::empty) == summary.rows)
     return {Answer::not_compared, std::string(kHead),
@@ -181,7 +203,8 @@ VerdictSentence verdict_sentence(const Summary& summary) {
     else if (const std::vector<std::string> ways = weaker(summary); !ways.empty())
       out.rest += fmt::format(" Of {} compared, {}.", summary.compared, joined(ways));
     if (summary.ignored > 0)
-      out.rest += fmt::format(" {} not compared.", counted(summary.ignored, "other was", "others were"));
+      out.rest += fmt::format(" {} not {}.", counted(summary.ignored, "other was", "others were"),
+                              summary.of_operators ? "checked" : "compared");
   }
   if (!summary.judged_by.empty() && answer != Answer::not_compared)
     out.rest += fmt::format(" Judged by the rules of {}, not by assay's own.", summary.judged_by);

@@ -74,7 +74,7 @@ class Stages {
   Stages(const PacketSource& source, const std::vector<PacketStage>& stages)
       : source_(source), stages_(stages), one_by_one_(stages.size()) {}
 
-  void run() {
+  void run(size_t packets) {
     errand_.there.give();
     tbb::filter<void, Token> all = tbb::make_filter<void, Token>(
         tbb::filter_mode::serial_in_order, [this](tbb::flow_control& control) { return make(control); });
@@ -83,10 +83,10 @@ class Stages {
               pass(i, token);
               return token;
             });
-    tbb::parallel_pipeline(
-        static_cast<size_t>(tbb::this_task_arena::max_concurrency()) * 2,
-        all & tbb::make_filter<Token, void>(mode_of(stages_.back().order),
-                                            [this](const Token& token) { pass(stages_.size() - 1, token); }));
+    tbb::parallel_pipeline(packets, all & tbb::make_filter<Token, void>(mode_of(stages_.back().order),
+                                                                        [this](const Token& token) {
+                                                                          pass(stages_.size() - 1, token);
+                                                                        }));
     errand_.back.take();
   }
 
@@ -133,10 +133,18 @@ ThreadLimit::ThreadLimit(size_t threads)
     : control_(new Control{tbb::global_control(tbb::global_control::max_allowed_parallelism, threads)}) {}
 ThreadLimit::~ThreadLimit() = default;
 
-void parallel_for(size_t count, const std::function<void(size_t)>& work) {
+size_t threads_at_work() { return static_cast<size_t>(tbb::this_task_arena::max_concurrency()); }
+
+void parallel_for(size_t count, const std::function<void(size_t)>& work, WhileWaiting waiting) {
   Errand errand;
   errand.there.give();
-  tbb::parallel_for(size_t{0}, count, [&](size_t i) { errand.run([&] { work(i); }); });
+  const auto run = [&] {
+    tbb::parallel_for(size_t{0}, count, [&](size_t i) { errand.run([&] { work(i); }); });
+  };
+  if (waiting == WhileWaiting::stands)
+    tbb::this_task_arena::isolate(run);
+  else
+    run();
   errand.back.take();
 }
 
@@ -147,11 +155,12 @@ void parallel_invoke(const std::function<void()>& first, const std::function<voi
   errand.back.take();
 }
 
-void run_stages(const PacketSource& source, const std::vector<PacketStage>& stages, WhileWaiting waiting) {
+void run_stages(const PacketSource& source, const std::vector<PacketStage>& stages, WhileWaiting waiting,
+                size_t packets) {
   if (waiting == WhileWaiting::stands)
-    tbb::this_task_arena::isolate([&] { Stages(source, stages).run(); });
+    tbb::this_task_arena::isolate([&] { Stages(source, stages).run(packets); });
   else
-    Stages(source, stages).run();
+    Stages(source, stages).run(packets);
 }
 
 std::string_view threading_library() {

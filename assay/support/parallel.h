@@ -28,8 +28,16 @@ class ThreadLimit {
   std::unique_ptr<Control> control_;
 };
 
+size_t threads_at_work();  // that may be, as things stand
+
+enum class WhileWaiting : uint8_t {
+  helps,   // a thread that has nothing to do here may take on other work
+  stands,  // … must not: it would hold the buffers of both
+};
+
 // work(0) … work(count - 1), several at a time and in any order.
-void parallel_for(size_t count, const std::function<void(size_t)>& work);
+void parallel_for(size_t count, const std::function<void(size_t)>& work,
+                  WhileWaiting waiting = WhileWaiting::helps);
 // Both, at the same time.
 void parallel_invoke(const std::function<void()>& first, const std::function<void()>& second);
 
@@ -66,13 +74,11 @@ struct PacketSource {
   std::function<void*()> next;  // null: there are no more
   void (*drop)(void*);
 };
-enum class WhileWaiting : uint8_t {
-  helps,   // a thread that has nothing to do here may take on other work
-  stands,  // … must not: it would hold the buffers of both
-};
-void run_stages(const PacketSource& source, const std::vector<PacketStage>& stages, WhileWaiting waiting);
+// packets: at a time, at most.
+void run_stages(const PacketSource& source, const std::vector<PacketStage>& stages, WhileWaiting waiting,
+                size_t packets);
 
-// Packets that pass through stages one after another, two for each thread at a time.
+// Packets that pass through stages one after another, two for each thread at a time unless asked otherwise.
 //
 //   Pipeline<Batch>(next_batch).then(StageOrder::any, measure).then(StageOrder::kept, write).run();
 template <class Packet>
@@ -90,7 +96,9 @@ class Pipeline {
   }
 
   // Until the last packet has left the last stage.
-  void run(WhileWaiting waiting = WhileWaiting::helps) const { run_stages(source_, stages_, waiting); }
+  void run(WhileWaiting waiting = WhileWaiting::helps, size_t packets = 2 * threads_at_work()) const {
+    run_stages(source_, stages_, waiting, packets);
+  }
 
  private:
   const PacketSource source_;

@@ -7,6 +7,7 @@
 #include "cli/msit/compare.h"
 #include "cli/msit/flags.h"
 #include "cli/msit/logits.h"
+#include "cli/msit/opcheck.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -117,8 +118,7 @@ constexpr Command kCommands[] = {
     {"dump", "dd", "Dump tool for ascend transformer boost", nullptr, nullptr,
      "dump with the original on the device, and compare what it wrote with assay"},
     {"compare", "cc", "Accuracy compare tool for large language model", compare_command, run_compare, {}},
-    {"opcheck", "oo", "Operation check tool for large language model", nullptr, nullptr,
-     "'assay compare' finds the first operator that diverges between two dumps"},
+    {"opcheck", "oo", "Operation check tool for large language model", opcheck_command, run_msit_opcheck, {}},
     {"errcheck", "ee", "Error check tool for large language model.", nullptr, nullptr,
      "'assay inspect' counts NaN and infinities of dumped tensors"},
     {"transform", "", "Transform tool for large language model.", nullptr, nullptr,

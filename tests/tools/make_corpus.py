@@ -53,6 +53,20 @@ def make_numpy() -> None:
     keep("fuzz_format", "fortran_deflated.npz", out.getvalue())
 
 
+def make_golden() -> None:
+    """Runs of every operator: its type, its parameters, a processor, and tensors, as fuzz_golden.cc takes them."""
+    types = ["float32", "float16", "bfloat16", "int8", "int32", "int64", "float64", "uint8", "int16", "uint32", "bool"]
+    data = pathlib.Path(__file__).resolve().parents[1] / "data" / "opcheck"
+    for case in json.loads((data / "index.json").read_text())["cases"]:
+        out = f"{case['op']}\n{json.dumps(case['op_param'])}\n".encode() + bytes([2 if "310P" in case["soc"] else 1])
+        for tensor in case["inputs"]:
+            array = numpy.load(data / tensor["file"])
+            out += bytes([types.index(tensor["dtype"]), len(tensor["shape"]), *tensor["shape"]]) + array.tobytes()
+        if len(out) < 4096:
+            keep("fuzz_golden", f"{case['name']}.run", out)
+    keep("fuzz_golden", "table.csv", "CaseNum|OpName|OpParam|OutDType\n1|LinearOperation_1_1|{}|float16\n")
+
+
 def make_statistics() -> None:
     one = {"name": "output.0", "dtype": "f16", "shape": [2, 3], "max": 2.5, "min": -1.0, "mean": 0.1, "norm": "inf", "nan": 1,
            "inf": 0, "zero": 2, "crc32": "0a1b2c3d", "finite": {"max": 2.5, "min": -1.0, "mean": 0.2, "norm": 3.0},
@@ -278,6 +292,7 @@ if __name__ == "__main__":
     corpus = parser.parse_args().out
     torch.manual_seed(0)
     make_numpy()
+    make_golden()
     make_statistics()
     make_torch()
     make_safetensors()

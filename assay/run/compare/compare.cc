@@ -46,6 +46,7 @@ class Sections {
         findings_({}, {-1, -1}, request.least_compared, judged_by_) {
     note(mine.warnings);
     note(golden.warnings);
+    if (runs_operators()) findings_.check_operators();
   }
 
   // One after another, so that memory follows the largest and one broken rank costs one section.
@@ -74,6 +75,7 @@ class Sections {
     OpenOptions open = request_.open;
     open.open_files = &open_files;
     open.structure |= matcher_.needs.structure;
+    open.params |= matcher_.needs.params;
     const Result<Matched> matched = index_and_match(section, open);
     ASSAY_TRY_DO(check_cancelled());
     const Result<bool> admitted =
@@ -127,6 +129,7 @@ class Sections {
   Result<void> measure_and_judge(const At& at, const Matched& matched, const OpenOptions& open) {
     Findings of_section(at.text(), {at.step, at.token}, request_.least_compared, judged_by_);
     of_section.pass_over(matched.pairing.passed_over);
+    if (runs_operators()) of_section.check_operators();
     note(matched.pairing.warnings);
     log_matching(matched);
     ASSAY_TRY_DO(reports_.open_section(head_));
@@ -150,10 +153,13 @@ class Sections {
       return !stopped_;
     };
     ASSAY_TRY_DO(measure(matched, metrics_, open, flow, request_.fail_fast, progress,
-                         request_.side_statistics, request_.prepare));
+                         request_.side_statistics, request_.prepare, request_.golden_ops));
     findings_.add(of_section);
     return reports_.close_section(of_section.conclude());
   }
+
+  // Mine stands against what its operators should have given.
+  bool runs_operators() const { return request_.golden.empty(); }
 
   void note(const Remarks& remarks) {
     for (const Remark& remark : remarks) {
@@ -204,7 +210,9 @@ Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports
   const ListingMemory memory;
   const ThreadLimit threads(thread_count(request.threads));
   ASSAY_TRY(const Dump mine, open_dump(request.mine, request.open));
-  ASSAY_TRY(const Dump golden, open_dump(request.golden, request.open));
+  const bool is_one_dump = request.golden.empty();  // mine feeds both sides
+  ASSAY_TRY(const Dump golden, is_one_dump ? Result<Dump>(Dump{mine.layout, {}, {}, {}})
+                                           : open_dump(request.golden, request.open));
   ASSAY_TRY(const Matcher* const matcher,
             choose_matcher(mine.layout->name, golden.layout->name, request.matching));
   ASSAY_TRY(const std::vector<Section> sections, matcher->sections(mine, golden, request.matching));

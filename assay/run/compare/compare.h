@@ -17,7 +17,7 @@ using Admit = std::function<Result<bool>(const Matched& matched)>;
 Result<bool> admit_unless_empty(const Matched& matched);
 
 struct CompareRequest {
-  fs::path mine, golden;
+  fs::path mine, golden;  // without golden, the matcher says what of mine stands against what
   OpenOptions open;
   MatchOptions matching;
   MetricPlan metrics;
@@ -28,6 +28,7 @@ struct CompareRequest {
   Admit admit = admit_unless_empty;
   SideStatistics side_statistics = SideStatistics::none;
   Prepare prepare = {};                    // of every tensor that is read
+  GoldenOptions golden_ops = {};           // where the matcher has operators run again
   double least_compared = kLeastCompared;  // share of the larger side below which there is no pass
   bool fail_fast = false;
   int threads = 0;  // 0: all cores

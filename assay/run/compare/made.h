@@ -4,6 +4,7 @@
 #include "assay/model/plan.h"
 #include "assay/run/compare/align.h"
 #include "assay/run/compare/rope.h"
+#include "assay/tensor/expected.h"
 
 namespace assay {
 
@@ -14,10 +15,11 @@ struct Made {
   int64_t dimension = kLastDimension;  // along which they stand behind each other
   bool is_weight = false;              // ranks may share it out along either dimension
   bool may_be_transposed = false, is_transposed = false;
-  bool adds_ranks = false;                  // the ranks hold terms of a sum
-  bool is_angles = false;                   // of which the other side may hold every one twice
-  PositionsTaken positions = {};            // of a table of angles
-  std::shared_ptr<const Spread> quantised;  // as the dump has it, where it was made real
+  bool adds_ranks = false;                        // the ranks hold terms of a sum
+  bool is_angles = false;                         // of which the other side may hold every one twice
+  PositionsTaken positions = {};                  // of a table of angles
+  std::shared_ptr<const Spread> quantised;        // as the dump has it, where it was made real
+  std::shared_ptr<const Expected> expected = {};  // where an operator was run, which gives a bound too
 
   const OperandPtr& own() const { return parts.front().own; }
   size_t ranks() const;  // that hold it, or a share of it

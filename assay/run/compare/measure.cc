@@ -19,6 +19,20 @@ namespace {
 constexpr size_t kBatchNodes = 64;
 constexpr int64_t kBatchBytes = int64_t{32} << 20;
 
+// Golden operators hold whole tensors. Where they are large they run one after another, each on all cores.
+constexpr int64_t kLargeOperator = int64_t{1} << 20;  // bytes of its tensors, on average
+
+bool runs_large_operators(const Matched& matched) {
+  const std::vector<PairedNode>& nodes = matched.pairing.nodes;
+  const auto runs_golden = [](const Pair& pair) {
+    const Plan* const plan = pair.plan(Side::golden);
+    return plan != nullptr && plan->has(PlanOp::golden);
+  };
+  const bool any = std::ranges::any_of(
+      nodes, [&](const PairedNode& node) { return std::ranges::any_of(node.pairs, runs_golden); });
+  return any && bytes_to_read(matched) / std::ssize(nodes) > kLargeOperator;
+}
+
 struct Batch {
   size_t first = 0, last = 0;  // of Pairing::nodes
   std::vector<NodeResult> nodes;
@@ -28,12 +42,13 @@ struct Batch {
 class Measurer {
  public:
   Measurer(const Matched& matched, const MetricPlan& metrics, const OpenOptions& options, Progress& progress,
-           SideStatistics side_statistics, const Prepare& prepare, const RowFlow& flow)
+           SideStatistics side_statistics, const Prepare& prepare, const RowFlow& flow,
+           const GoldenOptions& golden)
       : matched_(matched),
         metrics_(metrics),
         doubts_(flow.doubts),
         loader_(matched.frames, options.format, options.open_files),
-        sides_(matched, loader_, side_statistics, prepare),
+        sides_(matched, loader_, side_statistics, prepare, golden),
         rows_(metrics, side_statistics, progress),
         stated_(matched, metrics, loader_),
         side_statistics_(side_statistics),
@@ -47,6 +62,11 @@ class Measurer {
     NodeResult result{node.name, node.order, node.stack, {}, node.place, index};
     const auto& sources = matched_.pairing.sources;
     if (!sources.empty()) result.sources = sources[static_cast<size_t>(index)];
+    if (!node.pairs.empty() && node.pairs.front().mine) {
+      const ItemId& first = *node.pairs.front().mine;
+      const Frame& frame = matched_.frames.frame(Side::mine, first);
+      if (!frame.params.empty()) result.params = frame.params[static_cast<size_t>(first.node)].text;
+    }
     result.rows.reserve(node.pairs.size());
     for (const Pair& pair : node.pairs) result.rows.push_back(measure_pair(pair, node.name, scratch));
     return result;
@@ -92,7 +112,7 @@ class Measurer {
   Result<std::optional<Aligned>> align_pair(const Made& mine, const Made& golden, const Pair& pair) const {
     AlignRules rules;
     rules.merge = has_trees_ || matched_.pairing.graphs_differ;
-    rules.flatten = matched_.pairing.flattens;
+    rules.flatten = matched_.pairing.flattens || golden.expected != nullptr;
     // A table that numbers its pairs is another tool's, which leaves such pairs out.
     rules.last_row = pair.why == Why::last_output && pair.number < 0;
     rules.repeat = matched_.pairing.repeats_batch;
@@ -144,6 +164,13 @@ class Measurer {
         row.add_note(fmt::format("{} of {} positions of {}", positions.taken, positions.of, name_of(side)));
       }
     const bool is_whole = (*aligned)->mine == mine.own() && (*aligned)->golden == golden.own();
+    if (golden.expected != nullptr) {
+      // One element that was repeated has no bound for each.
+      const bool fits = golden.expected->value->meta.shape.count() == (*aligned)->mine->meta.shape.count();
+      rows_.gather(*(*aligned)->mine, *(*aligned)->golden, is_whole, scratch, row, {},
+                   fits ? golden.expected.get() : nullptr);
+      return;
+    }
     const double error = rows_.gather(*(*aligned)->mine, *(*aligned)->golden, is_whole, scratch, row);
     if (doubts_ && !metrics_.steps_of && row.basis == Basis::data && doubts_(row, node))
       rows_.gather_rounded(*(*aligned)->mine, *(*aligned)->golden, is_whole, scratch, row);
@@ -238,8 +265,10 @@ class Measurer {
 
 Result<void> measure(const Matched& matched, const MetricPlan& metrics, const OpenOptions& options,
                      const RowFlow& flow, bool one_by_one, Progress& progress, SideStatistics side_statistics,
-                     const Prepare& prepare) {
-  Measurer measurer(matched, metrics, options, progress, side_statistics, prepare, flow);
+                     const Prepare& prepare, GoldenOptions golden) {
+  const bool one_operator_at_a_time = runs_large_operators(matched);
+  if (!one_operator_at_a_time) golden.memory /= static_cast<int64_t>(threads_at_work());
+  Measurer measurer(matched, metrics, options, progress, side_statistics, prepare, flow, golden);
   const std::vector<PairedNode>& nodes = matched.pairing.nodes;
   PerThread<PairScratch> scratches;
   const size_t most = one_by_one ? 1 : kBatchNodes;
@@ -275,7 +304,7 @@ Result<void> measure(const Matched& matched, const MetricPlan& metrics, const Op
       .then(flow.judge_in_order ? StageOrder::kept : StageOrder::any, judge)
       .then(StageOrder::any, render)
       .then(StageOrder::kept, write)
-      .run();
+      .run(WhileWaiting::helps, one_operator_at_a_time ? 1 : 2 * threads_at_work());
   if (error) return tl::unexpected<Error>(std::move(*error));
   return check_cancelled();
 }

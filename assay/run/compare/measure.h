@@ -4,6 +4,7 @@
 #include "assay/dump/layout.h"
 #include "assay/metric/metric.h"
 #include "assay/model/outcome.h"
+#include "assay/run/compare/golden_step.h"
 #include "assay/run/compare/load.h"
 #include "assay/run/compare/prepare.h"
 #include "assay/run/compare/side_statistics.h"
@@ -28,7 +29,8 @@ struct RowFlow {
 // side_statistics: of every side that has data, with a partner or without.
 Result<void> measure(const Matched& matched, const MetricPlan& metrics, const OpenOptions& options,
                      const RowFlow& flow, bool one_by_one, Progress& progress,
-                     SideStatistics side_statistics = SideStatistics::none, const Prepare& prepare = {});
+                     SideStatistics side_statistics = SideStatistics::none, const Prepare& prepare = {},
+                     GoldenOptions golden = {});
 
 // Bytes that measuring the section will read, for the progress bar.
 int64_t bytes_to_read(const Matched& matched);

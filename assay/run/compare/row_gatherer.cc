@@ -3,6 +3,7 @@
 #include "assay/format/min_max.h"
 #include "assay/metric/arg_max.h"
 #include "assay/model/logits.h"
+#include "assay/run/compare/gather_bounded.h"
 #include "assay/run/compare/gather_parallel.h"
 #include "assay/tensor/rounded_values.h"
 
@@ -25,7 +26,7 @@ bool is_range(const Comparison& row) {
 }  // namespace
 
 double RowGatherer::gather(const Operand& mine, const Operand& golden, bool is_whole, PairScratch& scratch,
-                           Comparison& row, std::optional<DType> rounded_to) {
+                           Comparison& row, std::optional<DType> rounded_to, const Expected* expected) {
   if (is_complex(mine.meta.dtype) != is_complex(golden.meta.dtype)) {
     row.status = Status::unreadable;
     row.note = fmt::format("complex against real: {} and {}; convert one of them first",
@@ -51,6 +52,26 @@ double RowGatherer::gather(const Operand& mine, const Operand& golden, bool is_w
     if (chosen && chosen->mine != chosen->golden)
       row.add_note(fmt::format("mine chooses token {}, golden {}", chosen->mine, chosen->golden));
   }
+  if (expected != nullptr) {
+    auto bounded = gather_bounded(mine, *expected);
+    if (!bounded) {
+      row.status = Status::unreadable;
+      row.note = bounded.error().message;
+      return 0;
+    }
+    gathered->bounded = row.bounded = std::make_shared<const Bounded>(*bounded);
+    if (!expected->note.empty()) row.add_note(expected->note);
+  }
+  for (const Metric* const metric : metrics_.metrics) {
+    if (metric->own_pass == nullptr) continue;
+    auto own = metric->own_pass(mine, golden);
+    if (!own) {
+      row.status = Status::unreadable;
+      row.note = own.error().message;
+      return 0;
+    }
+    gathered->own_passes.emplace_back(metric->own_pass, std::move(*own));
+  }
   if (side_statistics_ == SideStatistics::as_f32 && is_whole && !is_complex(mine.meta.dtype))
     take_statistics_as_f32(gathered->pair, row);
   row.basis = Basis::data;
@@ -65,6 +86,8 @@ double RowGatherer::gather(const Operand& mine, const Operand& golden, bool is_w
     row.evidence = is_range(row)                                        ? Evidence::extremes
                    : pair.finite + pair.nonfinite_mismatch < pair.count ? Evidence::finite_elements
                                                                         : Evidence::elements;
+  if (row.bounded != nullptr && row.bounded->unknown > 0 && row.evidence != Evidence::nothing)
+    row.evidence = row.bounded->unknown == row.bounded->count ? Evidence::nothing : Evidence::some_elements;
   if (pair.nonfinite_mismatch > 0) return std::numeric_limits<double>::infinity();
   return pair.diff_squares > 0 ? pair.diff_squares / pair.golden.sum_squares : 0;
 }

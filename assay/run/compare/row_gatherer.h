@@ -6,6 +6,7 @@
 #include "assay/model/outcome.h"
 #include "assay/run/compare/side_statistics.h"
 #include "assay/support/progress.h"
+#include "assay/tensor/expected.h"
 
 namespace assay {
 
@@ -18,7 +19,7 @@ class RowGatherer {
   // is_whole: these are the two tensors of the row, and nothing made of them. Answers how far they are apart:
   // the square of the relative error, infinite where NaN or infinities differ.
   double gather(const Operand& mine, const Operand& golden, bool is_whole, PairScratch& scratch,
-                Comparison& row, std::optional<DType> rounded_to = {});
+                Comparison& row, std::optional<DType> rounded_to = {}, const Expected* expected = nullptr);
   // A row that would fail may hold values that were rounded to a coarser type than that of the file: then its
   // steps are those of that type.
   void gather_rounded(const Operand& mine, const Operand& golden, bool is_whole, PairScratch& scratch,

@@ -87,9 +87,12 @@ std::optional<Made> SideTaker::take(Side stands_for, Comparison& row) {
     row.note = fmt::format("{} holds shape {} where the dump says {}", display(facts.file),
                            loaded->data->meta.shape.text(), item.meta->shape.text());
   Result<Made> made = make(stands_for, side, *id, row.pair, std::move(loaded->data));
-  if (!made)
-    return refuse(made.error().kind == ErrorKind::not_found ? Status::no_data : Status::unreadable,
-                  made.error().message);
+  if (!made) {
+    const ErrorKind kind = made.error().kind;
+    row.is_excused |= kind == ErrorKind::unsupported;  // nobody can compute it: no fault of the dump
+    const bool has_none = kind == ErrorKind::not_found || kind == ErrorKind::unsupported;
+    return refuse(has_none ? Status::no_data : Status::unreadable, made.error().message);
+  }
   facts.meta = (made->quantised != nullptr ? made->quantised->own : made->own())->meta;
   if (statistics_ == SideStatistics::own_type) {
     const auto side_sums = gather_one(*made->own());

@@ -13,10 +13,12 @@ namespace assay {
 class SideTaker {
  public:
   // All outlive this.
-  SideTaker(const Matched& matched, Loader& loader, SideStatistics statistics, const Prepare& prepare)
+  SideTaker(const Matched& matched, Loader& loader, SideStatistics statistics, const Prepare& prepare,
+            const GoldenOptions& golden)
       : matched_(matched),
         loader_(loader),
-        plans_(matched.frames, loader),
+        golden_(matched.frames, loader, golden, prepare),
+        plans_(matched.frames, loader, &golden_),
         statistics_(statistics),
         prepare_(prepare) {}
 
@@ -29,6 +31,7 @@ class SideTaker {
 
   const Matched& matched_;
   Loader& loader_;
+  GoldenSteps golden_;
   const PlanRunner plans_;
   const SideStatistics statistics_;
   const Prepare& prepare_;

@@ -55,7 +55,7 @@ const Metric msit_metric{
 
 MetricTable msit_metrics() {
   static constexpr const Metric* kTable[] = {&msit_metric, &msit_similarity_metric, &msit_stated_metric,
-                                             &logits_metric};
+                                             &logits_metric, &opcheck_metric};
   return kTable;
 }
 

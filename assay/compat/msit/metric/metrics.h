@@ -8,6 +8,7 @@ namespace assay {
 extern const Metric msit_metric;                                 // errors.cc
 extern const Metric msit_similarity_metric, msit_stated_metric;  // similarity.cc
 extern const Metric logits_metric;                               // logits.cc
+extern const Metric opcheck_metric;                              // opcheck.cc
 
 MetricTable msit_metrics();
 

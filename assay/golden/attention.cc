@@ -1,0 +1,335 @@
+#include "assay/golden/attention.h"
+
+#include "assay/golden/numbers.h"
+
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+namespace assay {
+namespace {
+
+constexpr int64_t kScoresAtOnce = int64_t{1} << 22;  // elements of one block of scores
+constexpr int64_t kQueriesAtOnce = 256;
+constexpr int64_t kBoundKeys = 64;  // keys whose values are bounded together
+constexpr int64_t kScoreLanes = 16;
+
+// e^x for x <= 0, within 2 units; 0 where it is no normal number. Without branches, so that it runs on
+// vectors.
+float exp_of_negative(float x) {
+  constexpr float kLog2e = 1.44269504f,
+                  kMagic = 12582912.0f;  // 1.5 * 2^23: leaves whole numbers in the low bits
+  constexpr float kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f, kLeast = -87.0f;
+  const float inside = x < kLeast ? kLeast : x;
+  const float shifted = inside * kLog2e + kMagic;
+  const float whole = shifted - kMagic;
+  const float r = (inside - whole * kLn2High) - whole * kLn2Low;
+  float sum = 1.0f / 5040;
+  sum = sum * r + 1.0f / 720;
+  sum = sum * r + 1.0f / 120;
+  sum = sum * r + 1.0f / 24;
+  sum = sum * r + 1.0f / 6;
+  sum = sum * r + 0.5f;
+  sum = sum * r + 1.0f;
+  sum = sum * r + 1.0f;
+  const uint32_t exponent = (std::bit_cast<uint32_t>(shifted) - std::bit_cast<uint32_t>(kMagic) + 127u) << 23;
+  const float result = sum * std::bit_cast<float>(exponent & 0x7F800000u);
+  return x < kLeast ? 0.0f : result;
+}
+double exp_of_negative(double x) { return std::exp(x); }
+
+template <class T>
+Result<void> read_rows(const RowsOf& rows, int64_t first, int64_t count, T* to, Scratch& scratch) {
+  const std::span<const int64_t> starts = std::span(rows.starts).subspan(static_cast<size_t>(first));
+  for (int64_t i = 0; i < count;) {
+    int64_t end = i + 1;  // rows that follow each other are read at once
+    while (end < count &&
+           starts[static_cast<size_t>(end)] == starts[static_cast<size_t>(end - 1)] + rows.width)
+      ++end;
+    ASSAY_TRY_DO(read_numbers(*rows.data, starts[static_cast<size_t>(i)], (end - i) * rows.width,
+                              to + i * rows.width, scratch));
+    i = end;
+  }
+  if (rows.scales.empty()) return {};
+  for (int64_t i = 0; i < count; ++i)
+    for (int64_t d = 0; d < rows.width; ++d) {
+      const double offset = rows.offsets.empty() ? 0 : rows.offsets[static_cast<size_t>(d)];
+      T& each = to[i * rows.width + d];
+      each = static_cast<T>((static_cast<double>(each) + offset) * rows.scales[static_cast<size_t>(d)]);
+    }
+  return {};
+}
+
+template <class T>
+class JobRunner {
+ public:
+  JobRunner(const AttentionRule& rule, const AttentionJob& job, ComputedTensor& out)
+      : rule_(rule),
+        job_(job),
+        out_(out),
+        keys_(std::ssize(job.keys.starts)),
+        depth_(job.keys.width),
+        width_(job.values.width),
+        groups_((keys_ + kBoundKeys - 1) / kBoundKeys),
+        scale_(rule.scale * (rule.scale_of ? rule.scale_of(job.sample) : 1)) {}
+
+  Result<void> run() {
+    const int64_t queries = std::ssize(job_.queries.starts);
+    if (keys_ == 0) {
+      for (const int64_t start : job_.outputs)
+        for (int64_t d = 0; d < width_; ++d) out_.set(start + d, 0, 0);
+      return {};
+    }
+    ASSAY_TRY_DO(load());
+    const int64_t at_once = std::clamp<int64_t>(kScoresAtOnce / keys_, 1, kQueriesAtOnce);
+    return try_in_parallel((queries + at_once - 1) / at_once, at_once * keys_ * (depth_ + width_),
+                           [&](int64_t first, int64_t last) -> Result<void> {
+                             for (int64_t i = first; i < last; ++i)
+                               ASSAY_TRY_DO(run_block(i * at_once, std::min(at_once, queries - i * at_once)));
+                             return {};
+                           });
+  }
+
+ private:
+  Result<void> load() {
+    Scratch scratch;
+    key_.resize(static_cast<size_t>(keys_ * depth_));
+    ASSAY_TRY_DO(read_rows(job_.keys, 0, keys_, key_.data(), scratch));
+    scratch.forget();
+    value_.resize(static_cast<size_t>(keys_ * width_));
+    ASSAY_TRY_DO(read_rows(job_.values, 0, keys_, value_.data(), scratch));
+    for (int64_t j = 0; j < keys_; ++j) {
+      double square = 0;
+      for (int64_t d = 0; d < depth_; ++d) {
+        const auto each = static_cast<double>(key_[static_cast<size_t>(j * depth_ + d)]);
+        square += each * each;
+      }
+      largest_key_ = std::max(largest_key_, std::sqrt(square));
+    }
+    largest_.assign(static_cast<size_t>(groups_ * width_), T{0});
+    for (int64_t j = 0; j < keys_; ++j) {
+      T* const largest = largest_.data() + j / kBoundKeys * width_;
+      const T* const value = value_.data() + j * width_;
+      for (int64_t d = 0; d < width_; ++d) largest[d] = std::max(largest[d], std::abs(value[d]));
+    }
+    squares_ = largest_;
+    for (T& each : squares_) each *= each;
+    return {};
+  }
+
+  // Scores of a row, from the products of query and keys.
+  Result<void> finish_scores(int64_t query, T* scores, std::vector<double>& mask, Scratch& scratch) const {
+    const auto scale = static_cast<T>(scale_);
+    round_step(scores);
+    if (!rule_.scales_last) {
+      for (int64_t j = 0; j < keys_; ++j) scores[j] *= scale;
+      round_step(scores);
+    }
+    if (rule_.clamp) {
+      const auto low = static_cast<T>(rule_.clamp->first), high = static_cast<T>(rule_.clamp->second);
+      for (int64_t j = 0; j < keys_; ++j)
+        scores[j] = scores[j] < low ? low : scores[j] > high ? high : scores[j];  // NaN stays
+    }
+    if (rule_.mask) {
+      const MaskRow row{job_.sample, job_.first_head + query / job_.positions, query % job_.positions};
+      ASSAY_TRY_DO(rule_.mask(row, mask, scratch));
+      for (int64_t j = 0; j < keys_; ++j) scores[j] += static_cast<T>(mask[static_cast<size_t>(j)]);
+      round_step(scores);
+    }
+    if (rule_.scales_last) {
+      for (int64_t j = 0; j < keys_; ++j) scores[j] *= scale;
+      round_step(scores);
+    }
+    return {};
+  }
+
+  // Where every step is an operator of its own.
+  void round_step(T* scores) const {
+    if (!rule_.rounds_steps) return;
+    std::vector<double> wide(scores, scores + keys_);
+    round_to(rule_.dtype, wide);
+    std::ranges::transform(wide, scores, [](double each) { return static_cast<T>(each); });
+  }
+
+  // What is kept of a row beside its weights, for the bound.
+  struct RowBound {
+    double score_error = 0;   // of each score, from its sum of products
+    double score_size = 0;    // |query| |key| |scale|
+    double input_spread = 0;  // square of what rounded keys do to a score, in units of that rounding
+  };
+
+  // Scores become weights e^(s - max). Returns their sum; `linear` and `random` get, per group of keys, what
+  // the errors of weights weigh: those that may add up, and those that are independent.
+  double finish_weights(T* scores, const RowBound& bound, const std::vector<double>& mask, T* linear,
+                        T* random) const {
+    const T largest = largest_of(scores);  // -infinity where all keys are masked: the row is NaN
+    const double unit = unit_of_arithmetic(rule_.dtype);
+    const auto fixed =
+        static_cast<T>(bound.score_error + unit * (std::sqrt(static_cast<double>(keys_)) + 16));
+    const auto per_score = static_cast<T>(4 * unit);
+    const T of_inputs = rule_.rounds_inputs ? static_cast<T>(1 + bound.input_spread) : T{0};
+    const T of_scores = rule_.rounds_scores ? T{1} : T{0};
+    const double of_mask = rule_.scales_last ? scale_ : 1;  // a score was rounded before it was added, too
+    double sum = 0;
+    for (int64_t group = 0; group < groups_; ++group) {
+      const int64_t first = group * kBoundKeys, count = std::min(kBoundKeys, keys_ - first);
+      // Whole groups of a fixed size run on vectors.
+      T s[kBoundKeys], weight[kBoundKeys], size[kBoundKeys], spread[kBoundKeys], added[kBoundKeys] = {};
+      std::copy_n(scores + first, count, s);
+      std::fill(s + count, s + kBoundKeys, -std::numeric_limits<T>::infinity());
+      if (!mask.empty())
+        std::transform(mask.begin() + first, mask.begin() + first + count, added,
+                       [&](double each) { return static_cast<T>(each * of_mask); });
+      for (int64_t j = 0; j < kBoundKeys; ++j) weight[j] = exp_of_negative(s[j] - largest);
+      for (int64_t j = 0; j < kBoundKeys; ++j) {
+        // A key that is masked has no weight, and a score that may be infinite.
+        const T below = weight[j] > 0 ? s[j] - largest : T{0};
+        const T score = weight[j] > 0 ? std::max(std::abs(s[j]), std::abs(s[j] - added[j])) : T{0};
+        size[j] = weight[j] * score;
+        spread[j] = weight[j] * weight[j] * (1 + of_inputs + of_scores * (4 * score * score + below * below));
+      }
+      std::copy_n(weight, count, scores + first);
+      const T weights = sum_of(weight);
+      sum += static_cast<double>(weights);
+      linear[group] = weights * fixed + sum_of(size) * per_score;
+      random[group] = sum_of(spread);
+    }
+    return sum;
+  }
+
+  T largest_of(const T* scores) const {
+    T lanes[kScoreLanes];
+    std::fill_n(lanes, kScoreLanes, -std::numeric_limits<T>::infinity());
+    int64_t j = 0;
+    for (; j + kScoreLanes <= keys_; j += kScoreLanes)
+      for (int64_t lane = 0; lane < kScoreLanes; ++lane)
+        lanes[lane] = scores[j + lane] > lanes[lane] ? scores[j + lane] : lanes[lane];
+    for (; j < keys_; ++j) lanes[0] = scores[j] > lanes[0] ? scores[j] : lanes[0];
+    return *std::max_element(lanes, lanes + kScoreLanes);
+  }
+
+  // Of one group.
+  static T sum_of(const T* values) {
+    T lanes[kScoreLanes] = {};
+    for (int64_t j = 0; j < kBoundKeys; j += kScoreLanes)
+      for (int64_t lane = 0; lane < kScoreLanes; ++lane) lanes[lane] += values[j + lane];
+    T sum = 0;
+    for (const T lane : lanes) sum += lane;
+    return sum;
+  }
+
+  // Weights of sum 1, rounded, as a softmax on its own gives them.
+  void round_weights(T* row, double& sum, int64_t i, std::vector<T>& linear, std::vector<T>& random) const {
+    for (int64_t j = 0; j < keys_; ++j) row[j] = static_cast<T>(static_cast<double>(row[j]) / sum);
+    round_step(row);
+    for (int64_t group = i * groups_; group < (i + 1) * groups_; ++group) {
+      linear[static_cast<size_t>(group)] /= static_cast<T>(sum);
+      random[static_cast<size_t>(group)] /= static_cast<T>(sum * sum);
+    }
+    sum = 1;
+  }
+
+  Result<void> run_block(int64_t first, int64_t count) const {
+    Scratch scratch, of_mask;
+    std::vector<T> query(static_cast<size_t>(count * depth_));
+    ASSAY_TRY_DO(read_rows(job_.queries, first, count, query.data(), scratch));
+    if (rule_.query_scale != 1) scale_queries(query);
+    std::vector<T> scores(static_cast<size_t>(count * keys_));
+    multiply(Gemm<T>{false, true, count, keys_, depth_, query.data(), depth_, key_.data(), depth_,
+                     scores.data(), keys_});
+
+    std::vector<double> mask(static_cast<size_t>(rule_.mask ? keys_ : 0)), sums(static_cast<size_t>(count));
+    std::vector<T> linear(static_cast<size_t>(count * groups_)), random(linear.size());
+    for (int64_t i = 0; i < count; ++i) {
+      T* const row = scores.data() + i * keys_;
+      ASSAY_TRY_DO(finish_scores(first + i, row, mask, of_mask));
+      double square = 0;
+      for (int64_t d = 0; d < depth_; ++d) {
+        const auto each = static_cast<double>(query[static_cast<size_t>(i * depth_ + d)]);
+        square += each * each;
+      }
+      RowBound bound;
+      bound.score_size = std::sqrt(square) * largest_key_ * std::abs(scale_);
+      bound.score_error = product_error(unit_of_arithmetic(rule_.dtype), depth_, bound.score_size);
+      // Products of a score are of about the same size: four times as spread as if they all were.
+      bound.input_spread =
+          bound.score_size * bound.score_size * std::min(1.0, 4.0 / static_cast<double>(depth_));
+      sums[static_cast<size_t>(i)] =
+          finish_weights(row, bound, mask, linear.data() + i * groups_, random.data() + i * groups_);
+      if (rule_.rounds_steps) round_weights(row, sums[static_cast<size_t>(i)], i, linear, random);
+    }
+
+    const auto size = static_cast<size_t>(count * width_);
+    std::vector<T> value(size), errors(size), spreads(size);
+    multiply(Gemm<T>{false, false, count, width_, keys_, scores.data(), keys_, value_.data(), width_,
+                     value.data(), width_});
+    multiply(Gemm<T>{false, false, count, width_, groups_, linear.data(), groups_, largest_.data(), width_,
+                     errors.data(), width_});
+    multiply(Gemm<T>{false, false, count, width_, groups_, random.data(), groups_, squares_.data(), width_,
+                     spreads.data(), width_});
+    const double rounding = std::max(unit_roundoff(rule_.dtype), unit_of_arithmetic(rule_.dtype));
+    for (int64_t i = 0; i < count; ++i)
+      for (int64_t d = 0; d < width_; ++d) {
+        const auto at = static_cast<size_t>(i * width_ + d);
+        const double sum = sums[static_cast<size_t>(i)];
+        const double result = static_cast<double>(value[at]) / sum;
+        const double allowed = static_cast<double>(errors[at]) / sum +
+                               2 * rounding * std::sqrt(static_cast<double>(spreads[at])) / sum +
+                               rounding * std::abs(result);
+        out_.set(job_.outputs[static_cast<size_t>(first + i)] + d, result, allowed);
+      }
+    return {};
+  }
+
+  // As the operator does that scales them on its own, before the attention.
+  void scale_queries(std::vector<T>& query) const {
+    std::vector<double> wide(query.begin(), query.end());
+    for (double& each : wide) each *= rule_.query_scale;
+    round_to(rule_.dtype, wide);
+    std::ranges::transform(wide, query.begin(), [](double each) { return static_cast<T>(each); });
+  }
+
+  const AttentionRule& rule_;
+  const AttentionJob& job_;
+  ComputedTensor& out_;
+  int64_t keys_, depth_, width_, groups_;
+  double scale_;
+  std::vector<T> key_, value_;
+  double largest_key_ = 0;            // norm
+  std::vector<T> largest_, squares_;  // per group of keys and element: the largest |value|, and its square
+};
+
+template <class T>
+Result<void> run_job(const Attention& attention, int64_t number, ComputedTensor& out) {
+  ASSAY_TRY(const AttentionJob job, attention.job(number));
+  return JobRunner<T>(attention.rule, job, out).run();
+}
+
+}  // namespace
+
+Result<void> attend(const Attention& attention, int64_t memory, ComputedTensor& out) {
+  const DType dtype = attention.rule.dtype;
+  const bool is_narrow = dtype == DType::f16 || dtype == DType::bf16;
+  const double each = is_narrow ? sizeof(float) : sizeof(double);
+  const double row = static_cast<double>(attention.key_width + attention.value_width);
+  const double bytes = each * (static_cast<double>(attention.most_keys) * row + 2.0 * kScoresAtOnce);
+  if (bytes > static_cast<double>(memory))
+    return fail(ErrorKind::limit, "{} keys of one head need more than the {} MiB that --memory allows",
+                attention.most_keys, memory >> 20);
+  const auto run = [&](int64_t first, int64_t last) -> Result<void> {
+    for (int64_t i = first; i < last; ++i)
+      ASSAY_TRY_DO(is_narrow ? run_job<float>(attention, i, out) : run_job<double>(attention, i, out));
+    return {};
+  };
+  // Where the keys of a few heads would fill the memory, the heads go one after another.
+  if (bytes * tbb::this_task_arena::max_concurrency() > static_cast<double>(memory))
+    return run(0, attention.jobs);
+  return try_in_parallel(attention.jobs, attention.most_keys * (attention.key_width + attention.value_width),
+                         run);
+}
+
+}  // namespace assay

@@ -1,0 +1,140 @@
+#include "assay/golden/golden_test_tools.h"
+
+namespace assay {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsNan;
+
+// One rank of several, whose tensors are all of one shape.
+struct RanksTry : GoldenTry {
+  RanksTry(std::string op, DType dtype, std::vector<int64_t> dims, std::vector<std::vector<double>> ranks,
+           int own) {
+    type = std::move(op);
+    params = {param_of("rank", {int64_t{own}}), param_of("rankSize", {std::ssize(ranks)}),
+              param_of("rankRoot", {int64_t{0}}), param_of("backend", {std::string("hccl")})};
+    in = {tensor_of(dtype, dims, ranks[static_cast<size_t>(own)])};
+    in_of_rank = [=](int rank) -> Result<std::vector<OperandPtr>> {
+      if (rank >= std::ssize(ranks)) return fail(ErrorKind::not_found, "no such folder");
+      return std::vector{tensor_of(dtype, dims, ranks[static_cast<size_t>(rank)])};
+    };
+  }
+};
+
+std::vector<double> gathered_of(const GoldenTry& call, const Shape& shape) {
+  const auto outputs = call.run();
+  EXPECT_TRUE(outputs.has_value()) << (outputs ? "" : outputs.error().message);
+  if (!outputs) return {};
+  EXPECT_EQ((*outputs)[0].value->meta.shape, shape);
+  return written((*outputs)[0]);
+}
+
+TEST(GoldenAllGather, StacksRanks) {
+  RanksTry call("AllGatherOperation", DType::f16, {2}, {{1, 2}, {3, 4}, {5, 6}}, 1);
+  EXPECT_THAT(gathered_of(call, Shape{{3, 2}}), ElementsAre(1, 2, 3, 4, 5, 6));
+  call.params[1] = param_of("rankSize", {int64_t{4}});
+  EXPECT_EQ(error_of(call.run()).message,
+            "Cannot find data on rank 3! AllGatherOperation needs tensors on all devices!");
+  EXPECT_EQ(error_of(call.run()).kind, ErrorKind::not_found);
+  call.in_of_rank = {};
+  EXPECT_THAT(error_of(call.run()).message, HasSubstr("rank 0!"));
+  call.in_of_rank = [](int) -> Result<std::vector<OperandPtr>> {
+    return fail(ErrorKind::bad_format, "truncated");
+  };
+  EXPECT_EQ(error_of(call.run()).message, "truncated");
+  call.in_of_rank = [](int) -> Result<std::vector<OperandPtr>> {
+    return std::vector{tensor_of(DType::f16, {3}, {1, 2, 3})};
+  };
+  EXPECT_THAT(error_of(call.run()).message, HasSubstr("rank 0 has f16 [3] where rank 1 has f16 [2]"));
+  call.params[0] = param_of("rank", {int64_t{4}});
+  EXPECT_EQ(error_of(call.run()).kind, ErrorKind::bad_argument);
+  call.params[1] = param_of("rankSize", {int64_t{0}});
+  EXPECT_EQ(error_of(call.run()).kind, ErrorKind::bad_argument);
+}
+
+TEST(GoldenBroadcast, TakesTheRoot) {
+  RanksTry call("BroadcastOperation", DType::i64, {2}, {{1, 2}, {3, 4}}, 1);
+  EXPECT_THAT(gathered_of(call, Shape{{2}}), ElementsAre(1, 2));
+  call.params[2] = param_of("rankRoot", {int64_t{1}});
+  call.in_of_rank = {};  // it is the root itself
+  EXPECT_THAT(gathered_of(call, Shape{{2}}), ElementsAre(3, 4));
+  call.params[2] = param_of("rankRoot", {int64_t{5}});
+  EXPECT_THAT(error_of(call.run()).message, HasSubstr("Cannot find data on rank 5! BroadcastOperation"));
+  call.params[2] = param_of("rankRoot", {int64_t{-1}});
+  EXPECT_EQ(error_of(call.run()).kind, ErrorKind::bad_argument);
+}
+
+TEST(GoldenAllReduce, FoldsRanks) {
+  RanksTry call("AllReduceOperation", DType::f16, {3}, {{1, -2, 3}, {4, 5, -6}, {7, 8, 0.5}}, 0);
+  EXPECT_THAT(error_of(call.run()).message, HasSubstr("allReduceType is missing"));
+  const auto with = [&](std::string word) {
+    call.params.resize(4);
+    call.params.push_back(param_of("allReduceType", {std::move(word)}));
+    return call;
+  };
+  EXPECT_THAT(gathered_of(with("sum"), Shape{{3}}), ElementsAre(12, 11, -2.5));
+  EXPECT_THAT(gathered_of(with("max"), Shape{{3}}), ElementsAre(7, 8, 3));
+  EXPECT_THAT(gathered_of(with("min"), Shape{{3}}), ElementsAre(1, -2, -6));
+  EXPECT_THAT(gathered_of(with("prod"), Shape{{3}}), ElementsAre(28, -80, -9));
+  EXPECT_THAT(error_of(with("mean").run()).message, HasSubstr("none of sum, max, min, prod"));
+  // Of three numbers one sum is rounded on the way: by half a step of the largest that it can be.
+  EXPECT_THAT(allowed_of(with("sum").run().value()[0]), ElementsAre(12 * 0x1p-11, 13 * 0x1p-11, 6 * 0x1p-11));
+  EXPECT_THAT(allowed_of(with("max").run().value()[0]), ElementsAre(0, 0, 0));
+}
+
+TEST(GoldenAllReduce, OfTwoRanksRoundsOnce) {
+  RanksTry call("AllReduceOperation", DType::bf16, {2}, {{256, NAN}, {1, 1}}, 0);
+  call.params.push_back(param_of("allReduceType", {std::string("sum")}));
+  EXPECT_THAT(gathered_of(call, Shape{{2}}), ElementsAre(256, IsNan()));
+  EXPECT_THAT(allowed_of(call.run().value()[0]), ElementsAre(0, 0));
+  call.params.back() = param_of("allReduceType", {std::string("max")});
+  EXPECT_THAT(gathered_of(call, Shape{{2}}), ElementsAre(256, IsNan()));
+}
+
+TEST(GoldenAllReduce, DoesNotKnowWhatOverflowsInOneOrderOnly) {
+  RanksTry call("AllReduceOperation", DType::f16, {2}, {{60000, 1}, {60000, 1}, {-60000, 1}}, 0);
+  call.params.push_back(param_of("allReduceType", {std::string("sum")}));
+  const Expected output = std::move(call.run().value()[0]);
+  ASSERT_NE(output.known, nullptr);
+  EXPECT_THAT(numbers_of(*output.known, 1 << 20).value().values, ElementsAre(0, 1));
+}
+
+TEST(GoldenAllReduce, FoldsSeveralInputsOfARank) {
+  RanksTry call("AllReduceOperation", DType::i32, {1}, {{1}, {2}}, 0);
+  call.params.push_back(param_of("allReduceType", {std::string("sum")}));
+  call.in.push_back(tensor_of(DType::i32, {1}, {10}));
+  EXPECT_THAT(gathered_of(call, Shape{{1}}), ElementsAre(13));
+  call.params.push_back(param_of("quantType", {int64_t{3}}));
+  EXPECT_EQ(error_of(call.run()).kind, ErrorKind::bad_argument);
+}
+
+TEST(GoldenAllReduce, AddsQuantisedRanks) {
+  RanksTry call("AllReduceOperation", DType::i8, {2, 2}, {{1, 2, 3, 4}, {10, 20, 30, 40}}, 0);
+  call.params.push_back(param_of("allReduceType", {std::string("sum")}));
+  call.params.push_back(param_of("quantType", {int64_t{2}}));
+  EXPECT_THAT(error_of(call.run()).message, HasSubstr("takes 3 inputs"));
+  call.in.push_back(tensor_of(DType::f16, {2}, {0.5, 2}));
+  call.in.push_back(tensor_of(DType::f16, {2}, {1, 0}));
+  EXPECT_THAT(gathered_of(call, Shape{{2, 2}}), ElementsAre(6.5, 44, 17.5, 88));
+  EXPECT_EQ(call.run().value()[0].dtype, DType::f16);
+}
+
+TEST(GoldenReduceScatter, TakesItsShare) {
+  RanksTry call("ReduceScatterOperation", DType::f32, {4}, {{1, 2, 3, 4}, {10, 20, 30, 40}}, 1);
+  call.params.push_back(param_of("reduceType", {std::string("sum")}));
+  EXPECT_THAT(gathered_of(call, Shape{{2}}), ElementsAre(33, 44));
+  RanksTry odd("ReduceScatterOperation", DType::f32, {3}, {{1, 2, 3}, {1, 2, 3}}, 0);
+  odd.params.push_back(param_of("reduceType", {std::string("sum")}));
+  EXPECT_THAT(error_of(odd.run()).message, HasSubstr("cannot be shared out among 2 ranks"));
+}
+
+TEST(GoldenAllToAll, TakesItsShareOfEach) {
+  RanksTry call("AllToAllOperation", DType::f16, {2, 2}, {{1, 2, 3, 4}, {5, 6, 7, 8}}, 1);
+  EXPECT_THAT(gathered_of(call, Shape{{2, 2}}), ElementsAre(3, 4, 7, 8));
+  call.params.push_back(param_of("transpose", {true}));
+  EXPECT_THAT(gathered_of(call, Shape{{4, 1}}), ElementsAre(2, 4, 6, 8));
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,209 @@
+// Bounds: docs/operators.md, "LayerNormOperation".
+#include "assay/golden/norms.h"
+#include "assay/golden/streamed.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace assay {
+namespace {
+
+// Mean and inverse deviation of a row, and how far they may be off.
+struct Moments {
+  Approx mean, inverse;  // the error of the inverse is relative
+};
+
+// `errors` of the elements, or null where they are exact.
+Moments moments_of(const double* x, const float* errors, int64_t width, double epsilon, double u,
+                   double* centred) {
+  const auto n = static_cast<double>(width);
+  const double mean = sum_of(x, width) / n;
+  for (int64_t i = 0; i < width; ++i) centred[i] = x[i] - mean;
+  const double variance = sum_of_products(centred, centred, width) / n;
+  const double root_mean_square = std::sqrt(variance + mean * mean), more = std::sqrt(n);
+  double error = u * (8 * root_mean_square + 2 * more * std::abs(mean));
+  double variance_error = u * ((8 + 2 * more) * variance + 2 * std::abs(mean) * std::sqrt(variance));
+  if (errors != nullptr) {
+    double squares = 0;
+    for (int64_t i = 0; i < width; ++i)
+      squares += static_cast<double>(errors[i]) * static_cast<double>(errors[i]);
+    error += 3 * std::sqrt(squares) / n;
+    variance_error += 2 * error_of_mean_product(centred, errors, width) + squares / n;
+  }
+  variance_error += error * error;
+  const double inverse = 1 / std::sqrt(variance + epsilon);
+  return {{mean, error}, {inverse, 0.5 * variance_error / (variance + epsilon) + 2 * u}};
+}
+
+// How rows are normalised: weights of several rows (one for each head) take turns; the bias may be empty.
+struct LayerNorm {
+  int64_t width = 0;
+  std::vector<double> weight, bias;
+  double epsilon = 0, unit = 0;
+  int64_t heads() const { return width == 0 ? 0 : std::ssize(weight) / width; }
+};
+
+// (x - mean) / deviation · weight + bias; `given` are the errors that the row has, or null. `errors` serves
+// as room for the centred row first.
+void layer_norm_row(const LayerNorm& norm, int64_t row, const double* x, const float* given, double* values,
+                    double* errors) {
+  const double u = norm.unit;
+  const Moments m = moments_of(x, given, norm.width, norm.epsilon, u, errors);
+  const double* const w = norm.weight.data() + row % norm.heads() * norm.width;
+  const double relative = m.inverse.error + 4 * u;
+  for (int64_t i = 0; i < norm.width; ++i) {
+    const double slope = w[i] * m.inverse.value, product = errors[i] * slope;
+    values[i] = product;
+    errors[i] = std::abs(slope) * m.mean.error + std::abs(product) * relative;
+  }
+  if (!norm.bias.empty())
+    for (int64_t i = 0; i < norm.width; ++i) values[i] += norm.bias[static_cast<size_t>(i)];
+  for (int64_t i = 0; i < norm.width; ++i) errors[i] += u * std::abs(values[i]);
+  if (given == nullptr) return;
+  for (int64_t i = 0; i < norm.width; ++i)
+    errors[i] += std::abs(w[i] * m.inverse.value) * static_cast<double>(given[i]);
+}
+
+Result<BoundedNumbers> normalized_rows(const BoundedNumbers& x, const LayerNorm& norm) {
+  ASSAY_TRY(BoundedNumbers out, zeros_with_bounds(x.value.shape));
+  const int64_t width = norm.width;
+  in_parallel(norm.heads() == 0 ? 0 : x.value.count() / width, 16 * width, [&](int64_t begin, int64_t end) {
+    std::vector<double> errors(static_cast<size_t>(width));
+    for (int64_t row = begin; row < end; ++row) {
+      const float* const given = x.allowed.empty() ? nullptr : x.allowed.data() + row * width;
+      layer_norm_row(norm, row, x.value.values.data() + row * width, given,
+                     out.value.values.data() + row * width, errors.data());
+      std::ranges::transform(errors, out.allowed.begin() + row * width, allowance);
+    }
+  });
+  return out;
+}
+
+// The norm of input 0, which nothing was added to.
+Result<GoldenOutputs> streamed_norm(const GoldenCall& call, const LayerNorm& norm) {
+  const auto compute = [&](int64_t first, int64_t, const double* const* in, double* values, double* errors) {
+    layer_norm_row(norm, first / norm.width, in[0], nullptr, values, errors);
+  };
+  ASSAY_TRY(Expected out,
+            streamed(call, std::span(call.in).first(1), std::max<int64_t>(1, norm.width), 16, compute));
+  return GoldenOutputs{std::move(out)};
+}
+
+// dtype(dtype(r · scale) + offset) of the norm r, rounded to its type. Each of the three roundings may go the
+// other way near a tie, which is a whole step.
+Result<Expected> quantized_by_product(const GoldenCall& call, const BoundedNumbers& norm, size_t scale) {
+  const int64_t width = norm.value.shape.dims.back();
+  ASSAY_TRY(const PerChannel scales, per_channel(call, scale, width, "scale"));
+  ASSAY_TRY(const PerChannel offsets, per_channel(call, scale + 1, width, "offset"));
+  const DType dtype = dtype_of(call, 0);
+  const double u = unit_roundoff(dtype);
+  ASSAY_TRY(BoundedNumbers out, zeros_with_bounds(norm.value.shape));
+  in_parallel(width == 0 ? 0 : norm.value.count() / width, 20 * width, [&](int64_t begin, int64_t end) {
+    std::vector<double> r(static_cast<size_t>(width)), p(static_cast<size_t>(width)), q(r.size());
+    for (int64_t row = begin; row < end; ++row) {
+      const auto first = norm.value.values.begin() + row * width;
+      r.assign(first, first + width);
+      round_to(dtype, r);
+      for (int64_t c = 0; c < width; ++c) p[static_cast<size_t>(c)] = r[static_cast<size_t>(c)] * scales[c];
+      round_to(dtype, p);
+      for (int64_t c = 0; c < width; ++c) q[static_cast<size_t>(c)] = p[static_cast<size_t>(c)] + offsets[c];
+      round_to(dtype, q);
+      for (int64_t c = 0; c < width; ++c) {
+        const double product = std::abs(p[static_cast<size_t>(c)]), value = q[static_cast<size_t>(c)];
+        const double error = std::abs(scales[c]) * norm.error(row * width + c);
+        put(out, row * width + c,
+            {value, error + u * (4 * product + 2 * std::abs(value)) + error_through_f16(value)});
+      }
+    }
+  });
+  return expected_int8(std::move(out));
+}
+
+// Rounded to the type of the tensor before anything else is done with it. A kernel that keeps f32 is off by
+// that rounding; one that rounds is not, but for elements so near a tie that they may go either way.
+void round_norm(BoundedNumbers& norm, DType dtype) {
+  std::vector<double> low = norm.value.values, high = norm.value.values, exact = norm.value.values;
+  for (size_t i = 0; i < exact.size(); ++i) {
+    low[i] -= static_cast<double>(norm.allowed[i]);
+    high[i] += static_cast<double>(norm.allowed[i]);
+  }
+  round_to(dtype, low);
+  round_to(dtype, high);
+  round_to(dtype, norm.value.values);
+  for (size_t i = 0; i < exact.size(); ++i) {
+    const double rounded = norm.value.values[i];
+    const double either_way = std::max(high[i] - rounded, rounded - low[i]);
+    const double kept = std::abs(exact[i] - rounded) + static_cast<double>(norm.allowed[i]);
+    norm.allowed[i] = allowance(std::max(either_way, kept));
+  }
+}
+
+// The product of the dimensions that are normalised together.
+Result<int64_t> normalised_size(const GoldenCall& call, const NormParams& params) {
+  const Shape& shape = shape_of(call, 0);
+  ASSAY_TRY(const Rows rows, rows_of(call));
+  if (params.layer_type() != 1 || params.is_quantized()) return rows.width;
+  ASSAY_TRY(const int64_t axis, params.integer_or("beginNormAxis", 0));
+  ASSAY_TRY(const size_t first, dimension(shape, axis, "beginNormAxis"));
+  int64_t size = 1;
+  for (size_t d = first; d < shape.dims.size(); ++d) size *= shape.dims[d];
+  return size;
+}
+
+Result<BoundedNumbers> sum_for(const GoldenCall& call, const NormParams& params) {
+  if (params.layer_type() == 1) return sum_of_inputs(call, {}, 1);
+  constexpr size_t kResidual[] = {1};
+  ASSAY_TRY(const double former, params.real_or("zoomScale", 1));  // as others have read it
+  ASSAY_TRY(const double zoom, params.real_or("zoomScaleValue", former));
+  return sum_of_inputs(call, kResidual, params.is_quantized() ? 1 : zoom);
+}
+
+}  // namespace
+
+Result<GoldenOutputs> layer_norm(const GoldenCall& call) {
+  ASSAY_TRY(const NormParams params, NormParams::of(call));
+  if (params.layer_type() == 2 && params.is_quantized())
+    return fail(ErrorKind::bad_argument, "layerType 2 has no quantised output");
+  const size_t weight = params.layer_type() == 1 ? 1 : 2;
+  const bool is_static = params.is_quantized() && params.dynamic_type() == 0;
+  const size_t inputs = weight + 2 + (is_static ? 2 : 0);
+  ASSAY_TRY_DO(check_inputs(call, inputs, inputs));
+  ASSAY_TRY_DO(check_real(call, 0));
+  const DType dtype = dtype_of(call, 0);
+  ASSAY_TRY(const int64_t width, normalised_size(call, params));
+  LayerNorm norm{width, {}, {}, params.epsilon(), unit_of_arithmetic(dtype)};
+  ASSAY_TRY(norm.weight, weight_of(call, weight, width, "gamma"));
+  ASSAY_TRY(norm.bias, weight_of(call, weight + 1, width, "beta"));
+  if (params.layer_type() == 1 && !params.is_quantized()) return streamed_norm(call, norm);
+  ASSAY_TRY(BoundedNumbers x, sum_for(call, params));
+  ASSAY_TRY(BoundedNumbers y, normalized_rows(as_norm_input(x, dtype), norm));
+  if (params.dynamic_type() > 0) {
+    round_norm(y, dtype);
+    return quantized_by_row(y, params.dynamic_type() == 2);
+  }
+  GoldenOutputs outs;
+  if (is_static) {
+    ASSAY_TRY(Expected q, quantized_by_product(call, y, weight + 2));
+    if (params.layer_type() == 3) outs.push_back(expected(dtype, std::move(y)));
+    outs.push_back(std::move(q));
+    return outs;
+  }
+  outs.push_back(expected(dtype, std::move(y)));
+  if (params.layer_type() == 2) outs.push_back(expected(dtype, std::move(x)));
+  return outs;
+}
+
+Result<GoldenOutputs> cohere_layer_norm(const GoldenCall& call) {
+  ASSAY_TRY_DO(check_inputs(call, 2, 2));
+  ASSAY_TRY_DO(check_real(call, 0));
+  ASSAY_TRY(const double epsilon, call.params.real_or({"epsilon"}, 1e-5));
+  const std::vector<int64_t>&x_dims = shape_of(call, 0).dims, &dims = shape_of(call, 1).dims;
+  if (dims.empty() || dims.size() > x_dims.size() || !std::equal(dims.rbegin(), dims.rend(), x_dims.rbegin()))
+    return fail(ErrorKind::mismatch, "gamma of shape {} does not fit the input of shape {}",
+                shape_of(call, 1).text(), shape_of(call, 0).text());
+  ASSAY_TRY(Numbers gamma, numbers_of(call, 1));
+  return streamed_norm(
+      call, {dims.back(), std::move(gamma.values), {}, epsilon, unit_of_arithmetic(dtype_of(call, 0))});
+}
+
+}  // namespace assay

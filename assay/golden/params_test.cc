@@ -1,0 +1,50 @@
+#include "assay/golden/golden_test_tools.h"
+
+namespace assay {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(GoldenParams, ReadsBySeveralNames) {
+  const std::vector<OpParam> list = {param_of("outTensorType", {int64_t{27}})};
+  const GoldenParams params(list);
+  EXPECT_EQ(params.integer({"outTensorType", "OutTensorType"}).value(), 27);
+  EXPECT_EQ(params.integer({"OutTensorType", "outTensorType"}).value(), 27);
+  EXPECT_FALSE(params.has({"OutTensorType"}));
+}
+
+TEST(GoldenParams, TellsMissingFromWrong) {
+  const std::vector<OpParam> list = {param_of("axis", {std::string("last")}), param_of("none", {Value()}),
+                                     param_of("several", {int64_t{1}, 2.5})};
+  const GoldenParams params(list);
+  EXPECT_THAT(params.integer({"dim"}).error().message, HasSubstr("dim is missing"));
+  EXPECT_THAT(params.integer({"none"}).error().message, HasSubstr("none is missing"));
+  EXPECT_THAT(params.integer({"axis"}).error().message, HasSubstr("axis is not a whole number"));
+  EXPECT_THAT(params.integer({"several"}).error().message, HasSubstr("several is not a whole number"));
+  EXPECT_THAT(params.integers({"several"}).error().message, HasSubstr("not a list of whole numbers"));
+  EXPECT_THAT(params.reals({"several"}).value(), ElementsAre(1, 2.5));
+  EXPECT_FALSE(params.integer_or({"axis"}, 3).has_value());
+  EXPECT_EQ(params.integer_or({"dim"}, 3).value(), 3);
+}
+
+TEST(GoldenParams, TakesFlagsAsNumbersAndBack) {
+  const std::vector<OpParam> list = {param_of("transposeA", {true}), param_of("transposeB", {int64_t{0}}),
+                                     param_of("whole", {2.0}), param_of("half", {0.5})};
+  const GoldenParams params(list);
+  EXPECT_TRUE(params.flag_or({"transposeA"}, false).value());
+  EXPECT_FALSE(params.flag_or({"transposeB"}, true).value());
+  EXPECT_EQ(params.integer({"whole"}).value(), 2);
+  EXPECT_FALSE(params.integer({"half"}).has_value());
+}
+
+TEST(GoldenParams, NamesWhatAChoiceMayBe) {
+  const std::vector<OpParam> list = {param_of("layerType", {int64_t{7}})};
+  const int64_t allowed[] = {1, 2, 3};
+  EXPECT_THAT(GoldenParams(list).choice({"layerType"}, allowed).error().message,
+              HasSubstr("layerType is 7, which is none of 1, 2, 3"));
+  EXPECT_EQ(GoldenParams(list).choice_or({"quantType"}, 2, allowed).value(), 2);
+}
+
+}  // namespace
+}  // namespace assay

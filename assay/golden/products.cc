@@ -1,0 +1,30 @@
+#include "assay/golden/products.h"
+
+#include "assay/golden/families.h"
+#include "assay/golden/numbers.h"
+
+namespace assay {
+namespace {
+
+Result<GoldenOutputs> refuse_sparse(const GoldenCall& call) {
+  ASSAY_TRY_DO(call.params.integer({"transposeA"}));
+  ASSAY_TRY_DO(call.params.integer({"transposeB"}));
+  return fail(ErrorKind::unsupported,
+              "the weight is compressed, and how is known to the compressor only: nothing to compute with");
+}
+
+constexpr GoldenOp kProductOps[] = {
+    {"LinearOperation", golden_linear, "x times a weight, with bias, accumulator or scales of int8"},
+    {"LinearParallelOperation", golden_linear_parallel,
+     "a linear whose sums or rows are shared out over ranks"},
+    {"LinearSparseOperation", refuse_sparse, "a linear of a compressed weight: not checkable"},
+    {"MatmulOperation", golden_matmul, "the product of two tensors, written as f16"},
+    {"StridedBatchMatmulOperation", golden_strided_batch_matmul,
+     "products of matrices that lie in flat buffers, per batch and head"},
+};
+
+}  // namespace
+
+GoldenFamily golden_products() { return kProductOps; }
+
+}  // namespace assay

@@ -1,0 +1,13 @@
+// The operators that multiply matrices, as products.cc lists them.
+#pragma once
+
+#include "assay/golden/golden.h"
+
+namespace assay {
+
+Result<GoldenOutputs> golden_linear(const GoldenCall& call);                // linear.cc
+Result<GoldenOutputs> golden_matmul(const GoldenCall& call);                // linear.cc
+Result<GoldenOutputs> golden_linear_parallel(const GoldenCall& call);       // linear_parallel.cc
+Result<GoldenOutputs> golden_strided_batch_matmul(const GoldenCall& call);  // strided_batch_matmul.cc
+
+}  // namespace assay

@@ -1,0 +1,174 @@
+#include "assay/match/ops/golden_op.h"
+
+#include "assay/base/text.h"
+#include "assay/model/graph.h"
+
+#include <algorithm>
+#include <map>
+
+namespace assay {
+namespace {
+
+// Its tensors, one of each: inputs as they were before the operator ran, outputs as they were afterwards.
+struct Ports {
+  std::map<int, int32_t> inputs, outputs;  // items, by number
+};
+
+// Operators that work on their inputs and have no outputs: which inputs hold the results, in the order of
+// their golden.
+struct InPlace {
+  std::string_view type;
+  std::vector<int> results;
+};
+std::span<const int> results_in_place(std::string_view type) {
+  static const InPlace kTable[] = {{"SetValueOperation", {0, 1}},
+                                   {"KvCacheOperation", {2}},
+                                   {"BlockCopyOperation", {0, 1}},
+                                   {"ScatterElementsV2Operation", {0}}};
+  for (const InPlace& each : kTable)
+    if (each.type == type) return each.results;
+  return {};
+}
+
+Ports ports_of(const Node& node) {
+  Ports ports;
+  for (size_t i = 0; i < node.items.size(); ++i) {
+    const Port& port = node.items[i].port;
+    const auto item = static_cast<int32_t>(i);
+    if (port.direction == Direction::output && port.phase != Phase::before)
+      ports.outputs.emplace(port.index, item);
+    if (port.direction != Direction::input) continue;
+    const auto [found, is_new] = ports.inputs.emplace(port.index, item);
+    if (!is_new && port.phase == Phase::before) found->second = item;
+  }
+  if (!ports.outputs.empty()) return ports;
+  const std::span<const int> results = results_in_place(node.type);
+  for (size_t k = 0; k < results.size(); ++k)
+    for (size_t i = 0; i < node.items.size(); ++i) {
+      const Port& port = node.items[i].port;
+      if (port.direction == Direction::input && port.phase != Phase::before && port.index == results[k])
+        ports.outputs.emplace(static_cast<int>(k), static_cast<int32_t>(i));
+    }
+  return ports;
+}
+
+// An operator that has others inside is no operator: these are checked.
+bool is_group(const Frame& frame, size_t node) {
+  if (frame.graph == nullptr) return false;
+  return std::ranges::any_of(frame.ops_of(node), [&](int32_t op) { return !frame.graph->is_leaf(op); });
+}
+
+std::string_view path_of(const Frame& frame, size_t node) {
+  const auto ops = frame.ops_of(node);
+  return ops.empty() || frame.graph == nullptr ? frame.nodes[node].name : frame.graph->at(ops.front()).path;
+}
+
+class Planner {
+ public:
+  Planner(const Indexed& frames, const OpSelection& selection) : frames_(frames), selection_(selection) {}
+
+  Pairing plan() {
+    for (size_t i = 0; i < frames_.mine.size(); ++i) {
+      const Frame& frame = frames_.mine[i];
+      for (size_t node = 0; node < frame.nodes.size(); ++node)
+        if (!is_group(frame, node) && is_selected(selection_, path_of(frame, node), frame.nodes[node].type))
+          add(static_cast<int32_t>(i), static_cast<int32_t>(node));
+    }
+    pairing_.repeats_batch = selection_.broadcasts;
+    if (selection_.in_order_of_text)
+      std::ranges::stable_sort(pairing_.nodes, {}, [](const PairedNode& node) { return op_id(node.name); });
+    return std::move(pairing_);
+  }
+
+ private:
+  void add(int32_t frame, int32_t number) {
+    const Node& node = frames_.mine[static_cast<size_t>(frame)].nodes[static_cast<size_t>(number)];
+    const Ports ports = ports_of(node);
+    PairedNode out{node.name, node.order, node.stack};
+    const auto id = [&](int32_t item) {
+      ItemId made;
+      made.frame = static_cast<decltype(made.frame)>(frame);
+      made.node = number;
+      made.item = item;
+      return made;
+    };
+    for (const auto& [index, output] : ports.outputs) {
+      Plan plan = as_it_stands(Side::mine, id(output));
+      std::vector<PlanSource> inputs;
+      for (const auto& [unused, input] : ports.inputs) inputs.push_back({Side::mine, id(input)});
+      plan.add_with(PlanOp::golden, inputs, {index, std::ssize(ports.outputs)});
+      plan.name = fmt::format("golden of {}", node.type);
+      PairPlans plans;
+      plans.golden = std::move(plan);
+      Pair pair{id(output), id(output), Why::own_inputs};
+      pair.plans = &pairing_.plans.emplace_back(std::move(plans));
+      out.pairs.push_back(pair);
+    }
+    if (out.pairs.empty())
+      pairing_.warnings.push_back(left_out(fmt::format("{}: has no output in the dump to check", node.name)));
+    else
+      pairing_.nodes.push_back(std::move(out));
+  }
+
+  const Indexed& frames_;
+  const OpSelection& selection_;
+  Pairing pairing_;
+};
+
+// One for each rank and token: nothing is compared between them.
+Result<std::vector<Section>> sections_of_one_dump(const Dump& mine) {
+  std::vector<Section> sections;
+  for (const FrameInfo& frame : mine.frames) sections.push_back({frame.at, {frame}, {}});
+  return sections;
+}
+
+}  // namespace
+
+std::string op_id(std::string_view path) {
+  std::string id;
+  while (!path.empty()) {
+    const size_t slash = std::min(path.find('/'), path.size());
+    const std::string_view part = path.substr(0, slash);
+    if (!id.empty()) id += '_';
+    id += part.substr(0, part.find('_'));
+    path.remove_prefix(std::min(slash + 1, path.size()));
+  }
+  return id;
+}
+
+std::string_view op_name(std::string_view path) {
+  path.remove_prefix(path.rfind('/') + 1);
+  return path.substr(path.rfind('_') + 1);
+}
+
+bool is_selected(const OpSelection& selection, std::string_view path, std::string_view type) {
+  const auto is_below = [](std::string_view what, std::string_view top, char separator) {
+    return what.starts_with(top) && (what.size() == top.size() || what[top.size()] == separator);
+  };
+  if (!selection.below.empty() && !is_below(path, selection.below, '/')) return false;
+  const std::string id = op_id(path), name = to_lower(op_name(path));
+  const auto is_any = [](const std::vector<std::string>& list, const auto& fits) {
+    return list.empty() || std::ranges::any_of(list, fits);
+  };
+  return is_any(selection.exact_ids, [&](const std::string& each) { return id == each; }) &&
+         is_any(selection.ids, [&](const std::string& each) { return is_below(id, each, '_'); }) &&
+         is_any(selection.types, [&](const std::string& each) { return glob_match(each, type); }) &&
+         is_any(selection.name_parts,
+                [&](const std::string& each) { return name.find(each) != std::string::npos; });
+}
+
+std::shared_ptr<const Matcher> golden_op_matcher(OpSelection selection) {
+  Matcher matcher;
+  matcher.name = "golden_op";
+  matcher.sections = [](const Dump& mine, const Dump&, const MatchOptions&) {
+    return sections_of_one_dump(mine);
+  };
+  matcher.match = [selection = std::move(selection)](const Indexed& frames,
+                                                     const MatchOptions&) -> Result<Pairing> {
+    return Planner(frames, selection).plan();
+  };
+  matcher.needs.params = true;
+  return std::make_shared<const Matcher>(std::move(matcher));
+}
+
+}  // namespace assay

@@ -1,0 +1,159 @@
+#include "assay/run/compare/golden_step.h"
+
+#include "assay/base/text.h"
+#include "assay/match/ops/golden_op.h"
+#include "assay/model/graph.h"
+
+#include <algorithm>
+
+namespace assay {
+namespace {
+
+// The folder "{device}_{pid}" in which two paths of one tensor on two ranks part: its device.
+std::optional<int> rank_in(const fs::path& file, const fs::path& of_other_rank) {
+  auto own = file.begin(), other = of_other_rank.begin();
+  while (own != file.end() && other != of_other_rank.end() && *own == *other) ++own, ++other;
+  if (own == file.end()) return std::nullopt;
+  const std::string name = own->native();
+  const auto number = parse_int(name.substr(0, name.find('_')));
+  return number && *number >= 0 && *number < 1 << 20 ? std::optional(static_cast<int>(*number))
+                                                     : std::nullopt;
+}
+
+// Operators that add to one of their inputs, which may be where they write: its number.
+std::optional<size_t> added_to(std::string_view type, const GoldenParams& params) {
+  if (type == "IndexAddOperation") return 0;
+  if (type == "ScatterElementsV2Operation" && params.integer_or({"reduction"}, 0).value_or(0) == 1) return 0;
+  if (type == "LinearOperation" && params.flag_or({"enAccum"}, false).value_or(false)) return 2;
+  return std::nullopt;
+}
+
+Result<bool> are_equal(const Operand& a, const Operand& b) {
+  if (a.meta != b.meta) return false;
+  Scratch of_a, of_b;
+  const int64_t count = a.meta.shape.count();
+  for (int64_t first = 0; first < count; first += kBlockElements) {
+    const int64_t n = std::min(kBlockElements, count - first);
+    ASSAY_TRY(const Block left, a.block(first, n, of_a));
+    ASSAY_TRY(const Block right, b.block(first, n, of_b));
+    if (!std::ranges::equal(left.bytes(), right.bytes())) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<Expected> GoldenSteps::run(const Plan& plan, const PlanStep& step) {
+  const int64_t wanted = step.args[0];
+  ASSAY_TRY(const auto outputs, outputs_of(plan, step));
+  const std::string_view type = frames_.node(Side::mine, plan.from.front().item).type;
+  if (wanted >= std::ssize(*outputs))
+    return fail(ErrorKind::mismatch, "{} gives {} with these parameters; the dump has an output {}", type,
+                outputs->size() == 1 ? "1 output" : fmt::format("{} outputs", outputs->size()), wanted);
+  return (*outputs)[static_cast<size_t>(wanted)];
+}
+
+Result<std::shared_ptr<const GoldenOutputs>> GoldenSteps::outputs_of(const Plan& plan, const PlanStep& step) {
+  const int64_t dumped = step.args[1];
+  const ItemId& output = plan.from.front().item;
+  const std::pair<int32_t, int32_t> key(output.frame, output.node);
+  {
+    const std::scoped_lock lock(guard_);
+    if (const auto found = kept_.find(key); found != kept_.end()) {
+      const auto outputs = found->second.outputs;
+      if (--found->second.wanted == 0) kept_.erase(found);
+      return outputs;
+    }
+  }
+  ASSAY_TRY(GoldenOutputs computed, compute(plan));
+  const auto outputs = std::make_shared<const GoldenOutputs>(std::move(computed));
+  if (dumped > 1) {
+    const std::scoped_lock lock(guard_);
+    kept_.emplace(key, Kept{outputs, dumped - 1});
+  }
+  return outputs;
+}
+
+Result<GoldenOutputs> GoldenSteps::compute(const Plan& plan) const {
+  const ItemId& output = plan.from.front().item;
+  const Frame& frame = frames_.frame(Side::mine, output);
+  const Node& node = frames_.node(Side::mine, output);
+  const GoldenOp* const op = find_golden_op(node.type);
+  if (op == nullptr) return fail(ErrorKind::unsupported, "there is no golden for {}", node.type);
+  const OpParams& params = params_of(output);
+  if (!params.trouble.empty()) return fail(ErrorKind::bad_format, "{}", params.trouble);
+  GoldenCall call;
+  call.type = node.type;
+  call.params = GoldenParams(params.list);
+  call.soc = options_.soc;
+  call.memory = options_.memory;
+  for (size_t i = 1; i < plan.from.size(); ++i) {
+    const ItemId& input = plan.from[i].item;
+    const Item& item = frames_.item(Side::mine, input);
+    if (item.port.index != static_cast<int>(i) - 1)
+      return fail(ErrorKind::not_found, "input {} of {} is not in the dump", i - 1, node.name);
+    if (!item.trouble.empty()) return fail(ErrorKind::bad_format, "{}", item.trouble);
+    if (!item.data)
+      return fail(ErrorKind::not_found, "{} has no data: the operator cannot be run again", item.name);
+    ASSAY_TRY(Loaded loaded, loader_.load(Side::mine, input));
+    ASSAY_TRY(OperandPtr data, prepared(input, std::move(loaded.data)));
+    call.in.push_back(std::move(data));
+  }
+  if (const auto sum = added_to(node.type, call.params); sum && *sum < call.in.size()) {
+    const bool is_from_after = frames_.item(Side::mine, plan.from[*sum + 1].item).port.phase == Phase::after;
+    ASSAY_TRY(const Loaded written, loader_.load(Side::mine, output));
+    ASSAY_TRY(const bool is_result, are_equal(*call.in[*sum], *written.data));
+    if (is_from_after && is_result)
+      return fail(ErrorKind::unsupported,
+                  "input {} was dumped after {} had added to it: what it was before is needed (before/)",
+                  *sum, node.type);
+  }
+  for (const Item& item : node.items)
+    if (item.port.direction == Direction::output && item.meta != nullptr) {
+      if (std::ssize(call.out) <= item.port.index && item.port.index < 64)
+        call.out.resize(static_cast<size_t>(item.port.index) + 1);
+      if (item.port.index < std::ssize(call.out)) call.out[static_cast<size_t>(item.port.index)] = *item.meta;
+    }
+  call.rank = std::max(frame.at.rank, 0);
+  call.in_of_rank = [this, &plan](int rank) { return inputs_of_rank(plan, rank); };
+  return op->compute(call);
+}
+
+const OpParams& GoldenSteps::params_of(const ItemId& output) const {
+  const OpParams& own = frames_.frame(Side::mine, output).params[static_cast<size_t>(output.node)];
+  if (options_.params == nullptr || !own.list.empty() || !own.trouble.empty()) return own;
+  const auto given = options_.params->find(op_id(frames_.node(Side::mine, output).name));
+  return given == options_.params->end() ? own : given->second;
+}
+
+Result<OperandPtr> GoldenSteps::prepared(const ItemId& input, OperandPtr data) const {
+  const fs::path* const file = loader_.file_of(Side::mine, input);
+  return prepare_ ? prepare_(Side::mine, file == nullptr ? fs::path() : *file, std::move(data)) : data;
+}
+
+Result<std::vector<OperandPtr>> GoldenSteps::inputs_of_rank(const Plan& plan, int rank) const {
+  const ItemId& output = plan.from.front().item;
+  const Frame& frame = frames_.frame(Side::mine, output);
+  std::vector<OperandPtr> in;
+  for (size_t i = 1; i < plan.from.size(); ++i) {
+    const ItemId& input = plan.from[i].item;
+    const Item& item = frames_.item(Side::mine, input);
+    const std::span<const TensorRef> shards = item.shards();
+    const auto path_of = [&](const TensorRef& ref) {
+      return frame.files[static_cast<size_t>(ref.file)].path;
+    };
+    std::optional<size_t> found;
+    for (size_t k = 0; k < shards.size() && !found; ++k)
+      for (const TensorRef& other : shards)
+        if (other.file != shards[k].file && rank_in(path_of(shards[k]), path_of(other)) == rank) found = k;
+    if (!found)
+      return fail(ErrorKind::not_found, "Cannot find data on rank {}! {} needs tensors on all devices!", rank,
+                  frames_.node(Side::mine, output).type);
+    ASSAY_TRY(OperandPtr shard, loader_.load_shard(Side::mine, input, *found));
+    ASSAY_TRY(OperandPtr data, prepared(input, std::move(shard)));
+    in.push_back(std::move(data));
+  }
+  return in;
+}
+
+}  // namespace assay
