@@ -43,7 +43,7 @@ float exp_of_negative(float x) {
 double exp_of_negative(double x) { return std::exp(x); }
 
 template <class T>
-Result<void> read_rows(const RowsOf& rows, int64_t first, int64_t count, T* to, Scratch& scratch) {
+Result<void> read_attention_rows(const RowsOf& rows, int64_t first, int64_t count, T* to, Scratch& scratch) {
   const std::span<const int64_t> starts = std::span(rows.starts).subspan(static_cast<size_t>(first));
   for (int64_t i = 0; i < count;) {
     int64_t end = i + 1;  // rows that follow each other are read at once
@@ -98,10 +98,10 @@ class JobRunner {
   Result<void> load() {
     Scratch scratch;
     key_.resize(static_cast<size_t>(keys_ * depth_));
-    ASSAY_TRY_DO(read_rows(job_.keys, 0, keys_, key_.data(), scratch));
+    ASSAY_TRY_DO(read_attention_rows(job_.keys, 0, keys_, key_.data(), scratch));
     scratch.forget();
     value_.resize(static_cast<size_t>(keys_ * width_));
-    ASSAY_TRY_DO(read_rows(job_.values, 0, keys_, value_.data(), scratch));
+    ASSAY_TRY_DO(read_attention_rows(job_.values, 0, keys_, value_.data(), scratch));
     for (int64_t j = 0; j < keys_; ++j) {
       double square = 0;
       for (int64_t d = 0; d < depth_; ++d) {
@@ -236,7 +236,7 @@ class JobRunner {
   Result<void> run_block(int64_t first, int64_t count) const {
     Scratch scratch, of_mask;
     std::vector<T> query(static_cast<size_t>(count * depth_));
-    ASSAY_TRY_DO(read_rows(job_.queries, first, count, query.data(), scratch));
+    ASSAY_TRY_DO(read_attention_rows(job_.queries, first, count, query.data(), scratch));
     if (rule_.query_scale != 1) scale_queries(query);
     std::vector<T> scores(static_cast<size_t>(count * keys_));
     multiply(Gemm<T>{false, true, count, keys_, depth_, query.data(), depth_, key_.data(), depth_,

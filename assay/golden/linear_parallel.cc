@@ -9,25 +9,25 @@
 namespace assay {
 namespace {
 
-enum ParallelType : int64_t { kAllReduce = 0, kReduceScatter = 1, kAllGather = 2, kAlone = 3 };
-enum QuantType : int64_t {
-  kNotQuantised = -1,
-  kPerTensor = 0,
-  kPerChannel = 1,
-  kPerGroup = 2,
-  kPerToken = 3
+enum ParallelType : int64_t { kLinearReduce = 0, kLinearScatter = 1, kGatherLinear = 2, kLinearAlone = 3 };
+enum ShareQuant : int64_t {
+  kShareReal = -1,
+  kShareTensor = 0,
+  kShareChannel = 1,
+  kShareGroup = 2,
+  kShareToken = 3
 };
-constexpr int64_t kMostRanks = 4096;
+constexpr int64_t kMostLinearRanks = 4096;
 
 struct ParallelParams {
   int64_t rank = 0, ranks = 1;
-  int64_t type = kAllReduce;
-  int64_t quant = kNotQuantised;
+  int64_t type = kLinearReduce;
+  int64_t quant = kShareReal;
   int64_t group = 0;
   bool transposes = true, has_residual = false, keeps_intermediate = false;
   std::optional<DType> dtype;
 
-  bool is_quantised() const { return quant != kNotQuantised; }
+  bool is_quantised() const { return quant != kShareReal; }
   // Places of the optional inputs: x, weight, [offset, scale], [residual], [scales of tokens].
   size_t residual(const GoldenCall& call) const { return is_quantised() ? 4 : call.in.size() - 1; }
   size_t tokens() const { return has_residual ? 5 : 4; }
@@ -40,15 +40,15 @@ Result<ParallelParams> read_parallel_params(const GoldenCall& call) {
   ASSAY_TRY(params.rank, given.integer({"rank"}));
   ASSAY_TRY_DO(given.integer({"rankRoot"}));
   ASSAY_TRY(params.ranks, given.integer({"rankSize"}));
-  if (params.ranks < 1 || params.ranks > kMostRanks || params.rank < 0 || params.rank >= params.ranks)
+  if (params.ranks < 1 || params.ranks > kMostLinearRanks || params.rank < 0 || params.rank >= params.ranks)
     return fail(ErrorKind::bad_argument, "rank {} of rankSize {}", params.rank, params.ranks);
   constexpr int64_t kTypes[] = {0, 1, 2, 3, 4, 5, 6}, kQuants[] = {-1, 0, 1, 2, 3};
-  ASSAY_TRY(params.type, given.choice_or({"type"}, kAllReduce, kTypes));
-  if (params.type > kAlone)
+  ASSAY_TRY(params.type, given.choice_or({"type"}, kLinearReduce, kTypes));
+  if (params.type > kLinearAlone)
     return fail(ErrorKind::unsupported, "type {} exchanges rows between experts: not computed", params.type);
-  ASSAY_TRY(params.quant, given.choice_or({"quantType"}, kNotQuantised, kQuants));
+  ASSAY_TRY(params.quant, given.choice_or({"quantType"}, kShareReal, kQuants));
   ASSAY_TRY(params.group, given.integer_or({"quantGroupSize"}, 0));
-  if (params.quant == kPerGroup && params.group <= 0)
+  if (params.quant == kShareGroup && params.group <= 0)
     return fail(ErrorKind::bad_argument, "quantGroupSize is {}", params.group);
   ASSAY_TRY(params.transposes, given.flag_or({"transWeight"}, true));
   ASSAY_TRY(params.has_residual, given.flag_or({"hasResidual"}, false));
@@ -82,7 +82,7 @@ Result<Share> share_of(const GoldenCall& call, const ParallelParams& params, std
   share.call = call;
   share.call.in = std::move(in);
   size_t wants = 2 + (params.is_quantised() ? 2 : 0) + (params.has_residual ? 1 : 0);
-  if (params.quant == kPerToken) ++wants;
+  if (params.quant == kShareToken) ++wants;
   ASSAY_TRY_DO(check_inputs(share.call, wants, params.is_quantised() ? wants : wants + 2));
   share.x = share.call.in[0];
   ASSAY_TRY(share.weight, plain_weight(share.call, 1));
@@ -106,7 +106,7 @@ Result<Share> share_of(const GoldenCall& call, const ParallelParams& params, std
   }
   ASSAY_TRY(share.offsets.values, share_values(share.call, 2));
   ASSAY_TRY(share.scales, scales_of(share.call, 3));
-  const int64_t groups = params.quant == kPerGroup ? (share.length + params.group - 1) / params.group : 1;
+  const int64_t groups = params.quant == kShareGroup ? (share.length + params.group - 1) / params.group : 1;
   const auto fits = [&](size_t count) {
     const auto have = static_cast<int64_t>(count);
     return have == 1 || have == share.columns ||
@@ -115,7 +115,7 @@ Result<Share> share_of(const GoldenCall& call, const ParallelParams& params, std
   if (!fits(share.scales.size()) || (!share.offsets.values.empty() && !fits(share.offsets.values.size())))
     return fail(ErrorKind::mismatch, "{} scales and {} offsets for {} columns", share.scales.size(),
                 share.offsets.values.size(), share.columns);
-  if (params.quant == kPerToken) {
+  if (params.quant == kShareToken) {
     ASSAY_TRY(share.tokens, numbers_of(share.call, params.tokens()));
     if (share.tokens.count() != share.rows)
       return fail(ErrorKind::mismatch, "{} scales of tokens for {} tokens", share.tokens.count(), share.rows);
@@ -127,7 +127,7 @@ Result<Share> share_of(const GoldenCall& call, const ParallelParams& params, std
 void dequantise_weight(const Share& share, const ParallelParams& params, int64_t row, int64_t rows,
                        int64_t column, int64_t columns, float* weight) {
   const auto at = [&](size_t count, int64_t k, int64_t n) {
-    const int64_t group = params.quant == kPerGroup ? k / params.group : 0;
+    const int64_t group = params.quant == kShareGroup ? k / params.group : 0;
     const auto have = static_cast<int64_t>(count);
     if (have == 1) return size_t{0};
     if (have == share.columns) return static_cast<size_t>(n);
@@ -183,8 +183,8 @@ Result<void> multiply_share(const Share& share, const ParallelParams& params, in
   });
 }
 
-Result<std::vector<OperandPtr>> inputs_of(const GoldenCall& call, const ParallelParams& params,
-                                          int64_t rank) {
+Result<std::vector<OperandPtr>> share_inputs(const GoldenCall& call, const ParallelParams& params,
+                                             int64_t rank) {
   if (rank == params.rank) return call.in;
   if (!call.in_of_rank)
     return fail(ErrorKind::not_found, "{} needs the tensors of all {} ranks: those of rank {} are not here",
@@ -192,8 +192,8 @@ Result<std::vector<OperandPtr>> inputs_of(const GoldenCall& call, const Parallel
   return call.in_of_rank(static_cast<int>(rank));
 }
 
-Result<void> add_residual(const GoldenCall& call, const ParallelParams& params, int64_t columns,
-                          ComputedTensor& out) {
+Result<void> add_share_residual(const GoldenCall& call, const ParallelParams& params, int64_t columns,
+                                ComputedTensor& out) {
   if (!params.has_residual) return {};
   ASSAY_TRY(const Numbers residual, numbers_of(call, params.residual(call)));
   const int64_t count = out.shape().count();
@@ -208,7 +208,7 @@ Result<void> add_residual(const GoldenCall& call, const ParallelParams& params, 
   return {};
 }
 
-Result<DType> output_type(const GoldenCall& call, const ParallelParams& params, const Share& share) {
+Result<DType> share_output_type(const GoldenCall& call, const ParallelParams& params, const Share& share) {
   if (!share.is_whole) return share.x->meta.dtype;
   if (params.dtype) return *params.dtype;
   if (!call.out.empty() && is_real(call.out[0].dtype)) return call.out[0].dtype;
@@ -216,11 +216,11 @@ Result<DType> output_type(const GoldenCall& call, const ParallelParams& params, 
 }
 
 // Types 0 and 1: the sum over the ranks of what each has, of all rows or of this rank's.
-Result<GoldenOutputs> reduced(const GoldenCall& call, const ParallelParams& params, const Share& own) {
+Result<GoldenOutputs> reduced_linear(const GoldenCall& call, const ParallelParams& params, const Share& own) {
   Shape shape = own.x->meta.shape;
   shape.dims.back() = own.columns;
   int64_t first = 0, rows = own.rows;
-  if (params.type == kReduceScatter) {
+  if (params.type == kLinearScatter) {
     const size_t axis = shape.dims.size() == 3 && shape.dims[0] == 1 ? 1 : 0;
     if (shape.dims[axis] % params.ranks != 0)
       return fail(ErrorKind::mismatch, "{} rows cannot be shared out over {} ranks", shape.dims[axis],
@@ -229,10 +229,10 @@ Result<GoldenOutputs> reduced(const GoldenCall& call, const ParallelParams& para
     rows /= params.ranks;
     first = params.rank * rows;
   }
-  ASSAY_TRY(const DType dtype, output_type(call, params, own));
+  ASSAY_TRY(const DType dtype, share_output_type(call, params, own));
   ASSAY_TRY(ComputedTensor out, ComputedTensor::make(dtype, shape, call.memory));
   for (int64_t rank = 0; rank < params.ranks; ++rank) {
-    ASSAY_TRY(std::vector<OperandPtr> in, inputs_of(call, params, rank));
+    ASSAY_TRY(std::vector<OperandPtr> in, share_inputs(call, params, rank));
     ASSAY_TRY(const Share share, share_of(call, params, std::move(in)));
     if (share.rows != own.rows || share.columns != own.columns)
       return fail(ErrorKind::mismatch, "rank {} has {} x {} elements, rank {} has {} x {}", rank, share.rows,
@@ -250,7 +250,7 @@ Result<GoldenOutputs> reduced(const GoldenCall& call, const ParallelParams& para
           out.set(at, sum.value, sum.allowed);
         }));
   }
-  ASSAY_TRY_DO(add_residual(call, params, own.columns, out));
+  ASSAY_TRY_DO(add_share_residual(call, params, own.columns, out));
   GoldenOutputs outputs;
   outputs.push_back(out.take());
   return outputs;
@@ -259,8 +259,8 @@ Result<GoldenOutputs> reduced(const GoldenCall& call, const ParallelParams& para
 // Types 2 and 3: the rows of all ranks, or of this one, times this one's weight.
 Result<GoldenOutputs> gathered_linear(const GoldenCall& call, const ParallelParams& params, Share own) {
   std::vector<OperandPtr> parts;
-  for (int64_t rank = 0; params.type == kAllGather && rank < params.ranks; ++rank) {
-    ASSAY_TRY(const std::vector<OperandPtr> in, inputs_of(call, params, rank));
+  for (int64_t rank = 0; params.type == kGatherLinear && rank < params.ranks; ++rank) {
+    ASSAY_TRY(const std::vector<OperandPtr> in, share_inputs(call, params, rank));
     if (in.empty() || in[0] == nullptr) return fail(ErrorKind::mismatch, "rank {} has no input 0", rank);
     parts.push_back(in[0]);
   }
@@ -273,7 +273,7 @@ Result<GoldenOutputs> gathered_linear(const GoldenCall& call, const ParallelPara
   }
   Shape shape = own.x->meta.shape;
   shape.dims.back() = own.columns;
-  ASSAY_TRY(const DType dtype, output_type(call, params, own));
+  ASSAY_TRY(const DType dtype, share_output_type(call, params, own));
   ASSAY_TRY(ComputedTensor out, ComputedTensor::make(dtype, shape, call.memory));
   ASSAY_TRY_DO(
       multiply_share(own, params, 0, own.rows, [&](int64_t row, int64_t column, double value, double error) {
@@ -281,10 +281,10 @@ Result<GoldenOutputs> gathered_linear(const GoldenCall& call, const ParallelPara
             params.has_residual ? rounded_step(dtype, value, error) : RoundedStep{value, error};
         out.set(row * own.columns + column, step.value, step.allowed);
       }));
-  ASSAY_TRY_DO(add_residual(call, params, own.columns, out));
+  ASSAY_TRY_DO(add_share_residual(call, params, own.columns, out));
   GoldenOutputs outputs;
   outputs.push_back(out.take());
-  if (params.type == kAllGather && params.keeps_intermediate) outputs.push_back(exactly(own.x));
+  if (params.type == kGatherLinear && params.keeps_intermediate) outputs.push_back(exactly(own.x));
   return outputs;
 }
 
@@ -294,7 +294,7 @@ Result<GoldenOutputs> golden_linear_parallel(const GoldenCall& call) {
   ASSAY_TRY(const ParallelParams params, read_parallel_params(call));
   ASSAY_TRY_DO(check_inputs(call, 2, 6));
   ASSAY_TRY(Share own, share_of(call, params, call.in));
-  if (params.type == kAllReduce || params.type == kReduceScatter) return reduced(call, params, own);
+  if (params.type == kLinearReduce || params.type == kLinearScatter) return reduced_linear(call, params, own);
   return gathered_linear(call, params, std::move(own));
 }
 

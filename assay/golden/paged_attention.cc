@@ -18,7 +18,7 @@ enum PagedMask : int64_t {
   kPagedCompress = 5
 };
 constexpr double kPagedHidden = -10000;
-constexpr int64_t kMostTokens = int64_t{1} << 40;
+constexpr int64_t kMostPagedTokens = int64_t{1} << 40;
 
 struct PagedParams {
   Heads heads;
@@ -268,11 +268,11 @@ Result<GoldenOutputs> golden_paged_attention(const GoldenCall& call) {
 
   // Sequences: one per token, per speculated run of tokens, or per token and head of keys.
   PagedRun run;
-  ASSAY_TRY(run.contexts, lengths_of(call, places.contexts, kMostTokens, "contextLens"));
+  ASSAY_TRY(run.contexts, lengths_of(call, places.contexts, kMostPagedTokens, "contextLens"));
   const int64_t per_token = params.compresses ? heads.keys : 1;
   const int64_t sequences = std::ssize(run.contexts);
   if (params.speculates) {
-    ASSAY_TRY(run.positions, lengths_of(call, *places.lengths, kMostTokens, "qSeqLen"));
+    ASSAY_TRY(run.positions, lengths_of(call, *places.lengths, kMostPagedTokens, "qSeqLen"));
     if (run.positions.size() != run.contexts.size())
       return fail(ErrorKind::mismatch, "{} lengths of queries, {} of contexts", run.positions.size(),
                   run.contexts.size());

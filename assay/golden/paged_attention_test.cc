@@ -9,7 +9,7 @@ using testing::DoubleNear;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr double kHides = -10000;
+constexpr double kPagedHides = -10000;
 
 std::vector<OpParam> paged_params(int64_t mask = 0, int64_t heads = 1, int64_t kv_heads = 1) {
   return {param_of("headNum", {heads}), param_of("kvHeadNum", {kv_heads}), param_of("qkScale", {1.0}),
@@ -61,9 +61,9 @@ TEST(GoldenPagedAttention, RefusesTablesThatPointNowhere) {
 }
 
 TEST(GoldenPagedAttention, AddsMasks) {
-  const auto norm = tensor_of(DType::f16, {2, 1, 3}, {0, 0, kHides, kHides, 0, 0});
+  const auto norm = tensor_of(DType::f16, {2, 1, 3}, {0, 0, kPagedHides, kPagedHides, 0, 0});
   EXPECT_THAT(written(paged_means(1, {norm}).run().value()[0]), ElementsAre(1.5, 8));
-  const auto alibi = tensor_of(DType::f16, {2, 1, 1, 3}, {kHides, 0, 0, 0, 0, 0});
+  const auto alibi = tensor_of(DType::f16, {2, 1, 1, 3}, {kPagedHides, 0, 0, 0, 0, 0});
   EXPECT_THAT(written(paged_means(2, {alibi}).run().value()[0]), ElementsAre(4, 6));
   const auto small = tensor_of(DType::f16, {2, 1, 2}, {0, 0, 0, 0});
   EXPECT_THAT(error_of(paged_means(1, {small}).run()).message, HasSubstr("a mask of 1 x 2"));
@@ -84,12 +84,13 @@ TEST(GoldenPagedAttention, Speculates) {
       paged_params(3),
       {tensor_of(DType::f16, {2, 1, 1}, {0, 0}), tensor_of(DType::f16, {3, 2, 1, 1}, std::vector<double>(6)),
        tensor_of(DType::f16, {3, 2, 1, 1}, {6, 99, 4, 8, 1, 2}), tensor_of(DType::i32, {1, 2}, {2, 0}),
-       paged_lengths({3}), tensor_of(DType::f16, {2, 3}, {0, 0, kHides, kHides, 0, 0}), paged_lengths({2})}};
+       paged_lengths({3}), tensor_of(DType::f16, {2, 3}, {0, 0, kPagedHides, kPagedHides, 0, 0}),
+       paged_lengths({2})}};
   run.params.push_back(param_of("calcType", {int64_t{1}}));
   EXPECT_THAT(written(run.run().value()[0]), ElementsAre(1.5, 4));
   // A square mask has the rows of the positions: those of keys 1 and 2.
   run.params[3] = param_of("maskType", {int64_t{1}});
-  run.in[5] = tensor_of(DType::f16, {3, 3}, {0, kHides, kHides, 0, 0, kHides, 0, 0, 0});
+  run.in[5] = tensor_of(DType::f16, {3, 3}, {0, kPagedHides, kPagedHides, 0, 0, kPagedHides, 0, 0, 0});
   EXPECT_THAT(written(run.run().value()[0]), ElementsAre(1.5, 3));
   // The same, made by the kernel itself.
   run.params[3] = param_of("maskType", {int64_t{4}});

@@ -1,4 +1,3 @@
-#include "assay/base/checked.h"
 #include "assay/golden/attention_mask.h"
 #include "assay/golden/attentions.h"
 #include "assay/golden/numbers.h"
@@ -10,32 +9,37 @@
 namespace assay {
 namespace {
 
-enum CalcType : int64_t { kEither = 0, kEncoder = 1, kDecoder = 2, kPaEncoder = 3, kPrefixEncoder = 4 };
+enum CalcType : int64_t {
+  kEncoderOrDecoder = 0,
+  kEncoder = 1,
+  kDecoder = 2,
+  kPaEncoder = 3,
+  kPrefixEncoder = 4
+};
 enum SelfMask : int64_t {
   kNoMask = 0,
-  kNorm = 1,
-  kAlibi = 2,
+  kNormMask = 1,
+  kAlibiMask = 2,
   kNormCompress = 3,
   kAlibiCompress = 4,
   kAlibiSqrt = 5,
   kAlibiLeft = 6,
-  kWindow = 7,
+  kWindowMask = 7,
   kWindowCompress = 8,
-  kCausal = 9
+  kCausalMask = 9
 };
 constexpr double kHiddenNorm = -10000, kHiddenFactor = -3e38;
-constexpr int64_t kLongest = int64_t{1} << 40;
+constexpr int64_t kLongestSequence = int64_t{1} << 40;
 
 struct SelfParams {
   Heads heads;
-  int64_t calc = kEither, mask = kNoMask, value_width = 0, window = 0;
-  bool bypasses = false, is_precise = false, has_status = false;
-  bool has_scale = false;
+  int64_t calc = kEncoderOrDecoder, mask = kNoMask, value_width = 0, window = 0;
+  bool bypasses = false, is_precise = false, has_status = false, has_scale = false;
   double query_scale = 1, scale = 1;
   std::optional<std::pair<double, double>> clamp;
 
   bool has_slopes() const { return mask == kAlibiCompress || mask == kAlibiSqrt || mask == kAlibiLeft; }
-  bool is_alibi() const { return mask == kAlibi || has_slopes(); }
+  bool is_alibi() const { return mask == kAlibiMask || has_slopes(); }
 };
 
 Result<SelfParams> read_self_params(const GoldenCall& call) {
@@ -45,7 +49,7 @@ Result<SelfParams> read_self_params(const GoldenCall& call) {
   constexpr int64_t kCalcs[] = {0, 1, 2, 3, 4}, kConfigs[] = {0, 1}, kClamps[] = {0, 1},
                     kKernels[] = {0, 1, 2};
   constexpr int64_t kMasks[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, kQuants[] = {0, 1, 2, 3}, kLayouts[] = {0, 1};
-  ASSAY_TRY(params.calc, given.choice_or({"calcType"}, kEither, kCalcs));
+  ASSAY_TRY(params.calc, given.choice_or({"calcType"}, kEncoderOrDecoder, kCalcs));
   ASSAY_TRY(const int64_t config, given.choice_or({"kvcacheCfg", "kvCacheCfg"}, 0, kConfigs));
   params.bypasses = config == 1;
   ASSAY_TRY(params.mask, given.choice_or({"maskType"}, kNoMask, kMasks));
@@ -82,12 +86,12 @@ Result<SelfParams> read_self_params(const GoldenCall& call) {
 }
 
 // Where the inputs are that depend on parameters.
-struct Places {
+struct SelfPlaces {
   std::optional<size_t> mask, status, slopes;
 };
 
 // Queries, keys and values of all samples.
-struct Sequences {
+struct SelfSequences {
   OperandPtr queries, keys, values;
   int64_t tokens = 0;  // queries
   int64_t depth = 0, width = 0;
@@ -97,7 +101,7 @@ struct Sequences {
 };
 
 // Tokens of a tensor that may have heads, or samples, as dimensions.
-Result<std::pair<int64_t, int64_t>> tokens_of(const GoldenCall& call, size_t i) {
+Result<std::pair<int64_t, int64_t>> self_tokens(const GoldenCall& call, size_t i) {
   const Shape& shape = shape_of(call, i);
   if (!is_real(dtype_of(call, i)))
     return fail(ErrorKind::mismatch, "input {} of {} is {}", i, call.type, name(dtype_of(call, i)));
@@ -110,8 +114,8 @@ Result<std::pair<int64_t, int64_t>> tokens_of(const GoldenCall& call, size_t i) 
   return std::pair(tokens, hidden);
 }
 
-Result<void> take_queries(const GoldenCall& call, const Heads& heads, Sequences& out) {
-  ASSAY_TRY(const auto query, tokens_of(call, 0));
+Result<void> take_queries(const GoldenCall& call, const Heads& heads, SelfSequences& out) {
+  ASSAY_TRY(const auto query, self_tokens(call, 0));
   if (query.second % heads.queries != 0)
     return fail(ErrorKind::mismatch, "queries of shape {} for {} heads", shape_of(call, 0).text(),
                 heads.queries);
@@ -127,7 +131,7 @@ Result<int64_t> width_of_values(int64_t hidden, int64_t heads) {
   return hidden / heads;
 }
 
-Result<void> check_keys(int64_t hidden, int64_t heads, int64_t depth) {
+Result<void> check_key_size(int64_t hidden, int64_t heads, int64_t depth) {
   if (heads * depth == hidden) return {};
   return fail(ErrorKind::mismatch, "keys of {} elements are not {} heads of {}", hidden, heads, depth);
 }
@@ -137,12 +141,12 @@ double mask_factor(const GoldenCall& call, const SelfParams& params) {
   return is_plain ? 1 : kHiddenFactor;
 }
 
-Result<AttentionMask> self_mask(const GoldenCall& call, const SelfParams& params, const Places& places,
-                                const Sequences& of, double factor) {
+Result<AttentionMask> self_mask(const GoldenCall& call, const SelfParams& params, const SelfPlaces& places,
+                                const SelfSequences& of, double factor) {
   const double hidden = factor == 1 ? kHiddenNorm : kHiddenFactor;
   switch (params.mask) {
     case kNormCompress:
-    case kCausal:
+    case kCausalMask:
       return causal_mask(of.positions, hidden, 0);
     case kWindowCompress:
       return causal_mask(of.positions, hidden, params.window);
@@ -158,16 +162,17 @@ Result<AttentionMask> self_mask(const GoldenCall& call, const SelfParams& params
       break;
   }
   if (!places.mask) {
-    if (params.mask == kWindow && params.window > 0) return causal_mask(of.positions, hidden, params.window);
+    if (params.mask == kWindowMask && params.window > 0)
+      return causal_mask(of.positions, hidden, params.window);
     return AttentionMask();
   }
   const int64_t samples = std::ssize(of.positions);
   ASSAY_TRY(const MaskTensor mask,
-            mask_tensor(call, *places.mask, samples, params.heads.queries, params.mask == kAlibi));
+            mask_tensor(call, *places.mask, samples, params.heads.queries, params.mask == kAlibiMask));
   const int64_t rows = samples == 0 ? 0 : std::ranges::max(of.positions);
   const int64_t columns = samples == 0 ? 0 : std::ranges::max(of.key_counts);
   if (!mask.has(rows, columns)) {
-    if (params.mask != kNorm && params.mask != kNoMask)
+    if (params.mask != kNormMask && params.mask != kNoMask)
       return fail(ErrorKind::mismatch, "a mask of {} x {} for {} queries and {} keys", mask.rows,
                   mask.columns, rows, columns);
     return causal_mask(of.positions, hidden, 0);
@@ -177,19 +182,20 @@ Result<AttentionMask> self_mask(const GoldenCall& call, const SelfParams& params
   };
 }
 
-Shape output_shape(const GoldenCall& call, const Heads& heads, const Sequences& of) {
+Shape self_output_shape(const GoldenCall& call, const Heads& heads, const SelfSequences& of) {
   Shape shape = shape_of(call, 0);
   shape.dims.back() = shape.dims.size() == 2 ? heads.queries * of.width : of.width;
   if (!call.out.empty() && call.out[0].shape.count() == shape.count()) return call.out[0].shape;
   return shape;
 }
 
-Result<GoldenOutputs> run_self(const GoldenCall& call, const SelfParams& params, const Places& places,
-                               const Sequences& of, AttentionRule rule) {
+Result<GoldenOutputs> run_self(const GoldenCall& call, const SelfParams& params, const SelfPlaces& places,
+                               const SelfSequences& of, AttentionRule rule) {
   const Heads& heads = params.heads;
   rule.dtype = dtype_of(call, 0);
   rule.clamp = params.clamp;
-  ASSAY_TRY(ComputedTensor out, ComputedTensor::make(rule.dtype, output_shape(call, heads, of), call.memory));
+  ASSAY_TRY(ComputedTensor out,
+            ComputedTensor::make(rule.dtype, self_output_shape(call, heads, of), call.memory));
   ASSAY_TRY(const std::vector<int64_t> runs, running_batches(call, places.status, of.positions.size()));
 
   Attention attention;
@@ -239,22 +245,33 @@ Result<GoldenOutputs> run_self(const GoldenCall& call, const SelfParams& params,
   return outputs;
 }
 
+// By a kernel of its own: rounded once.
+Result<GoldenOutputs> run_fused(const GoldenCall& call, const SelfParams& params, const SelfPlaces& places,
+                                const SelfSequences& of, double scale) {
+  AttentionRule rule;
+  rule.query_scale = params.query_scale;
+  rule.scale = scale;
+  rule.rounds_scores = !params.is_precise;
+  ASSAY_TRY(rule.mask, self_mask(call, params, places, of, mask_factor(call, params)));
+  return run_self(call, params, places, of, std::move(rule));
+}
+
 // q, k, v (unless it is part of k), [mask], lengths, [slopes].
 Result<GoldenOutputs> pa_encoder(const GoldenCall& call, const SelfParams& params) {
   const size_t fixed = params.value_width > 0 ? 3 : 4;
   const size_t most = params.has_slopes() ? 2 : 1,
-               least = params.mask == kNoMask || params.mask == kCausal ? 0 : most;
+               least = params.mask == kNoMask || params.mask == kCausalMask ? 0 : most;
   ASSAY_TRY_DO(check_inputs(call, fixed + least, fixed + most));
-  Places places;
+  SelfPlaces places;
   size_t next = fixed - 1;
   if (call.in.size() > fixed) places.mask = next++;
   const size_t of_lengths = next++;
   if (params.has_slopes()) places.slopes = next++;
 
-  Sequences of;
+  SelfSequences of;
   ASSAY_TRY_DO(take_queries(call, params.heads, of));
-  ASSAY_TRY(const auto key, tokens_of(call, 1));
-  ASSAY_TRY_DO(check_keys(key.second, params.heads.keys, of.depth));
+  ASSAY_TRY(const auto key, self_tokens(call, 1));
+  ASSAY_TRY_DO(check_key_size(key.second, params.heads.keys, of.depth));
   of.keys = call.in[1];
   if (params.value_width > 0) {
     if (params.value_width > of.depth)
@@ -262,14 +279,14 @@ Result<GoldenOutputs> pa_encoder(const GoldenCall& call, const SelfParams& param
     of.values = of.keys;
     of.width = params.value_width;
   } else {
-    ASSAY_TRY(const auto value, tokens_of(call, 2));
+    ASSAY_TRY(const auto value, self_tokens(call, 2));
     if (value.first != key.first)
       return fail(ErrorKind::mismatch, "{} keys and {} values", key.first, value.first);
     ASSAY_TRY(of.width, width_of_values(value.second, params.heads.keys));
     of.values = call.in[2];
   }
   // One row of lengths is for queries and keys alike.
-  ASSAY_TRY(const std::vector<int64_t> lengths, lengths_of(call, of_lengths, kLongest, "seqLen"));
+  ASSAY_TRY(const std::vector<int64_t> lengths, lengths_of(call, of_lengths, kLongestSequence, "seqLen"));
   const Shape& shape = shape_of(call, of_lengths);
   const bool has_both = shape.dims.size() == 2 && shape.dims[0] == 2 && shape.dims[1] != 1;
   const auto half = lengths.begin() + (has_both ? std::ssize(lengths) / 2 : std::ssize(lengths));
@@ -286,26 +303,21 @@ Result<GoldenOutputs> pa_encoder(const GoldenCall& call, const SelfParams& param
     return (key_starts[static_cast<size_t>(sample)] + j) * value_hidden;
   };
 
-  AttentionRule rule;
-  rule.query_scale = params.query_scale;
-  rule.scale = params.scale;
-  rule.rounds_scores = !params.is_precise;
-  ASSAY_TRY(rule.mask, self_mask(call, params, places, of, mask_factor(call, params)));
-  return run_self(call, params, places, of, std::move(rule));
+  return run_fused(call, params, places, of, params.scale);
 }
 
 // q, caches of keys and values in blocks, block tables, [mask], lengths of queries and keys, [slopes].
 Result<GoldenOutputs> prefix_encoder(const GoldenCall& call, const SelfParams& params) {
-  if (params.mask != kNormCompress && params.mask != kCausal && !params.has_slopes())
+  if (params.mask != kNormCompress && params.mask != kCausalMask && !params.has_slopes())
     return fail(ErrorKind::bad_argument, "maskType {} is not for a prefix encoder", params.mask);
   const size_t wants = params.has_slopes() ? 8 : params.mask == kNormCompress ? 7 : 6;
   ASSAY_TRY_DO(check_inputs(call, wants, wants));
-  Places places;
-  if (params.mask != kCausal) places.mask = 4;
-  const size_t of_lengths = params.mask == kCausal ? 4 : 5;
+  SelfPlaces places;
+  if (params.mask != kCausalMask) places.mask = 4;
+  const size_t of_lengths = params.mask == kCausalMask ? 4 : 5;
   if (params.has_slopes()) places.slopes = 7;
 
-  Sequences of;
+  SelfSequences of;
   ASSAY_TRY_DO(take_queries(call, params.heads, of));
   const Shape &keys = shape_of(call, 1), &values = shape_of(call, 2);
   if (keys.dims.size() != 4 || values.dims.size() != 4 || keys.dims[2] != params.heads.keys ||
@@ -317,8 +329,8 @@ Result<GoldenOutputs> prefix_encoder(const GoldenCall& call, const SelfParams& p
   of.values = call.in[2];
   of.width = values.dims[3];
   ASSAY_TRY(const BlockTable table, block_table_of(call, 3, keys.dims[1]));
-  ASSAY_TRY(of.positions, lengths_of(call, of_lengths, kLongest, "seqLen"));
-  ASSAY_TRY(of.key_counts, lengths_of(call, of_lengths + 1, kLongest, "kvSeqLen"));
+  ASSAY_TRY(of.positions, lengths_of(call, of_lengths, kLongestSequence, "seqLen"));
+  ASSAY_TRY(of.key_counts, lengths_of(call, of_lengths + 1, kLongestSequence, "kvSeqLen"));
   if (of.key_counts.size() != of.positions.size())
     return fail(ErrorKind::mismatch, "{} lengths of queries, {} of keys", of.positions.size(),
                 of.key_counts.size());
@@ -331,12 +343,7 @@ Result<GoldenOutputs> prefix_encoder(const GoldenCall& call, const SelfParams& p
   of.value_row = [&](int64_t sample, int64_t j) {
     return table.token(sample, j) * params.heads.keys * of.width;
   };
-  AttentionRule rule;
-  rule.query_scale = params.query_scale;
-  rule.scale = params.scale;
-  rule.rounds_scores = !params.is_precise;
-  ASSAY_TRY(rule.mask, self_mask(call, params, places, of, mask_factor(call, params)));
-  return run_self(call, params, places, of, std::move(rule));
+  return run_fused(call, params, places, of, params.scale);
 }
 
 // A cache [layers, batches, tokens, hidden] of one layer.
@@ -366,13 +373,13 @@ Result<LayerCache> layer_cache(const GoldenCall& call, size_t i) {
 
 // The places behind the fixed inputs: a mask before lengths and layer, states of batches and slopes after
 // them.
-Result<Places> cached_places(const GoldenCall& call, const SelfParams& params, size_t before) {
+Result<SelfPlaces> cached_places(const GoldenCall& call, const SelfParams& params, size_t before) {
   const size_t fixed = before + 3;
-  Places places;
-  bool has_mask = params.mask != kNoMask && !(params.calc == kDecoder && params.mask == kWindow);
+  SelfPlaces places;
+  bool has_mask = params.mask != kNoMask && !(params.calc == kDecoder && params.mask == kWindowMask);
   const size_t others = (params.has_status ? 1 : 0) + (params.has_slopes() ? 1 : 0);
   if (call.in.size() == fixed + others + 1) has_mask = true;
-  if (params.mask == kCausal && call.in.size() == fixed + others) has_mask = false;
+  if (params.mask == kCausalMask && call.in.size() == fixed + others) has_mask = false;
   const size_t wants = fixed + others + (has_mask ? 1 : 0);
   ASSAY_TRY_DO(check_inputs(call, wants, wants));
   if (has_mask) places.mask = before;
@@ -382,7 +389,7 @@ Result<Places> cached_places(const GoldenCall& call, const SelfParams& params, s
   return places;
 }
 
-Result<int64_t> layer_of(const GoldenCall& call, size_t i, int64_t layers) {
+Result<int64_t> attention_layer(const GoldenCall& call, size_t i, int64_t layers) {
   ASSAY_TRY(const Integers layer, integers_of(call, i));
   if (layer.count() < 1 || layer.values[0] < 0 || layer.values[0] >= layers)
     return fail(ErrorKind::mismatch, "layer {} of {}", layer.count() < 1 ? -1 : layer.values[0], layers);
@@ -390,23 +397,23 @@ Result<int64_t> layer_of(const GoldenCall& call, size_t i, int64_t layers) {
 }
 
 // Keys and values lie in the cache.
-Result<GoldenOutputs> bypass(const GoldenCall& call, const SelfParams& params) {
+Result<GoldenOutputs> bypassing_attention(const GoldenCall& call, const SelfParams& params) {
   if (params.value_width > 0)
     return fail(ErrorKind::unsupported, "mlaVHeadSize with keys and values in caches of their own");
-  ASSAY_TRY(const Places places, cached_places(call, params, 3));
+  ASSAY_TRY(const SelfPlaces places, cached_places(call, params, 3));
   const size_t of_lengths = places.mask ? 4 : 3;
-  Sequences of;
+  SelfSequences of;
   ASSAY_TRY_DO(take_queries(call, params.heads, of));
   ASSAY_TRY(const LayerCache keys, layer_cache(call, 1));
   ASSAY_TRY(const LayerCache values, layer_cache(call, 2));
-  ASSAY_TRY_DO(check_keys(keys.hidden, params.heads.keys, of.depth));
+  ASSAY_TRY_DO(check_key_size(keys.hidden, params.heads.keys, of.depth));
   ASSAY_TRY(of.width, width_of_values(values.hidden, params.heads.keys));
   if (keys.layers != values.layers || keys.batches != values.batches || keys.tokens != values.tokens)
     return fail(ErrorKind::mismatch, "caches of shapes {} and {}", keys.data->meta.shape.text(),
                 values.data->meta.shape.text());
   ASSAY_TRY(of.key_counts, lengths_of(call, of_lengths, keys.tokens, "tokenOffset"));
-  ASSAY_TRY(of.positions, lengths_of(call, of_lengths + 1, kLongest, "seqLen"));
-  ASSAY_TRY(const int64_t layer, layer_of(call, of_lengths + 2, keys.layers));
+  ASSAY_TRY(of.positions, lengths_of(call, of_lengths + 1, kLongestSequence, "seqLen"));
+  ASSAY_TRY(const int64_t layer, attention_layer(call, of_lengths + 2, keys.layers));
   if (of.key_counts.size() != of.positions.size() || std::ssize(of.positions) > keys.batches)
     return fail(ErrorKind::mismatch, "{} lengths of queries, {} of keys, {} batches in the cache",
                 of.positions.size(), of.key_counts.size(), keys.batches);
@@ -420,43 +427,38 @@ Result<GoldenOutputs> bypass(const GoldenCall& call, const SelfParams& params) {
   of.value_row = [&, first](int64_t sample, int64_t j) {
     return (first + sample * keys.tokens + j) * values.hidden;
   };
-  AttentionRule rule;
-  rule.query_scale = params.query_scale;
-  rule.scale =
-      params.has_scale ? params.scale : 1 / std::sqrt(static_cast<double>(std::max<int64_t>(1, of.depth)));
-  rule.rounds_scores = !params.is_precise;
-  ASSAY_TRY(rule.mask, self_mask(call, params, places, of, mask_factor(call, params)));
-  return run_self(call, params, places, of, std::move(rule));
+  const double otherwise = 1 / std::sqrt(static_cast<double>(std::max<int64_t>(1, of.depth)));
+  return run_fused(call, params, places, of, params.has_scale ? params.scale : otherwise);
 }
 
 // The elements of both, one after another.
-Result<OperandPtr> joined(const OperandPtr& first, const OperandPtr& second) {
+Result<OperandPtr> joined_rows(const OperandPtr& first, const OperandPtr& second) {
   return concatenated({reshaped(first, Shape{{first->meta.shape.count()}}),
                        reshaped(second, Shape{{second->meta.shape.count()}})},
                       0);
 }
 
 // New keys and values come after those that the cache has. Every step is rounded.
-Result<GoldenOutputs> with_cache(const GoldenCall& call, SelfParams params) {
-  ASSAY_TRY(const Places places, cached_places(call, params, 5));
+Result<GoldenOutputs> caching_attention(const GoldenCall& call, SelfParams params) {
+  ASSAY_TRY(const SelfPlaces places, cached_places(call, params, 5));
   const size_t of_lengths = places.mask ? 6 : 5;
-  Sequences of;
+  SelfSequences of;
   ASSAY_TRY_DO(take_queries(call, params.heads, of));
-  ASSAY_TRY(const auto key, tokens_of(call, 1));
-  ASSAY_TRY(const auto value, tokens_of(call, 2));
+  ASSAY_TRY(const auto key, self_tokens(call, 1));
+  ASSAY_TRY(const auto value, self_tokens(call, 2));
   ASSAY_TRY(const LayerCache keys, layer_cache(call, 3));
   ASSAY_TRY(const LayerCache values, layer_cache(call, 4));
   if (key.second == params.heads.queries * of.depth) params.heads.keys = params.heads.queries;
-  ASSAY_TRY_DO(check_keys(key.second, params.heads.keys, of.depth));
+  ASSAY_TRY_DO(check_key_size(key.second, params.heads.keys, of.depth));
   ASSAY_TRY(of.width, width_of_values(value.second, params.heads.keys));
   if (key.first != of.tokens || value.first != of.tokens || keys.hidden != key.second ||
       values.hidden != value.second || keys.layers != values.layers || keys.batches != values.batches ||
       keys.tokens != values.tokens)
     return fail(ErrorKind::mismatch, "keys of shape {} do not fit a cache of shape {}",
                 shape_of(call, 1).text(), keys.data->meta.shape.text());
-  ASSAY_TRY(of.key_counts, lengths_of(call, of_lengths, kLongest, "tokenOffset"));
-  ASSAY_TRY(of.positions, lengths_of(call, of_lengths + 1, kLongest, "seqLen"));
-  ASSAY_TRY(const int64_t layer, layer_of(call, of_lengths + 2, keys.layers));
+  ASSAY_TRY(of.key_counts, lengths_of(call, of_lengths, kLongestSequence, "tokenOffset"));
+  ASSAY_TRY(of.positions, lengths_of(call, of_lengths + 1, kLongestSequence, "seqLen"));
+  ASSAY_TRY(const int64_t layer, attention_layer(call, of_lengths + 2, keys.layers));
   if (of.key_counts.size() != of.positions.size() || std::ssize(of.positions) > keys.batches)
     return fail(ErrorKind::mismatch, "{} lengths of queries, {} of keys, {} batches in the cache",
                 of.positions.size(), of.key_counts.size(), keys.batches);
@@ -465,8 +467,8 @@ Result<GoldenOutputs> with_cache(const GoldenCall& call, SelfParams params) {
     if (of.key_counts[i] < of.positions[i] || of.key_counts[i] - of.positions[i] > keys.tokens)
       return fail(ErrorKind::mismatch, "batch {} has {} tokens, {} of them new, and a cache of {}", i,
                   of.key_counts[i], of.positions[i], keys.tokens);
-  ASSAY_TRY(of.keys, joined(keys.data, call.in[1]));
-  ASSAY_TRY(of.values, joined(values.data, call.in[2]));
+  ASSAY_TRY(of.keys, joined_rows(keys.data, call.in[1]));
+  ASSAY_TRY(of.values, joined_rows(values.data, call.in[2]));
   const auto row_in = [&of, layer](const LayerCache& cache, int64_t sample, int64_t j) {
     const auto at = static_cast<size_t>(sample);
     const int64_t old = of.key_counts[at] - of.positions[at];
@@ -491,7 +493,7 @@ Result<GoldenOutputs> golden_self_attention(const GoldenCall& call) {
   ASSAY_TRY(const SelfParams params, read_self_params(call));
   if (params.calc == kPaEncoder) return pa_encoder(call, params);
   if (params.calc == kPrefixEncoder) return prefix_encoder(call, params);
-  return params.bypasses ? bypass(call, params) : with_cache(call, params);
+  return params.bypasses ? bypassing_attention(call, params) : caching_attention(call, params);
 }
 
 }  // namespace assay
