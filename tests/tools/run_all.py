@@ -168,7 +168,7 @@ def check_completion(preset: str) -> tuple[int, int, int]:
     """Every flag that --help shows is offered by the completion files."""
     program = ROOT / "build" / preset / "assay"
     flags = set()
-    for verb in ([], ["compare"], ["inspect"], ["convert"], ["compact"], ["topology"], ["doctor"], ["demo"]):
+    for verb in ([], ["compare"], ["opcheck"], ["inspect"], ["convert"], ["compact"], ["topology"], ["doctor"], ["demo"]):
         flags |= set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", run(program, *verb, "--help").stdout))
     missing = [f"{path.name} lacks {flag}" for path in sorted((ROOT / "cli" / "completion").iterdir())
                for flag in sorted(flags) if not re.search(rf"{flag}(?![a-z-])", path.read_text())]
@@ -195,7 +195,8 @@ def checks_of(preset: str) -> list[tuple]:
     scripts = {"TorchAir": "check_torchair.py", "ATB": "check_atb.py", "compact": "check_compact.py",
                "onnx": "check_onnx.py", "msprobe": "check_msprobe.py", "msit": "check_msit.py",
                "screen": "check_screen.py", "writing": "check_writing.py", "numpy and torch": "check_python.py",
-               "threads": "check_threads.py", "names and shapes": "check_names.py"}
+               "threads": "check_threads.py", "names and shapes": "check_names.py",
+               "operators": "check_opcheck.py"}
     programs = sorted(folder.glob("assay_*_test"), key=lambda path: -path.stat().st_size)
     checks = [(f"{preset}: cases", check_script, "run_cases.py", "--bin", folder)]
     checks += [(f"{preset}: {name}", check_script, script, "--bin", folder) for name, script in scripts.items()]
