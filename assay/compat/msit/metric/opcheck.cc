@@ -105,8 +105,8 @@ Result<std::shared_ptr<const OwnPass>> run_opcheck(const Operand& mine, const Op
   }));
   const double log_mine_sum = std::log(mine_sum);
   ASSAY_TRY_DO(for_pairs(mine, golden, [&](double m, double g) {
-    const double p = std::exp(g - golden_peak) / golden_sum;
-    if (p != 0) kl += p * (std::log(p) - (m - mine_peak - log_mine_sum));
+    const double p = std::exp(g - golden_peak) * (1 / golden_sum);  // as PyTorch does, to the last digit
+    kl += (p == 0 ? 0 : p * std::log(p)) - p * (m - mine_peak - log_mine_sum);
   }));
   pass->kl = any_nan ? std::nan("") : std::isnan(kl) ? kl : std::max(kl, 0.0);
   return std::shared_ptr<const OwnPass>(pass);
