@@ -70,7 +70,7 @@ class OpChecks:
         self.passed = self.failed = 0
         self.table: dict[tuple[str, str], list[int]] = collections.defaultdict(lambda: [0, 0, 0, 0])
 
-    def verdicts(self, runs: list[tuple[str, Run]]) -> list[list[dict]]:
+    def verdicts(self, runs: list[tuple[str, Run]], before: bool = True) -> list[list[dict]]:
         """Of each run the rows of its outputs. Runs of one kind of processor at a time: a command has one --soc."""
         rows: list[list[dict]] = [[] for _ in runs]
         for soc in {run.soc for _, run in runs}:
@@ -80,10 +80,10 @@ class OpChecks:
                 if run.soc != soc:
                     continue
                 own = run.params.get("rank", 0) if run.ranks else 0
-                names[write_operator(token_folder(root, own), number, op, run)] = number
+                names[write_operator(token_folder(root, own), number, op, run, before)] = number
                 for rank, inputs in enumerate(run.ranks):
                     if rank != own:
-                        write_operator(token_folder(root, rank), number, op, Run(run.params, inputs, []))
+                        write_operator(token_folder(root, rank), number, op, Run(run.params, inputs, []), before)
             command = [self.program, "opcheck", dump_folder(root), "--report", "jsonl", "--output", root / "out", "-q"]
             done = subprocess.run(command + (["--soc", soc] if soc else []), capture_output=True, text=True, timeout=600)
             results = list((root / "out").glob("*.jsonl"))
@@ -105,7 +105,7 @@ class OpChecks:
     def check_fixtures(self) -> None:
         cases = [c for c in json.loads((DATA / "index.json").read_text())["cases"] if not self.only or self.only in c["op"]]
         runs = [(c["op"], fixture(c)) for c in cases]
-        for case, (_, run), rows in zip(cases, runs, self.verdicts(runs)):
+        for case, (_, run), rows in zip(cases, runs, self.verdicts(runs, before=False)):
             if case["name"] in ROUNDED_ON_THE_WAY:
                 limit = ROUNDED_ON_THE_WAY[case["name"]]
                 self.count(f"fixture {case['name']}",
