@@ -97,7 +97,7 @@ class Planner {
       std::vector<PlanSource> inputs;
       for (const auto& [unused, input] : ports.inputs) inputs.push_back({Side::mine, id(input)});
       plan.add_with(PlanOp::golden, inputs, {index, std::ssize(ports.outputs)});
-      plan.name = fmt::format("golden of {}", node.type);
+      plan.name = fmt::format("{}, computed", node.type);
       PairPlans plans;
       plans.golden = std::move(plan);
       Pair pair{id(output), id(output), Why::own_inputs};
