@@ -249,6 +249,20 @@ std::vector<OpFiles> read_files(const fs::path& round, const Walk& walk, const F
   return files;
 }
 
+// What a table says of a tensor that has a file.
+void add_claims(const fs::path& table, TensorDraft& row, OpFile& file) {
+  TensorDraft& draft = file.draft;
+  if (!draft.trouble.empty()) return;
+  if (!row.trouble.empty())
+    draft.trouble = std::move(row.trouble);
+  else if (row.meta && draft.meta && *row.meta != *draft.meta)
+    draft.trouble = fmt::format("{}: holds {} {} where {} says {} {}: the dump contradicts itself",
+                                printable(file.relative), name(draft.meta->dtype), draft.meta->shape.text(),
+                                display(table), name(row.meta->dtype), row.meta->shape.text());
+  else if (!draft.stats)
+    draft.stats = std::move(row.stats);
+}
+
 // What the table says of tensors that have no file; and of those whose file says nothing of the kind.
 void add_statistics(Frame& frame, const fs::path& table, const FrameInfo& info, std::vector<OpFiles>& files) {
   if (!is_there(table)) return;
@@ -274,8 +288,8 @@ void add_statistics(Frame& frame, const fs::path& table, const FrameInfo& info, 
       tensor.file.described_in = kAtbStatistics;
       tensor.file.row = 0;
       files.push_back({std::move(tensor.op), std::move(tensor.file)});
-    } else if (TensorDraft& draft = files[found->second].file.draft; !draft.stats) {
-      draft.stats = std::move(tensor.file.draft.stats);
+    } else {
+      add_claims(table, tensor.file.draft, files[found->second].file);
     }
   }
 }

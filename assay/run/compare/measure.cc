@@ -1,15 +1,16 @@
 #include "assay/run/compare/measure.h"
 
 #include "assay/base/cancel.h"
-#include "assay/format/min_max.h"
 #include "assay/metric/arg_max.h"
 #include "assay/metric/numpy_stats.h"
 #include "assay/model/graph.h"
 #include "assay/model/logits.h"
 #include "assay/run/compare/contents.h"
+#include "assay/run/compare/dump_claims.h"
 #include "assay/run/compare/gather_parallel.h"
 #include "assay/run/compare/plan_runner.h"
 #include "assay/run/compare/quantised_rows.h"
+#include "assay/run/compare/row_facts.h"
 #include "assay/run/compare/stated_comparison.h"
 #include "assay/support/log.h"
 #include "assay/tensor/rounded_values.h"
@@ -19,7 +20,6 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <memory>
 
@@ -33,25 +33,6 @@ constexpr int64_t kBatchBytes = int64_t{32} << 20;
 void add_note(Comparison& row, std::string_view text) {
   if (!row.note.empty()) row.note += "; ";
   row.note += text;
-}
-
-// What the file says of it: ": t.bin: holds no data; it refers to …".
-std::string why_no_data(const Item& item) {
-  if (item.facts == nullptr) return {};
-  for (const Fact& fact : *item.facts)
-    if (const auto* const why = std::get_if<std::string>(&fact.value);
-        fact.key == "no_data" && why != nullptr)
-      return fmt::format(": {}", *why);
-  return {};
-}
-
-// The smallest and the largest element are all that one side keeps: files of that form, by name and shape.
-bool is_range(const Comparison& row) {
-  return std::ranges::any_of(std::array{&row.mine, &row.golden}, [](const SideFacts* side) {
-    const std::string& file = side->file.native();
-    return (file.ends_with(kMinMaxNpz) || file.ends_with(kMinMaxNpy)) && side->meta &&
-           side->meta->shape.count() == 2;
-  });
 }
 
 struct Batch {
@@ -68,6 +49,7 @@ class Measurer {
       : matched_(matched),
         metrics_(metrics),
         doubts_(flow.doubts),
+        checks_claims_(flow.checks_claims && !prepare),
         loader_(matched.frames, options.format, options.open_files),
         plans_(matched.frames, loader_),
         stated_(matched, metrics, loader_),
@@ -184,15 +166,14 @@ class Measurer {
         log::warn("{}", remark.text);
         row.left_out += remark.count;
       }
-    const bool is_prepared = static_cast<bool>(prepare_);
-    if (is_prepared) {
+    if (prepare_) {
       auto prepared = prepare_(side, facts.file, loaded->data);
       if (!prepared) return refuse(Status::unreadable, prepared.error().message);
       loaded->data = std::move(*prepared);
     }
-    if (!is_prepared && item.meta != nullptr && item.meta->shape != loaded->data->meta.shape)
-      row.note = fmt::format("{} holds shape {} where the dump says {}", display(facts.file),
-                             loaded->data->meta.shape.text(), item.meta->shape.text());
+    if (checks_claims_)
+      if (std::string why = contradiction_of_type(item, loaded->data->meta, facts.file); !why.empty())
+        return refuse(Status::unreadable, std::move(why));
     Result<Made> made = make(stands_for, side, *id, row.pair, std::move(loaded->data));
     if (!made)
       return refuse(made.error().kind == ErrorKind::not_found ? Status::no_data : Status::unreadable,
@@ -400,9 +381,15 @@ class Measurer {
     }
     if (side_statistics_ == SideStatistics::as_f32 && is_whole && !is_complex(mine.meta.dtype))
       take_statistics_as_f32(gathered->pair, row);
+    const PairSums& pair = gathered->pair;
+    if (checks_claims_ && is_whole)
+      if (std::string why = contradiction_of_elements(row, pair); !why.empty()) {
+        row.status = Status::unreadable;
+        row.note = std::move(why);
+        return 0;
+      }
     row.basis = Basis::data;
     row.metrics = metrics_.finish(*gathered);
-    const PairSums& pair = gathered->pair;
     row.nothing_finite = pair.finite == 0;
     row.near = pair.worst >= 0 ? std::make_shared<const Neighbours>(pair.near) : nullptr;
     row.judged_as = rounded_to;
@@ -419,6 +406,7 @@ class Measurer {
   const Matched& matched_;
   const MetricPlan& metrics_;
   const std::function<bool(const Comparison&, std::string_view)>& doubts_;
+  const bool checks_claims_;
   Loader loader_;
   const PlanRunner plans_;
   const StatedComparison stated_;
