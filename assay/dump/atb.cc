@@ -249,6 +249,20 @@ std::vector<OpFiles> read_files(const fs::path& round, const Walk& walk, const F
   return files;
 }
 
+// What a table says of a tensor that has a file.
+void add_claims(const fs::path& table, TensorDraft& row, OpFile& file) {
+  TensorDraft& draft = file.draft;
+  if (!draft.trouble.empty()) return;
+  if (!row.trouble.empty())
+    draft.trouble = std::move(row.trouble);
+  else if (row.meta && draft.meta && *row.meta != *draft.meta)
+    draft.trouble = fmt::format("{}: holds {} {} where {} says {} {}: the dump contradicts itself",
+                                printable(file.relative), name(draft.meta->dtype), draft.meta->shape.text(),
+                                display(table), name(row.meta->dtype), row.meta->shape.text());
+  else if (!draft.stats)
+    draft.stats = std::move(row.stats);
+}
+
 // What the table says of tensors that have no file; and of those whose file says nothing of the kind.
 void add_statistics(Frame& frame, const fs::path& table, const FrameInfo& info, std::vector<OpFiles>& files) {
   if (!is_there(table)) return;
@@ -271,15 +285,19 @@ void add_statistics(Frame& frame, const fs::path& table, const FrameInfo& info, 
                                     display(table), printable(tensor.file.relative));
       else if (says_nothing)
         draft.stats.emplace();  // of bool and the like a dump of statistics has none
+      tensor.file.described_in = kAtbStatistics;
+      tensor.file.row = 0;
       files.push_back({std::move(tensor.op), std::move(tensor.file)});
-    } else if (TensorDraft& draft = files[found->second].file.draft; !draft.stats) {
-      draft.stats = std::move(tensor.file.draft.stats);
+    } else {
+      add_claims(table, tensor.file.draft, files[found->second].file);
     }
   }
 }
 
-// Tensors that a table describes and no file holds: of this rank nobody reads them.
-void note_table_of_rank(const fs::path& round, const FrameInfo& info, RankContents& rank) {
+// Tensors that the table of a rank describes and no file holds: they stand against rows of the first rank,
+// not against its data.
+void add_rows_of_rank(const fs::path& round, const FrameInfo& info, const RankTensors& data,
+                      RankContents& rank) {
   const fs::path table = round / kAtbStatistics;
   if (!is_there(table)) return;
   const auto stated = read_atb_statistics(table, rank.warnings);
@@ -287,29 +305,43 @@ void note_table_of_rank(const fs::path& round, const FrameInfo& info, RankConten
     rank.warnings.push_back(unreadable(stated.error().message));
     return;
   }
-  const auto is_alone = [&](const StatedTensor& tensor) {
+  for (const StatedTensor& tensor : *stated) {
     const int64_t order = top_order(tensor.op);
-    return order >= info.first_order && order <= info.last_order &&
-           !rank.tensors.contains(tensor.file.relative);
-  };
-  if (const auto count = std::ranges::count_if(*stated, is_alone); count > 0)
-    rank.warnings.push_back(
-        left_out(fmt::format("{}: {} has statistics of {} without a file here; only those of the first rank "
-                             "are compared",
-                             display(round), kAtbStatistics,
-                             count == 1 ? "1 tensor" : fmt::format("{} tensors", count)),
-                 count));
+    if (order >= info.first_order && order <= info.last_order && !data.contains(tensor.file.relative))
+      rank.tensors.insert(tensor.file.relative);
+  }
 }
 
-// As a rank is looked at that has a frame of its own, but for what is compared.
-RankContents look_at_rank(const fs::path& round, const FrameInfo& info, const OpenOptions& options) {
+// What the tables of other ranks say; each is read once.
+class TableRows {
+ public:
+  const TensorDraft* operator()(const fs::path& round, const OpFile& file) {
+    const auto [known, is_new] = rows_.try_emplace(round.native());
+    if (is_new && is_there(round / kAtbStatistics)) {
+      Remarks ignored;  // those of other ranks are looked at by themselves
+      if (auto read = read_atb_statistics(round / kAtbStatistics, ignored))
+        for (StatedTensor& tensor : *read)
+          known->second.emplace(tensor.file.relative, std::move(tensor.file.draft));
+    }
+    const auto found = known->second.find(file.relative);
+    return found == known->second.end() ? nullptr : &found->second;
+  }
+
+ private:
+  std::unordered_map<std::string, std::unordered_map<std::string, TensorDraft>> rows_;  // by round and tensor
+};
+
+// As a rank is looked at that has a frame of its own, but for what is compared. `data`: what the first rank
+// has files of.
+RankContents look_at_rank(const fs::path& round, const FrameInfo& info, const OpenOptions& options,
+                          const RankTensors& data) {
   RankContents rank;
   const auto walk = walk_folder(round);
   if (!walk) return rank;
   rank.warnings = troubles_of(*walk);
   for (const OpFiles& each : read_files(round, *walk, info, options, rank.warnings))
     rank.tensors.insert(item_name(each.file));
-  note_table_of_rank(round, info, rank);
+  add_rows_of_rank(round, info, data, rank);
   return rank;
 }
 
@@ -322,8 +354,8 @@ Result<Frame> index_atb(const FrameInfo& info, const OpenOptions& options) {
   frame.warnings = troubles_of(walk);
   std::vector<OpFiles> files = read_files(round, walk, info, options, frame.warnings);
   ASSAY_TRY_DO(check_cancelled());
-  RankTensors own;
-  for (const OpFiles& each : files) own.insert(item_name(each.file));
+  RankTensors own_files;
+  for (const OpFiles& each : files) own_files.insert(item_name(each.file));
   const bool any_data = std::any_of(files.begin(), files.end(), [](const OpFiles& each) {
     return each.file.draft.has_data || !each.file.draft.trouble.empty();
   });
@@ -333,6 +365,8 @@ Result<Frame> index_atb(const FrameInfo& info, const OpenOptions& options) {
     return natural_less(a.file.relative, b.file.relative);
   });
   const bool is_empty = walk.files.empty();
+  RankTensors own;
+  for (const OpFiles& each : files) own.insert(item_name(each.file));
   std::set<std::string, std::less<>> top_folders;
   for (const OpFiles& each : files) top_folders.insert(each.op.substr(0, each.op.find('/')));
   add_models(frame, info, top_folders);
@@ -344,11 +378,12 @@ Result<Frame> index_atb(const FrameInfo& info, const OpenOptions& options) {
     one.push_back(std::move(each.file));
     out.add(std::move(each.op), std::move(one));
   }
+  if (info.stands_for_ranks) out.read_rows_of_ranks(TableRows());
   out.finish(above_op);
   if (options.params) read_op_params(frame, round, options.format.memory);
   if (info.stands_for_ranks)
     out.note_other_ranks(std::move(own),
-                         [&](const fs::path& rank) { return look_at_rank(rank, info, options); });
+                         [&](const fs::path& rank) { return look_at_rank(rank, info, options, own_files); });
   if (!any_data) frame.content = Content::statistics;
   if (is_empty)
     frame.warnings.push_back(

@@ -11,6 +11,7 @@ namespace assay {
 namespace {
 
 constexpr std::string_view kPath = "Tensor Path";  // older tables may lack it
+constexpr std::string_view kAtbNone[] = {kAtbNothing};
 
 enum Column : size_t { op_name, op_id, side, index, dtype, shape, max, min, mean, norm };
 constexpr std::array<std::string_view, 10> kColumns = {"Op Name", "Op Id", "Input/Output", "Index", "Dtype",
@@ -30,21 +31,19 @@ Result<Places> find_columns(const std::vector<std::string>& titles, const fs::pa
 }
 
 void read_statistics(const std::vector<std::string>& cells, const Places& places, TensorDraft& draft) {
+  StatedCells numbers(kAtbNone);
   Stats stats;
   Value* const into[] = {&stats.max, &stats.min, &stats.mean, &stats.norm};
   std::array<std::string_view, std::size(into)> printed;
   bool any = false;
   for (size_t i = 0; i < std::size(into); ++i) {
-    const std::string& cell = cells[places[Column::max + i]];
-    printed[i] = cell;
-    if (const auto number = parse_double(cell)) {
-      *into[i] = *number;
-      any = true;
-    } else if (!cell.empty() && cell != kAtbNothing && draft.trouble.empty()) {
-      draft.trouble =
-          fmt::format("{} is '{}', not a number", kColumns[Column::max + i], printable(cell.substr(0, 40)));
-    }
+    printed[i] = cells[places[Column::max + i]];
+    *into[i] = numbers.number(kColumns[Column::max + i], printed[i]);
+    any |= *into[i] != Value();
   }
+  const std::string& dims = cells[places[Column::shape]];
+  if (!numbers.says_none(dims) && !atb_stated_meta(name(DType::u8), dims)) numbers.complain_of_shape(dims);
+  draft.trouble = numbers.trouble();
   stats.decimals = printed_decimals(printed);
   if (any) draft.stats = std::move(stats);
 }

@@ -81,43 +81,22 @@ class Columns {
   bool is_without_count_ = false;
 };
 
-// What stands where there is nothing to say.
-bool says_none(std::string_view cell) { return cell.empty() || cell == "NA" || cell == "N/A" || cell == "-"; }
+constexpr std::string_view kGeNone[] = {"NA", "N/A", "-"};
 
-// The numbers of one row. A cell that should be one and is not is the trouble of the row: what is not
-// understood must not look like what was not said.
-class Numbers {
+// The numbers of one row, by their columns.
+class Numbers : public StatedCells {
  public:
-  Numbers(const Columns& columns, const Cells& cells) : columns_(columns), cells_(cells) {}
+  Numbers(const Columns& columns, const Cells& cells)
+      : StatedCells(kGeNone), columns_(columns), cells_(cells) {}
 
-  // Integers stay integers, so that those of 64 bits lose nothing. Absent where nothing is said.
-  Value value(Column column) {
-    const std::string_view cell = columns_.cell(cells_, column);
-    if (says_none(cell)) return {};
-    if (const auto whole = parse_int(cell)) return *whole;
-    if (const auto real = parse_double(cell)) return *real;
-    complain(fmt::format("{} is '{}', not a number", kTitles[column], printable(cell.substr(0, 40))));
-    return {};
-  }
-
+  Value value(Column column) { return number(kTitles[column], columns_.cell(cells_, column)); }
   std::optional<int64_t> count(Column column) {
-    const std::string_view cell = columns_.cell(cells_, column);
-    if (says_none(cell)) return std::nullopt;
-    if (const auto number = parse_count(cell)) return number;
-    complain(
-        fmt::format("{} is '{}', not a number of things", kTitles[column], printable(cell.substr(0, 40))));
-    return std::nullopt;
+    return StatedCells::count(kTitles[column], columns_.cell(cells_, column));
   }
-
-  void complain(std::string why) {
-    if (trouble_.empty()) trouble_ = std::move(why);
-  }
-  const std::string& trouble() const { return trouble_; }
 
  private:
   const Columns& columns_;
   const Cells& cells_;
-  std::string trouble_;
 };
 
 // "DT_FLOAT" and "4x50"; nothing where one of them is not said ("-", "UNKNOW") or what no tensor can be.
@@ -130,20 +109,14 @@ std::optional<TensorMeta> meta_of(std::string_view type, std::string_view dims,
   return stated_meta(*found, split(dims, 'x'));
 }
 
-Nonfinite nonfinite_of(Numbers& numbers) {
-  const auto nans = numbers.count(kNan), minus = numbers.count(kNegative), plus = numbers.count(kPositive);
-  const auto infs = minus && plus ? checked_add(*minus, *plus) : std::nullopt;
-  if (minus && plus && !infs) numbers.complain("it counts more infinities than there can be");
-  return {.nans = nans.value_or(-1), .infs = infs.value_or(-1), .minus_infs = minus.value_or(-1)};
-}
-
 std::optional<Stats> stats_of(Numbers& numbers) {
   Stats stats{.max = numbers.value(kMax),
               .min = numbers.value(kMin),
               .mean = numbers.value(kMean),
               .norm = numbers.value(kNorm),
               .checksum = {},
-              .nonfinite = nonfinite_of(numbers)};
+              .nonfinite =
+                  numbers.nonfinite(numbers.count(kNan), numbers.count(kNegative), numbers.count(kPositive))};
   const Value absent;
   if (stats.max == absent && stats.min == absent && stats.mean == absent && stats.norm == absent)
     return std::nullopt;

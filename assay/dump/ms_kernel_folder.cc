@@ -1,11 +1,11 @@
 // What one folder of a kernel dump holds.
-#include "assay/base/checked.h"
 #include "assay/base/decimals.h"
 #include "assay/base/text.h"
 #include "assay/dump/items.h"
 #include "assay/dump/ms_kernel_parts.h"
 #include "assay/dump/stated_rows.h"
 #include "assay/dump/walk.h"
+#include "assay/model/scalar_of.h"
 #include "assay/support/csv.h"
 
 #include <algorithm>
@@ -104,6 +104,7 @@ constexpr std::array<std::string_view, 2> kUnused = {"Stream ID", "Data Size"};
 
 constexpr std::array<Cell, 4> kStatistics = {kMax, kMin, kMean, kNorm};
 constexpr std::string_view kNull = "null";
+constexpr std::array<std::string_view, 1> kKernelNone = {kNull};
 
 bool has_titles(const std::vector<std::string>& cells) {
   const auto has = [&](Cell cell) {
@@ -199,49 +200,32 @@ class StatisticsReader {
     if (cells.size() < expected_)
       entry.trouble = fmt::format("{}:{}: the row has {} cells where its header has {}", path_,
                                   reader_.line(), cells.size(), expected_);
-    entry.max = statistic(entry, cells, kMax);
-    entry.min = statistic(entry, cells, kMin);
-    entry.mean = statistic(entry, cells, kMean);
-    entry.norm = statistic(entry, cells, kNorm);
-    entry.nonfinite = nonfinite_of(entry, cells);
+    StatedCells numbers(kKernelNone);
+    entry.max = statistic(numbers, cells, kMax);
+    entry.min = statistic(numbers, cells, kMin);
+    entry.mean = statistic(numbers, cells, kMean);
+    entry.norm = statistic(numbers, cells, kNorm);
+    entry.nonfinite = nonfinite_of(numbers, cells);
+    if (entry.trouble.empty() && !numbers.trouble().empty())
+      entry.trouble = fmt::format("{}:{}: {}", path_, reader_.line(), numbers.trouble());
     entry.decimals = printed_decimals(std::array{at(kMax), at(kMin), at(kMean), at(kNorm)});
     entry.says_nothing = std::all_of(std::begin(kStatistics), std::end(kStatistics),
                                      [&](Cell which) { return at(which).empty() || at(which) == kNull; });
     out_.entries.push_back(std::move(entry));
   }
 
-  Scalar statistic(KernelEntry& entry, const std::vector<std::string>& cells, Cell which) const {
+  Scalar statistic(StatedCells& numbers, const std::vector<std::string>& cells, Cell which) const {
     const std::string_view text = cell(cells, places_[which]);
-    if (text.empty() || (text == kNull && !null_is_zero_)) return {};
-    if (text == kNull || text == "False") return 0.0;
+    if (text == "False" || (text == kNull && null_is_zero_)) return 0.0;
     if (text == "True") return 1.0;
-    if (const auto whole = parse_int(text)) return *whole;  // also where a double would round it
-    if (const auto number = parse_double(text)) return *number;
-    complain(entry,
-             fmt::format("{} is '{}', not a number", kTitles[which].text, printable(text.substr(0, 40))));
-    return {};
+    return scalar_of(numbers.number(kTitles[which].text, text));
   }
 
-  std::optional<int64_t> count(KernelEntry& entry, const std::vector<std::string>& cells, Cell which) const {
-    const std::string_view text = cell(cells, places_[which]);
-    if (text.empty() || text == kNull) return std::nullopt;
-    const auto number = parse_count(text);
-    if (!number)
-      complain(entry, fmt::format("{} is '{}', not a number of things", kTitles[which].text,
-                                  printable(text.substr(0, 40))));
-    return number;
-  }
-
-  Nonfinite nonfinite_of(KernelEntry& entry, const std::vector<std::string>& cells) const {
-    const auto nans = count(entry, cells, kNan), minus = count(entry, cells, kNegative),
-               plus = count(entry, cells, kPositive);
-    const auto infs = minus && plus ? checked_add(*minus, *plus) : std::nullopt;
-    if (minus && plus && !infs) complain(entry, "it counts more infinities than there can be");
-    return {.nans = nans.value_or(-1), .infs = infs.value_or(-1), .minus_infs = minus.value_or(-1)};
-  }
-
-  void complain(KernelEntry& entry, std::string_view why) const {
-    if (entry.trouble.empty()) entry.trouble = fmt::format("{}:{}: {}", path_, reader_.line(), why);
+  Nonfinite nonfinite_of(StatedCells& numbers, const std::vector<std::string>& cells) const {
+    const auto of = [&](Cell which) {
+      return numbers.count(kTitles[which].text, cell(cells, places_[which]));
+    };
+    return numbers.nonfinite(of(kNan), of(kNegative), of(kPositive));
   }
 
   const std::string path_;

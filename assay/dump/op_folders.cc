@@ -200,9 +200,11 @@ void OpFrame::make_node(int32_t op, std::vector<OpFile>& files) {
     const auto number = static_cast<int32_t>(frame_.files.size());
     frame_.files.push_back(
         FileEntry{root_ / (file.described_in.empty() ? file.relative : file.described_in), file.size});
+    const bool may_be_compared = file.draft.has_data || file.draft.stats;
+    const auto* const shards = may_be_compared ? shards_of(file, number) : nullptr;
     Item item = make_item(frame_, name, number, 0, std::move(file.draft));
     item.port = file.port;
-    if (item.data || item.stated != nullptr) item.shard_list = shards_of(file, number);
+    item.shard_list = shards;
     if (!item.data) item.described_in = number;
     node.items.push_back(item);
   }
@@ -226,20 +228,29 @@ std::optional<FileEntry> OpFrame::file_on_rank(const fs::path& rank, const std::
   return FileEntry{std::move(file), static_cast<int64_t>(size)};
 }
 
+TensorRef OpFrame::add_row(fs::path table, const TensorDraft& draft) {
+  const TensorRef row{static_cast<int32_t>(frame_.files.size()),
+                      static_cast<int32_t>(frame_.rank_rows.size())};
+  frame_.files.push_back(FileEntry{.path = std::move(table), .size = 0, .is_table = true});
+  frame_.rank_rows.push_back({draft.stats.value_or(Stats()), draft.meta, draft.trouble});
+  return row;
+}
+
 const std::vector<TensorRef>* OpFrame::shards_of(const OpFile& file, int32_t own) {
-  const bool is_row = file.row >= 0;
-  if (ranks_.size() < 2 || (is_row && !find_row_)) return nullptr;
+  if (ranks_.size() < 2 || (file.is_row() && !find_row_)) return nullptr;
   std::vector<TensorRef> shards;
   for (const fs::path& rank : ranks_) {
     if (rank == root_) {
-      shards.push_back({own, is_row ? file.row : 0});
+      shards.push_back(file.is_row() ? add_row(rank / file.described_in, file.draft) : TensorRef{own, 0});
       continue;
     }
-    const auto row = is_row ? find_row_(rank, file) : std::optional<int32_t>(0);
-    if (!row) continue;
-    auto found = file_on_rank(rank, is_row ? file.described_in : file.relative);
+    if (const TensorDraft* const row = file.is_row() ? find_row_(rank, file) : nullptr) {
+      shards.push_back(add_row(rank / file.described_in, *row));
+      continue;
+    }
+    auto found = file_on_rank(rank, file.relative);
     if (!found) continue;
-    shards.push_back({static_cast<int32_t>(frame_.files.size()), *row});
+    shards.push_back({static_cast<int32_t>(frame_.files.size()), 0});
     frame_.files.push_back(std::move(*found));
   }
   if (shards.size() < 2) return nullptr;

@@ -38,7 +38,8 @@ struct OpFile {
   TensorDraft draft;
   std::string name = {};          // of the item; empty: its place
   std::string described_in = {};  // the file with its statistics, if it is another one
-  int32_t row = -1;               // in that file, where it is a table of several tensors
+  int32_t row = -1;               // where that is a table of several tensors: which of those with this name
+  bool is_row() const { return row >= 0; }
 };
 
 // What one of several ranks has: files of tensors, by the names of their items.
@@ -59,9 +60,9 @@ class OpFrame {
   // `path`: of the operator, as GraphOp::path. `above`: cuts the last part of a path.
   void add(std::string path, std::vector<OpFile> files);
   void finish(std::string_view (*above)(std::string_view path));
-  // Where this rank stands for all, and tensors are rows of tables: finds the row of another rank. Call
-  // before finish().
-  using FindRow = std::function<std::optional<int32_t>(const fs::path& rank, const OpFile& file)>;
+  // Where this rank stands for all, and tensors are rows of tables: finds what the table of another rank says
+  // of one, null where it says nothing. Call before finish().
+  using FindRow = std::function<const TensorDraft*(const fs::path& rank, const OpFile& file)>;
   void read_rows_of_ranks(FindRow find) { find_row_ = std::move(find); }
   // Where this rank, which has `own`, stands for all: what only some of them have, and what is to be said of
   // the others. Call behind finish(). `look`: at a rank, by its frame.
@@ -71,6 +72,7 @@ class OpFrame {
   void add_unknown_ops(std::string_view (*above)(std::string_view path));
   void make_node(int32_t op, std::vector<OpFile>& files);
   const std::vector<TensorRef>* shards_of(const OpFile& file, int32_t own);
+  TensorRef add_row(fs::path table, const TensorDraft& draft);
   std::optional<FileEntry> file_on_rank(const fs::path& rank, const std::string& relative) const;
 
   Frame& frame_;

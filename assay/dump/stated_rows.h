@@ -2,11 +2,13 @@
 #pragma once
 
 #include "assay/base/remark.h"
+#include "assay/model/value.h"
 #include "assay/support/csv.h"
 
 #include <fmt/format.h>
 
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -15,6 +17,32 @@ namespace assay {
 
 // How many of something there are, as tables print it: "17", or "17.0" where the column was one of reals.
 std::optional<int64_t> parse_count(std::string_view cell);
+
+// The cells of one row that should hold numbers. One that holds something else is the trouble of the row:
+// what is not understood must not look like what was not said.
+class StatedCells {
+ public:
+  // `none`: what the table writes where there is nothing to say, beside an empty cell.
+  explicit StatedCells(std::span<const std::string_view> none) : none_(none) {}
+
+  bool says_none(std::string_view cell) const;
+  // Integers stay integers, so that those of 64 bits lose nothing. Absent where nothing is said.
+  Value number(std::string_view title, std::string_view cell);
+  std::optional<int64_t> count(std::string_view title, std::string_view cell);
+
+  Nonfinite nonfinite(std::optional<int64_t> nans, std::optional<int64_t> minus_infs,
+                      std::optional<int64_t> plus_infs);
+
+  void complain_of_shape(std::string_view cell);
+  void complain(std::string why) {
+    if (trouble_.empty()) trouble_ = std::move(why);
+  }
+  const std::string& trouble() const { return trouble_; }  // the first one
+
+ private:
+  std::span<const std::string_view> none_;
+  std::string trouble_;
+};
 
 template <class Tensor>
 struct StatedRow {

@@ -1,10 +1,9 @@
 #include "assay/dump/torch_hook.h"
 
 #include "assay/base/text.h"
-#include "assay/dump/op_folders.h"
+#include "assay/dump/torch_hook_table.h"
 #include "assay/dump/walk.h"
 #include "assay/model/graph.h"
-#include "assay/support/csv.h"
 #include "assay/support/json_tape.h"
 
 #include <algorithm>
@@ -18,7 +17,6 @@ namespace {
 
 constexpr std::string_view kTree = "model_tree.json";
 constexpr std::string_view kWeights = "weights";
-constexpr std::string_view kStatisticsTable = "statistics.csv";
 
 struct HookDumpPlace {
   std::vector<fs::path> ranks;  // folders with a model_tree.json
@@ -189,71 +187,10 @@ std::optional<Port> port_of(std::string_view file) {
   return port;
 }
 
-// "torch.float32" and "(1, 3, 4)"; nothing for what no tensor can be.
-std::optional<TensorMeta> meta_of(std::string_view type, std::string_view tuple) {
-  if (tuple.size() < 2 || tuple.front() != '(' || tuple.back() != ')') return std::nullopt;
-  std::vector<std::string_view> dims = split(tuple.substr(1, tuple.size() - 2), ',');
-  for (std::string_view& dim : dims) dim = trim(dim);
-  std::erase(dims, "");  // "(3,)" and "()"
-  return stated_meta(type, dims);
-}
-
-// What statistics.csv of a module says, by direction and index.
-Result<std::vector<OpFile>> read_statistics(const fs::path& path, const std::string& module,
-                                            Remarks& warnings) {
-  ASSAY_TRY(auto file, File::open(path));
-  CsvReader rows(std::move(file));
-  std::vector<std::string> head, cells;
-  ASSAY_TRY(const bool has_head, rows.next(head));
-  if (!has_head) return fail(ErrorKind::bad_format, "{}: is empty; it should have titles", display(path));
-  std::vector<OpFile> files;
-  const auto column = [&](std::string_view name) {
-    return static_cast<size_t>(std::find(head.begin(), head.end(), name) - head.begin());
-  };
-  const size_t side = column("InputOutput"), index = column("Index"), shape = column("Shape"),
-               type = column("DataType");
-  const size_t numbers[] = {column("Max"), column("Min"), column("Mean"), column("L2Norm")};
-  for (const size_t needed : {side, index, numbers[0], numbers[1], numbers[2], numbers[3]})
-    if (needed == head.size())
-      return fail(ErrorKind::bad_format,
-                  "{}: lacks a column; InputOutput, Index, Max, Min, Mean and L2Norm are needed",
-                  display(path));
-  int64_t strange_rows = 0;
-  for (;;) {
-    ASSAY_TRY(const bool more, rows.next(cells));
-    if (!more) break;
-    const std::string direction = cells.size() < head.size() ? "" : to_lower(cells[side]);
-    const bool is_input = direction.starts_with("in");
-    if (!is_input && !direction.starts_with("out")) {
-      ++strange_rows;
-      continue;
-    }
-    OpFile found;
-    found.port.direction = is_input ? Direction::input : Direction::output;
-    found.port.index = whole_number(cells[index]).value_or(0);
-    found.relative = fmt::format("{}/{}_{}", module, is_input ? "input" : "output", printable(cells[index]));
-    found.described_in = module + "/" + path.filename().native();
-    found.row = static_cast<int32_t>(files.size());
-    Stats stats;
-    Value* const into[] = {&stats.max, &stats.min, &stats.mean, &stats.norm};
-    for (size_t i = 0; i < 4; ++i)
-      if (const auto number = parse_double(cells[numbers[i]])) *into[i] = *number;
-    found.draft.stats = std::move(stats);
-    if (shape < cells.size() && type < cells.size()) found.draft.meta = meta_of(cells[type], cells[shape]);
-    files.push_back(std::move(found));
-  }
-  if (strange_rows > 0)
-    warnings.push_back(
-        left_out(fmt::format("{}: {} rows lack cells, or are neither Input nor Output; skipped",
-                             display(path), strange_rows),
-                 strange_rows));
-  return files;
-}
-
 // The rows of the table that no file stands for: where a module has both, the files say more.
 void add_stated(std::vector<OpFile>& files, const fs::path& table, const std::string& module,
                 Remarks& warnings) {
-  auto stated = read_statistics(table, module, warnings);
+  auto stated = read_hook_table(table, module, warnings);
   if (!stated) {
     warnings.push_back(unreadable(stated.error().message));
     return;
@@ -310,7 +247,7 @@ ModuleFiles read_module(const fs::path& token, const fs::path& folder, int64_t m
     files.push_back(std::move(file));
   }
   note_misfits(folder, misfits, warnings);
-  if (is_there(folder / kStatisticsTable)) add_stated(files, folder / kStatisticsTable, module, warnings);
+  if (is_there(folder / kHookStatistics)) add_stated(files, folder / kHookStatistics, module, warnings);
   return out;
 }
 
@@ -359,23 +296,25 @@ RankContents look_at_rank(const fs::path& token, bool with_weights, int64_t memo
   return rank;
 }
 
-// Where other ranks have the rows of a module, whose tables have few, each of which is read once.
+// What other ranks say of the tensors of a module, whose tables have few rows; each is read once.
 class RowFinder {
  public:
-  std::optional<int32_t> operator()(const fs::path& token, const OpFile& file) {
+  const TensorDraft* operator()(const fs::path& token, const OpFile& file) {
     const auto [known, is_new] = rows_.try_emplace((token / file.described_in).native());
     if (is_new) {
       Remarks ignored;  // those of other ranks are looked at by themselves
       const std::string module = file.relative.substr(0, file.relative.rfind('/'));
-      if (const auto read = read_statistics(token / file.described_in, module, ignored))
-        for (const OpFile& row : *read) known->second.emplace(row.relative, row.row);
+      if (auto read = read_hook_table(token / file.described_in, module, ignored))
+        for (OpFile& row : *read)
+          known->second.emplace(std::pair(row.relative, row.row), std::move(row.draft));
     }
-    const auto found = known->second.find(file.relative);
-    return found == known->second.end() ? std::nullopt : std::optional(found->second);
+    const auto found = known->second.find(std::pair(file.relative, file.row));
+    return found == known->second.end() ? nullptr : &found->second;
   }
 
  private:
-  std::unordered_map<std::string, std::map<std::string, int32_t>> rows_;  // by table and name of the tensor
+  // By table, then by the name of the tensor and which of that name it is.
+  std::unordered_map<std::string, std::map<std::pair<std::string, int32_t>, TensorDraft>> rows_;
 };
 
 std::string_view above_module(std::string_view name) {
@@ -432,17 +371,6 @@ Result<Frame> index_torch_hook(const FrameInfo& info, const OpenOptions& options
 }
 
 }  // namespace
-
-bool is_hook_table(const fs::path& path) { return path.filename() == kStatisticsTable; }
-
-Result<HookTableRow> read_hook_table_row(const fs::path& table, int32_t row) {
-  Remarks ignored;  // said when the table was read the first time
-  ASSAY_TRY(std::vector<OpFile> rows, read_statistics(table, {}, ignored));
-  if (row < 0 || row >= std::ssize(rows))
-    return fail(ErrorKind::not_found, "{}: has no row {} any more", display(table), row + 1);
-  TensorDraft& draft = rows[static_cast<size_t>(row)].draft;
-  return HookTableRow{std::move(*draft.stats), std::move(draft.meta)};
-}
 
 const Layout torch_hook_layout = {
     "torch_hook", recognise_torch_hook, survey_torch_hook, index_torch_hook, true, true};

@@ -8,14 +8,4 @@ namespace assay {
 
 extern const Layout torch_hook_layout;
 
-// The table of what the tensors of a module are, where these were not dumped.
-bool is_hook_table(const fs::path& path);
-
-struct HookTableRow {
-  Stats stats;
-  std::optional<TensorMeta> meta;
-};
-// One row, by its place among those that are of inputs and outputs. An error where there is no such row.
-Result<HookTableRow> read_hook_table_row(const fs::path& table, int32_t row);
-
 }  // namespace assay

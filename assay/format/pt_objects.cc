@@ -87,6 +87,7 @@ class Walk {
     }
     path_.clear();
     add_unreached();
+    left_objects_.note(file_name_, set_.warnings);
     if (values_ == 1) set_.beside.push_back({"a value that is no tensor"});
     if (values_ > 1) set_.beside.push_back({fmt::format("{} values that are no tensors", values_)});
     if (const int64_t detached = count_detached(graph_); detached > 0)
@@ -311,7 +312,8 @@ class Walk {
   }
 
   // Behind the last part of a container. What a function would make of arguments without tensors, nobody can
-  // tell who does not call it: it was not compared. With tensors among them it is these.
+  // tell who does not call it: it was not compared. With tensors among them it is these. Checkpoints of
+  // trainings hold small objects, such as members of an enum, which are no tensors: they are counted.
   Result<void> leave(const Level& level) {
     inside_[level.container] = false;
     // A few hundred bytes can have millions of ways through containers that hold nothing.
@@ -321,25 +323,26 @@ class Walk {
     const bool is_made = value.kind == Kind::call && !value.is_object &&
                          meaning_of(graph_, value).meaning == PtMeaning::refused;
     if (!is_made || found_ > level.found_before) return {};
+    if (set_.tensors.size() == level.rows_before && is_small_object(graph_, value)) {
+      left_objects_.add(path_, name_of_maker(graph_, value));
+      return charge(kTensorCost + std::ssize(path_));
+    }
     // Bytes among the arguments: this row speaks for them.
     set_.tensors.erase(set_.tensors.begin() + static_cast<std::ptrdiff_t>(level.rows_before),
                        set_.tensors.end());
-    const PickleValue& callable = graph_[value.items[0]];
-    return add_opaque(fmt::format(
-        "what {} makes, which is not executed",
-        callable.kind == Kind::global ? printable(callable.text.substr(0, kLongestName)) : "a call"));
+    return add_opaque(fmt::format("what {} makes, which is not executed", name_of_maker(graph_, value)));
   }
 
   // A row that says that the file holds what was not compared.
   Result<void> add_opaque(const std::string& what) {
-    ASSAY_TRY_DO(charge(kTensorCost + std::ssize(path_)));
+    add_error_row(path_,
+                  fail(ErrorKind::unsupported, "{}: \"{}\" is {}; not compared", file_name_, path_, what));
+    return charge(kTensorCost + std::ssize(path_));
+  }
+
+  void add_error_row(std::string name, Result<OperandPtr> why) {
     set_.tensors.push_back(
-        {.name = path_,
-         .data = fail(ErrorKind::unsupported, "{}: \"{}\" is {}; not compared", file_name_, path_, what),
-         .meta = {},
-         .stats = {},
-         .facts = {}});
-    return {};
+        {.name = std::move(name), .data = std::move(why), .meta = {}, .stats = {}, .facts = {}});
   }
 
   Result<void> add(Result<OperandPtr> data) {
@@ -445,16 +448,12 @@ class Walk {
     if (count == 0) return;
     found_ += tensors;
     const std::string_view what = others > 0 ? "object" : "tensor";
-    set_.tensors.push_back(
-        {.name = "(unreached)",
-         .data =
-             fail(ErrorKind::unsupported,
-                  "{}: holds {} {}{} that no name leads to (a key given twice, an object that was dropped); "
-                  "not compared",
-                  file_name_, count, what, count == 1 ? "" : "s"),
-         .meta = {},
-         .stats = {},
-         .facts = {}});
+    add_error_row(
+        "(unreached)",
+        fail(ErrorKind::unsupported,
+             "{}: holds {} {}{} that no name leads to (a key given twice, an object that was dropped); "
+             "not compared",
+             file_name_, count, what, count == 1 ? "" : "s"));
   }
 
   const PickleGraph& graph_;
@@ -473,6 +472,7 @@ class Walk {
   int64_t values_ = 0;       // that are no tensors: numbers, text, objects
   int64_t found_ = 0;        // tensors, readable or not
   bool is_wrapped_ = false;  // a tensor without a name that is not the whole file: {'': tensor}
+  LeftObjects left_objects_;
   std::string path_;
 };
 

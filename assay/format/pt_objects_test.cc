@@ -164,6 +164,38 @@ TEST(PtObjects, WhatIsMadeByACallIsNotPassedOver) {
   EXPECT_THAT(names_of(opened("cdatetime\ndatetime\n(" + bytes_code(10) + "tR")), ElementsAre("t"));
 }
 
+TEST(PtObjects, SmallObjectsAreCounted) {
+  const std::string t = tensor(zero(), "K\6", "K\1");
+  const auto opened = [&](const std::string& value) {
+    return open_pickle("}(S't'\n" + t + "S'x'\n" + value + "u.");
+  };
+  const auto is_counted = [&](const std::string& value, std::string_view as) {
+    const auto set = opened(value);
+    return names_of(set) == std::vector<std::string>{"t"} && set->warnings[0].count == 1 &&
+           set->warnings[0].text.ends_with(fmt::format("1 object is no tensor and not compared: x ({})", as));
+  };
+  const std::string member = "cmy\nKind\n(K\1tR", by_name = "cbuiltins\ngetattr\n(cmy\nKind\nS'A'\ntR";
+  EXPECT_TRUE(is_counted(member, "my.Kind"));
+  EXPECT_TRUE(is_counted("cmy\n_Kind\n(S'steps'\ntR", "my._Kind"));
+  EXPECT_TRUE(is_counted(by_name, "builtins.getattr"));
+  EXPECT_TRUE(is_counted("cmy\nOuter\n(" + member + "tR", "my.Outer"));  // of one inside another, the outer
+  EXPECT_TRUE(is_counted("cre\n_compile\n(S'a+'\nK\x20tR", "re._compile"));
+  // A function, what may be a tensor, many numbers, bytes, much text, a circle.
+  std::string many, circle = "cmy\nKind\n(]q\1(h\1etR";
+  for (int i = 0; i < 20; ++i) many += "K\1";
+  for (const std::string& value :
+       {"cmy\nkind\n(K\1tR"s, "ctorch\nFloatTensor\n((K\1ltR"s, "cmy\nKind\n((" + many + "ltR",
+        "cmy\nKind\n(" + bytes_code(40) + "tR", "cmy\nKind\n(S'" + std::string(5000, 'a') + "'\ntR",
+        "cmy\nOuter\n(cmy\nkind\n(K\1tRtR"s}) {
+    const auto set = opened(value);
+    EXPECT_THAT(names_of(set), ElementsAre("t", "x")) << value;
+    EXPECT_THAT(error_of(set, "x"), HasSubstr("not compared"));
+  }
+  EXPECT_THAT(names_of(opened(circle)), ElementsAre("t", "x"));
+  // With a tensor in it, it is the tensor.
+  EXPECT_THAT(names_of(opened("cmy\nKind\n(" + t + "tR")), ElementsAre("t", "x.args.0"));
+}
+
 TEST(PtObjects, NothingIsPassedOverWithTheDescriptionOfATensor) {
   const std::string t = tensor(zero(), "K\6", "K\1");
   const auto rebuilt = [](const std::string& id, const std::string& size) {

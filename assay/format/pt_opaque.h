@@ -2,6 +2,7 @@
 // imported, and values that no part of its objects refers to.
 #pragma once
 
+#include "assay/base/remark.h"
 #include "assay/format/pickle.h"
 
 #include <optional>
@@ -14,6 +15,24 @@ inline constexpr size_t kLongestName = 200;  // of a class or function in a mess
 
 // How many bytes a value is, where it is nothing else: bytes, a bytearray, what protocol 2 writes for these.
 std::optional<int64_t> raw_bytes(const PickleGraph& graph, const PickleValue& value);
+
+// Whether what a refused name makes is an object without room for a tensor: a class by the way it is spelled,
+// or one of a few functions that stand for such objects, made of a handful of numbers and texts.
+bool is_small_object(const PickleGraph& graph, const PickleValue& call);
+std::string name_of_maker(const PickleGraph& graph, const PickleValue& call);  // "mypkg.Kind", for a message
+
+// Objects that were neither made nor compared; of one inside another only the outer counts.
+class LeftObjects {
+ public:
+  void add(const std::string& path, const std::string& maker);  // inner ones before outer ones
+  void note(const std::string& file_name, Remarks& warnings) const;
+
+ private:
+  struct Left {
+    std::string path, maker;
+  };
+  std::vector<Left> all_;
+};
 
 // All names that the pickle wants to import and may not have, also where nothing of what they make is kept;
 // printable, each once, at most so many.

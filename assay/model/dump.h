@@ -97,8 +97,16 @@ inline constexpr std::string_view kWarmUp = "warmup";
 struct FileEntry {
   fs::path path;
   int64_t size = 0;
+  bool is_table = false;  // of several tensors: what one of several ranks says of them, as Frame::rank_rows
   // Of its tensors the smallest and the largest element are all that is left.
   bool keeps_extremes() const;
+};
+
+// What the table of one of several ranks says of a tensor.
+struct RankRow {
+  Stats stats;
+  std::optional<TensorMeta> meta = {};
+  std::string trouble = {};
 };
 
 struct Frame {
@@ -118,6 +126,7 @@ struct Frame {
   std::deque<std::vector<Fact>> facts;
   std::deque<std::vector<std::string_view>> stacks;
   std::deque<std::vector<TensorRef>> shards;
+  std::vector<RankRow> rank_rows;      // by the slots of shards whose file is a table
   std::shared_ptr<const Graph> graph;  // of the model; null where the dump does not say
   // Which operators of the graph a node is, by node, and which node an operator ran in, by operator: the
   // first of several. One that the compiler fused is several, in execution order where the graph says so.

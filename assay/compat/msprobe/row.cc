@@ -77,10 +77,15 @@ std::string_view requires_grad(const SideFacts& side) {
 
 bool grad_consistent(const Comparison& row) { return requires_grad(row.mine) == requires_grad(row.golden); }
 
+bool stands_for_nan(const Stated& stated) { return stated.checksum == "nan"; }
+
 std::string_view printed_checksum(const SideFacts& side) {
   const Stated& stated = stated_of(side);
-  // A tensor without one has the CRC-32 of nothing, and so has one that stands for itself and is 0.
-  if (!stated.checksum.empty() && stated.checksum != "0" && stated.checksum != "0.0") return stated.checksum;
+  // A tensor without one has the CRC-32 of nothing, and so has one that stands for itself and is 0; where
+  // that is NaN, there is nothing in its cell.
+  if (stands_for_nan(stated)) return "N/A";
+  const bool is_zero = stated.checksum == "0" || stated.checksum == "0.0" || stated.checksum == "-0.0";
+  if (!stated.checksum.empty() && !is_zero) return stated.checksum;
   return side.item != nullptr && stated.dtype != "None" ? "00000000" : "N/A";
 }
 

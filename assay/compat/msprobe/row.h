@@ -23,6 +23,7 @@ const Stated& stated_of(const SideFacts& side);  // an empty one where there is 
 Scalar in_f32(const Scalar& scalar);             // as the originals read the numbers of a kernel's table
 std::string_view requires_grad(const SideFacts& side);  // "N/A" where it is not said
 bool grad_consistent(const Comparison& row);
+bool stands_for_nan(const Stated& stated);  // a 0-d tensor may stand in the place of its checksum
 std::string_view printed_checksum(const SideFacts& side);  // "N/A" where there is nothing to have one
 
 // What Python calls a number and not a truth value or a text.

@@ -56,7 +56,8 @@ Verdict judge_measured(const Comparison& row, const MsprobeColumns& columns, Gen
 
 bool without_checksums(const Comparison& row) {
   const auto is_without = [](const SideFacts& side) {
-    return side.item != nullptr && side.item->meta != nullptr && stated_of(side).checksum.empty();
+    return side.item != nullptr && side.item->meta != nullptr &&
+           (stated_of(side).checksum.empty() || stands_for_nan(stated_of(side)));
   };
   return is_without(row.mine) && is_without(row.golden);
 }

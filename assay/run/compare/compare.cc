@@ -139,6 +139,7 @@ class Sections {
     flow.judge = [&](std::span<NodeResult> nodes) {
       for (NodeResult& node : nodes) judge(node);
     };
+    flow.checks_claims = request_.rule_set == &native_rules;
     if (request_.rule_set == &native_rules)
       flow.doubts = [&](const Comparison& row, std::string_view node) {
         return fails_by_type(row, node, head_, request_.rules);

@@ -1,7 +1,5 @@
 #include "assay/run/compare/load.h"
 
-#include "assay/dump/torch_hook.h"
-
 namespace assay {
 namespace {
 
@@ -102,23 +100,19 @@ std::optional<StoredTensor> Loader::find_statistics(Side side, const ItemId& id)
   return std::move(tensor);
 }
 
-std::vector<std::pair<Stats, int64_t>> Loader::load_shard_statistics(Side side, const ItemId& id) const {
-  const Item& item = frames_.item(side, id);
+Result<std::optional<ShardStatistics>> Loader::find_shard_statistics(Side side, const ItemId& id,
+                                                                     size_t number) const {
   const Frame& frame = frames_.frame(side, id);
-  std::vector<std::pair<Stats, int64_t>> found;
-  for (const TensorRef& shard : item.shards()) {
-    const fs::path& path = frame.files[static_cast<size_t>(shard.file)].path;
-    if (is_hook_table(path)) {
-      auto row = read_hook_table_row(path, shard.slot);
-      if (!row || !row->meta) return {};
-      found.emplace_back(std::move(row->stats), row->meta->shape.count());
-      continue;
-    }
-    auto set = open_tensors(path, options_);
-    if (!set || set->tensors.size() != 1 || !set->tensors[0].stats || !set->tensors[0].meta) return {};
-    found.emplace_back(std::move(*set->tensors[0].stats), set->tensors[0].meta->shape.count());
+  const TensorRef& shard = frames_.item(side, id).shards()[number];
+  const FileEntry& file = frame.files[static_cast<size_t>(shard.file)];
+  if (file.is_table) {
+    const RankRow& row = frame.rank_rows[static_cast<size_t>(shard.slot)];
+    if (!row.trouble.empty()) return fail(ErrorKind::bad_format, "{}", row.trouble);
+    return ShardStatistics{row.stats, row.meta};
   }
-  return found;
+  ASSAY_TRY(TensorSet set, open_tensors(file.path, options_));
+  if (set.tensors.size() != 1 || !set.tensors[0].stats || !set.tensors[0].meta) return std::nullopt;
+  return ShardStatistics{std::move(*set.tensors[0].stats), std::move(set.tensors[0].meta)};
 }
 
 Result<OperandPtr> Loader::load_shard(Side side, const ItemId& id, size_t number) {

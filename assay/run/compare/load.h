@@ -17,6 +17,11 @@ struct Loaded {
   size_t tensors = 1;  // of the file
 };
 
+struct ShardStatistics {
+  Stats stats;
+  std::optional<TensorMeta> meta;
+};
+
 // Opens the tensors of one section. Files that hold several tensors stay open while they are in use, at most
 // most_shared_files() of them; a file with one tensor is opened for it alone. Any thread.
 class Loader {
@@ -27,8 +32,9 @@ class Loader {
   Result<OperandPtr> load_shard(Side side, const ItemId& id, size_t number);  // of Item::shards
   // What is left of a tensor whose file was compacted; nothing where that is not why it cannot be loaded.
   std::optional<StoredTensor> find_statistics(Side side, const ItemId& id) const;
-  // What the files of Item::shards state, and how many elements each has; nothing where one does not say.
-  std::vector<std::pair<Stats, int64_t>> load_shard_statistics(Side side, const ItemId& id) const;
+  // What the file of one of Item::shards, or its row in a table, states; nothing where it holds data alone.
+  Result<std::optional<ShardStatistics>> find_shard_statistics(Side side, const ItemId& id,
+                                                               size_t number) const;
   const fs::path* file_of(Side side, const ItemId& id) const;  // null for an item without data
   int64_t size_of_item(Side side,
                        const ItemId& id) const;  // its share of the file's bytes: what reading it may cost

@@ -48,8 +48,8 @@ class Measurer {
         metrics_(metrics),
         doubts_(flow.doubts),
         loader_(matched.frames, options.format, options.open_files),
-        sides_(matched, loader_, side_statistics, prepare, golden),
-        rows_(metrics, side_statistics, progress),
+        sides_(matched, loader_, side_statistics, prepare, golden, flow.checks_claims),
+        rows_(metrics, side_statistics, progress, flow.checks_claims && !prepare),
         stated_(matched, metrics, loader_),
         side_statistics_(side_statistics),
         is_prepared_(prepare) {

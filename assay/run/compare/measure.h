@@ -19,6 +19,8 @@ struct RowFlow {
   bool judge_in_order = false;
   // Any thread: whether a row that was just measured is in for a failure by its types. Empty: nobody asks.
   std::function<bool(const Comparison& row, std::string_view node)> doubts = {};
+  // Whether a tensor whose file is not what the dump says of it is an error: other tools do not look.
+  bool checks_claims = false;
   // Any thread: their text.
   std::function<std::vector<std::string>(std::span<const NodeResult>)> render;
   // One thread, in order. False ends the run early.

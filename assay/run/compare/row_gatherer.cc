@@ -3,6 +3,7 @@
 #include "assay/format/min_max.h"
 #include "assay/metric/arg_max.h"
 #include "assay/model/logits.h"
+#include "assay/run/compare/dump_claims.h"
 #include "assay/run/compare/gather_bounded.h"
 #include "assay/run/compare/gather_parallel.h"
 #include "assay/tensor/rounded_values.h"
@@ -74,9 +75,15 @@ double RowGatherer::gather(const Operand& mine, const Operand& golden, bool is_w
   }
   if (side_statistics_ == SideStatistics::as_f32 && is_whole && !is_complex(mine.meta.dtype))
     take_statistics_as_f32(gathered->pair, row);
+  const PairSums& pair = gathered->pair;
+  if (checks_claims_ && is_whole)
+    if (std::string why = contradiction_of_elements(row, pair); !why.empty()) {
+      row.status = Status::unreadable;
+      row.note = std::move(why);
+      return 0;
+    }
   row.basis = Basis::data;
   row.metrics = metrics_.finish(*gathered);
-  const PairSums& pair = gathered->pair;
   row.nothing_finite = pair.finite == 0;
   row.near = pair.worst >= 0 ? std::make_shared<const Neighbours>(pair.near) : nullptr;
   row.judged_as = rounded_to;

@@ -13,8 +13,12 @@ namespace assay {
 class RowGatherer {
  public:
   // All outlive this.
-  RowGatherer(const MetricPlan& metrics, SideStatistics side_statistics, Progress& progress)
-      : metrics_(metrics), side_statistics_(side_statistics), progress_(progress) {}
+  RowGatherer(const MetricPlan& metrics, SideStatistics side_statistics, Progress& progress,
+              bool checks_claims)
+      : metrics_(metrics),
+        side_statistics_(side_statistics),
+        progress_(progress),
+        checks_claims_(checks_claims) {}
 
   // is_whole: these are the two tensors of the row, and nothing made of them. Answers how far they are apart:
   // the square of the relative error, infinite where NaN or infinities differ.
@@ -29,6 +33,7 @@ class RowGatherer {
   const MetricPlan& metrics_;
   const SideStatistics side_statistics_;
   Progress& progress_;
+  const bool checks_claims_;  // elements that are not what the dump says of them are refused
 };
 
 }  // namespace assay

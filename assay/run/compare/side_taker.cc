@@ -1,6 +1,7 @@
 #include "assay/run/compare/side_taker.h"
 
 #include "assay/metric/numpy_stats.h"
+#include "assay/run/compare/dump_claims.h"
 #include "assay/run/compare/stated_comparison.h"
 #include "assay/support/log.h"
 
@@ -77,15 +78,14 @@ std::optional<Made> SideTaker::take(Side stands_for, Comparison& row) {
       log::warn("{}", remark.text);
       row.left_out += remark.count;
     }
-  const bool is_prepared = static_cast<bool>(prepare_);
-  if (is_prepared) {
+  if (prepare_) {
     auto prepared = prepare_(side, facts.file, loaded->data);
     if (!prepared) return refuse(Status::unreadable, prepared.error().message);
     loaded->data = std::move(*prepared);
   }
-  if (!is_prepared && item.meta != nullptr && item.meta->shape != loaded->data->meta.shape)
-    row.note = fmt::format("{} holds shape {} where the dump says {}", display(facts.file),
-                           loaded->data->meta.shape.text(), item.meta->shape.text());
+  if (checks_claims_)
+    if (std::string why = contradiction_of_type(item, loaded->data->meta, facts.file); !why.empty())
+      return refuse(Status::unreadable, std::move(why));
   Result<Made> made = make(stands_for, side, *id, row.pair, std::move(loaded->data));
   if (!made) {
     const ErrorKind kind = made.error().kind;

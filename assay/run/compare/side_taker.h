@@ -14,13 +14,14 @@ class SideTaker {
  public:
   // All outlive this.
   SideTaker(const Matched& matched, Loader& loader, SideStatistics statistics, const Prepare& prepare,
-            const GoldenOptions& golden)
+            const GoldenOptions& golden, bool checks_claims)
       : matched_(matched),
         loader_(loader),
         golden_(matched.frames, loader, golden, prepare),
         plans_(matched.frames, loader, &golden_),
         statistics_(statistics),
-        prepare_(prepare) {}
+        prepare_(prepare),
+        checks_claims_(checks_claims && !prepare) {}
 
   // Opens it, says in the row what it is, and carries out its plan. Nothing where that cannot be: then the
   // row has a status and a reason, of both sides the first, unless what comes second is worse. Any thread.
@@ -35,6 +36,7 @@ class SideTaker {
   const PlanRunner plans_;
   const SideStatistics statistics_;
   const Prepare& prepare_;
+  const bool checks_claims_;  // a file that is not what the dump says of it is refused
 };
 
 }  // namespace assay

@@ -25,7 +25,9 @@ class StatedComparison {
   enum class Joined : uint8_t { not_at_all, of_one_rank, of_all_ranks };
   Joined join_parts(const std::vector<PlanSource>& sources, SideFacts& facts, const SideFacts& other) const;
   bool join_ranks(Side side, const ItemId& id, SideFacts& facts, const SideFacts& other) const;
-  std::vector<std::pair<Stats, int64_t>> shard_statistics(Side side, const ItemId& id) const;
+  Result<std::vector<ShardStatistics>> shard_statistics(Side side, const ItemId& id,
+                                                        bool with_checksum) const;
+  bool compare_copies(Comparison& row, int64_t mine_left, int64_t golden_left) const;
   int64_t ranks_left_out(Side side, const ItemId& id, bool is_joined) const;
   bool may_be_same(const SideFacts& mine, const SideFacts& golden) const;
 
