@@ -60,9 +60,40 @@ void add_to_sketch(double* x, int64_t n, int64_t first, Sketch& out) {
   }
 }
 
+SignSums::Lanes sum_signs(int64_t elements) {
+  SignSums::Lanes sums{};
+  const auto lanes = static_cast<int64_t>(Sketch::kLanes);
+  const auto add = [&](int64_t word, int64_t count) {
+    const uint64_t signs = chance(static_cast<uint64_t>(word));
+    for (int64_t i = 0; i < count; ++i) sums[static_cast<size_t>(i)] += (signs >> i & 1) != 0 ? -1 : 1;
+  };
+  // As whole numbers, eight lanes of a byte at a time.
+  std::array<std::array<int64_t, 256>, Sketch::kLanes / kGroup> seen{};
+  for (int64_t word = 0; word < elements / lanes; ++word) {
+    const uint64_t signs = chance(static_cast<uint64_t>(word));
+    for (size_t group = 0; group < seen.size(); ++group) ++seen[group][signs >> (group * kGroup) & 0xff];
+  }
+  for (size_t group = 0; group < seen.size(); ++group)
+    for (size_t byte = 0; byte < 256; ++byte)
+      for (size_t k = 0; k < kGroup; ++k)
+        sums[group * kGroup + k] += static_cast<double>(seen[group][byte]) * kSigns[byte][k];
+  add(elements / lanes, elements % lanes);
+  return sums;
+}
+
 }  // namespace
 
-Result<Sketch> sketch_of(const Operand& operand) {
+const SignSums::Lanes& SignSums::of(int64_t elements) {
+  {
+    const std::lock_guard lock(guard_);
+    if (const auto found = known_.find(elements); found != known_.end()) return found->second;
+  }
+  const Lanes sums = sum_signs(elements);
+  const std::lock_guard lock(guard_);
+  return known_.try_emplace(elements, sums).first->second;
+}
+
+Result<Sketch> sketch_of(const Operand& operand, SignSums& sign_sums) {
   static_assert(kBlockElements % static_cast<int64_t>(Sketch::kLanes) == 0);
   static_assert(kTile % static_cast<int64_t>(Sketch::kLanes) == 0);
   Sketch sketch;
@@ -82,6 +113,11 @@ Result<Sketch> sketch_of(const Operand& operand) {
       add_to_sketch(values, n, first * components(dtype) + done, sketch);
     }
   }
+  const int64_t parts = total * components(dtype);
+  if (parts == 0) return sketch;
+  const SignSums::Lanes& signs = sign_sums.of(parts);
+  const double mean = sketch.sums.sum / static_cast<double>(parts);
+  for (size_t i = 0; i < Sketch::kLanes; ++i) sketch.lanes[i] -= mean * signs[i];
   return sketch;
 }
 

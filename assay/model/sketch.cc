@@ -38,6 +38,8 @@ double relative_distance(const Sketch& a, const Sketch& b) {
   }
   const double size = std::max(size_a, size_b);
   if (size == 0) return a.sums.squares == b.sums.squares ? 0 : 1;
+  if (a.sums.count == b.sums.count && a.sums.count > 0)
+    apart += (a.sums.sum - b.sums.sum) * (a.sums.sum - b.sums.sum) / static_cast<double>(a.sums.count);
   return std::sqrt(apart / size);
 }
 

@@ -28,12 +28,13 @@ struct Sketch {
 
   TensorMeta meta;
   ContentSums sums;
-  // Every lane adds up each 64th element with a sign by chance. The distance of two such vectors is about
-  // that of the tensors (Johnson and Lindenstrauss), as long as their elements come in the same order.
+  // Every lane adds up each 64th element, less the mean of all, with a sign by chance. The distance of two
+  // such vectors is about that of the tensors (Johnson and Lindenstrauss), as long as their elements come in
+  // the same order. With the mean in it, all norms whose weights are near 1 would look alike.
   std::array<double, kLanes> lanes{};
 };
 
-// About ‖a - b‖ / ‖b‖ of tensors of as many elements; 0 for two of zeros, 1.4 for unrelated ones.
+// About ‖a - b‖ / ‖b - mean of b‖ of tensors of as many elements; 0 for two of zeros, 1.4 for unrelated ones.
 double relative_distance(const Sketch& a, const Sketch& b);
 
 }  // namespace assay

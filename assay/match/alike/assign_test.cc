@@ -50,8 +50,8 @@ TEST(FindNearest, IsSureOfPairsAndTiesWhatIsEqual) {
   const Sketch* const of_golden[] = {&b, &a, &b};
   for (size_t i = 0; i < 4; ++i) mine[i].sketches = {of_mine[i]};
   for (size_t i = 0; i < 3; ++i) golden[i].sketches = {of_golden[i]};
-  const Nearest found =
-      find_nearest({&mine[0], &mine[1], &mine[2], &mine[3]}, {&golden[0], &golden[1], &golden[2]}, 0.25);
+  const Nearest found = find_nearest({&mine[0], &mine[1], &mine[2], &mine[3]},
+                                     {&golden[0], &golden[1], &golden[2]}, 0.25, 1000);
   EXPECT_THAT(found.sure, ElementsAre(::testing::Pair(&mine[0], &golden[1])));
   ASSERT_EQ(found.tied.size(), 1u);
   EXPECT_THAT(found.tied[0].mine, ElementsAre(&mine[1], &mine[2]));
