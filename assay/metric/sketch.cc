@@ -93,9 +93,11 @@ const SignSums::Lanes& SignSums::of(int64_t elements) {
   return known_.try_emplace(elements, sums).first->second;
 }
 
-Result<Sketch> sketch_of(const Operand& operand, SignSums& sign_sums) {
+Result<Sketch> sketch_of(const Operand& operand, SignSums& sign_sums, SketchDepth depth) {
   static_assert(kBlockElements % static_cast<int64_t>(Sketch::kLanes) == 0);
   static_assert(kTile % static_cast<int64_t>(Sketch::kLanes) == 0);
+  constexpr int64_t kStretches = 16, kStretch = 1024;
+  static_assert(kStretch % static_cast<int64_t>(Sketch::kLanes) == 0);
   Sketch sketch;
   sketch.meta = operand.meta;
   const DType dtype = operand.meta.dtype;
@@ -103,20 +105,31 @@ Result<Sketch> sketch_of(const Operand& operand, SignSums& sign_sums) {
   sketch.sums.count = total;
   Scratch scratch;
   double values[kTile];
-  for (int64_t first = 0; first < total; first += kBlockElements) {
+  int64_t& looked_at = sketch.sums.looked_at;
+  const auto look = [&](int64_t first, int64_t count) -> Result<void> {
     ASSAY_TRY_DO(check_cancelled());
-    ASSAY_TRY(const Block block, operand.block(first, std::min(kBlockElements, total - first), scratch));
+    ASSAY_TRY(const Block block, operand.block(first, count, scratch));
     const int64_t parts = block.count * components(dtype);
     for (int64_t done = 0; done < parts; done += kTile) {
       const int64_t n = std::min(kTile, parts - done);
       to_f64(dtype, block.data + done * size_of(component(dtype)), n, values);
-      add_to_sketch(values, n, first * components(dtype) + done, sketch);
+      add_to_sketch(values, n, looked_at, sketch);
+      looked_at += n;
+    }
+    return {};
+  };
+  if (depth == SketchDepth::some && total > kStretches * kStretch) {
+    for (int64_t i = 0; i < kStretches; ++i) {
+      ASSAY_TRY_DO(look((total - kStretch) / (kStretches - 1) * i, kStretch));
+    }
+  } else {
+    for (int64_t first = 0; first < total; first += kBlockElements) {
+      ASSAY_TRY_DO(look(first, std::min(kBlockElements, total - first)));
     }
   }
-  const int64_t parts = total * components(dtype);
-  if (parts == 0) return sketch;
-  const SignSums::Lanes& signs = sign_sums.of(parts);
-  const double mean = sketch.sums.sum / static_cast<double>(parts);
+  if (looked_at == 0) return sketch;
+  const SignSums::Lanes& signs = sign_sums.of(looked_at);
+  const double mean = sketch.sums.sum / static_cast<double>(looked_at);
   for (size_t i = 0; i < Sketch::kLanes; ++i) sketch.lanes[i] -= mean * signs[i];
   return sketch;
 }

@@ -19,6 +19,6 @@ class SignSums {
   std::map<int64_t, Lanes> known_;
 };
 
-Result<Sketch> sketch_of(const Operand& operand, SignSums& sign_sums);
+Result<Sketch> sketch_of(const Operand& operand, SignSums& sign_sums, SketchDepth depth = SketchDepth::all);
 
 }  // namespace assay

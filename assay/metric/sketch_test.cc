@@ -73,6 +73,23 @@ TEST(Sketch, TellsNormsNearOneApart) {
   EXPECT_GT(relative_distance(sketch(a), sketch(moved)), 10);
 }
 
+TEST(Sketch, OfSomeElementsTellsEqualOnesFromOthers) {
+  const std::vector<float> a = numbers(300'001, 11), b = numbers(300'001, 12);
+  std::vector<float> near = a;
+  for (float& value : near) value *= 1.001F;
+  SignSums signs;
+  const auto quick = [&](const std::vector<float>& values) {
+    const auto bytes = std::as_bytes(std::span(values));
+    return *sketch_of(
+        *dense_in_memory({bytes.begin(), bytes.end()}, {DType::f32, Shape{{std::ssize(values)}}}), signs,
+        SketchDepth::some);
+  };
+  EXPECT_EQ(quick(a).sums.count, 300'001);
+  EXPECT_EQ(quick(a).sums.looked_at, 16 * 1024);
+  EXPECT_LT(relative_distance(quick(a), quick(near)), 0.01);
+  EXPECT_GT(relative_distance(quick(a), quick(b)), 0.8);
+}
+
 TEST(Sketch, SeesTheOrder) {
   std::vector<float> a = numbers(4096, 5), b = a;
   std::rotate(b.begin(), b.begin() + 1, b.end());

@@ -13,6 +13,7 @@ namespace assay {
 struct ContentSums {
   int64_t count = 0;  // of all elements
   double sum = 0, absolutes = 0, squares = 0;
+  int64_t looked_at = 0;  // of the elements: those that were added up
 
   ContentSums& operator+=(const ContentSums& more);
   bool is_constant() const;  // one number throughout, as far as the sums tell
@@ -22,6 +23,11 @@ struct ContentSums {
 // rounding to any type of ours leaves it below 0.1, unrelated ones are about 1 apart. Infinite where their
 // norms differ.
 double distance(const ContentSums& a, const ContentSums& b);
+
+enum class SketchDepth : uint8_t {
+  some,  // of a large tensor a few stretches: enough to find an equal one, in no time
+  all,
+};
 
 struct Sketch {
   static constexpr size_t kLanes = 64;

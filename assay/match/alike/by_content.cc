@@ -49,20 +49,53 @@ class ByContent {
  public:
   explicit ByContent(Meeting& meeting) : meeting_(meeting) {}
 
-  bool run() {
+  Result<bool> run() {
     meet_equal();
-    meeting_.meet_like_neighbours();
-    meet_among_equals();
-    meet_groups(PartsThatFit::all);
-    meeting_.meet_like_neighbours();
-    meet_rearranged();
-    meeting_.meet_like_neighbours();
-    meet_groups(PartsThatFit::some);
+    meeting_.meet_like_neighbours(Why::same_content);
+    // A few layers tell how the others lie: their tensors need not be read for it.
+    for (const bool first : {true, false}) {
+      for (const Side side : {Side::mine, Side::golden}) {
+        const std::vector<Holder*> wanted = unread(side, first);
+        ASSAY_TRY_DO(meeting_.sketch_whole(side, wanted));
+      }
+      equals_.clear();
+      meet_equal();
+      if (!first) {
+        meeting_.meet_like_neighbours(Why::same_content);
+        meet_among_equals();
+      }
+      meet_groups(PartsThatFit::all, first);
+      meet_rearranged(first);
+      meeting_.meet_like_neighbours(Why::same_content);
+    }
+    meeting_.meet_like_neighbours(Why::like_neighbours);
+    meet_groups(PartsThatFit::some, false);
     meet_what_is_left();
     return !was_cut_short_;
   }
 
  private:
+  // What waits and was not read; the first of each kind of name, or all.
+  std::vector<Holder*> unread(Side side, bool first) {
+    constexpr size_t kLayers = 4;
+    std::map<std::string_view, std::vector<Holder*>> by_pattern;
+    for (Holder* holder : meeting_.waiting(side)) by_pattern[holder->form.pattern].push_back(holder);
+    std::vector<Holder*> found;
+    for (auto& [pattern, holders] : by_pattern) {
+      std::ranges::stable_sort(holders, {}, [](const Holder* holder) { return holder->form.numbers; });
+      if (first && holders.size() > kLayers) holders.resize(kLayers);
+      for (Holder* holder : holders)
+        if (!holder->is_known_whole) found.push_back(holder);
+    }
+    return found;
+  }
+
+  std::vector<Holder*> read(Side side) {
+    std::vector<Holder*> found = meeting_.waiting(side);
+    std::erase_if(found, [](const Holder* holder) { return !holder->is_known_whole; });
+    return found;
+  }
+
   // Whether so many may still be looked at: useless names of a million tensors must not take hours.
   bool afford(int64_t looks) {
     was_cut_short_ |= looks > left_to_spend_;
@@ -73,13 +106,15 @@ class ByContent {
 
   // As many elements in the same order.
   void meet_equal() {
-    std::map<int64_t, Tie> by_count;
+    std::map<std::pair<int64_t, int64_t>, Tie> by_count;  // of elements, and of those that were looked at
     std::map<std::pair<int64_t, double>, Tie> constants;  // thousands of norms of ones tell nothing apart
     for (const Side side : {Side::mine, Side::golden})
       for (Holder* holder : meeting_.waiting(side)) {
         const ContentSums& sums = holder->sketches[0]->sums;
         if (!holder->is_one() || sums.count < kElementsThatTell) continue;
-        Tie& alike = sums.is_constant() ? constants[{sums.count, sums.sum}] : by_count[sums.count];
+        if (sums.is_constant() && !holder->is_known_whole) continue;
+        Tie& alike =
+            sums.is_constant() ? constants[{sums.count, sums.sum}] : by_count[{sums.count, sums.looked_at}];
         (side == Side::mine ? alike.mine : alike.golden).push_back(holder);
       }
     for (auto& [value, tie] : constants)
@@ -117,19 +152,20 @@ class ByContent {
   }
 
   // Parts of fused tensors, shares of ranks, stacked experts.
-  void meet_groups(PartsThatFit wanted) {
+  void meet_groups(PartsThatFit wanted, bool leaves_constants) {
     for (const Side side : {Side::mine, Side::golden}) {
       std::unordered_map<int64_t, std::vector<Holder*>> by_count;
       for (Holder* holder : meeting_.waiting(other_side(side)))
         by_count[holder->sums.count].push_back(holder);
       std::unordered_map<int64_t, BySum> wholes;
       for (const auto& [count, holders] : by_count) wholes.emplace(count, BySum(holders));
-      for (const std::vector<Holder*>& parts : list_relatives(meeting_.waiting(side))) {
+      for (const std::vector<Holder*>& parts : list_relatives(read(side))) {
         if (std::ranges::any_of(parts, &Holder::is_joined)) continue;
         ContentSums sums;
         for (const Holder* part : parts) sums += part->sums;
         const auto found = wholes.find(sums.count);
         if (found == wholes.end() || sums.count < kElementsThatTell) continue;
+        if (leaves_constants && sums.is_constant()) continue;
         if (wanted == PartsThatFit::some && parts.size() == 1) continue;
         std::vector<Holder*> near = found->second.near(sums);
         // A wrong part changes all sums.
@@ -151,10 +187,10 @@ class ByContent {
   }
 
   // Transposed, in another order of dimensions, padded.
-  void meet_rearranged() {
-    const BySum golden(meeting_.waiting(Side::golden));
-    for (Holder* mine : meeting_.waiting(Side::mine)) {
-      if (mine->sums.count < kElementsThatTell) continue;
+  void meet_rearranged(bool leaves_constants) {
+    const BySum golden(read(Side::golden));
+    for (Holder* mine : read(Side::mine)) {
+      if (mine->sums.count < kElementsThatTell || (leaves_constants && mine->sums.is_constant())) continue;
       for (Holder* each : golden.near(mine->sums))
         if (meeting_.meet(group_of(*mine, *each), Why::same_content, "", PartsThatFit::all)) break;
     }
@@ -207,6 +243,6 @@ class ByContent {
 
 }  // namespace
 
-bool meet_by_content(Meeting& meeting) { return ByContent(meeting).run(); }
+Result<bool> meet_by_content(Meeting& meeting) { return ByContent(meeting).run(); }
 
 }  // namespace assay

@@ -109,7 +109,7 @@ Result<Holders> collect_holders(const PairingBuilder& builder, const Contents& c
     std::vector<PlanSource> sources;
     for (const auto& [position, form] : waiting) sources.push_back({side, builder.items(side)[position]});
     auto& sketches = holders.sketches[static_cast<size_t>(side)];
-    ASSAY_TRY(sketches, contents.sketches(sources));
+    ASSAY_TRY(sketches, contents.sketches(sources, SketchDepth::some));
     ByName by_name;
     for (size_t i = 0; i < waiting.size(); ++i) {
       if (!sketches[i] || sketches[i]->sums.count == 0) continue;
@@ -121,6 +121,23 @@ Result<Holders> collect_holders(const PairingBuilder& builder, const Contents& c
     by_name.move_to(holders.on(side));
   }
   return holders;
+}
+
+Result<void> sketch_whole(const PairingBuilder& builder, const Contents& contents, Side side,
+                          std::span<Holder* const> wanted, Holders& holders) {
+  std::vector<PlanSource> sources;
+  for (const Holder* holder : wanted)
+    for (const size_t position : holder->positions) sources.push_back({side, builder.items(side)[position]});
+  ASSAY_TRY(auto sketches, contents.sketches(sources, SketchDepth::all));
+  auto next = sketches.begin();
+  for (Holder* holder : wanted) {
+    holder->is_known_whole = true;
+    holder->sums = {};
+    for (const Sketch*& sketch : holder->sketches)
+      if (auto& found = *next++) sketch = &holders.whole_sketches.emplace_back(std::move(*found));
+    finish(*holder);
+  }
+  return {};
 }
 
 Holders collect_named_holders(const PairingBuilder& builder, const Contents& contents) {

@@ -56,7 +56,8 @@ Result<void> join_by_content(PairingBuilder& builder, const Contents& contents, 
   if (!waits_on_both_sides(builder)) return {};
   ASSAY_TRY(Holders holders, collect_holders(builder, contents));
   Meeting meeting(builder, contents, holders);
-  if (!meet_by_content(meeting))
+  ASSAY_TRY(const bool is_complete, meet_by_content(meeting));
+  if (!is_complete)
     remarks.push_back(
         std::string("too many tensors have names that do not meet, so that not all were held against all "
                     "others; --rename tells how the names of mine read in golden"));

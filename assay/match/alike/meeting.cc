@@ -74,6 +74,9 @@ bool Meeting::meet(const PartGroup& group, Why why, const std::string& note, Par
     decision.doubts.is_unsure = true;
     add(fmt::format("unsure: {} of {} parts fit, and the others have what these leave",
                     layout.size() - solved->misfits.size(), layout.size()));
+  } else if (why == Why::same_content && group.whole->sums.is_constant()) {
+    decision.doubts.is_unsure = true;
+    add("unsure: one number throughout, which may be equal by chance");
   } else if (!are_turned) {
     kinds_.learn(group, solved->which);
   }
@@ -94,7 +97,7 @@ void Meeting::decide_as_they_stand(const PartGroup& group, Decision decision) {
   decisions_.push_back(std::move(decision));
 }
 
-void Meeting::meet_like_neighbours() {
+void Meeting::meet_like_neighbours(Why why) {
   for (const auto& [group, arrangement] : kinds_.predict(holders_)) {
     if (group.parts.size() == 1) {
       // Ranks that hold all of a tensor, though not all the same: one of them is wrong.
@@ -106,8 +109,16 @@ void Meeting::meet_like_neighbours() {
             holder->sketches.empty() ? ContentSums{holder->shape.count()} : holder->sketches[0]->sums;
       }
     }
-    if (arrangement >= arrangements(group).size() || !is_still_waiting(group)) continue;
-    decide(group, arrangement, {.why = Why::like_neighbours, .by_data = false});
+    const Arrangements& candidates = arrangements(group);
+    if (arrangement >= candidates.size() || !is_still_waiting(group)) continue;
+    const bool by_data = why == Why::same_content;
+    if (by_data) {
+      const std::vector<GroupOnRank> ranks = on_ranks(builder_, group);
+      if (ranks.empty() || ranks[0].counts[0] < kElementsThatTell ||
+          !solver_.is_likely(ranks[0].parts, ranks[0].counts, ranks[0].sources, candidates[arrangement]))
+        continue;
+    }
+    decide(group, arrangement, {.why = why, .by_data = by_data});
   }
 }
 

@@ -26,7 +26,7 @@ class Meeting {
 
   // All outlive this.
   Meeting(PairingBuilder& builder, const Contents& contents, Holders& holders)
-      : builder_(builder), solver_(contents), holders_(holders) {}
+      : builder_(builder), contents_(contents), solver_(contents), holders_(holders) {}
 
   std::vector<Holder*> waiting(Side side);
   Holders& holders() { return holders_; }
@@ -39,8 +39,11 @@ class Meeting {
   bool meet(const PartGroup& group, Why why, const std::string& note, PartsThatFit wanted);
   void decide(const PartGroup& group, size_t arrangement, Decision decision);
   void decide_as_they_stand(const PartGroup& group, Decision decision);
-  // What lies like that of other layers, whatever it holds.
-  void meet_like_neighbours();
+  // What lies like that of other layers: where the data show it, or whatever it holds.
+  void meet_like_neighbours(Why why);
+  Result<void> sketch_whole(Side side, std::span<Holder* const> wanted) {
+    return assay::sketch_whole(builder_, contents_, side, wanted, holders_);
+  }
   void join_all();
 
  private:
@@ -49,6 +52,7 @@ class Meeting {
   std::vector<Arrangement> turn_misfits(const PartGroup& group, Solved& solved);
 
   PairingBuilder& builder_;
+  const Contents& contents_;
   const Solver solver_;
   Holders& holders_;
   Kinds kinds_;
@@ -66,7 +70,7 @@ bool is_in_order(const PartGroup& group, const std::vector<Arrangement>& layout)
 // known.cc: names that are known to mean the same, and those that ranks of both sides have.
 void meet_known(Meeting& meeting);
 // by_content.cc: by sketches. False where there were too many tensors to hold all against all.
-bool meet_by_content(Meeting& meeting);
+Result<bool> meet_by_content(Meeting& meeting);
 // doubts.cc: pairs that names or other layers speak against.
 void find_doubts(Meeting& meeting);
 

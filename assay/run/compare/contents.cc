@@ -47,7 +47,8 @@ class PairContents : public Contents {
  public:
   PairContents(const OperandPtr& mine, const OperandPtr& golden) : mine_(mine), golden_(golden) {}
 
-  Result<std::vector<std::optional<Sketch>>> sketches(std::span<const PlanSource> items) const override {
+  Result<std::vector<std::optional<Sketch>>> sketches(std::span<const PlanSource> items,
+                                                      SketchDepth) const override {
     return std::vector<std::optional<Sketch>>(items.size());
   }
   std::optional<TensorMeta> meta(const PlanSource& item) const override {
@@ -73,7 +74,8 @@ Result<OperandPtr> seen_as(const OperandPtr& whole, const Arrangement& arrangeme
 LoadedContents::LoadedContents(const Indexed& frames, const FormatOptions& options, bool shows_progress)
     : frames_(frames), shows_progress_(shows_progress), loader_(frames, options) {}
 
-Result<std::vector<std::optional<Sketch>>> LoadedContents::sketches(std::span<const PlanSource> items) const {
+Result<std::vector<std::optional<Sketch>>> LoadedContents::sketches(std::span<const PlanSource> items,
+                                                                    SketchDepth depth) const {
   std::vector<std::optional<Sketch>> found(items.size());
   int64_t bytes = 0;
   for (const PlanSource& item : items) bytes += loader_.size_of_item(item.side, item.item);
@@ -83,7 +85,7 @@ Result<std::vector<std::optional<Sketch>>> LoadedContents::sketches(std::span<co
     if (cancelled()) return;
     const auto loaded = loader_.load(items[i].side, items[i].item);
     if (!loaded) return;
-    auto sketch = sketch_of(*loaded->data, sign_sums);
+    auto sketch = sketch_of(*loaded->data, sign_sums, depth);
     if (sketch) found[i] = std::move(*sketch);
     progress.done(loader_.size_of_item(items[i].side, items[i].item));
   });

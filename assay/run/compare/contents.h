@@ -13,7 +13,8 @@ class LoadedContents : public Contents {
   // Frames outlive this.
   LoadedContents(const Indexed& frames, const FormatOptions& options, bool shows_progress);
 
-  Result<std::vector<std::optional<Sketch>>> sketches(std::span<const PlanSource> items) const override;
+  Result<std::vector<std::optional<Sketch>>> sketches(std::span<const PlanSource> items,
+                                                      SketchDepth depth) const override;
   std::optional<TensorMeta> meta(const PlanSource& item) const override;
   std::vector<double> elements(const PlanSource& item, std::span<const int64_t> places) const override;
 
