@@ -213,6 +213,23 @@ def check_padding(checker: NamesChecker) -> None:
     checker.report(name, failures)
 
 
+def check_norms(checker: NamesChecker) -> None:
+    """Weights that are all near 1 differ in what little they differ from it."""
+    name = "norms near one:"
+    if not checker.wants(name):
+        return
+    chance = numpy.random.default_rng(2)
+    norms = [(1 + 0.01 * chance.standard_normal(4096)).astype(numpy.float32) for _ in range(40)]
+    order = [int(i) for i in chance.permutation(len(norms))]
+    folder = checker.folder("names")
+    save(folder / "mine" / "a.safetensors", {f"w.{i}.x": norm for i, norm in enumerate(norms)}, "BF16")
+    save(folder / "golden" / "b.safetensors", {f"q_{i}": norms[k] for i, k in enumerate(order)})
+    rows, trouble = checker.rows(folder, ["--match", "content"])
+    wrong = [f"{row['mine']} against {row['golden']}" for row in rows
+             if not row["golden"] or not row["mine"] or order[int(row["golden"].split("_")[-1])] != int(row["mine"].split(".")[-2])]
+    checker.report(name, [trouble] if trouble else wrong[:5])
+
+
 def check_folders(checker: NamesChecker) -> None:
     """Shards of Megatron and DeepSpeed, whose files tell ranks and stages of a pipeline."""
     stages = DENSE.stages(DENSE.megatron(), 2)
@@ -250,6 +267,7 @@ def check(checker: NamesChecker) -> None:
             check_faults(checker, f"{title}, one layer, disguised", ONE_LAYER, disguised(mine), golden, ["--match", "content"])
     check_exchanged(checker)
     check_padding(checker)
+    check_norms(checker)
     check_folders(checker)
 
 

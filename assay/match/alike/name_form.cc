@@ -49,7 +49,8 @@ std::vector<std::string_view> split_path(std::string_view text) {
 int64_t number_in(std::string_view digits) {
   int64_t number = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  return error == std::errc() && end == digits.data() + digits.size() ? number : -1;
+  constexpr int64_t kLargest = 1'000'000'000'000'000;  // so that sums of a few fit
+  return error == std::errc() && end == digits.data() + digits.size() && number <= kLargest ? number : -1;
 }
 
 // "rank_3", "mp_rank_03", "tp-1": the rank; -1 for any other word.

@@ -23,11 +23,11 @@ std::vector<double> elements_of(const Operand& operand, std::span<const int64_t>
   if (count <= kBlockElements && operand.meta.byte_size() <= std::ssize(places) * kPage) {
     const auto block = operand.block(0, count, scratch);
     if (!block) return values;
-    std::vector<double> all(static_cast<size_t>(count));
-    to_f64(block->dtype, block->data, count, all.data());
     for (const int64_t place : places) {
       if (place < 0 || place >= count) return values;
-      values.push_back(all[static_cast<size_t>(place)]);
+      double value = 0;
+      to_f64(block->dtype, block->data + place * size_of(block->dtype), 1, &value);
+      values.push_back(value);
     }
     return values;
   }

@@ -12,7 +12,7 @@ OperandPtr tensor(const std::vector<float>& values, Shape shape) {
   return dense_in_memory({bytes.begin(), bytes.end()}, {DType::f32, std::move(shape)});
 }
 
-std::vector<float> values_of(const Operand& operand) {
+std::vector<float> unpadded_values(const Operand& operand) {
   const auto bytes = *read_whole(operand, operand.meta.byte_size());
   std::vector<float> values(bytes.size() / sizeof(float));
   std::copy(bytes.begin(), bytes.end(), std::as_writable_bytes(std::span(values)).begin());
@@ -21,9 +21,9 @@ std::vector<float> values_of(const Operand& operand) {
 
 TEST(Unpadded, LeavesWhatIsBeforeTheZeros) {
   const OperandPtr rows = tensor({1, 2, 3, 4, 0, 0}, Shape{{3, 2}});
-  EXPECT_THAT(values_of(**unpadded(rows, Shape{{2, 2}})), testing::ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(unpadded_values(**unpadded(rows, Shape{{2, 2}})), ::testing::ElementsAre(1, 2, 3, 4));
   const OperandPtr columns = tensor({1, 2, 0, 3, 4, -0.0F}, Shape{{2, 3}});
-  EXPECT_THAT(values_of(**unpadded(columns, Shape{{2, 2}})), testing::ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(unpadded_values(**unpadded(columns, Shape{{2, 2}})), ::testing::ElementsAre(1, 2, 3, 4));
 }
 
 TEST(Unpadded, AnythingElseIsNoPadding) {
