@@ -49,6 +49,14 @@ Result<const Format*> recognise_content(const File& file) {
 }
 
 Result<const Format*> recognise_file(const File& file) {
+  // Several archives behind each other; a reader of one would show the last of them.
+  if (to_lower(file.path().filename().string()).ends_with(".distcp"))
+    return fail(
+        ErrorKind::unsupported,
+        "{}: is a part of a torch.distributed.checkpoint folder, whose .metadata says what is where; "
+        "python -m torch.distributed.checkpoint.format_utils dcp_to_torch FOLDER FILE.pt makes it one "
+        "file",
+        file.name());
   ASSAY_TRY(const Format* const format, recognise_content(file));
   return format != nullptr ? format : find_format_by_suffix(file.path());
 }

@@ -35,7 +35,7 @@ std::string calling_line(std::span<const std::string_view> stack) {
 int64_t Summary::*kind_of_failure(const Comparison& row) {
   switch (row.status) {
     case Status::compared:
-      return &Summary::differ;
+      return row.verdict.is_contradiction ? &Summary::contradicted : &Summary::differ;
     case Status::only_mine:
     case Status::only_golden:
       return &Summary::alone;
@@ -114,12 +114,12 @@ void Findings::add(const NodeResult& node) {
 void Findings::add(const Findings& section) {
   const Summary& s = section.summary_;
   for (int64_t Summary::*const count :
-       {&Summary::rows,      &Summary::compared,     &Summary::passed,         &Summary::failed,
-        &Summary::unmatched, &Summary::ignored,      &Summary::errors,         &Summary::differ,
-        &Summary::misshapen, &Summary::without_data, &Summary::alone,          &Summary::broken,
-        &Summary::of_mine,   &Summary::of_golden,    &Summary::arguments,      &Summary::by_content,
-        &Summary::unsure,    &Summary::rearranged,   &Summary::judged_coarser, &Summary::within_noise,
-        &Summary::left_out})
+       {&Summary::rows,         &Summary::compared,     &Summary::passed,     &Summary::failed,
+        &Summary::unmatched,    &Summary::ignored,      &Summary::errors,     &Summary::differ,
+        &Summary::misshapen,    &Summary::without_data, &Summary::alone,      &Summary::broken,
+        &Summary::of_mine,      &Summary::of_golden,    &Summary::arguments,  &Summary::by_content,
+        &Summary::unsure,       &Summary::contradicted, &Summary::rearranged, &Summary::judged_coarser,
+        &Summary::within_noise, &Summary::left_out})
     summary_.*count += s.*count;
   for (size_t i = 0; i < summary_.by.size(); ++i) summary_.by[i] += s.by[i];
   summary_.statistics |= s.statistics;

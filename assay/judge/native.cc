@@ -357,8 +357,15 @@ Verdict judge_row(const Comparison& row, const NodeResult& node, const Lineage& 
       own != nullptr && !own->expression && row.status != Status::unreadable)
     return {Level::ignored, fmt::format("ignored by the rule for '{}'", printable(own->pattern))};
   switch (row.status) {
-    case Status::compared:
-      return judge_compared(row, node, lineage, inputs, head, options);
+    case Status::compared: {
+      Verdict verdict = judge_compared(row, node, lineage, inputs, head, options);
+      const PairPlans* const plans = row.pair.plans;
+      if (verdict.level == Level::pass && plans != nullptr && !plans->contradiction.empty()) {
+        verdict = {Level::fail, "unsure: " + plans->contradiction};
+        verdict.is_contradiction = true;
+      }
+      return verdict;
+    }
     case Status::only_mine:
       return {unmatched, "only in mine, nothing in golden fits"};
     case Status::only_golden:

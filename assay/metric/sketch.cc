@@ -60,11 +60,44 @@ void add_to_sketch(double* x, int64_t n, int64_t first, Sketch& out) {
   }
 }
 
+SignSums::Lanes sum_signs(int64_t elements) {
+  SignSums::Lanes sums{};
+  const auto lanes = static_cast<int64_t>(Sketch::kLanes);
+  const auto add = [&](int64_t word, int64_t count) {
+    const uint64_t signs = chance(static_cast<uint64_t>(word));
+    for (int64_t i = 0; i < count; ++i) sums[static_cast<size_t>(i)] += (signs >> i & 1) != 0 ? -1 : 1;
+  };
+  // As whole numbers, eight lanes of a byte at a time.
+  std::array<std::array<int64_t, 256>, Sketch::kLanes / kGroup> seen{};
+  for (int64_t word = 0; word < elements / lanes; ++word) {
+    const uint64_t signs = chance(static_cast<uint64_t>(word));
+    for (size_t group = 0; group < seen.size(); ++group) ++seen[group][signs >> (group * kGroup) & 0xff];
+  }
+  for (size_t group = 0; group < seen.size(); ++group)
+    for (size_t byte = 0; byte < 256; ++byte)
+      for (size_t k = 0; k < kGroup; ++k)
+        sums[group * kGroup + k] += static_cast<double>(seen[group][byte]) * kSigns[byte][k];
+  add(elements / lanes, elements % lanes);
+  return sums;
+}
+
 }  // namespace
 
-Result<Sketch> sketch_of(const Operand& operand) {
+const SignSums::Lanes& SignSums::of(int64_t elements) {
+  {
+    const std::lock_guard lock(guard_);
+    if (const auto found = known_.find(elements); found != known_.end()) return found->second;
+  }
+  const Lanes sums = sum_signs(elements);
+  const std::lock_guard lock(guard_);
+  return known_.try_emplace(elements, sums).first->second;
+}
+
+Result<Sketch> sketch_of(const Operand& operand, SignSums& sign_sums, SketchDepth depth) {
   static_assert(kBlockElements % static_cast<int64_t>(Sketch::kLanes) == 0);
   static_assert(kTile % static_cast<int64_t>(Sketch::kLanes) == 0);
+  constexpr int64_t kStretches = 16, kStretch = 1024;
+  static_assert(kStretch % static_cast<int64_t>(Sketch::kLanes) == 0);
   Sketch sketch;
   sketch.meta = operand.meta;
   const DType dtype = operand.meta.dtype;
@@ -72,16 +105,32 @@ Result<Sketch> sketch_of(const Operand& operand) {
   sketch.sums.count = total;
   Scratch scratch;
   double values[kTile];
-  for (int64_t first = 0; first < total; first += kBlockElements) {
+  int64_t& looked_at = sketch.sums.looked_at;
+  const auto look = [&](int64_t first, int64_t count) -> Result<void> {
     ASSAY_TRY_DO(check_cancelled());
-    ASSAY_TRY(const Block block, operand.block(first, std::min(kBlockElements, total - first), scratch));
+    ASSAY_TRY(const Block block, operand.block(first, count, scratch));
     const int64_t parts = block.count * components(dtype);
     for (int64_t done = 0; done < parts; done += kTile) {
       const int64_t n = std::min(kTile, parts - done);
       to_f64(dtype, block.data + done * size_of(component(dtype)), n, values);
-      add_to_sketch(values, n, first * components(dtype) + done, sketch);
+      add_to_sketch(values, n, looked_at, sketch);
+      looked_at += n;
+    }
+    return {};
+  };
+  if (depth == SketchDepth::some && total > kStretches * kStretch) {
+    for (int64_t i = 0; i < kStretches; ++i) {
+      ASSAY_TRY_DO(look((total - kStretch) / (kStretches - 1) * i, kStretch));
+    }
+  } else {
+    for (int64_t first = 0; first < total; first += kBlockElements) {
+      ASSAY_TRY_DO(look(first, std::min(kBlockElements, total - first)));
     }
   }
+  if (looked_at == 0) return sketch;
+  const SignSums::Lanes& signs = sign_sums.of(looked_at);
+  const double mean = sketch.sums.sum / static_cast<double>(looked_at);
+  for (size_t i = 0; i < Sketch::kLanes; ++i) sketch.lanes[i] -= mean * signs[i];
   return sketch;
 }
 

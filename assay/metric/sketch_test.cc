@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -23,7 +24,8 @@ Sketch sketch(const std::vector<float>& values) {
   const auto bytes = std::as_bytes(std::span(values));
   const OperandPtr operand =
       dense_in_memory({bytes.begin(), bytes.end()}, {DType::f32, Shape{{std::ssize(values)}}});
-  return *sketch_of(*operand);
+  SignSums signs;
+  return *sketch_of(*operand, signs);
 }
 
 TEST(Sketch, SumsAddUpInAnyOrder) {
@@ -53,6 +55,39 @@ TEST(Sketch, TheDistanceIsAboutTheRelativeError) {
     EXPECT_GT(apart, 0.6 * static_cast<double>(size));
     EXPECT_LT(apart, 1.5 * static_cast<double>(size));
   }
+}
+
+TEST(Sketch, TellsNormsNearOneApart) {
+  std::vector<float> a = numbers(4097, 8), b = numbers(4097, 9);
+  for (std::vector<float>* values : {&a, &b})
+    for (float& value : *values) value = 1 + 0.01F * value;
+  EXPECT_GT(relative_distance(sketch(a), sketch(b)), 0.8);
+  std::vector<float> rounded = a;  // to bf16
+  for (float& value : rounded) {
+    const uint32_t bits = std::bit_cast<uint32_t>(value);
+    value = std::bit_cast<float>((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000U);
+  }
+  EXPECT_LT(relative_distance(sketch(a), sketch(rounded)), 0.25);
+  std::vector<float> moved = a;
+  for (float& value : moved) value += 1;
+  EXPECT_GT(relative_distance(sketch(a), sketch(moved)), 10);
+}
+
+TEST(Sketch, OfSomeElementsTellsEqualOnesFromOthers) {
+  const std::vector<float> a = numbers(300'001, 11), b = numbers(300'001, 12);
+  std::vector<float> near = a;
+  for (float& value : near) value *= 1.001F;
+  SignSums signs;
+  const auto quick = [&](const std::vector<float>& values) {
+    const auto bytes = std::as_bytes(std::span(values));
+    return *sketch_of(
+        *dense_in_memory({bytes.begin(), bytes.end()}, {DType::f32, Shape{{std::ssize(values)}}}), signs,
+        SketchDepth::some);
+  };
+  EXPECT_EQ(quick(a).sums.count, 300'001);
+  EXPECT_EQ(quick(a).sums.looked_at, 16 * 1024);
+  EXPECT_LT(relative_distance(quick(a), quick(near)), 0.01);
+  EXPECT_GT(relative_distance(quick(a), quick(b)), 0.8);
 }
 
 TEST(Sketch, SeesTheOrder) {

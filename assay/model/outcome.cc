@@ -17,6 +17,8 @@ std::string_view text(Why why) {
       return "same name as renamed";
     case Why::alike_name:
       return "same name but for prefix, file and separators";
+    case Why::known_name:
+      return "known renaming";
     case Why::same_content:
       return "same content";
     case Why::like_neighbours:
@@ -127,7 +129,8 @@ bool is_enough(const Summary& summary) {
 
 Answer answer_of(const Summary& summary) {
   if (summary.errors > 0) return Answer::error;
-  if (summary.differ + summary.misshapen + summary.without_data > 0) return Answer::fail;
+  if (summary.differ + summary.contradicted + summary.misshapen + summary.without_data > 0)
+    return Answer::fail;
   if (summary.stopped_early && summary.failed > 0) return Answer::fail;  // what else there is, nobody looked
   if (!is_enough(summary)) return Answer::not_compared;
   return summary.failed > 0 ? Answer::fail : Answer::pass;

@@ -34,6 +34,7 @@ struct Verdict {
   std::string_view word = {};       // "Yes", "Warning", "pass"
   std::string_view no_metric = {};  // stands in the metric cells of a row without numbers: "unsupported"
   Paint paint = Paint::none;
+  bool is_contradiction = false;  // the elements agree; that they are a pair is what the names deny
 };
 
 // What the metrics of a row were computed from.
@@ -156,6 +157,7 @@ struct Summary {
   int64_t arguments = 0;               // rows without a tensor on either side
   int64_t by_content = 0;              // rows whose pair the data told, not the names
   int64_t unsure = 0;                  // … where others fit as well
+  int64_t contradicted = 0;            // rows that agree, though names or other layers speak against the pair
   int64_t judged_coarser = 0;          // rows judged as of a type that one side was rounded to
   int64_t within_noise = 0;            // rows that only the noise of mine excuses
   int64_t rearranged = 0;              // rows in which the data told how shapes that differ fit

@@ -35,6 +35,7 @@ enum class Why : uint8_t {
   only_one_each,
   renamed,          // as the user asked
   alike_name,       // but for prefixes, files and separators
+  known_name,       // systems that many use call it so
   same_content,     // their names do not say it
   like_neighbours,  // names of this kind belong together in other layers
   its_extremes,     // one side keeps the smallest and the largest element of the other

@@ -28,6 +28,7 @@ enum class PlanOp : uint8_t {
   reshape,        // (a): args the dimensions
   golden,         // (output, inputs …): what the operator that wrote `output` should have written, from its
                   // inputs; args which of its outputs
+  unpad,          // (a): args the dimensions of what it holds; what lies beyond them has to be zero
 };
 
 inline constexpr int64_t kLastDimension = -1;
@@ -82,10 +83,14 @@ struct PairPlans {
   bool is_guess = false;   // that they are one tensor: a cache may have grown since the graph was drawn
   std::string note = {};   // how they were found to be a pair; empty: the reason says enough
   bool is_unsure = false;  // other tensors, or other ways to lay them out, fit as well
+  // What names or other layers say against the pair, though the data speak for it; empty: nothing.
+  std::string contradiction = {};
 
   Plan& of(Side side) { return side == Side::mine ? mine : golden; }
   const Plan& of(Side side) const { return side == Side::mine ? mine : golden; }
-  bool is_empty() const { return mine.is_empty() && golden.is_empty() && !is_guess && note.empty(); }
+  bool is_empty() const {
+    return mine.is_empty() && golden.is_empty() && !is_guess && note.empty() && contradiction.empty();
+  }
   // Nobody is to blame where the sides cannot be made comparable: no dump says for certain that they can.
   bool may_not_fit() const;
 };

@@ -11,13 +11,14 @@ ContentSums& ContentSums::operator+=(const ContentSums& more) {
   sum += more.sum;
   absolutes += more.absolutes;
   squares += more.squares;
+  looked_at += more.looked_at;
   return *this;
 }
 
 bool ContentSums::is_constant() const {
   constexpr double kRounding = 1e-9;
-  return std::abs(sum * sum - squares * static_cast<double>(count)) <=
-         kRounding * squares * static_cast<double>(count);
+  const auto added = static_cast<double>(looked_at);
+  return std::abs(sum * sum - squares * added) <= kRounding * squares * added;
 }
 
 double distance(const ContentSums& a, const ContentSums& b) {
@@ -38,6 +39,8 @@ double relative_distance(const Sketch& a, const Sketch& b) {
   }
   const double size = std::max(size_a, size_b);
   if (size == 0) return a.sums.squares == b.sums.squares ? 0 : 1;
+  if (a.sums.looked_at == b.sums.looked_at && a.sums.looked_at > 0)
+    apart += (a.sums.sum - b.sums.sum) * (a.sums.sum - b.sums.sum) / static_cast<double>(a.sums.looked_at);
   return std::sqrt(apart / size);
 }
 

@@ -13,6 +13,7 @@ namespace assay {
 struct ContentSums {
   int64_t count = 0;  // of all elements
   double sum = 0, absolutes = 0, squares = 0;
+  int64_t looked_at = 0;  // of the elements: those that were added up
 
   ContentSums& operator+=(const ContentSums& more);
   bool is_constant() const;  // one number throughout, as far as the sums tell
@@ -23,17 +24,23 @@ struct ContentSums {
 // norms differ.
 double distance(const ContentSums& a, const ContentSums& b);
 
+enum class SketchDepth : uint8_t {
+  some,  // of a large tensor a few stretches: enough to find an equal one, in no time
+  all,
+};
+
 struct Sketch {
   static constexpr size_t kLanes = 64;
 
   TensorMeta meta;
   ContentSums sums;
-  // Every lane adds up each 64th element with a sign by chance. The distance of two such vectors is about
-  // that of the tensors (Johnson and Lindenstrauss), as long as their elements come in the same order.
+  // Every lane adds up each 64th element, less the mean of all, with a sign by chance. The distance of two
+  // such vectors is about that of the tensors (Johnson and Lindenstrauss), as long as their elements come in
+  // the same order. With the mean in it, all norms whose weights are near 1 would look alike.
   std::array<double, kLanes> lanes{};
 };
 
-// About ‖a - b‖ / ‖b‖ of tensors of as many elements; 0 for two of zeros, 1.4 for unrelated ones.
+// About ‖a - b‖ / ‖b - mean of b‖ of tensors of as many elements; 0 for two of zeros, 1.4 for unrelated ones.
 double relative_distance(const Sketch& a, const Sketch& b);
 
 }  // namespace assay

@@ -49,6 +49,8 @@ std::vector<std::string> faults(const Summary& summary) {
         "are not what their operators should have given");
   else
     add(summary.differ, "differs beyond tolerance", "differ beyond tolerance");
+  add(summary.contradicted, "agrees with one that names or other layers deny",
+      "agree with one that names or other layers deny");
   add(summary.misshapen, "has another shape", "have another shape");
   add(summary.without_data, "has no data", "have no data");
   add(summary.alone, "unmatched", "unmatched");
@@ -190,6 +192,8 @@ VerdictSentence verdict_sentence(const Summary& summary) {
   VerdictSentence out{answer, {}, {}};
   if (answer == Answer::pass) {
     out = pass(summary);
+    if (summary.unsure > 0 && out.head.ends_with(':'))
+      out.head = fmt::format("PASS, but unsure of {}:", counted(summary.unsure, "pair", "pairs"));
     add_selection(summary.selection, out.rest);
   } else if (answer == Answer::not_compared) {
     out = not_enough_sentence(summary);
@@ -219,6 +223,9 @@ VerdictSentence verdict_sentence(const Summary& summary) {
         " {} by content, since no names told{}.",
         counted(summary.by_content, "pair was found", "pairs were found"),
         summary.unsure == 0 ? "" : fmt::format("; {} unsure, as their notes say", summary.unsure));
+  else if (summary.unsure > 0)
+    out.rest +=
+        fmt::format(" {} unsure, as their notes say.", counted(summary.unsure, "pair is", "pairs are"));
   if (summary.rearranged > 0)
     out.rest +=
         fmt::format(" {} in another layout (transposed, sliced, ...), which the data told; notes say how.",

@@ -21,6 +21,18 @@ Summary passing(std::initializer_list<std::pair<Evidence, int64_t>> rows) {
 
 std::string said(const Summary& summary) { return verdict_sentence(summary).text(); }
 
+TEST(VerdictSentence, WhatIsUnsureIsNoPlainPass) {
+  Summary summary = passing({{Evidence::elements, 3}});
+  summary.unsure = 1;
+  EXPECT_EQ(said(summary),
+            "PASS, but unsure of 1 pair: all 3 tensors agree. 1 pair is unsure, as their notes say.");
+  summary.failed = summary.contradicted = 2;
+  EXPECT_EQ(
+      said(summary),
+      "FAIL: 2 of 3 tensors agree with one that names or other layers deny. 1 pair is unsure, as their notes "
+      "say.");
+}
+
 TEST(VerdictSentence, APassSaysWhatWasCompared) {
   EXPECT_EQ(said(passing({{Evidence::elements, 1}})), "PASS: the tensors agree.");
   EXPECT_EQ(said(passing({{Evidence::elements, 71}})), "PASS: all 71 tensors agree.");

@@ -21,10 +21,10 @@ from checkpoints import Model, Tensors, save
 Ranks = list[Tensors]
 
 
-def write(folder: pathlib.Path, side: Tensors | Ranks, dtype: str) -> None:
+def write(folder: pathlib.Path, side: Tensors | Ranks, dtype: str, pattern: str = "mp_rank_{:02d}/model.safetensors") -> None:
     if isinstance(side, list):
         for rank, tensors in enumerate(side):
-            save(folder / f"mp_rank_{rank:02d}" / "model.safetensors", tensors, dtype)
+            save(folder / pattern.format(rank), tensors, dtype)
     else:
         save(folder / "model.safetensors", side, dtype)
 
@@ -37,33 +37,69 @@ def plain(model: Model) -> Tensors:
     return model.plain
 
 
+def disguised(make: Callable) -> Callable:
+    def made(model: Model) -> Tensors | Ranks:
+        side = make(model)
+        return [Model.disguised(each) for each in side] if isinstance(side, list) else Model.disguised(side)
+    return made
+
+
+def on_ranks(make: Callable, ranks: int) -> Callable:
+    return lambda model: model.shares(make(model), ranks)
+
+
+def padded(make: Callable, multiple: int) -> Callable:
+    return lambda model: model.padded(make(model), multiple)
+
+
 DENSE = Model()
 FRESH = Model(fresh_norms=True, seed=5)
 EXPERTS = Model(layers=2, experts=4, seed=6)
-# Title, model, mine, golden, how many pairs may be unsure.
-PAIRS: list[tuple[str, Model, Callable, Callable, int]] = [
-    ("other prefix", DENSE, lambda m: {k.removeprefix("model."): v for k, v in m.plain.items()}, plain, 0),
-    ("wrapped", DENSE, lambda m: {f"_orig_mod.module.{k}": v for k, v in m.plain.items()}, plain, 0),
-    ("slashes", DENSE, lambda m: {k.replace(".", "/"): v for k, v in m.plain.items()}, plain, 0),
+WIDE = Model(heads=8, groups=8, seed=8)
+ONE_LAYER = Model(layers=1, seed=7)
+# Title, model, mine, golden. By names, also those that are known from other systems: no flag.
+BY_NAME: list[tuple[str, Model, Callable, Callable]] = [
+    ("other prefix", DENSE, lambda m: {k.removeprefix("model."): v for k, v in m.plain.items()}, plain),
+    ("wrapped", DENSE, lambda m: {f"_orig_mod.module.{k}": v for k, v in m.plain.items()}, plain),
+    ("slashes", DENSE, lambda m: {k.replace(".", "/"): v for k, v in m.plain.items()}, plain),
+    ("as Meta", DENSE, Model.meta, plain),
+    ("Meta against vLLM", DENSE, Model.vllm, Model.meta),
+    ("fused as vLLM", DENSE, Model.vllm, plain),
+    ("golden fused as vLLM", DENSE, plain, Model.vllm),
+    ("as Megatron", DENSE, Model.megatron, plain),
+    ("Megatron against vLLM", DENSE, Model.megatron, Model.vllm),
+    ("transposed", DENSE, Model.gpt2_like, plain),
+    ("experts stacked", EXPERTS, Model.stacked_experts, plain),
+    ("experts fused", EXPERTS, Model.fused_experts, plain),
+    ("fresh norms", FRESH, Model.megatron, plain),
+    ("padded", DENSE, padded(Model.megatron, 128), plain),
+    ("golden padded", DENSE, Model.meta, padded(plain, 64)),
+    ("padded on 2 ranks", DENSE, on_ranks(padded(Model.megatron, 256), 2), plain),
+    *((f"{ranks} ranks", DENSE, on_ranks(plain, ranks), plain) for ranks in (2, 4)),
+    ("8 ranks", WIDE, on_ranks(plain, 8), plain),
+    ("golden of 2 ranks", DENSE, plain, on_ranks(plain, 2)),
+    ("2 ranks against 4", WIDE, on_ranks(plain, 2), on_ranks(plain, 4)),
+    ("8 ranks against 2", WIDE, on_ranks(Model.vllm, 8), on_ranks(Model.vllm, 2)),
+    ("4 ranks against vLLM on 2", WIDE, on_ranks(plain, 4), on_ranks(Model.vllm, 2)),
+    ("2 ranks against vLLM", WIDE, on_ranks(plain, 2), Model.vllm),
+    ("2 ranks against Megatron", DENSE, on_ranks(plain, 2), Model.megatron),
+    ("vLLM on 2 ranks", WIDE, on_ranks(Model.vllm, 2), Model.vllm),
+    ("vLLM on 4 ranks against HF", WIDE, on_ranks(Model.vllm, 4), plain),
+    ("Megatron on 2 ranks", DENSE, on_ranks(Model.megatron, 2), plain),
+    ("Megatron on 2 ranks against itself", DENSE, on_ranks(Model.megatron, 2), Model.megatron),
+]
+# … and how many pairs may be unsure. Names that nobody knows: --match content.
+BY_CONTENT: list[tuple[str, Model, Callable, Callable, int]] = [
     ("names that say nothing", DENSE, lambda m: m.meaningless(m.plain), plain, 0),
-    ("fused as vLLM", DENSE, Model.vllm, plain, 0),
-    ("golden fused as vLLM", DENSE, plain, Model.vllm, 0),
-    ("as Megatron", DENSE, Model.megatron, plain, 0),
-    ("Megatron against vLLM", DENSE, Model.megatron, Model.vllm, 0),
-    ("transposed", DENSE, Model.gpt2_like, plain, 0),
-    ("experts stacked", EXPERTS, Model.stacked_experts, plain, 0),
-    ("fresh norms", FRESH, Model.megatron, plain, 9),
-    *((f"{ranks} ranks", DENSE, lambda m, n=ranks: m.shares(m.plain, n), plain, 0) for ranks in (2, 4)),
-    ("golden of 2 ranks", DENSE, plain, lambda m: m.shares(m.plain, 2), 0),
-    ("vLLM on 2 ranks", DENSE, lambda m: m.shares(m.vllm(), 2), Model.vllm, 0),
-    ("Megatron on 2 ranks", DENSE, lambda m: m.shares(m.megatron(), 2), plain, 0),
-    ("Megatron on 2 ranks against itself", DENSE, lambda m: m.shares(m.megatron(), 2), Model.megatron, 0),
+    ("fresh norms that say nothing", FRESH, lambda m: m.meaningless(m.plain), plain, 9),
+    *((f"{title}, disguised", model, disguised(mine), golden, 9 if model is FRESH else 0) for title, model, mine, golden in BY_NAME
+      if not title.startswith(("other prefix", "wrapped", "slashes", "padded on", "experts fused"))),
 ]
 
 
 class NamesChecker(Checker):
     def rows(self, folder: pathlib.Path, words: list[str]) -> tuple[list[dict], str]:
-        done = self.start(["compare", "mine", "golden", "--match", "content", "--report", "csv", "--output", "out", *words], folder)
+        done = self.start(["compare", "mine", "golden", "--report", "csv", "--output", "out", *words], folder)
         tables = list((folder / "out").glob("*.csv"))
         if len(tables) != 1:
             return [], f"exit {done.returncode}: {tail(done.stdout)}"
@@ -71,14 +107,19 @@ class NamesChecker(Checker):
             return list(csv.DictReader(file)), ""
 
 
-def check_clean(checker: NamesChecker, title: str, model: Model, mine: Callable, golden: Callable, unsure: int, dtype: str) -> None:
+def key_of(name: str) -> str:
+    """The name of a tensor without its file and the part of it that is meant."""
+    return name.split("[")[0].split(":")[-1]
+
+
+def check_clean(checker: NamesChecker, title: str, model: Model, mine: Callable, golden: Callable, unsure: int, dtype: str, words: list[str]) -> None:
     name = f"{title}, {dtype}:"
     if not checker.wants(name):
         return
     folder = checker.folder("names")
     write(folder / "mine", filled(model, mine(model)), dtype)
     write(folder / "golden", filled(model, golden(model)), "F32")
-    rows, trouble = checker.rows(folder, [])
+    rows, trouble = checker.rows(folder, words)
     failures = [trouble] if trouble else []
     failures += [f"{row['mine'] or row['golden']}: {row['status']}, {row['reason']}" for row in rows if row["verdict"] != "pass"]
     if dtype == "F32":
@@ -86,18 +127,22 @@ def check_clean(checker: NamesChecker, title: str, model: Model, mine: Callable,
     found = sum("unsure" in row["note"] for row in rows)
     if found != unsure:
         failures.append(f"{found} rows are unsure, {unsure} should be")
-    checker.report(name, failures)
+    names = [(row["mine"], row["golden"]) for row in rows]
+    if len(set(names)) != len(names):
+        failures.append("two rows have the same names")
+    checker.report(name, failures[:5])
 
 
-def check_faults(checker: NamesChecker, title: str, model: Model, mine: Callable, golden: Callable) -> None:
-    """One tensor of the third layer holds something else altogether."""
+def check_faults(checker: NamesChecker, title: str, model: Model, mine: Callable, golden: Callable, words: list[str]) -> None:
+    """One tensor of the last layer but one holds something else altogether."""
     name = f"{title}, a wrong tensor:"
     if not checker.wants(name):
         return
     numbers = mine(model)
     first = numbers[0] if isinstance(numbers, list) else numbers
     failures = []
-    victims = [key for key in first if "layers.2." in key or ".h.2." in key]
+    layer = f".{max(0, model.layers - 2)}."
+    victims = [key for key in first if layer in key]
     for victim in victims:
         folder = checker.folder("names")
         values = filled(model, numbers)
@@ -105,8 +150,8 @@ def check_faults(checker: NamesChecker, title: str, model: Model, mine: Callable
         wrong[victim] = numpy.random.default_rng(9).standard_normal(wrong[victim].shape).astype(numpy.float32)
         write(folder / "mine", values, "F32")
         write(folder / "golden", filled(model, golden(model)), "F32")
-        rows, trouble = checker.rows(folder, [])
-        failed = {row["mine"].split(":")[-1] for row in rows if row["verdict"] != "pass"}
+        rows, trouble = checker.rows(folder, words)
+        failed = {key_of(row["mine"]) for row in rows if row["verdict"] != "pass"}
         alone = [row["mine"] or row["golden"] for row in rows if row["status"] in ("only in mine", "only in golden")]
         if trouble or failed != {victim} or alone:
             failures.append(f"{victim}: {trouble}failing are {sorted(failed)}, without a partner {alone}")
@@ -115,13 +160,115 @@ def check_faults(checker: NamesChecker, title: str, model: Model, mine: Callable
     checker.report(name, failures)
 
 
+def check_exchanged(checker: NamesChecker) -> None:
+    """Key and value, gate and up in each other's place: what they hold is there, and no pass."""
+    spoken = {"q_proj": "query", "k_proj": "key", "v_proj": "value", "self_attn": "a", "mlp": "b", "gate_proj": "gate", "up_proj": "up"}
+
+    def named(tensors: Tensors) -> Tensors:
+        out = {}
+        for name, each in tensors.items():
+            out[".".join(spoken.get(word, "x" + word) if not word.isdigit() else word for word in name.split("."))] = each
+        return out
+
+    for title, model, naming, golden, layers, words in (
+            ("known names", DENSE, lambda t: t, Model.meta, range(4), []),
+            ("known names in a fused one", WIDE, lambda t: t, Model.vllm, range(4), []),
+            ("words", WIDE, named, plain, range(4), ["--match", "content"]),
+            ("disguised, one layer", WIDE, Model.disguised, plain, [1], ["--match", "content"]),
+            ("disguised and fused, one layer", WIDE, Model.disguised, Model.vllm, [1], ["--match", "content"])):
+        for a, b in (("k_proj", "v_proj"), ("gate_proj", "up_proj")):
+            name = f"{a} and {b} exchanged, {title}:"
+            if not checker.wants(name):
+                continue
+            folder = checker.folder("names")
+            numbers = dict(model.plain)
+            for layer in layers:
+                for key in [k for k in numbers if f".{layer}." in k and a in k]:
+                    numbers[key], numbers[key.replace(a, b)] = numbers[key.replace(a, b)], numbers[key]
+            write(folder / "mine", model.filled(naming(numbers)), "F32")
+            write(folder / "golden", filled(model, golden(model)), "F32")
+            rows, trouble = checker.rows(folder, words)
+            exchanged = 2 * len(layers)
+            bad = sum(row["verdict"] == "fail" for row in rows)
+            checker.report(name, [trouble] if trouble else [f"{bad} rows fail, {exchanged} or more should"] if bad < exchanged else [])
+
+
+def check_padding(checker: NamesChecker) -> None:
+    """What lies behind a vocabulary is no padding where it is not zero."""
+    name = "padding that is not zero:"
+    if not checker.wants(name):
+        return
+    failures = []
+    for words in ([], ["--match", "content"]):
+        folder = checker.folder("names")
+        values = DENSE.filled(DENSE.padded(DENSE.meta(), 128))
+        values["tok_embeddings.weight"][-1, 5] = 1e-30
+        write(folder / "mine", values, "F32")
+        write(folder / "golden", DENSE.filled(DENSE.plain), "F32")
+        rows, trouble = checker.rows(folder, words)
+        passed = {key_of(row["mine"]) for row in rows if row["verdict"] == "pass"}
+        failures += [trouble] if trouble else []
+        if any(name.startswith("tok_embeddings") for name in passed) or not any(name.startswith("output") for name in passed):
+            failures.append(f"passing: {sorted(passed)}")
+    checker.report(name, failures)
+
+
+def check_norms(checker: NamesChecker) -> None:
+    """Weights that are all near 1 differ in what little they differ from it."""
+    name = "norms near one:"
+    if not checker.wants(name):
+        return
+    chance = numpy.random.default_rng(2)
+    norms = [(1 + 0.01 * chance.standard_normal(4096)).astype(numpy.float32) for _ in range(40)]
+    order = [int(i) for i in chance.permutation(len(norms))]
+    folder = checker.folder("names")
+    save(folder / "mine" / "a.safetensors", {f"w.{i}.x": norm for i, norm in enumerate(norms)}, "BF16")
+    save(folder / "golden" / "b.safetensors", {f"q_{i}": norms[k] for i, k in enumerate(order)})
+    rows, trouble = checker.rows(folder, ["--match", "content"])
+    wrong = [f"{row['mine']} against {row['golden']}" for row in rows
+             if not row["golden"] or not row["mine"] or order[int(row["golden"].split("_")[-1])] != int(row["mine"].split(".")[-2])]
+    checker.report(name, [trouble] if trouble else wrong[:5])
+
+
+def check_folders(checker: NamesChecker) -> None:
+    """Shards of Megatron and DeepSpeed, whose files tell ranks and stages of a pipeline."""
+    stages = DENSE.stages(DENSE.megatron(), 2)
+    for title, pattern, count in (("mp_rank_00_000/model_optim_rng.safetensors", "mp_rank_{:02d}_{:03d}/model_optim_rng.safetensors", 2),
+                                  ("tp_rank_00_pp_rank_000", "tp_rank_{:02d}_pp_rank_{:03d}.safetensors", 2)):
+        name = f"{title}:"
+        if not checker.wants(name):
+            continue
+        folder = checker.folder("names")
+        for stage, tensors in enumerate(stages):
+            for rank, share in enumerate(DENSE.shares(tensors, count)):
+                save(folder / "mine" / pattern.format(rank, stage), DENSE.filled(share))
+        save(folder / "golden" / "model.safetensors", DENSE.filled(DENSE.plain))
+        rows, trouble = checker.rows(folder, [])
+        failures = [trouble] if trouble else []
+        failures += [f"{row['mine'] or row['golden']}: {row['status']}, {row['reason']}" for row in rows if row["verdict"] != "pass"]
+        checker.report(name, failures[:5])
+
+
 def check(checker: NamesChecker) -> None:
-    for title, model, mine, golden, unsure in PAIRS:
+    for title, model, mine, golden in BY_NAME:
         for dtype in ("F32", "BF16"):
-            check_clean(checker, title, model, mine, golden, unsure, dtype)
-    for title, model, mine, golden, _ in PAIRS:
-        if title in ("other prefix", "fused as vLLM", "as Megatron", "transposed", "2 ranks", "Megatron on 2 ranks"):
-            check_faults(checker, title, model, mine, golden)
+            check_clean(checker, title, model, mine, golden, 0, dtype, [])
+    for title, model, mine, golden, unsure in BY_CONTENT:
+        for dtype in ("F32", "BF16"):
+            check_clean(checker, title, model, mine, golden, unsure, dtype, ["--match", "content"])
+    for title, model, mine, golden in BY_NAME:
+        if title in ("other prefix", "as Meta", "fused as vLLM", "as Megatron", "transposed", "2 ranks", "Megatron on 2 ranks"):
+            check_faults(checker, title, model, mine, golden, [])
+        if title in ("fused as vLLM", "as Megatron", "transposed", "2 ranks", "Megatron on 2 ranks"):
+            check_faults(checker, f"{title}, disguised", model, disguised(mine), golden, ["--match", "content"])
+        if title in ("golden fused as vLLM", "as Meta", "as Megatron"):
+            check_faults(checker, f"{title}, one layer", ONE_LAYER, mine, golden, [])
+        if title in ("golden fused as vLLM", "as Meta"):
+            check_faults(checker, f"{title}, one layer, disguised", ONE_LAYER, disguised(mine), golden, ["--match", "content"])
+    check_exchanged(checker)
+    check_padding(checker)
+    check_norms(checker)
+    check_folders(checker)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ class Model:
         self.values: list[numpy.ndarray] = []
         self.size = 0
         self.plain = self.tensors()
-        self.flat = numpy.concatenate(self.values)
+        self.flat = numpy.concatenate(self.values + [numpy.zeros(1, numpy.float32)])  # number -1: padding
 
     def tensor(self, *shape: int, norm: bool = False) -> numpy.ndarray:
         """The numbers of its elements; the values go to self.values."""
@@ -64,6 +64,64 @@ class Model:
         return {name: self.flat[each] for name, each in numbers.items()}
 
     # ----- layouts of other systems
+
+    def meta(self) -> Tensors:
+        """As Meta names them, with the numbers that a rotary embedding turns beside each other."""
+        names = {"self_attn.q_proj": "attention.wq", "self_attn.k_proj": "attention.wk", "self_attn.v_proj": "attention.wv",
+                 "self_attn.o_proj": "attention.wo", "mlp.gate_proj": "feed_forward.w1", "mlp.down_proj": "feed_forward.w2",
+                 "mlp.up_proj": "feed_forward.w3", "input_layernorm": "attention_norm", "post_attention_layernorm": "ffn_norm",
+                 "embed_tokens": "tok_embeddings", "lm_head": "output", "model.": ""}
+        out = {}
+        for name, each in self.plain.items():
+            renamed = name
+            for old, new in names.items():
+                renamed = renamed.replace(old, new)
+            if ".q_proj." in name or ".k_proj." in name:
+                each = each.reshape(-1, 2, self.head // 2, self.hidden).swapaxes(1, 2).reshape(-1, self.hidden)
+            out[renamed] = each
+        return out
+
+    def padded(self, numbers: Tensors, multiple: int) -> Tensors:
+        """Embedding and head with zeros behind them."""
+        out = dict(numbers)
+        for name, each in numbers.items():
+            if each.ndim == 2 and each.shape[0] == self.vocabulary and -each.shape[0] % multiple:
+                out[name] = numpy.concatenate([each, numpy.full((-each.shape[0] % multiple, each.shape[1]), -1)])
+        return out
+
+    def stages(self, numbers: Tensors, count: int) -> list[Tensors]:
+        """A pipeline: every stage counts its layers from 0."""
+        out: list[Tensors] = [{} for _ in range(count)]
+        each = self.layers // count
+        for name, values in numbers.items():
+            words = name.split(".")
+            if "layers" not in words:
+                out[0 if "embed" in name else count - 1][name] = values
+                continue
+            at = words.index("layers") + 1
+            stage, words[at] = int(words[at]) // each, str(int(words[at]) % each)
+            out[stage][".".join(words)] = values
+        return out
+
+    def fused_experts(self) -> Tensors:
+        """Gate and up of all experts in one, as vLLM."""
+        out = {}
+        for name, each in self.stacked_experts().items():
+            if ".experts.gate_proj." in name:
+                out[name.replace("gate_proj.weight", "w13_weight")] = numpy.concatenate(
+                    [each, self.stacked_experts()[name.replace("gate_proj", "up_proj")]], axis=1)
+            elif ".experts.down_proj." in name:
+                out[name.replace("down_proj.weight", "w2_weight")] = each
+            elif ".experts.up_proj." not in name:
+                out[name] = each
+        return out
+
+    @staticmethod
+    def disguised(numbers: Tensors) -> Tensors:
+        """The same words for others that nobody knows; numbers stay."""
+        def word(text: str) -> str:
+            return text if text.isdigit() else "x" + "".join(chr(97 + (ord(c) * 7 + i) % 26) for i, c in enumerate(text.replace("_", "")))
+        return {".".join(word(w) for w in name.split(".")): each for name, each in numbers.items()}
 
     def vllm(self) -> Tensors:
         """Query, key and value in one, gate and up in one."""
@@ -136,6 +194,10 @@ class Model:
             elif "gate_up" in name or "linear_fc1" in name:
                 halves = [numpy.split(half, ranks) for half in numpy.split(each, 2)]
                 parts = [numpy.concatenate([half[r] for half in halves]) for r in range(ranks)]
+            elif "qkv_proj" in name:
+                queries, keys = each.shape[1], (each.shape[0] - each.shape[1]) // 2
+                thirds = [numpy.split(third, ranks) for third in numpy.split(each, [queries, queries + keys])]
+                parts = [numpy.concatenate([third[r] for third in thirds]) for r in range(ranks)]
             else:
                 parts = numpy.split(each, ranks)
             for rank in range(ranks):

@@ -46,6 +46,14 @@ std::vector<int64_t> divisors(int64_t number) {
   return found;
 }
 
+// Vocabularies are: to a multiple of 128 for each rank, of 64, of 8. A longer one may be another one.
+bool may_be_rounded_up(int64_t length, int64_t rounded) {
+  const int64_t multiple = rounded & -rounded;  // the largest power of two that it is one of
+  const int64_t added = rounded - length;
+  if (multiple < 8 || added >= multiple) return false;
+  return multiple >= 16 ? 2 * added <= rounded : 8 * added < rounded;
+}
+
 // Neighbouring dimensions that are walked as one are one: two views of the same elements look the same.
 Piece simplified(Piece piece) {
   Piece out{piece.source, piece.base, {}, {}};
@@ -101,7 +109,7 @@ class Rearrangements {
   void add(Piece piece, std::string text) {
     piece = simplified(std::move(piece));
     if (!seen_.insert({piece.dims, piece.strides}).second) return;
-    found_.push_back({{std::move(piece)}, std::move(text)});
+    found_.push_back({{std::move(piece)}, std::move(text), {}});
   }
 
   // [K, N] against [N, K]; blocks of 16 by 16 against a plain matrix.
@@ -213,11 +221,31 @@ class Partitions {
       if (sources_ == 1) slice_fused();
     } else if (sources_ == 1) {
       stack();
+      slice_stacked();
     }
     return std::move(found_);
   }
 
  private:
+  // Experts of several parts each: gate and up of the first, gate and up of the second.
+  void slice_stacked() {
+    if (whole_.size() < 2 || parts_.size() == static_cast<size_t>(whole_[0])) return;
+    Dims merged(whole_.begin() + 1, whole_.end());
+    merged[0] *= whole_[0];
+    std::vector<Shape> parts;
+    for (const Dims& part : parts_) {
+      if (part.size() != merged.size()) return;
+      parts.push_back(Shape{part});
+    }
+    for (auto& each : Partitions(parts, Shape{merged}, 1, order_).list()) {
+      for (Arrangement& arrangement : each) {
+        const std::string rows = fmt::format("{{}}.reshape({})", fmt::join(merged, ", "));
+        arrangement.text = rows + arrangement.text.substr(2);
+      }
+      found_.push_back(std::move(each));
+    }
+  }
+
   // Parts behind each other along a dimension; or in as many groups, a block of every part in each.
   void slice(size_t axis, bool transposed) {
     if (sources_ > 1 && (axis != 0 || transposed)) return;  // ranks hold rows of every part
@@ -341,7 +369,8 @@ class Partitions {
       std::vector<Arrangement> all;
       for (int64_t i = 0; i < count; ++i)
         all.push_back({{simplified({0, i * size, dims, strides})},
-                       fmt::format("{{}}[{}]{}", i, transposed ? ".T" : "")});
+                       fmt::format("{{}}[{}]{}", i, transposed ? ".T" : ""),
+                       {}});
       found_.push_back(std::move(all));
     }
   }
@@ -371,7 +400,19 @@ std::string Arrangement::text_of(std::string_view side) const {
   return at == std::string::npos ? text : text.substr(0, at) + std::string(side) + text.substr(at + 2);
 }
 
+int64_t Window::place(int64_t index) const {
+  int64_t at = 0, stride = 1;
+  for (size_t i = of.size(); i-- > 0;) {
+    at += (first[i] + index % count[i]) * stride;
+    index /= count[i];
+    stride *= of[i];
+  }
+  return at;
+}
+
 Arrangement::Place Arrangement::place(int64_t index) const {
+  if (order) index = order->place(index);
+  if (window) index = window->place(index);
   for (const Piece& piece : pieces) {
     const int64_t count = piece.count();
     if (index < count) return {piece.source, piece.place(index)};
@@ -382,7 +423,57 @@ Arrangement::Place Arrangement::place(int64_t index) const {
 
 std::vector<Arrangement> rearrangements(const Shape& part, const Shape& whole) {
   if (part.count() == 0 || whole.count() == 0) return {};
+  if (part.count() < whole.count()) return without_padding(part, whole);
   return Rearrangements(part, whole).list();
+}
+
+std::vector<Arrangement> without_padding(const Shape& part, const Shape& whole, size_t sources) {
+  if (part.count() == 0 || whole.dims.size() != part.dims.size() || part.dims.empty()) return {};
+  Dims all = whole.dims;
+  all[0] *= static_cast<int64_t>(sources);
+  std::optional<size_t> axis;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (all[i] == part.dims[i]) continue;
+    if (axis || all[i] < part.dims[i]) return {};
+    axis = i;
+  }
+  if (!axis || !may_be_rounded_up(part.dims[*axis], all[*axis])) return {};
+  Arrangement arrangement;
+  for (size_t source = 0; source < sources; ++source)
+    arrangement.pieces.push_back(simplified({source, 0, whole.dims, strides_of(whole.dims)}));
+  std::string seen = "[";
+  for (size_t i = 0; i < *axis; ++i) seen += ":, ";
+  seen += fmt::format("0:{}]", part.dims[*axis]);
+  arrangement.text =
+      fmt::format("{}{}, and zeros up to {}",
+                  sources > 1 ? fmt::format("cat({{}} of {} ranks)", sources) : "{}", seen, all[*axis]);
+  arrangement.window = Window{all, Dims(all.size(), 0), part.dims, true};
+  return {std::move(arrangement)};
+}
+
+std::vector<std::vector<Arrangement>> shared_partitions(std::span<const Shape> parts, const Shape& whole,
+                                                        size_t shares) {
+  std::vector<std::vector<Arrangement>> found;
+  const auto ranks = static_cast<int64_t>(shares);
+  for (size_t axis = 0; axis < whole.dims.size(); ++axis) {
+    std::vector<Shape> joined(parts.begin(), parts.end());
+    if (std::ranges::any_of(joined, [&](const Shape& each) { return each.dims.size() <= axis; })) break;
+    for (Shape& each : joined) each.dims[axis] *= ranks;
+    for (const std::vector<Arrangement>& candidate : partitions(joined, whole)) {
+      std::vector<Arrangement>& all = found.emplace_back();
+      for (size_t part = 0; part < parts.size(); ++part)
+        for (int64_t rank = 0; rank < ranks; ++rank) {
+          Arrangement& share = all.emplace_back(candidate[part]);
+          const int64_t extent = parts[part].dims[axis];
+          share.window = Window{joined[part].dims, Dims(joined[part].dims.size(), 0), parts[part].dims};
+          share.window->first[axis] = rank * extent;
+          std::string stretch = "[";
+          for (size_t i = 0; i < axis; ++i) stretch += ":, ";
+          share.text += fmt::format("{}{}:{}]", stretch, rank * extent, (rank + 1) * extent);
+        }
+    }
+  }
+  return found;
 }
 
 std::vector<std::vector<Arrangement>> partitions(std::span<const Shape> parts, const Shape& whole,

@@ -4,6 +4,7 @@
 
 #include "assay/tensor/operand.h"
 
+#include <optional>
 #include <span>
 
 namespace assay {
@@ -18,10 +19,21 @@ struct Piece {
   int64_t place(int64_t index) const;  // in the source, of the index-th element of the piece
 };
 
+// Not all of the elements at hand: a stretch of each dimension.
+struct Window {
+  std::vector<int64_t> of;            // the dimensions of all
+  std::vector<int64_t> first, count;  // the stretches
+  bool is_padded = false;             // what lies outside is padding: it has to be zero
+
+  int64_t place(int64_t index) const;  // of an element of the window, among all
+};
+
 // One tensor, seen in those of the other side.
 struct Arrangement {
-  std::vector<Piece> pieces;  // behind each other along the first dimension
-  std::string text;           // "{}.T", "{}[0:2048]", where {} is the side; empty: as it is
+  std::vector<Piece> pieces;          // behind each other along the first dimension
+  std::string text;                   // "{}.T", "{}[0:2048]", where {} is the side; empty: as it is
+  std::optional<Window> window = {};  // nothing: all that the pieces hold
+  std::optional<Piece> order = {};    // of what was so far seen; nothing: as it is
 
   struct Place {
     size_t source;
@@ -31,8 +43,11 @@ struct Arrangement {
   Place place(int64_t index) const;  // of an element, in row-major order
 };
 
-// All of `part` in all of `whole`. The simplest first.
+// All of `part` in all of `whole`, or in all but its padding. The simplest first.
 std::vector<Arrangement> rearrangements(const Shape& part, const Shape& whole);
+// `part` in a longer tensor, rounded up to a multiple of 8 or more, of which `sources` ranks hold a share
+// each.
+std::vector<Arrangement> without_padding(const Shape& part, const Shape& whole, size_t sources = 1);
 
 enum class PartOrder : uint8_t {
   any,       // the parts of a fused tensor may stand in any
@@ -43,5 +58,8 @@ enum class PartOrder : uint8_t {
 // `sources` > 1: every source holds its share of every part, as ranks do.
 std::vector<std::vector<Arrangement>> partitions(std::span<const Shape> parts, const Shape& whole,
                                                  size_t sources = 1, PartOrder order = PartOrder::any);
+// … of which `shares` ranks hold a share each: first all shares of the first part.
+std::vector<std::vector<Arrangement>> shared_partitions(std::span<const Shape> parts, const Shape& whole,
+                                                        size_t shares);
 
 }  // namespace assay

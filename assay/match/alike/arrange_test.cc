@@ -71,6 +71,27 @@ TEST(Rearrangements, OfUnlikeShapesAreNone) {
   EXPECT_TRUE(rearrangements(Shape{{0, 2}}, Shape{{0, 2}}).empty());
 }
 
+TEST(Rearrangements, LookBeforeThePaddingOfARoundLength) {
+  const auto all = rearrangements(Shape{{21, 2}}, Shape{{32, 2}});
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].text, "{}[0:21], and zeros up to 32");
+  ASSERT_TRUE(all[0].window && all[0].window->is_padded);
+  EXPECT_EQ(all[0].place(41).index, 41);
+  const auto columns = rearrangements(Shape{{2, 21}}, Shape{{2, 32}});
+  ASSERT_EQ(columns.size(), 1u);
+  EXPECT_EQ(columns[0].place(21).index, 32);
+  EXPECT_TRUE(rearrangements(Shape{{7, 2}}, Shape{{32, 2}}).empty());     // mostly padding
+  EXPECT_TRUE(rearrangements(Shape{{21, 2}}, Shape{{33, 2}}).empty());    // not round
+  EXPECT_TRUE(rearrangements(Shape{{21, 15}}, Shape{{32, 16}}).empty());  // both dimensions
+}
+
+TEST(Rearrangements, PaddingMayBeOfAllRanksTogether) {
+  const auto all = without_padding(Shape{{21, 2}}, Shape{{8, 2}}, 4);
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].place(17).source, 1u);
+  EXPECT_EQ(all[0].place(17).index, 1);
+}
+
 // Whatever the candidate: every element of the whole is in exactly one place of one part.
 void expect_partition(std::span<const Shape> parts, const Shape& whole, size_t sources) {
   const auto all = partitions(parts, whole, sources);
@@ -96,6 +117,29 @@ TEST(Partitions, UseEveryElementOnce) {
   expect_partition(std::vector<Shape>(4, Shape{{2, 3}}), Shape{{4, 3, 2}}, 1);
   expect_partition(std::vector<Shape>(2, Shape{{8, 3}}), Shape{{16, 3}}, 1);
   expect_partition(std::vector<Shape>{{{8, 3}}, {{4, 3}}}, Shape{{6, 3}}, 2);
+}
+
+TEST(Partitions, OfSharesUseEveryElementOnce) {
+  const std::vector<Shape> parts = {{{4, 6}}, {{2, 6}}, {{2, 6}}};
+  for (const Shape& whole : {Shape{{16, 6}}, Shape{{8, 12}}}) {
+    const auto all = shared_partitions(parts, whole, 2);
+    EXPECT_FALSE(all.empty());
+    for (const std::vector<Arrangement>& candidate : all) {
+      ASSERT_EQ(candidate.size(), 6u);
+      std::set<int64_t> seen;
+      for (size_t share = 0; share < candidate.size(); ++share)
+        for (int64_t i = 0; i < parts[share / 2].count(); ++i)
+          EXPECT_TRUE(seen.insert(candidate[share].place(i).index).second) << candidate[share].text;
+      EXPECT_EQ(std::ssize(seen), whole.count());
+    }
+  }
+}
+
+TEST(Partitions, ExpertsMayHaveSeveralParts) {
+  const std::vector<Shape> parts(4, Shape{{2, 3}});  // gate and up of two experts
+  const auto all = partitions(parts, Shape{{2, 4, 3}});
+  ASSERT_FALSE(all.empty());
+  EXPECT_EQ(all[0][2].place(0).index, 12);
 }
 
 TEST(Partitions, RanksHaveOneOrder) {

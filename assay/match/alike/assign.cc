@@ -1,6 +1,9 @@
 #include "assay/match/alike/assign.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
 #include <limits>
 #include <map>
 
@@ -73,34 +76,146 @@ std::vector<size_t> assign_least(const std::vector<std::vector<double>>& cost) {
   return columns_of;
 }
 
-}  // namespace
+// Tensors of one side that hold the same to the last bit: tied weights, the tables of every layer.
+struct Class {
+  std::vector<Holder*> members;
+  bool is_taken = false;
 
-Nearest find_nearest(const std::vector<Holder*>& mine, const std::vector<Holder*>& golden, double limit) {
+  const Sketch& sketch() const { return *members[0]->sketches[0]; }
+};
+
+std::vector<Class> classes_of(const std::vector<Holder*>& holders) {
+  std::map<std::array<uint64_t, Sketch::kLanes>, size_t> known;
+  std::vector<Class> classes;
+  for (Holder* holder : holders) {
+    const auto bits = std::bit_cast<std::array<uint64_t, Sketch::kLanes>>(holder->sketches[0]->lanes);
+    const auto [found, is_new] = known.try_emplace(bits, classes.size());
+    if (is_new) classes.emplace_back();
+    classes[found->second].members.push_back(holder);
+  }
+  return classes;
+}
+
+void take(Class& mine, Class& golden, Nearest& found) {
+  mine.is_taken = golden.is_taken = true;
+  if (mine.members.size() == 1 && golden.members.size() == 1)
+    found.sure.emplace_back(mine.members[0], golden.members[0]);
+  else
+    found.tied.push_back({mine.members, golden.members});
+}
+
+// The first lanes of a sketch cut space into cells: what is nearly equal lies in one, or in the next.
+class Cells {
+ public:
+  static constexpr size_t kDimensions = 4;
+  static constexpr double kWidth = 0.2;  // of the deviation of a lane
+  using Cell = std::array<int32_t, kDimensions>;
+
+  explicit Cells(const std::vector<Class>& classes) {
+    for (size_t i = 0; i < classes.size(); ++i) cells_[cell_of(place_of(classes[i].sketch()))].push_back(i);
+  }
+
+  // Those nearer than half a cell, and more.
+  std::vector<size_t> near(const Sketch& sketch) const {
+    const Place place = place_of(sketch);
+    const Cell own = cell_of(place);
+    std::vector<size_t> found;
+    for (size_t corner = 0; corner < size_t{1} << kDimensions; ++corner) {
+      Cell cell = own;
+      for (size_t i = 0; i < kDimensions; ++i)
+        if ((corner >> i & 1) != 0) cell[i] += place[i] - std::floor(place[i]) < 0.5 ? -1 : 1;
+      if (const auto at = cells_.find(cell); at != cells_.end())
+        found.insert(found.end(), at->second.begin(), at->second.end());
+    }
+    return found;
+  }
+
+ private:
+  using Place = std::array<double, kDimensions>;
+
+  static Place place_of(const Sketch& sketch) {
+    double squares = 0;
+    for (const double lane : sketch.lanes) squares += lane * lane;
+    const double width = kWidth * std::sqrt(squares / static_cast<double>(Sketch::kLanes));
+    Place place{};
+    for (size_t i = 0; i < kDimensions; ++i)
+      if (const double at = sketch.lanes[i] / width; std::isfinite(at)) place[i] = std::clamp(at, -1e6, 1e6);
+    return place;
+  }
+  static Cell cell_of(const Place& place) {
+    Cell cell{};
+    for (size_t i = 0; i < kDimensions; ++i) cell[i] = static_cast<int32_t>(std::floor(place[i]));
+    return cell;
+  }
+
+  std::map<Cell, std::vector<size_t>> cells_;
+};
+
+// What is all but equal: rounded to another type at most.
+void join_by_cells(std::vector<Class>& mine, std::vector<Class>& golden, Nearest& found) {
+  constexpr double kAllButEqual = 0.02;
+  const Cells cells(golden);
+  std::vector<Best> of_mine(mine.size()), of_golden(golden.size());
+  for (size_t m = 0; m < mine.size(); ++m)
+    for (const size_t g : cells.near(mine[m].sketch())) {
+      const double apart = relative_distance(mine[m].sketch(), golden[g].sketch());
+      of_mine[m].consider(g, apart);
+      of_golden[g].consider(m, apart);
+    }
+  for (size_t m = 0; m < mine.size(); ++m) {
+    const Best& best = of_mine[m];
+    if (best.apart > kAllButEqual) continue;
+    const Best& back = of_golden[best.which];
+    if (best.is_clear() && back.is_clear() && back.which == m) take(mine[m], golden[best.which], found);
+  }
+}
+
+void join_by_distance(std::vector<Class>& mine, std::vector<Class>& golden, double limit, Nearest& found) {
   std::vector<Best> of_mine(mine.size()), of_golden(golden.size());
   std::vector<std::vector<size_t>> close(mine.size());
   for (size_t m = 0; m < mine.size(); ++m)
     for (size_t g = 0; g < golden.size(); ++g) {
-      const double apart = relative_distance(*mine[m]->sketches[0], *golden[g]->sketches[0]);
+      const double apart = relative_distance(mine[m].sketch(), golden[g].sketch());
       of_mine[m].consider(g, apart);
       of_golden[g].consider(m, apart);
       if (apart < limit && close[m].size() < kMostEqual) close[m].push_back(g);
     }
-  Nearest found;
-  std::map<size_t, size_t> tie_of_golden;  // which tie a tensor of golden belongs to
+  std::map<size_t, size_t> tie_of_golden;  // which tie a class of golden belongs to
+  const auto add = [](std::vector<Holder*>& to, const Class& from) {
+    to.insert(to.end(), from.members.begin(), from.members.end());
+  };
   for (size_t m = 0; m < mine.size(); ++m) {
     if (of_mine[m].apart >= limit) continue;
     const size_t g = of_mine[m].which;
     if (of_mine[m].is_clear() && of_golden[g].is_clear() && of_golden[g].which == m) {
-      found.sure.emplace_back(mine[m], golden[g]);
+      take(mine[m], golden[g], found);
       continue;
     }
     const auto known = tie_of_golden.find(g);
     const size_t tie = known == tie_of_golden.end() ? found.tied.size() : known->second;
     if (tie == found.tied.size()) found.tied.emplace_back();
-    found.tied[tie].mine.push_back(mine[m]);
+    add(found.tied[tie].mine, mine[m]);
     for (const size_t each : close[m])
-      if (tie_of_golden.emplace(each, tie).second) found.tied[tie].golden.push_back(golden[each]);
+      if (tie_of_golden.emplace(each, tie).second) add(found.tied[tie].golden, golden[each]);
   }
+}
+
+}  // namespace
+
+Nearest find_nearest(const std::vector<Holder*>& mine, const std::vector<Holder*>& golden, double limit,
+                     int64_t most) {
+  Nearest found;
+  std::vector<Class> of_mine = classes_of(mine), of_golden = classes_of(golden);
+  join_by_cells(of_mine, of_golden, found);
+  const auto is_taken = [](const Class& each) { return each.is_taken; };
+  std::erase_if(of_mine, is_taken);
+  std::erase_if(of_golden, is_taken);
+  found.spent = std::ssize(of_mine) * std::ssize(of_golden);
+  found.was_cut_short = found.spent > most;
+  if (found.was_cut_short)
+    found.spent = 0;
+  else
+    join_by_distance(of_mine, of_golden, limit, found);
   return found;
 }
 

@@ -50,12 +50,49 @@ TEST(FindNearest, IsSureOfPairsAndTiesWhatIsEqual) {
   const Sketch* const of_golden[] = {&b, &a, &b};
   for (size_t i = 0; i < 4; ++i) mine[i].sketches = {of_mine[i]};
   for (size_t i = 0; i < 3; ++i) golden[i].sketches = {of_golden[i]};
-  const Nearest found =
-      find_nearest({&mine[0], &mine[1], &mine[2], &mine[3]}, {&golden[0], &golden[1], &golden[2]}, 0.25);
+  const Nearest found = find_nearest({&mine[0], &mine[1], &mine[2], &mine[3]},
+                                     {&golden[0], &golden[1], &golden[2]}, 0.25, 1000);
   EXPECT_THAT(found.sure, ElementsAre(::testing::Pair(&mine[0], &golden[1])));
   ASSERT_EQ(found.tied.size(), 1u);
   EXPECT_THAT(found.tied[0].mine, ElementsAre(&mine[1], &mine[2]));
   EXPECT_THAT(found.tied[0].golden, ElementsAre(&golden[0], &golden[2]));
+}
+
+// The time must not grow with the square of the tensors.
+TEST(FindNearest, TellsThousandsApartWithoutHoldingAllAgainstAll) {
+  constexpr size_t kCount = 3000;
+  std::vector<Sketch> sketches[2];
+  std::mt19937_64 chance(9);
+  std::normal_distribution<double> normal;
+  for (size_t i = 0; i < kCount; ++i) {
+    sketches[0].push_back(random_sketch(i));
+    sketches[1].push_back(sketches[0].back());
+    for (double& lane : sketches[1].back().lanes) lane += 0.004 * normal(chance);  // as bf16 rounds
+  }
+  std::vector<Holder> holders[2];
+  std::vector<Holder*> sides[2];
+  for (size_t side = 0; side < 2; ++side) {
+    holders[side].resize(kCount);
+    for (size_t i = 0; i < kCount; ++i) {
+      holders[side][i].sketches = {&sketches[side][i]};
+      sides[side].push_back(&holders[side][i]);
+    }
+  }
+  std::shuffle(sides[1].begin(), sides[1].end(), chance);
+  const Nearest found = find_nearest(sides[0], sides[1], 0.25, 1000);
+  ASSERT_EQ(found.sure.size(), kCount);
+  EXPECT_EQ(found.spent, 0);
+  for (const auto& [mine, golden] : found.sure)
+    EXPECT_EQ(mine - holders[0].data(), golden - holders[1].data());
+}
+
+TEST(FindNearest, SaysWhereTheyWereTooMany) {
+  const Sketch a = random_sketch(1), b = random_sketch(2);
+  Holder mine, golden;
+  mine.sketches = {&a};
+  golden.sketches = {&b};
+  EXPECT_FALSE(find_nearest({&mine}, {&golden}, 0.25, 1).was_cut_short);
+  EXPECT_TRUE(find_nearest({&mine}, {&golden}, 0.25, 0).was_cut_short);
 }
 
 }  // namespace

@@ -7,37 +7,46 @@
 namespace assay {
 namespace {
 
-enum class Relation : uint8_t {
-  none,
-  one_to_one,       // or copies of either
-  shares_of_one,    // the ranks of the only part hold shares of the whole
-  parts_of_one,     // several parts fill the whole
-  parts_of_shares,  // … of which every rank holds a share
-  rank_by_rank,     // both are shared out over as many ranks
+// How the ranks of a group stand against each other: in `blocks` that have nothing to do with each other,
+// each of so many shares of every part and so many of the whole. One of the last two is 1.
+struct Ranks {
+  size_t blocks = 1, part_shares = 1, whole_shares = 1;
 };
 
-Relation relation_of(const PartGroup& group) {
-  const Holder& whole = *group.whole;
-  const bool are_one = std::ranges::all_of(group.parts, &Holder::is_one);
-  const bool as_many = std::ranges::all_of(
-      group.parts, [&](const Holder* part) { return !part->is_one() && part->sources() == whole.sources(); });
-  if (are_one && whole.is_one())
-    return group.parts.size() == 1 ? Relation::one_to_one : Relation::parts_of_one;
-  if (are_one) return group.parts.size() == 1 ? Relation::none : Relation::parts_of_shares;
-  if (whole.is_one()) return group.parts.size() == 1 ? Relation::shares_of_one : Relation::none;
-  return as_many ? Relation::rank_by_rank : Relation::none;
+std::optional<Ranks> ranks_of(const PartGroup& group) {
+  const size_t of_parts = group.parts[0]->shares(), of_whole = group.whole->shares();
+  if (std::ranges::any_of(group.parts, [&](const Holder* part) { return part->shares() != of_parts; }))
+    return std::nullopt;
+  if (of_parts % of_whole == 0) return Ranks{of_whole, of_parts / of_whole, 1};
+  if (of_whole % of_parts == 0) return Ranks{of_parts, 1, of_whole / of_parts};
+  return std::nullopt;
+}
+
+// Copies of which each has rows of its own.
+size_t copies_in(const PartGroup& group) {
+  size_t copies = group.whole->is_copied ? group.whole->sources() : 1;
+  for (const Holder* part : group.parts)
+    if (part->is_copied) copies = std::max(copies, part->sources());
+  return copies;
 }
 
 void add_part(const PairingBuilder& builder, Side side, const Holder& part, size_t source, GroupOnRank& out) {
   out.parts.push_back({side, builder.items(side)[part.positions[source]]});
   out.part_positions.push_back(part.positions[source]);
-  out.counts.push_back(part.shape().count());
+  out.counts.push_back(part.shape.count());
 }
 
 void add_source(const PairingBuilder& builder, Side side, const Holder& whole, size_t source,
                 GroupOnRank& out) {
   out.sources.push_back({side, builder.items(side)[whole.positions[source]]});
   out.source_positions.push_back(whole.positions[source]);
+}
+
+void add_view(const Piece& piece, int32_t operand, Plan& plan) {
+  PlanStep view{PlanOp::view, {operand}, {piece.base}};
+  view.args.insert(view.args.end(), piece.dims.begin(), piece.dims.end());
+  view.args.insert(view.args.end(), piece.strides.begin(), piece.strides.end());
+  plan.steps.push_back(std::move(view));
 }
 
 Plan plan_of(const Arrangement& arrangement, const std::vector<PlanSource>& sources, const Shape& result,
@@ -51,20 +60,56 @@ Plan plan_of(const Arrangement& arrangement, const std::vector<PlanSource>& sour
   PlanStep joined{PlanOp::concat, {}};
   for (const Piece& piece : arrangement.pieces) {
     const auto operand = static_cast<int32_t>(std::ranges::find(used, piece.source) - used.begin());
-    PlanStep view{PlanOp::view, {operand}, {piece.base}};
-    view.args.insert(view.args.end(), piece.dims.begin(), piece.dims.end());
-    view.args.insert(view.args.end(), piece.strides.begin(), piece.strides.end());
-    plan.steps.push_back(std::move(view));
+    add_view(piece, operand, plan);
     joined.in.push_back(plan.last());
   }
   if (arrangement.pieces.size() > 1) plan.steps.push_back(std::move(joined));
+  if (const auto& window = arrangement.window) {
+    plan.add(PlanOp::reshape, window->of);
+    if (window->is_padded) plan.add(PlanOp::unpad, window->count);
+    for (size_t i = 0; i < window->of.size() && !window->is_padded; ++i)
+      if (window->count[i] != window->of[i])
+        plan.add(PlanOp::cut, {static_cast<int64_t>(i), window->first[i], window->count[i]});
+  }
+  if (arrangement.order) add_view(*arrangement.order, plan.last(), plan);
   plan.add(PlanOp::reshape, result.dims);
   return plan;
 }
 
+// "mp_rank_{00,01}/model.pt:w" of the names of several ranks.
+std::string name_of_ranks(const std::vector<std::string_view>& names) {
+  if (names.size() == 1) return std::string(names[0]);
+  size_t front = 0, back = 0;
+  const auto all_have = [&](auto same) { return std::ranges::all_of(names, same); };
+  while (
+      all_have([&](std::string_view name) { return front < name.size() && name[front] == names[0][front]; }))
+    ++front;
+  while (all_have([&](std::string_view name) {
+    return back + front < name.size() && name[name.size() - 1 - back] == names[0][names[0].size() - 1 - back];
+  }))
+    ++back;
+  // Numbers stay whole.
+  const auto is_number = [&](size_t at) { return names[0][at] >= '0' && names[0][at] <= '9'; };
+  while (front > 0 && is_number(front - 1)) --front;
+  while (back > 0 && is_number(names[0].size() - back)) --back;
+  std::vector<std::string_view> middles;
+  for (const std::string_view name : names) middles.push_back(name.substr(front, name.size() - front - back));
+  return fmt::format("{}{{{}}}{}", names[0].substr(0, front), fmt::join(middles, ","),
+                     names[0].substr(names[0].size() - back));
+}
+
+// How a row calls the whole: with the part of it that is meant.
+std::string name_of_view(const Arrangement& arrangement, const std::vector<std::string_view>& names) {
+  const std::string& text = arrangement.text;
+  const size_t opening = text.find('[');
+  size_t end = opening;
+  while (end < text.size() && text[end] == '[') end = std::min(text.find(']', end), text.size() - 1) + 1;
+  return name_of_ranks(names) + (end > opening ? text.substr(opening, end - opening) : std::string());
+}
+
 void join_part(PairingBuilder& builder, const GroupOnRank& on_rank, size_t part, const Shape& shape,
                Side parts_side, const Shape& whole_shape, const Arrangement& arrangement, Why why,
-               std::string note, bool is_unsure) {
+               std::string note, const Doubts& doubts) {
   const Side whole_side = other_side(parts_side);
   PairPlans plans;
   std::vector<size_t> used;
@@ -75,9 +120,14 @@ void join_part(PairingBuilder& builder, const GroupOnRank& on_rank, size_t part,
     plans.of(whole_side) = plan_of(arrangement, on_rank.sources, shape, used);
     const std::string seen = arrangement.text_of(whole_side == Side::mine ? "mine" : "golden");
     note = note.empty() ? seen : seen + "; " + note;
+    std::vector<std::string_view> names;
+    for (const size_t source : used)
+      names.push_back(builder.name(whole_side, on_rank.source_positions[source]));
+    plans.of(whole_side).name = name_of_view(arrangement, names);
   }
   plans.note = std::move(note);
-  plans.is_unsure = is_unsure;
+  plans.is_unsure = doubts.is_unsure;
+  plans.contradiction = doubts.contradiction;
   const size_t of_part = on_rank.part_positions[part], of_whole = on_rank.source_positions[used[0]];
   const size_t mine = parts_side == Side::mine ? of_part : of_whole;
   builder.join(mine, parts_side == Side::mine ? of_whole : of_part, why, std::move(plans));
@@ -91,8 +141,8 @@ void join_part(PairingBuilder& builder, const GroupOnRank& on_rank, size_t part,
 GroupShapes shapes_of(const PartGroup& group) {
   GroupShapes shapes;
   const auto add = [&](const Holder& holder) {
-    shapes.dims.push_back(holder.shape().dims);
-    shapes.sources.push_back(holder.is_one() ? 1 : holder.sources());
+    shapes.dims.push_back(holder.shape.dims);
+    shapes.shares.push_back(holder.shares());
   };
   for (const Holder* part : group.parts) add(*part);
   add(*group.whole);
@@ -100,69 +150,56 @@ GroupShapes shapes_of(const PartGroup& group) {
 }
 
 std::vector<std::vector<Arrangement>> arrangements_of(const PartGroup& group) {
+  constexpr int64_t kMostElements = int64_t{1} << 48;
   std::vector<Shape> shapes;
-  for (const Holder* part : group.parts) shapes.push_back(part->shape());
-  const Shape& whole = group.whole->shape();
-  switch (relation_of(group)) {
-    case Relation::none:
-      return {};
-    case Relation::shares_of_one:
-      return partitions(std::vector<Shape>(group.parts[0]->sources(), shapes[0]), whole, 1,
-                        PartOrder::as_given);
-    case Relation::parts_of_one:
-      return partitions(shapes, whole);
-    case Relation::parts_of_shares:
-      return partitions(shapes, whole, group.whole->sources());
-    case Relation::rank_by_rank:
-      if (shapes.size() > 1) return partitions(shapes, whole);
-      [[fallthrough]];
-    case Relation::one_to_one: {
-      std::vector<std::vector<Arrangement>> all;
-      for (Arrangement& each : rearrangements(shapes[0], whole)) all.push_back({std::move(each)});
-      return all;
-    }
-  }
-  return {};
+  for (const Holder* part : group.parts) shapes.push_back(part->shape);
+  const Shape& whole = group.whole->shape;
+  const auto ranks = ranks_of(group);
+  if (!ranks || group.whole->sums.count > kMostElements ||
+      std::ranges::any_of(group.parts, [](const Holder* part) { return part->sums.count > kMostElements; }))
+    return {};
+  const bool is_single = shapes.size() == 1;
+  if (ranks->part_shares > 1 && is_single)
+    return partitions(std::vector<Shape>(ranks->part_shares, shapes[0]), whole, 1, PartOrder::as_given);
+  if (ranks->part_shares > 1) return shared_partitions(shapes, whole, ranks->part_shares);
+  if (!is_single) return partitions(shapes, whole, ranks->whole_shares);
+  std::vector<std::vector<Arrangement>> all;
+  const bool is_spread = ranks->whole_shares > 1;  // a part of ranks together: shorter than they are
+  for (Arrangement& each :
+       is_spread ? without_padding(shapes[0], whole, ranks->whole_shares) : rearrangements(shapes[0], whole))
+    all.push_back({std::move(each)});
+  return all;
 }
 
 std::vector<GroupOnRank> on_ranks(const PairingBuilder& builder, const PartGroup& group) {
   const Side whole_side = other_side(group.parts_side);
-  const Relation relation = relation_of(group);
+  const auto ranks = ranks_of(group);
   std::vector<GroupOnRank> found;
-  if (relation == Relation::none) return found;
-  const size_t ranks = relation == Relation::rank_by_rank ? group.whole->sources() : 1;
-  for (size_t rank = 0; rank < ranks; ++rank) {
-    GroupOnRank& one = found.emplace_back();
-    for (const Holder* part : group.parts) {
-      const size_t shares = relation == Relation::shares_of_one ? part->sources() : 1;
-      for (size_t i = 0; i < shares; ++i) add_part(builder, group.parts_side, *part, rank + i, one);
+  if (!ranks) return found;
+  const size_t copies = copies_in(group);
+  for (size_t copy = 0; copy < copies; ++copy)
+    for (size_t block = 0; block < ranks->blocks; ++block) {
+      GroupOnRank& one = found.emplace_back();
+      const auto source_of = [&](const Holder& holder, size_t shares, size_t i) {
+        return holder.is_copied ? std::min(copy, holder.sources() - 1) : block * shares + i;
+      };
+      for (const Holder* part : group.parts)
+        for (size_t i = 0; i < ranks->part_shares; ++i)
+          add_part(builder, group.parts_side, *part, source_of(*part, ranks->part_shares, i), one);
+      for (size_t i = 0; i < ranks->whole_shares; ++i)
+        add_source(builder, whole_side, *group.whole, source_of(*group.whole, ranks->whole_shares, i), one);
     }
-    const size_t sources = relation == Relation::parts_of_shares ? group.whole->sources() : 1;
-    for (size_t i = 0; i < sources; ++i) add_source(builder, whole_side, *group.whole, rank + i, one);
-  }
-  // Copies on other ranks have rows of their own.
-  if (relation == Relation::one_to_one) {
-    for (size_t i = 1; i < group.parts[0]->sources(); ++i) {
-      GroupOnRank& copy = found.emplace_back();
-      add_part(builder, group.parts_side, *group.parts[0], i, copy);
-      add_source(builder, whole_side, *group.whole, std::min(i, group.whole->sources() - 1), copy);
-    }
-    for (size_t i = group.parts[0]->sources(); i < group.whole->sources(); ++i) {
-      GroupOnRank& copy = found.emplace_back();
-      add_part(builder, group.parts_side, *group.parts[0], 0, copy);
-      add_source(builder, whole_side, *group.whole, i, copy);
-    }
-  }
   return found;
 }
 
 void join_group(PairingBuilder& builder, const PartGroup& group, const std::vector<Arrangement>& arrangement,
-                Why why, const std::string& note, bool is_unsure) {
-  const bool are_shares = group.parts.size() == 1 && arrangement.size() > 1;
-  for (const GroupOnRank& rank : on_ranks(builder, group))
+                Why why, const std::string& note, const Doubts& doubts) {
+  for (const GroupOnRank& rank : on_ranks(builder, group)) {
+    const size_t shares = rank.parts.size() / group.parts.size();
     for (size_t part = 0; part < rank.parts.size(); ++part)
-      join_part(builder, rank, part, group.parts[are_shares ? 0 : part]->shape(), group.parts_side,
-                group.whole->shape(), arrangement[part], why, note, is_unsure);
+      join_part(builder, rank, part, group.parts[part / shares]->shape, group.parts_side, group.whole->shape,
+                arrangement[part], why, note, doubts);
+  }
 }
 
 }  // namespace assay

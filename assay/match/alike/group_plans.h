@@ -16,18 +16,23 @@ struct GroupOnRank {
 // What the arrangements of a group depend on.
 struct GroupShapes {
   std::vector<std::vector<int64_t>> dims;  // of the parts, then of the whole
-  std::vector<size_t> sources;             // that hold each of them; 1 for copies
+  std::vector<size_t> shares;              // that ranks hold of each of them
   friend auto operator<=>(const GroupShapes&, const GroupShapes&) = default;
 };
 GroupShapes shapes_of(const PartGroup& group);
 
 // Ways in which the parts may lie in the whole, by their shapes.
 std::vector<std::vector<Arrangement>> arrangements_of(const PartGroup& group);
-// Several where every rank of one side stands against its own of the other.
+// Several where every rank of one side stands against its own of the other, or where there are copies.
 std::vector<GroupOnRank> on_ranks(const PairingBuilder& builder, const PartGroup& group);
+
+struct Doubts {
+  bool is_unsure = false;
+  std::string contradiction = {};  // PairPlans::contradiction
+};
 
 // A row for every part, in which the whole is seen as the arrangement says.
 void join_group(PairingBuilder& builder, const PartGroup& group, const std::vector<Arrangement>& arrangement,
-                Why why, const std::string& note, bool is_unsure);
+                Why why, const std::string& note, const Doubts& doubts);
 
 }  // namespace assay

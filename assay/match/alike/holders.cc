@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 
 namespace assay {
 namespace {
@@ -14,12 +15,11 @@ bool are_copies(const std::vector<const Sketch*>& sketches) {
   });
 }
 
-bool have_one_shape(const std::vector<const Sketch*>& sketches) {
-  return std::ranges::all_of(sketches,
-                             [&](const Sketch* each) { return each->meta.shape == sketches[0]->meta.shape; });
-}
-
 void finish(Holder& holder) {
+  if (holder.sketches.empty()) {
+    holder.sums.count = holder.shape.count() * static_cast<int64_t>(holder.sources());
+    return;
+  }
   holder.is_copied = holder.sources() > 1 && are_copies(holder.sketches);
   for (const Sketch* sketch : holder.sketches) {
     holder.sums += sketch->sums;
@@ -34,13 +34,12 @@ void add_named(std::vector<Holder> named, std::vector<Holder>& out) {
   bool are_ranks = named.size() > 1 && named[0].form.rank >= 0;
   for (size_t i = 1; i < named.size(); ++i) are_ranks &= named[i].form.rank > named[i - 1].form.rank;
   if (are_ranks) {
-    Holder together;
-    together.form = named[0].form;
-    for (const Holder& each : named) {
-      together.positions.push_back(each.positions[0]);
-      together.sketches.push_back(each.sketches[0]);
+    Holder together = named[0];
+    for (size_t i = 1; i < named.size(); ++i) {
+      together.positions.push_back(named[i].positions[0]);
+      together.sketches.insert(together.sketches.end(), named[i].sketches.begin(), named[i].sketches.end());
     }
-    if (have_one_shape(together.sketches)) {
+    if (std::ranges::all_of(named, [&](const Holder& each) { return each.shape == named[0].shape; })) {
       finish(together);
       out.push_back(std::move(together));
       return;
@@ -51,6 +50,31 @@ void add_named(std::vector<Holder> named, std::vector<Holder>& out) {
     out.push_back(std::move(each));
   }
 }
+
+Holder holder_of(std::pair<size_t, NameForm> waiting) {
+  Holder holder;
+  holder.form = std::move(waiting.second);
+  holder.role = known_name_of(holder.form.plain);
+  holder.positions = {waiting.first};
+  return holder;
+}
+
+// Holders of one tensor each, until those of one name are put together.
+class ByName {
+ public:
+  void add(Holder holder) {
+    const auto [found, is_new] = by_name_.try_emplace(holder.form.plain);
+    if (is_new) in_order_.push_back(&found->second);
+    found->second.push_back(std::move(holder));
+  }
+  void move_to(std::vector<Holder>& out) {
+    for (std::vector<Holder>* const named : in_order_) add_named(std::move(*named), out);
+  }
+
+ private:
+  std::map<std::string, std::vector<Holder>> by_name_;
+  std::vector<std::vector<Holder>*> in_order_;
+};
 
 }  // namespace
 
@@ -63,32 +87,81 @@ bool is_waiting(const PairingBuilder& builder, Side side, size_t position) {
   return !frame.files[static_cast<size_t>(item.data->file)].keeps_extremes();
 }
 
+std::vector<std::pair<size_t, NameForm>> unjoined_forms(const PairingBuilder& builder, Side side) {
+  std::vector<size_t> positions;
+  std::vector<NameForm> forms;
+  for (size_t i = 0; i < builder.size(side); ++i)
+    if (!builder.is_joined(side, i)) {
+      positions.push_back(i);
+      forms.push_back(form_of(builder.name(side, i)));
+    }
+  number_through_stages(forms);
+  std::vector<std::pair<size_t, NameForm>> found;
+  for (size_t i = 0; i < forms.size(); ++i) found.emplace_back(positions[i], std::move(forms[i]));
+  return found;
+}
+
 Result<Holders> collect_holders(const PairingBuilder& builder, const Contents& contents) {
   Holders holders;
   for (const Side side : {Side::mine, Side::golden}) {
-    std::vector<size_t> positions;
+    std::vector<std::pair<size_t, NameForm>> waiting = unjoined_forms(builder, side);
+    std::erase_if(waiting, [&](const auto& each) { return !is_waiting(builder, side, each.first); });
     std::vector<PlanSource> sources;
-    for (size_t i = 0; i < builder.size(side); ++i)
-      if (is_waiting(builder, side, i)) {
-        positions.push_back(i);
-        sources.push_back({side, builder.items(side)[i]});
-      }
+    for (const auto& [position, form] : waiting) sources.push_back({side, builder.items(side)[position]});
     auto& sketches = holders.sketches[static_cast<size_t>(side)];
-    ASSAY_TRY(sketches, contents.sketches(sources));
-    std::map<std::string, std::vector<Holder>> by_name;
-    std::vector<std::string> in_order;
-    for (size_t i = 0; i < positions.size(); ++i) {
+    ASSAY_TRY(sketches, contents.sketches(sources, SketchDepth::some));
+    ByName by_name;
+    for (size_t i = 0; i < waiting.size(); ++i) {
       if (!sketches[i] || sketches[i]->sums.count == 0) continue;
-      Holder holder;
-      holder.form = form_of(builder.name(side, positions[i]));
-      holder.positions = {positions[i]};
+      Holder holder = holder_of(std::move(waiting[i]));
+      holder.shape = sketches[i]->meta.shape;
       holder.sketches = {&*sketches[i]};
-      auto [found, is_new] = by_name.try_emplace(holder.form.plain);
-      if (is_new) in_order.push_back(found->first);
-      found->second.push_back(std::move(holder));
+      by_name.add(std::move(holder));
     }
-    for (const std::string& name : in_order) add_named(std::move(by_name[name]), holders.on(side));
+    by_name.move_to(holders.on(side));
   }
+  return holders;
+}
+
+Result<void> sketch_whole(const PairingBuilder& builder, const Contents& contents, Side side,
+                          std::span<Holder* const> wanted, Holders& holders) {
+  std::vector<PlanSource> sources;
+  for (const Holder* holder : wanted)
+    for (const size_t position : holder->positions) sources.push_back({side, builder.items(side)[position]});
+  ASSAY_TRY(auto sketches, contents.sketches(sources, SketchDepth::all));
+  auto next = sketches.begin();
+  for (Holder* holder : wanted) {
+    holder->is_known_whole = true;
+    holder->sums = {};
+    for (const Sketch*& sketch : holder->sketches)
+      if (auto& found = *next++) sketch = &holders.whole_sketches.emplace_back(std::move(*found));
+    finish(*holder);
+  }
+  return {};
+}
+
+Holders collect_named_holders(const PairingBuilder& builder, const Contents& contents) {
+  std::vector<std::pair<size_t, NameForm>> waiting[2];
+  std::unordered_map<std::string_view, int> sides_of;  // bits, by plain name
+  for (const Side side : {Side::mine, Side::golden}) {
+    auto& own = waiting[static_cast<size_t>(side)];
+    own = unjoined_forms(builder, side);
+    for (const auto& [position, form] : own) sides_of[form.plain] |= 1 << static_cast<int>(side);
+  }
+  Holders holders;
+  ByName by_name[2];
+  for (const Side side : {Side::mine, Side::golden})
+    for (const auto& each : waiting[static_cast<size_t>(side)]) {
+      if (!is_waiting(builder, side, each.first)) continue;
+      Holder holder = holder_of(each);
+      if (!holder.role && sides_of[holder.form.plain] != 3) continue;
+      const auto meta = contents.meta({side, builder.items(side)[each.first]});
+      if (!meta || meta->shape.count() == 0 || is_complex(meta->dtype)) continue;
+      holder.shape = meta->shape;
+      by_name[static_cast<size_t>(side)].add(std::move(holder));
+    }
+  for (const Side side : {Side::mine, Side::golden})
+    by_name[static_cast<size_t>(side)].move_to(holders.on(side));
   return holders;
 }
 

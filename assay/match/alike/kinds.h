@@ -11,7 +11,7 @@ namespace assay {
 // Tensors of one side that together are one of the other.
 struct PartGroup {
   Side parts_side = Side::mine;
-  std::vector<Holder*> parts;
+  std::vector<Holder*> parts = {};
   Holder* whole = nullptr;
 };
 

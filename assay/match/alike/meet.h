@@ -9,6 +9,10 @@ namespace assay {
 // Names that are equal but for prefixes, files and separators, where each side has them once. Reads no data.
 void join_alike_names(PairingBuilder& builder);
 
+// Names that are known to mean the same ("wq", "q_proj", a part of "qkv_proj"), and those of ranks: a few
+// elements say how the tensors lie in each other.
+void join_known_names(PairingBuilder& builder, const Contents& contents);
+
 // By the data: equal ones, parts and shares of others, transposed ones; and what lies like its neighbours.
 Result<void> join_by_content(PairingBuilder& builder, const Contents& contents, Remarks& remarks);
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <map>
 
 namespace assay {
 namespace {
@@ -48,7 +49,8 @@ std::vector<std::string_view> split_path(std::string_view text) {
 int64_t number_in(std::string_view digits) {
   int64_t number = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  return error == std::errc() && end == digits.data() + digits.size() ? number : -1;
+  constexpr int64_t kLargest = 1'000'000'000'000'000;  // so that sums of a few fit
+  return error == std::errc() && end == digits.data() + digits.size() && number <= kLargest ? number : -1;
 }
 
 // "rank_3", "mp_rank_03", "tp-1": the rank; -1 for any other word.
@@ -60,6 +62,52 @@ int64_t rank_in(std::string_view word) {
   while (!before.empty() && (before.back() == '_' || before.back() == '-')) before.pop_back();
   if (std::ranges::find(kRankWords, before) == kRankWords.end()) return -1;
   return number_in(word.substr(digits));
+}
+
+// A folder or file of a checkpoint in shards: "mp_rank_01_003" (of tensors and of the pipeline),
+// "tp_rank_01_pp_rank_003", "zero_pp_rank_3_mp_rank_01_optim_states", whose first number is that of a part of
+// flat data.
+void read_shard_word(std::string_view word, NameForm& form) {
+  constexpr int64_t kMostParts = 100'000;
+  const std::string lower = to_lower(word);
+  std::string before;
+  int64_t part = -1, rank = -1;
+  bool follows_rank = false;
+  for (const std::string_view token : split(lower, '_')) {
+    const int64_t number = !token.empty() && std::ranges::all_of(token, is_digit) ? number_in(token) : -1;
+    if (number < 0) {
+      before += (before.empty() ? "" : "_") + std::string(token);
+      continue;
+    }
+    if (before == "zero_pp_rank" || before == "zero_dp_rank" || before == "dp_rank")
+      part = number;
+    else if (before == "pp" || before == "pp_rank" || (before.empty() && follows_rank))
+      form.stage = form.stage < 0 ? number : form.stage;
+    else if (std::ranges::find(kRankWords, before) != kRankWords.end())
+      rank = rank < 0 ? number : rank;
+    follows_rank = before == "mp_rank";
+    before.clear();
+  }
+  if (part >= 0 && part < kMostParts && rank < kMostParts)
+    rank = std::max<int64_t>(rank, 0) * kMostParts + part;
+  if (form.rank < 0) form.rank = rank;
+}
+
+// plain with every number as '#', and the numbers.
+void find_pattern(NameForm& form) {
+  form.pattern.clear();
+  form.numbers.clear();
+  for (size_t i = 0; i < form.plain.size();) {
+    if (!is_digit(form.plain[i])) {
+      form.pattern += form.plain[i++];
+      continue;
+    }
+    size_t end = i;
+    while (end < form.plain.size() && is_digit(form.plain[end])) ++end;
+    form.pattern += '#';
+    form.numbers.push_back(number_in(std::string_view(form.plain).substr(i, end - i)));
+    i = end;
+  }
 }
 
 }  // namespace
@@ -92,8 +140,10 @@ NameForm form_of(std::string_view item_name) {
     }
   }
   NameForm form;
-  for (const std::string_view word : split_path(file))
+  for (const std::string_view word : split_path(file)) {
     if (const int64_t rank = rank_in(word); rank >= 0 && form.rank < 0) form.rank = rank;
+    read_shard_word(word, form);
+  }
   std::vector<std::string_view> words;
   for (const std::string_view word : split_path(tensor)) {
     const int64_t rank = rank_in(word);
@@ -105,18 +155,42 @@ NameForm form_of(std::string_view item_name) {
   size_t first = 0;
   while (first + 1 < words.size() && std::ranges::find(kRoots, words[first]) != kRoots.end()) ++first;
   form.plain = fmt::format("{}", fmt::join(words.begin() + static_cast<ptrdiff_t>(first), words.end(), "."));
-  for (size_t i = 0; i < form.plain.size();) {
-    if (!is_digit(form.plain[i])) {
-      form.pattern += form.plain[i++];
-      continue;
-    }
-    size_t end = i;
-    while (end < form.plain.size() && is_digit(form.plain[end])) ++end;
-    form.pattern += '#';
-    form.numbers.push_back(number_in(std::string_view(form.plain).substr(i, end - i)));
-    i = end;
-  }
+  find_pattern(form);
   return form;
+}
+
+int64_t rank_of(std::string_view item_name) { return form_of(item_name).rank; }
+
+void number_through_stages(std::vector<NameForm>& forms) {
+  // The first number of a name is that of its layer.
+  struct Layers {
+    int64_t first = INT64_MAX, last = -1;
+  };
+  std::map<int64_t, Layers> stages;
+  for (const NameForm& form : forms)
+    if (form.stage >= 0 && !form.numbers.empty()) {
+      Layers& layers = stages[form.stage];
+      layers.first = std::min(layers.first, form.numbers[0]);
+      layers.last = std::max(layers.last, form.numbers[0]);
+    }
+  if (stages.size() < 2) return;
+  constexpr int64_t kMostLayers = 1'000'000;
+  for (const auto& [stage, layers] : stages)
+    if (layers.first != 0 || layers.last > kMostLayers) return;  // they are numbered through already
+  std::map<int64_t, int64_t> before;
+  int64_t count = 0;
+  for (const auto& [stage, layers] : stages) {
+    before[stage] = count;
+    count += layers.last + 1;
+  }
+  for (NameForm& form : forms) {
+    if (form.stage < 0 || form.numbers.empty() || before[form.stage] == 0) continue;
+    const size_t at = form.pattern.find('#');
+    size_t end = at;
+    while (end < form.plain.size() && is_digit(form.plain[end])) ++end;
+    form.plain.replace(at, end - at, std::to_string(form.numbers[0] + before[form.stage]));
+    find_pattern(form);
+  }
 }
 
 std::string difference_of(std::string_view mine, std::string_view golden) {

@@ -11,7 +11,8 @@ namespace assay {
 struct NameForm {
   // "mp_rank_01/model.pt:module.model.layers.3.mlp/w" is "layers.3.mlp.w" of rank 1.
   std::string plain;
-  int64_t rank = -1;  // that its path tells; -1: none
+  int64_t rank = -1;   // that its path tells; -1: none
+  int64_t stage = -1;  // of a pipeline, likewise: each may count its layers from 0
 
   // plain with every number as '#', and the numbers: names of one kind in all layers have one pattern.
   std::string pattern;
@@ -19,6 +20,10 @@ struct NameForm {
 };
 
 NameForm form_of(std::string_view item_name);
+int64_t rank_of(std::string_view item_name);  // that of its form
+
+// Layers that every stage of a pipeline counts from 0, numbered through. Forms of one side.
+void number_through_stages(std::vector<NameForm>& forms);
 
 // What two names differ by, in a few words: "the prefix 'model.'".
 std::string difference_of(std::string_view mine, std::string_view golden);

@@ -34,6 +34,31 @@ TEST(NameForm, ReadsTheRankOfAPath) {
   EXPECT_EQ(form_of("rank1/layers.0.w.npy").plain, "layers.0.w");
 }
 
+TEST(NameForm, ReadsRanksAndStagesOfShards) {
+  EXPECT_EQ(form_of("ds/mp_rank_03_model_states.pt:module.layers.0.w").rank, 3);
+  const NameForm megatron = form_of("iter_7/mp_rank_01_002/model_optim_rng.pt:model.layers.0.w");
+  EXPECT_EQ(megatron.rank, 1);
+  EXPECT_EQ(megatron.stage, 2);
+  EXPECT_EQ(form_of("tp_rank_01_pp_rank_002.pt:a.layers.0.w").stage, 2);
+  const NameForm first = form_of("zero_pp_rank_0_mp_rank_01_optim_states.pt:state.0.flat"),
+                 second = form_of("zero_pp_rank_1_mp_rank_01_optim_states.pt:state.0.flat");
+  EXPECT_EQ(first.plain, second.plain);
+  EXPECT_LT(first.rank, second.rank);
+  EXPECT_EQ(form_of("model-00001-of-00003.safetensors:layers.0.w").rank, -1);
+}
+
+TEST(NameForm, NumbersLayersThroughAllStages) {
+  std::vector<NameForm> forms;
+  for (const char* name : {"mp_rank_00_000/m.pt:layers.0.w", "mp_rank_00_000/m.pt:layers.1.w",
+                           "mp_rank_00_001/m.pt:layers.0.w", "mp_rank_00_001/m.pt:final.norm"})
+    forms.push_back(form_of(name));
+  number_through_stages(forms);
+  EXPECT_EQ(forms[1].plain, "layers.1.w");
+  EXPECT_EQ(forms[2].plain, "layers.2.w");
+  EXPECT_THAT(forms[2].numbers, ElementsAre(2));
+  EXPECT_EQ(forms[3].plain, "final.norm");
+}
+
 TEST(NameForm, ShowsThePatternAndItsNumbers) {
   const NameForm form = form_of("model.layers.12.experts.3.w1");
   EXPECT_EQ(form.pattern, "layers.#.experts.#.w#");

@@ -10,8 +10,14 @@ namespace assay {
 inline constexpr int64_t kElementsThatTell = 16;
 
 struct Solved {
-  size_t which = 0;   // of the arrangements that were asked for
-  size_t rivals = 0;  // others that fit as well: the data do not tell
+  size_t which = 0;                  // of the arrangements that were asked for
+  size_t rivals = 0;                 // others that fit as well: the data do not tell
+  std::vector<size_t> misfits = {};  // parts that hold something else
+};
+
+enum class PartsThatFit : uint8_t {
+  all,
+  some,  // the others lie in what these leave
 };
 
 class Solver {
@@ -24,19 +30,22 @@ class Solver {
   // Each candidate holds an arrangement of every part in the sources. Nothing where none fits.
   std::optional<Solved> solve(std::span<const PlanSource> parts, std::span<const int64_t> counts,
                               std::span<const PlanSource> sources,
-                              std::span<const std::vector<Arrangement>> candidates) const;
+                              std::span<const std::vector<Arrangement>> candidates,
+                              PartsThatFit wanted = PartsThatFit::all) const;
 
  private:
   struct Probe {
     std::vector<int64_t> places;
     std::vector<double> values;
-    double typical = 0;  // root of the mean square
+    double mean = 0, spread = 0;  // of the finite ones: a norm's weights are all near 1
   };
   Probe probe(const PlanSource& part, int64_t count, size_t elements) const;
   // The share of the elements that are where the arrangement says.
   double fit(const Probe& probe, const Arrangement& arrangement, std::span<const PlanSource> sources) const;
-  double fit_all(std::span<const Probe> probes, const std::vector<Arrangement>& candidate,
-                 std::span<const PlanSource> sources) const;
+  // … of every part; short where one does not fit and all are wanted.
+  std::vector<double> fit_all(std::span<const Probe> probes, const std::vector<Arrangement>& candidate,
+                              std::span<const PlanSource> sources, double least, PartsThatFit wanted) const;
+  bool is_padding_zero(const Arrangement& arrangement, std::span<const PlanSource> sources) const;
 
   const Contents& contents_;
 };

@@ -2,12 +2,14 @@
 
 #include "assay/base/text.h"
 #include "assay/match/alike/meet.h"
+#include "assay/match/alike/name_form.h"
 #include "assay/match/alike/rename.h"
 #include "assay/match/frames.h"
 #include "assay/match/pairing_builder.h"
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <unordered_map>
 
 namespace assay {
@@ -25,12 +27,13 @@ size_t suffix_length(std::string_view text) {
 }
 
 // Equal names are joined in order of appearance, so that a file with two entries of one name still lines up.
-void join_same_names(PairingBuilder& builder) {
+void join_same_names(PairingBuilder& builder, bool joins_ranks) {
   std::unordered_map<std::string_view, std::vector<size_t>> golden;  // positions, last one first
   for (size_t g = builder.items(Side::golden).size(); g-- > 0;)
     if (!builder.is_joined(Side::golden, g)) golden[builder.name(Side::golden, g)].push_back(g);
   for (size_t m = 0; m < builder.items(Side::mine).size(); ++m) {
     if (builder.is_joined(Side::mine, m)) continue;
+    if (!joins_ranks && rank_of(builder.name(Side::mine, m)) >= 0) continue;
     const auto found = golden.find(builder.name(Side::mine, m));
     if (found == golden.end() || found->second.empty()) continue;
     builder.join(m, found->second.back(), Why::same_name);
@@ -125,6 +128,28 @@ void join_extremes(PairingBuilder& builder) {
   }
 }
 
+// The ranks that the names of a side tell of. Those of one folder are looked at once.
+std::set<int64_t> ranks_in(const PairingBuilder& builder, Side side) {
+  std::set<int64_t> ranks;
+  std::string_view folder;
+  for (size_t i = 0; i < builder.size(side); ++i) {
+    const std::string_view name = builder.name(side, i);
+    const size_t colon = name.find(':'), slash = name.rfind('/');
+    const size_t end = colon != std::string_view::npos ? colon : slash != std::string_view::npos ? slash : 0;
+    const std::string_view its_own = name.substr(0, end);
+    if (i > 0 && its_own == folder) continue;
+    folder = its_own;
+    if (const int64_t rank = rank_of(name); rank >= 0) ranks.insert(rank);
+  }
+  return ranks;
+}
+
+// Shares of other numbers of ranks: what has one name is another part of the tensor.
+bool have_other_shares(const PairingBuilder& builder) {
+  const size_t mine = ranks_in(builder, Side::mine).size(), golden = ranks_in(builder, Side::golden).size();
+  return mine > 1 && golden > 1 && mine != golden && (mine % golden == 0 || golden % mine == 0);
+}
+
 enum class Names : uint8_t { exact, alike, or_content };
 
 Result<Pairing> match_names(const Indexed& frames, const MatchOptions& options, Names names) {
@@ -135,7 +160,13 @@ Result<Pairing> match_names(const Indexed& frames, const MatchOptions& options, 
     for (const std::string& rule : options.renames->unused())
       remarks.push_back(fmt::format("--rename '{}' matches no name", printable(rule)));
   }
-  join_same_names(builder);
+  const bool looks_inside = names != Names::exact && options.contents != nullptr;
+  const bool holds_back = looks_inside && have_other_shares(builder);
+  join_same_names(builder, !holds_back);
+  if (holds_back) {
+    join_known_names(builder, *options.contents);
+    join_same_names(builder, true);
+  }
   join_same_stems(builder);
   join_parameters(builder);
   join_extremes(builder);
@@ -144,6 +175,7 @@ Result<Pairing> match_names(const Indexed& frames, const MatchOptions& options, 
       builder.items(Side::mine).size() == 1 && builder.items(Side::golden).size() == 1)
     builder.join(0, 0, Why::only_one_each);
   if (names != Names::exact) join_alike_names(builder);
+  if (looks_inside) join_known_names(builder, *options.contents);
   if (names == Names::or_content && options.contents != nullptr) {
     ASSAY_TRY_DO(join_by_content(builder, *options.contents, remarks));
   }
@@ -178,7 +210,7 @@ std::string stem_of(std::string_view item_name) {
   return std::string(item_name.substr(0, item_name.size() - suffix_length(item_name)));
 }
 
-const Matcher name_matcher = {"name", sections_by_at, match_by_name};
+const Matcher name_matcher = {"name", sections_by_at, match_by_name, {.contents = true}};
 const Matcher exact_matcher = {"exact", sections_by_at, match_by_exact_name};
 const Matcher content_matcher = {"content", sections_by_at, match_by_content, {.contents = true}};
 

@@ -13,7 +13,9 @@ class LoadedContents : public Contents {
   // Frames outlive this.
   LoadedContents(const Indexed& frames, const FormatOptions& options, bool shows_progress);
 
-  Result<std::vector<std::optional<Sketch>>> sketches(std::span<const PlanSource> items) const override;
+  Result<std::vector<std::optional<Sketch>>> sketches(std::span<const PlanSource> items,
+                                                      SketchDepth depth) const override;
+  std::optional<TensorMeta> meta(const PlanSource& item) const override;
   std::vector<double> elements(const PlanSource& item, std::span<const int64_t> places) const override;
 
  private:
@@ -22,13 +24,14 @@ class LoadedContents : public Contents {
     OperandPtr data;
   };
 
+  const Indexed& frames_;
   const bool shows_progress_;
   mutable Loader loader_;
   mutable std::vector<Opened> opened_;  // the last few that single elements were asked of
 };
 
 // Two tensors of shapes that differ, as the data show that they fit: transposed, in another order of
-// dimensions, padded. Nothing where they do not, or where several ways fit as well.
+// dimensions, padded with zeros. Nothing where they do not, or where several ways fit as well.
 Result<std::optional<Aligned>> rearrange(const OperandPtr& mine, const OperandPtr& golden);
 
 }  // namespace assay

@@ -1,6 +1,7 @@
 #include "assay/run/compare/plan_runner.h"
 
 #include "assay/run/compare/rope.h"
+#include "assay/run/compare/unpadded.h"
 #include "assay/tensor/affine.h"
 #include "assay/tensor/dense.h"
 #include "assay/tensor/dequantized.h"
@@ -170,6 +171,8 @@ Result<OperandPtr> act(const PlanStep& step, const Operands& in, const Names& na
       return laid_behind_each_other(in);
     case PlanOp::reshape:
       return reshape(in[0], step.args);
+    case PlanOp::unpad:
+      return unpadded(in[0], Shape{step.args});
     case PlanOp::join:
     case PlanOp::weight:
     case PlanOp::add_ranks:

@@ -1,0 +1,69 @@
+#include "assay/match/alike/known_name.h"
+
+#include "assay/match/alike/name_form.h"
+
+#include <gmock/gmock.h>
+
+namespace assay {
+namespace {
+
+// "layers.3.weight q", with the expert where there is one.
+std::string known(std::string_view name) {
+  const auto found = known_name_of(form_of(name).plain);
+  if (!found) return "";
+  std::string text = found->place + " " + std::string(found->what);
+  if (found->expert >= 0) text += " " + std::to_string(found->expert);
+  return text + (found->is_stacked ? " all" : "");
+}
+
+TEST(KnownNames, OneTensorHasOneNameInAllSystems) {
+  for (const char* name :
+       {"model.layers.3.self_attn.q_proj.weight", "layers.3.attention.wq.weight",
+        "bert.encoder.layer.3.attention.self.query.weight", "transformer.h.3.attn.q.weight"})
+    EXPECT_EQ(known(name), "layers.3.weight q") << name;
+  for (const char* name :
+       {"model.layers.0.self_attn.qkv_proj.bias", "h.0.self_attention.query_key_value.bias",
+        "transformer.h.0.attn.c_attn.bias", "decoder.layers.0.self_attention.linear_qkv.bias",
+        "gpt_neox.layers.0.attention.query_key_value.bias"})
+    EXPECT_EQ(known(name), "layers.0.bias qkv") << name;
+  for (const char* name :
+       {"model.layers.1.input_layernorm.weight", "layers.1.attention_norm.weight",
+        "transformer.h.1.ln_1.weight", "decoder.layers.1.self_attention.linear_qkv.layer_norm_weight"})
+    EXPECT_EQ(known(name), "layers.1.weight norm1") << name;
+  for (const char* name : {"model.embed_tokens.weight", "tok_embeddings.weight", "transformer.wte.weight",
+                           "embedding.word_embeddings.weight"})
+    EXPECT_EQ(known(name), ".weight embedding") << name;
+}
+
+TEST(KnownNames, WhatALetterMeansDependsOnItsModule) {
+  EXPECT_EQ(known("layers.0.feed_forward.w2.weight"), "layers.0.weight down");
+  EXPECT_EQ(known("layers.0.mlp.w2.weight"), "");  // the gate in one system, the way down in another
+  EXPECT_EQ(known("h.0.attn.c_proj.weight"), "layers.0.weight o");
+  EXPECT_EQ(known("h.0.mlp.c_proj.weight"), "layers.0.weight down");
+}
+
+TEST(KnownNames, ExpertsHaveNumbers) {
+  EXPECT_EQ(known("model.layers.2.mlp.experts.7.up_proj.weight"), "layers.2.weight up 7");
+  EXPECT_EQ(known("model.layers.2.block_sparse_moe.experts.7.w3.weight"), "layers.2.weight up 7");
+  EXPECT_EQ(known("model.layers.2.mlp.experts.w13_weight"), "layers.2.weight gate_up all");
+}
+
+TEST(KnownNames, OthersAreNone) {
+  for (const char* name : {"", "weight", "layers.0.weight", "layers.0.self_attn.q_proj",
+                           "layers.0.self_attn.q_proj.weight_scale", "layers.0.cross_attn.q_proj.weight",
+                           "q_proj.weight", "layers.0.self_attn.q_proj.lora_A.weight"})
+    EXPECT_EQ(known(name), "") << name;
+  // Another tower of the same model is another place.
+  EXPECT_EQ(known("vision.layers.0.self_attn.q_proj.weight"), "vision.layers.0.weight q");
+}
+
+TEST(KnownNames, WordsHintAtWhatATensorIs) {
+  EXPECT_EQ(hint_of("blocks.0.a.key.w"), "key");
+  EXPECT_EQ(hint_of("layers.0.k_proj.weight"), "key");
+  EXPECT_EQ(hint_of("blocks.0.values"), "value");
+  EXPECT_EQ(hint_of("layers.0.qkv.weight"), "");
+  EXPECT_EQ(hint_of("layers.0.query_key_value"), "");
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,89 @@
+#!/usr/bin/python3
+"""How rightly, and in what time, tensors of other names and layouts meet: the table of docs/scenarios/checkpoints.md.
+
+    bench/names.py --bin build/release [--layers 555] [--runs 3] [--keep FOLDER]
+
+Writes checkpoints of one model (9 tensors in a layer) as several systems have them. All numbers of the model differ, so that a
+row that agrees to the last bit was paired rightly. The time is that of the processors, so that other work does not count, and is held
+against that of a plain comparison of two copies under equal names, which reads both sides once.
+"""
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests" / "tools"))
+from checkpoints import Model, Tensors, save  # noqa: E402
+
+
+def write(folder: pathlib.Path, model: Model, side: Tensors | list[Tensors]) -> None:
+    if isinstance(side, list):
+        for rank, tensors in enumerate(side):
+            save(folder / f"mp_rank_{rank:02d}" / "model.safetensors", model.filled(tensors), "BF16")
+    else:
+        save(folder / "model.safetensors", model.filled(side), "BF16")
+
+
+def sides(model: Model):
+    """Title, mine, flags; golden has the names of Hugging Face."""
+    yield "equal names", model.plain, []
+    yield "Meta's names, rotary pairs", model.meta(), []
+    yield "Megatron-like", model.megatron(), []
+    yield "vLLM-like, fused", model.vllm(), []
+    for ranks in (2, 4, 8):
+        yield f"{ranks} ranks", model.shares(model.plain, ranks), []
+    yield "vLLM-like on 4 ranks", model.shares(model.vllm(), 4), []
+    yield "names that say nothing, permuted", model.meaningless(model.plain), ["--match", "content"]
+    yield "Megatron-like, unknown words", model.disguised(model.megatron()), ["--match", "content"]
+    yield "vLLM-like, unknown words", model.disguised(model.vllm()), ["--match", "content"]
+    yield "4 ranks, unknown words", [model.disguised(each) for each in model.shares(model.plain, 4)], ["--match", "content"]
+
+
+def run(program: pathlib.Path, folder: pathlib.Path, flags: list[str]) -> float:
+    shutil.rmtree(folder / "out", ignore_errors=True)
+    start = os.times()
+    subprocess.run([program, "compare", "mine", "golden", "--report", "csv", "--output", "out", *flags], cwd=folder,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    end = os.times()
+    return end.children_user + end.children_system - start.children_user - start.children_system
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", type=pathlib.Path, required=True)
+    parser.add_argument("--layers", type=int, default=555)
+    parser.add_argument("--runs", type=int, default=3, help="of which the quickest counts")
+    parser.add_argument("--keep", type=pathlib.Path, help="write the checkpoints here")
+    options = parser.parse_args()
+    program = (options.bin / "assay").resolve()
+    model = Model(layers=options.layers, hidden=128, heads=8, groups=8, inner=352, vocabulary=1024)
+    print("| mine | rows | paired rightly | wrong without a warning | unsure | without a partner | CPU s | of plain reading |")
+    print("|---|---|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory(dir=options.keep) as work:
+        folder = pathlib.Path(work)
+        write(folder / "golden", model, model.plain)
+        plain = 0.0
+        for title, side, flags in sides(model):
+            shutil.rmtree(folder / "mine", ignore_errors=True)
+            write(folder / "mine", model, side)
+            seconds = min(run(program, folder, flags) for _ in range(options.runs))
+            plain = plain or seconds
+            with open(next((folder / "out").glob("*.csv")), newline="") as file:
+                rows = list(csv.DictReader(file))
+            right = sum(row["max_abs"] == "0" for row in rows)
+            unsure = sum("unsure" in row["note"] + row["reason"] for row in rows)
+            wrong = sum(row["status"] == "compared" and row["max_abs"] != "0" and "unsure" not in row["note"] + row["reason"]
+                        for row in rows)
+            alone = sum(row["status"].startswith("only in") for row in rows)
+            print(f"| {title} | {len(rows)} | {100 * right / len(rows):.2f} % | {wrong} | {unsure} | {alone} | {seconds:.2f} "
+                  f"| {seconds / plain:.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
