@@ -61,6 +61,7 @@ struct MatchOptions {
 struct MatchNeeds {
   bool structure = false;  // which module a node belongs to
   bool contents = false;   // what tensors hold that find no partner by name
+  bool values = false;     // what files hold beside their tensors
 };
 
 struct Matcher {

@@ -64,7 +64,7 @@ TEST(TerminalTable, LongNamesGiveWayWhereTheyAreEqual) {
   };
   EXPECT_EQ(names({"model.decoder.layers.7.self_attn.q_proj.weight",
                    "model.decoder.layers.11.self_attn.k_proj.weight"}),
-            "…layers.7.…q_…\n…layers.11.…k_…\n");
+            "…layers.7.…q_proj.…\n…layers.11.…k_proj.…\n");
   // Names of other lengths: what they begin and end with.
   EXPECT_EQ(names({"model.decoder.first.norm.weight.npy", "model.decoder.layers.7.self_attn.weight.npy"}),
             "…first.norm.…\n…layers.7.self_attn.…\n");

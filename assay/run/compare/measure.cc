@@ -108,6 +108,7 @@ class Measurer {
         (side == Side::mine ? row.mine : row.golden).name = plan->name;
     if (!pair.mine || !pair.golden) {  // what cannot be read is trouble whether it has a partner or not
       if (row.status != Status::unreadable) row.status = pair.mine ? Status::only_mine : Status::only_golden;
+      if (is_beside(row)) row.note.clear();  // nobody would look for data
       return row;
     }
     if (mine && golden) {
