@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
 #include <span>
 
 namespace assay {
@@ -90,6 +91,19 @@ std::vector<std::string_view> words_of(std::string_view name, std::string_view s
 }
 
 bool is_numbered(std::string_view word) { return word.find_first_of("0123456789") == 0; }
+
+// From `least` columns on, so many that names that differ still do when they are shortened; `most` at most.
+int granted_to_tell_apart(const std::vector<std::string>& names, int least, int most) {
+  const size_t all = std::set<std::string>(names.begin(), names.end()).size();
+  const auto told_apart = [&](int width) {
+    std::set<std::string> shorter;
+    for (const std::string& name : names) shorter.insert(shorten_middle(name, width));
+    return shorter.size();
+  };
+  int width = least;
+  while (width < most && told_apart(width) < all) ++width;
+  return width;
+}
 
 struct Laid {
   TerminalColumn column;
@@ -197,7 +211,9 @@ std::string terminal_table(std::vector<TerminalColumn> columns, int width) {
     flexible()->width = column_width(flexible()->column);
   }
   const int wanted = flexible()->width;
-  flexible()->width = std::min(wanted, granted);
+  const std::vector<std::string>& names = flexible()->column.cells;
+  flexible()->width =
+      std::min(wanted, granted_to_tell_apart(names, granted, std::min(wanted, 2 * width / 3)));
   while (total(laid) > width) {
     const auto last =
         std::find_if(laid.rbegin(), laid.rend(), [](const Laid& l) { return l.column.optional; });

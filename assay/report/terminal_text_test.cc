@@ -71,5 +71,18 @@ TEST(TerminalTable, LongNamesGiveWayWhereTheyAreEqual) {
   EXPECT_EQ(names({"short.a", "short.b"}), "short.a\nshort.b\n");
 }
 
+// Numbers give way before names become alike.
+TEST(TerminalTable, NamesThatDifferStayApart) {
+  const std::vector<std::string> names = {"x/aaaaaaaaaa_1_aaaaaaaaaa/y", "x/aaaaaaaaaa_2_aaaaaaaaaa/y",
+                                          "z/aaaaaaaaaa_1_aaaaaaaaaa"};
+  const std::string title(30, 't');
+  const std::string table = terminal_table({{.title = "name", .cells = names, .flexible = true},
+                                            {.title = "first", .cells = {"1", "2", "3"}},
+                                            {.title = title, .cells = {"1", "2", "3"}, .optional = true}},
+                                           60);
+  EXPECT_EQ(table.find(title), std::string::npos) << table;
+  for (const std::string& name : names) EXPECT_NE(table.find(name), std::string::npos) << table;
+}
+
 }  // namespace
 }  // namespace assay
