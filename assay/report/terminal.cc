@@ -171,13 +171,18 @@ void TerminalReport::note(std::string_view section, const NodeResult& node, cons
   // What was compared by statistics, the sentence says.
   if (row.note.empty() || row.verdict.level == Level::ignored || is_said || row.basis != Basis::data) return;
   const std::string text = shown(row.note);
-  const auto known = std::ranges::find(notes_, text, &Note::text);
-  if (known != notes_.end())
+  std::string kind = text;
+  std::erase_if(kind,
+                [](char c) { return std::string_view("0123456789.,[] ").find(c) != std::string_view::npos; });
+  const auto known = std::ranges::find(notes_, kind, &Note::kind);
+  if (known != notes_.end()) {
     ++known->rows;
-  else if (notes_.size() < kShownNotes)
-    notes_.push_back({text, name_of(section, node, row)});
-  else
+    known->varies |= known->text != text;
+  } else if (notes_.size() < kShownNotes) {
+    notes_.push_back({std::move(kind), text, name_of(section, node, row)});
+  } else {
     ++further_notes_;
+  }
 }
 
 // The first divergence has said its own.
@@ -186,7 +191,9 @@ std::string TerminalReport::notes(const Summary& summary) const {
   std::string out;
   for (const Note& note : notes_) {
     if (note.text == said && note.rows == 1) continue;
-    const std::string others = note.rows == 1 ? "" : fmt::format(" and {} more", note.rows - 1);
+    const std::string others = note.rows == 1 ? ""
+                                              : fmt::format(" and {} more{}", note.rows - 1,
+                                                            note.varies ? " (with other numbers)" : "");
     out += wrapped(fmt::format("{}{}: {}", note.name, others, note.text), width(), 2);
   }
   if (further_notes_ > 0)

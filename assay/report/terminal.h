@@ -27,10 +27,12 @@ class TerminalReport {
     std::vector<Value> metrics;
     std::vector<std::string> failed_by;  // columns that its reason names, the first one first
   };
-  // What rows have to say beside their numbers: each text once.
+  // What rows have to say beside their numbers: each text once, whatever the numbers in it.
   struct Note {
+    std::string kind;        // its text without them
     std::string text, name;  // of the first row that says it
     int64_t rows = 1;
+    bool varies = false;  // another row has other numbers in it
   };
   // The rows around the first failure of a section.
   struct Trend {
