@@ -32,7 +32,7 @@ struct CompareFlags {
   std::string mine, golden;
   std::vector<std::string> metrics, rule, only, skip, report, noise;
   std::string rules, output, memory, unmatched, layout, match, dtype, shape, offset, tolerance;
-  std::string color = "auto", order = "name";
+  std::string color = "auto", order = "name", values = "note";
   std::optional<double> rtol, atol;
   bool fail_fast = false, quiet = false, fuzzy = false, trusted = false, allow_nonfinite = false;
   double min_compared = kLeastCompared;
@@ -118,6 +118,7 @@ Result<void> choose_rules(const CompareFlags& flags, CompareRequest& request) {
   if (!(flags.min_compared >= 0 && flags.min_compared <= 1))
     return fail(ErrorKind::bad_argument, "--min-compared: {} is no share; 0 to 1", flags.min_compared);
   request.least_compared = flags.min_compared;
+  request.rules.values_fail = flags.values == "fail";
   if (!flags.unmatched.empty()) request.rules.unmatched_fails = flags.unmatched == "fail";
   return {};
 }
@@ -193,7 +194,20 @@ std::string selection_text(const std::vector<std::string>& only, const std::vect
   return text;
 }
 
+// A word for what the tables list: a slip of the pen is told with the word that was meant.
+template <class Table>
+Result<void> check_word(std::string_view flag, std::string_view what, const std::string& word,
+                        const Table& table) {
+  std::vector<std::string> known;
+  for (const auto* each : table) known.emplace_back(each->name);
+  if (word.empty() || std::ranges::find(known, word) != known.end()) return {};
+  return fail(ErrorKind::bad_argument, "{} {}: no such {}; there are {}{}", flag, printable(word), what,
+              fmt::join(known, ", "), did_you_mean(word, known));
+}
+
 Result<int> run_compare(const CompareFlags& flags, const Context& context) {
+  ASSAY_TRY_DO(check_word("--match", "method", flags.match, matchers()));
+  ASSAY_TRY_DO(check_word("--layout", "layout", flags.layout, layouts()));
   const NewFolder folder(flags.output == "-" ? fs::path() : fs::path(flags.output));
   CompareRequest request;
   request.mine = flags.mine;
@@ -210,9 +224,11 @@ Result<int> run_compare(const CompareFlags& flags, const Context& context) {
   request.version = kVersion;
   request.command_line = context.command_line;
   request.terminal_width = console::width();
+  request.wraps_verdict = console::has_width();
   request.colour =
       flags.color == "always" || (flags.color == "auto" && console::takes_colours(console::Stream::out));
   request.open.order_by_time = flags.order == "time";
+  request.open.format.values = flags.values != "skip";
   request.progress = !flags.quiet;
   ASSAY_TRY_DO(choose_rules(flags, request));
   if (!flags.noise.empty()) {
@@ -224,9 +240,12 @@ Result<int> run_compare(const CompareFlags& flags, const Context& context) {
   if (!flags.fail_fast && !request.rules.rules.empty()) reports.add(watch_rules(request.rules.rules));
   const std::string selection = selection_text(request.open.only, request.open.skip);
   reports.select(selection);
-  ASSAY_TRY(CompareOutcome outcome, compare(request, reports));
+  auto compared = compare(request, reports);
+  // A run that was cut short did not see all.
+  if (!flags.fail_fast && (compared || compared.error().kind == ErrorKind::not_found))
+    warn_of_patterns_in_vain(request.open);
+  ASSAY_TRY(CompareOutcome outcome, std::move(compared));
   outcome.summary.selection = selection;
-  if (!flags.fail_fast) warn_of_patterns_in_vain(request.open);  // a run that was cut short did not see all
   const VerdictSentence verdict = verdict_sentence(outcome.summary);
   const bool is_unsaid = flags.quiet || flags.output == "-";
   if (verdict.answer == Answer::not_compared && is_unsaid) log::error("{}", verdict.text());
@@ -298,6 +317,12 @@ void add_compare(CLI::App& app, const Context& context, Action& action) {
       ->type_name("SHARE")
       ->group("Judging")
       ->check(CLI::Range(0.0, 1.0).description(""));
+  command
+      ->add_option("--values", flags->values,
+                   "Numbers and text beside tensors that differ:\nnote (default), fail, or skip")
+      ->type_name("WHAT")
+      ->check(CLI::IsMember({"note", "fail", "skip"}).description(""))
+      ->group("Judging");
   command->add_flag("--allow-nonfinite", flags->allow_nonfinite, "NaN on one side only: --rule decides alone")
       ->group("Judging");
   command->add_flag("--fail-fast", flags->fail_fast, "Stop at the first failure")->group("Running");

@@ -37,6 +37,8 @@ std::string tensors_in_words(int64_t count) {
 // What was written, what was changed on the way and what was left behind.
 void say(const ConvertRequest& request, const ConvertOutcome& outcome) {
   std::string text = fmt::format("{}: {}", display(request.out), tensors_in_words(outcome.tensors));
+  if (outcome.values > 0)
+    text += fmt::format(", {} value{} beside them", outcome.values, outcome.values == 1 ? "" : "s");
   if (outcome.files > 1) text += fmt::format(" in {} files", outcome.files);
   for (const auto& [types, count] : outcome.changed)
     text += fmt::format("; {} from {} to {}", count, name(types.first), name(types.second));

@@ -94,9 +94,9 @@ std::string hint_for(std::string_view message, const CLI::App& command) {
     for (const Matcher* each : matchers()) known.push_back(each->name);
     return fmt::format("; it takes one of {}", fmt::join(known, ", "));
   }
-  const size_t flag = message.find(": --");
+  const size_t flag = message.find(" --");
   if (flag == std::string_view::npos) return {};
-  std::string_view word = message.substr(flag + 2);
+  std::string_view word = message.substr(flag + 1);
   word = word.substr(0, word.find_first_of(" ="));
   std::vector<std::string> known = {"--verbose", "--version", "--help"};
   for (const CLI::Option* option : command.get_options({}))

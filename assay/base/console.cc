@@ -94,12 +94,21 @@ bool takes_colours(Stream stream) {
   return is_terminal(stream) && !is_refused && (kind == nullptr || std::string_view(kind) != "dumb");
 }
 
-int width() {
+namespace {
+
+std::optional<int> known_width() {
   winsize size{};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
   const char* columns = std::getenv("COLUMNS");
   const auto number = columns == nullptr ? std::nullopt : parse_int(columns);
-  return number && *number >= 20 && *number <= 1000 ? static_cast<int>(*number) : 100;
+  if (!number || *number < 20 || *number > 1000) return std::nullopt;
+  return static_cast<int>(*number);
 }
+
+}  // namespace
+
+bool has_width() { return known_width().has_value(); }
+
+int width() { return known_width().value_or(100); }
 
 }  // namespace assay::console

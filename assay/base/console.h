@@ -60,7 +60,8 @@ void hold_standard_streams();
 bool is_terminal(Stream stream);
 // It shows colours, and nobody asked for none: NO_COLOR (https://no-color.org), TERM=dumb.
 bool takes_colours(Stream stream);
-int width();  // columns of the terminal on standard output; COLUMNS, or 100 where there is none
+bool has_width();  // a terminal, or COLUMNS, says it
+int width();       // columns of the terminal on standard output; COLUMNS, or 100 where there is none
 
 }  // namespace console
 }  // namespace assay

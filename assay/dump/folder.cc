@@ -25,6 +25,7 @@ struct ReadFile {
   bool counts = false;   // it is a tensor file, or may be one that we cannot read
   bool is_text = false;  // … or surely none
   std::vector<TensorDraft> tensors = {};
+  std::vector<ValueDraft> values = {};
   Remarks warnings = {};
 };
 
@@ -171,6 +172,7 @@ ReadFile read_file(const fs::path& path, const FoundFile& found, const OpenOptio
   if (set->tensors.empty() && found.is_statistics)
     return broken(fmt::format("{}: describes no tensor of the file that it stands for", display(path)));
   if (set->tensors.empty()) read.warnings.push_back(fmt::format("{}: holds no tensors", display(path)));
+  read.values = draft_values(set->values);
   read.tensors = draft_tensors(path, std::move(*set), options);
   return read;
 }
@@ -288,6 +290,9 @@ void add_node(Frame& frame, const fs::path& root, FoundFile& file, ReadFile& rea
         make_item(frame, std::move(name), number, static_cast<int32_t>(slot), std::move(draft)));
     if (file.is_statistics) node.items.back().described_in = number;
   }
+  for (const ValueDraft& value : read.values)
+    if (selected(file.relative + ":" + value.name, options))
+      node.items.push_back(make_value_item(frame, shown + ":" + value.name, value.value));
   if (node.items.empty()) return;
   frame.files.push_back(FileEntry{path_of(root, file), file.size});
   node.name = frame.strings.keep(shown);

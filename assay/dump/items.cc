@@ -68,6 +68,47 @@ Item make_item(Frame& frame, std::string name, int32_t file, int32_t slot, Tenso
   return item;
 }
 
+namespace {
+
+// Quoted, so that the text '1.10' is not the number 1.1.
+std::string as_python(const Value& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) return fmt::format("'{}'", printable(*text));
+  if (const auto* truth = std::get_if<bool>(&value)) return *truth ? "True" : "False";
+  if (const auto* whole = std::get_if<int64_t>(&value)) return std::to_string(*whole);
+  if (const auto* real = std::get_if<double>(&value)) return fmt::format("{}", *real);
+  return "None";
+}
+
+}  // namespace
+
+std::vector<ValueDraft> draft_values(std::span<const StoredValue> values) {
+  std::vector<ValueDraft> drafts;
+  for (const StoredValue& stored : values) {
+    if (stored.values.empty()) continue;
+    const Value& only = stored.values.front();
+    if (!stored.container) {
+      if (std::holds_alternative<std::monostate>(only)) continue;
+      drafts.push_back({stored.name, std::holds_alternative<std::string>(only) ? as_python(only) : only});
+      continue;
+    }
+    std::string list = "[";
+    for (const Value& value : stored.values) list += (list.size() == 1 ? "" : ", ") + as_python(value);
+    drafts.push_back({stored.name, list + ']'});
+  }
+  return drafts;
+}
+
+Item make_value_item(Frame& frame, const std::string& name, const Value& value) {
+  Item item;
+  item.name = frame.strings.keep(printable(name));
+  const Scalar kept = keep(frame, value);
+  Stated stated;
+  stated.max = stated.min = stated.mean = stated.norm = kept;
+  stated.given = Given::beside;
+  item.stated = &frame.stated.emplace_back(stated);
+  return item;
+}
+
 std::string some_names(const std::vector<std::string>& names, size_t shown) {
   std::string out;
   for (size_t i = 0; i < names.size() && i < shown; ++i) out += (i == 0 ? "" : ", ") + printable(names[i]);

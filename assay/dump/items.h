@@ -21,6 +21,15 @@ std::vector<TensorDraft> draft_tensors(const fs::path& path, TensorSet set, cons
 // The item of the `slot`-th tensor of file `file`; its strings, statistics and facts move into the frame.
 Item make_item(Frame& frame, std::string name, int32_t file, int32_t slot, TensorDraft draft);
 
+// Numbers and text beside the tensors of a file. A list or tuple of them is one value; None and empty
+// containers are none.
+struct ValueDraft {
+  std::string name;
+  Value value;
+};
+std::vector<ValueDraft> draft_values(std::span<const StoredValue> values);
+Item make_value_item(Frame& frame, const std::string& name, const Value& value);
+
 // Names for a message, at most `shown` of them: "a, b, c, …".
 std::string some_names(const std::vector<std::string>& names, size_t shown = 3);
 

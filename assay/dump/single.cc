@@ -31,19 +31,24 @@ Result<Frame> index_single(const FrameInfo& info, const OpenOptions& options) {
   std::error_code ignored;
   const auto size = fs::file_size(path, ignored);
   frame.files.push_back(FileEntry{path, ignored ? 0 : static_cast<int64_t>(size)});
+  const std::vector<ValueDraft> values = draft_values(set.values);
   std::vector<TensorDraft> drafts = draft_tensors(path, std::move(set), options);
   if (drafts.empty()) return fail(ErrorKind::bad_format, "{}: holds no tensors", display(path));
 
-  for (size_t slot = 0; slot < drafts.size(); ++slot) {
-    std::string name = drafts[slot].name.empty() ? path.filename().string() : drafts[slot].name;
-    if (!selected(name, options)) continue;
+  const auto add_node = [&](const Item& item) {
     Node node;
-    node.items.push_back(
-        make_item(frame, std::move(name), 0, static_cast<int32_t>(slot), std::move(drafts[slot])));
-    node.name = node.items[0].name;
+    node.items.push_back(item);
+    node.name = item.name;
     node.order = std::ssize(frame.nodes);
     frame.nodes.push_back(std::move(node));
+  };
+  for (size_t slot = 0; slot < drafts.size(); ++slot) {
+    std::string name = drafts[slot].name.empty() ? path.filename().string() : drafts[slot].name;
+    if (selected(name, options))
+      add_node(make_item(frame, std::move(name), 0, static_cast<int32_t>(slot), std::move(drafts[slot])));
   }
+  for (const ValueDraft& value : values)
+    if (selected(value.name, options)) add_node(make_value_item(frame, value.name, value.value));
   if (frame.nodes.empty())
     frame.warnings.push_back(
         fmt::format("{}: --only and --skip leave none of its {} tensors", display(path), drafts.size()));

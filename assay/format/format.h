@@ -18,6 +18,20 @@ class InflatedRoom;  // assay/support/inflated_entry.h
 // Of a tensor in a file: as NumPy 2 and PyTorch.
 inline constexpr size_t kMaxDims = 64;
 
+// Where something stands in the containers of its file: the way there, from the outermost one. Without steps
+// it is the whole file.
+struct NestStep {
+  enum class In : uint8_t { dict, ordered_dict, list, tuple };
+  In in = In::dict;
+  bool is_attribute = false;  // of the container, and none of its items
+  Value key;                  // absent: None; of a list or tuple the index
+  friend bool operator==(const NestStep&, const NestStep&) = default;
+};
+struct Nest {
+  int64_t order = 0;  // among all that the file holds
+  std::vector<NestStep> steps = {};
+};
+
 // One tensor of a file. A tensor that cannot be read (a quantised one, a broken entry) keeps its place with
 // the reason.
 struct StoredTensor {
@@ -26,6 +40,16 @@ struct StoredTensor {
   std::optional<TensorMeta> meta;  // known also for a description without data
   std::optional<Stats> stats;      // as stated by the file itself
   std::vector<Fact> facts;         // storage format, op name…
+  Nest nest = {};                  // where TensorSet::is_nested
+};
+
+// What stands among the tensors of a file and is none: a number, a text, True, None; a list or tuple of such;
+// an empty container.
+struct StoredValue {
+  std::string name;           // as tensors have them
+  std::vector<Value> values;  // absent: None; one, but for a container
+  std::optional<NestStep::In> container = {};
+  Nest nest = {};
 };
 
 // Something that a file holds and that none of its tensors shows. Whoever removes a file asks for it.
@@ -37,6 +61,8 @@ struct Beside {
   int64_t slot = -1;
   // The facts of its tensors say it: lost only where these are.
   bool in_facts = false;
+  // TensorSet::values and the nests say it.
+  bool in_nests = false;
 };
 
 struct TensorSet {
@@ -48,6 +74,9 @@ struct TensorSet {
   std::vector<Beside> beside = {};  // what a removal of the file would lose, statistics or not
   // Other files that it leads to and that were looked at for it. Whoever reads the tensors writes over none.
   std::vector<fs::path> files = {};
+  // With FormatOptions::values: those that are no tensors, and whether all of the file have a nest.
+  std::vector<StoredValue> values = {};
+  bool is_nested = false;
 };
 
 // What a user may say about a file that does not describe itself.
@@ -61,7 +90,8 @@ struct FormatOptions {
   // The user vouches for the files: they may ask for more work than files of their size hold honestly.
   bool trusted = false;
   bool every_byte =
-      false;  // look also for bytes that belong to nothing, which takes longer: TensorSet::beside
+      false;            // look also for bytes that belong to nothing, which takes longer: TensorSet::beside
+  bool values = false;  // give also what is no tensor: TensorSet::values
 };
 
 // The order in which the elements of a tensor will be asked for, as far as its maker knows.
@@ -79,6 +109,9 @@ struct Format {
   Result<TensorSet> (*open)(const std::shared_ptr<const File>& file, const FormatOptions& options);
   // Null: read only. Appends the whole file; the caller publishes. Tensors with an error inside are refused.
   Result<void> (*write)(FileWriter& out, std::span<const StoredTensor> tensors);
+  // The same in the containers that the nests tell of, and with values. Null: it knows no containers.
+  Result<void> (*write_nested)(FileWriter& out, std::span<const StoredTensor> tensors,
+                               std::span<const StoredValue> values) = nullptr;
 };
 inline constexpr int64_t kSniffBytes = 512;
 

@@ -167,7 +167,7 @@ Result<TensorSet> open_pt(const std::shared_ptr<const File>& file, const FormatO
     set.warnings.push_back(left_out(fmt::format("{}: {} bytes follow the archive and are ignored",
                                                 file->name(), file->size() - set.extent)));
   const ZipStorages storages(file, directory, folder, big_endian, options);
-  ASSAY_TRY_DO(add_tensors(graph, storages, file->name(), options.memory, set));
+  ASSAY_TRY_DO(add_tensors(graph, storages, file->name(), options, set));
   add_other_entries(file, directory, folder, graph.size, options.every_byte, set);
   if (options.every_byte) note_zip_rest(*file, directory, set);
   return set;
@@ -180,6 +180,7 @@ const Format pt_format{.name = "pt",
                        .one_tensor = false,
                        .sniff = sniff_pt,
                        .open = open_pt,
-                       .write = write_pt};
+                       .write = write_pt,
+                       .write_nested = write_nested_pt};
 
 }  // namespace assay

@@ -3,6 +3,7 @@
 #include "assay/format/pt_opaque.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace assay {
 namespace {
@@ -85,6 +86,19 @@ bool holds_more_than_array(const PickleGraph& graph, const PtLink& link) {
       return arguments.size() != 2 || !is_plain_dtype(graph, arguments[0]);
     default:
       return false;
+  }
+}
+
+size_t describing_arguments(PtMeaning meaning) {
+  switch (meaning) {
+    case PtMeaning::wrapper:
+      return 1;
+    case PtMeaning::from_type:
+      return 3;
+    case PtMeaning::unreadable:
+      return std::numeric_limits<size_t>::max();
+    default:
+      return 4;
   }
 }
 

@@ -5,6 +5,9 @@
 
 namespace assay {
 
+// How many arguments say how the elements are to be read; more may follow.
+size_t describing_arguments(PtMeaning meaning);
+
 // Is argument `i` what torch itself writes in that place and the tensor shows, or what only says how it was
 // kept: whether it needs gradients, its device, its storage format? Any other number or text is a value.
 bool describes_tensor(const PickleGraph& graph, const PtLink& link, size_t i);

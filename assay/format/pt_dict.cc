@@ -166,4 +166,29 @@ bool is_composite(const PickleValue& value) {
   }
 }
 
+bool is_pickled_sequence(const PickleValue& value) {
+  return value.kind == Kind::list || value.kind == Kind::tuple || value.kind == Kind::set;
+}
+
+std::vector<PickleRef> refs_of_mapping(const PickleGraph& graph, const PickleValue& call, size_t& used) {
+  const std::vector<PickleRef>& arguments = graph[call.items[1]].items;
+  std::vector<PickleRef> all;
+  if (!arguments.empty() && graph[arguments[0]].kind == Kind::dict) {
+    all = graph[arguments[0]].items;
+    used = 1;
+  } else if (!arguments.empty() && graph[arguments[0]].kind == Kind::list) {
+    const auto is_pair = [&](PickleRef ref) {
+      return is_pickled_sequence(graph[ref]) && graph[ref].items.size() == 2;
+    };
+    const std::vector<PickleRef>& listed = graph[arguments[0]].items;
+    if (std::all_of(listed.begin(), listed.end(), is_pair)) {
+      for (const PickleRef ref : listed)
+        all.insert(all.end(), graph[ref].items.begin(), graph[ref].items.end());
+      used = 1;
+    }
+  }
+  if (call.added_pairs) all.insert(all.end(), call.items.begin() + 2, call.items.end());
+  return all;
+}
+
 }  // namespace assay

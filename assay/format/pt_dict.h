@@ -18,4 +18,10 @@ std::string key_text(const PickleGraph& graph, PickleRef key, size_t index);
 // A key that may itself hold tensors.
 bool is_composite(const PickleValue& value);
 
+bool is_pickled_sequence(const PickleValue& value);  // list, tuple, set
+
+// Keys and values of an OrderedDict or its like: what was handed over as an argument (Python 2 does), then
+// what was added. `used`: how many arguments that took.
+std::vector<PickleRef> refs_of_mapping(const PickleGraph& graph, const PickleValue& call, size_t& used);
+
 }  // namespace assay

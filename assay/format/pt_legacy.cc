@@ -153,7 +153,7 @@ Result<TensorSet> open_pt_legacy(const std::shared_ptr<const File>& file, const 
   if (set.extent < file->size())
     set.warnings.push_back(left_out(fmt::format("{}: {} bytes follow the last storage and are ignored",
                                                 file->name(), file->size() - set.extent)));
-  ASSAY_TRY_DO(add_tensors(objects, storages, file->name(), options.memory, set));
+  ASSAY_TRY_DO(add_tensors(objects, storages, file->name(), options, set));
   if (has_more) set.beside.push_back({"values before its objects"});
   if (count_detached(keys) > 0) set.beside.push_back({"values behind its objects"});
   return set;

@@ -45,12 +45,12 @@ constexpr PtName kNames[] = {
     {"collections.OrderedDict", mapping},
     {"collections.defaultdict", mapping},
     {"collections.Counter", mapping},
+    {"torch.Size", elements},
     {"builtins.set", elements},
     {"builtins.frozenset", elements},
     {"__builtin__.set", elements},
     {"__builtin__.frozenset", elements},
 
-    {"torch.Size", plain},
     {"torch.Tensor", plain},
     {"torch.device", plain},
     {"torch.nn.parameter.Parameter", plain},

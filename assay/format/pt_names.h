@@ -11,8 +11,8 @@ namespace assay {
 
 enum class PtMeaning : uint8_t {
   refused,
-  plain,         // a value without tensors: torch.Size, a dtype
-  elements,      // a container of the elements of its first argument: set
+  plain,         // a value without tensors: a device, a dtype
+  elements,      // a container of the elements of its first argument: set, torch.Size
   mapping,       // a container of pairs: OrderedDict
   tensor,        // (storage, offset, size, stride, …)
   typed_tensor,  // (storage, offset, size, stride, requires_grad, hooks, dtype, …)

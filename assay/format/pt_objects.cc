@@ -4,7 +4,9 @@
 #include "assay/base/text.h"
 #include "assay/format/pt_arguments.h"
 #include "assay/format/pt_dict.h"
+#include "assay/format/pt_levels.h"
 #include "assay/format/pt_opaque.h"
+#include "assay/format/pt_values.h"
 
 #include <algorithm>
 #include <limits>
@@ -14,8 +16,10 @@ namespace {
 
 using Kind = PickleValue::Kind;
 using Refs = std::vector<PickleRef>;
+using Level = PtLevel;
 
 constexpr int64_t kStepCost = 64, kTensorCost = 4096;  // bytes, roughly what a step and a tensor take
+constexpr int64_t kMostRepeated = 1 << 12;             // containers of values that are entered once more
 constexpr size_t kMaxWarnings = 16;
 
 bool is_tensor(PtMeaning meaning) {
@@ -30,40 +34,18 @@ bool is_tensor(PtMeaning meaning) {
   }
 }
 
-// A part of a container on the way to the current value: its elements, or its pairs. Objects have several
-// parts (arguments, elements, attributes), which lie on the stack one above another.
-struct Level {
-  Level() = default;
-  Level(Level&&) = default;  // not to be copied: `items` may show `own`
-  Level& operator=(Level&&) = default;
-
-  enum class Form : uint8_t { elements, pairs, one };  // one: a single value whose name is `label`
-  PickleRef container = 0;
-  std::span<const PickleRef> items;
-  Form form = Form::elements;
-  std::string_view label = {};  // before the index or key: "args."
-  Refs own = {};                // what `items` shows, where it had to be put together
-  size_t next = 0;
-  size_t path_size = 0;  // length of the path to the container
-  bool is_root = false;  // nothing stands before its names
-  bool is_last = false;  // the part of its container that is left last
-  // What was there when it was entered: tensors that were found, and rows.
-  int64_t found_before = 0;
-  size_t rows_before = 0;
-  int64_t circles_before = 0;
-};
-
 // Ctrl-C is asked for now and then: a few hundred bytes can have millions of paths.
 constexpr int64_t kStepsBetweenChecks = 1 << 16;
 
 class Walk {
  public:
-  Walk(const PickleGraph& graph, const PtStorages& storages, const std::string& file_name, int64_t memory,
-       TensorSet& set)
+  Walk(const PickleGraph& graph, const PtStorages& storages, const std::string& file_name,
+       const FormatOptions& options, TensorSet& set)
       : graph_(graph),
         storages_(storages),
         file_name_(file_name),
-        budget_(memory),
+        budget_(options.memory),
+        values_(graph, options, set),
         maker_(graph, storages, budget_, coverage_),
         set_(set),
         inside_(graph.values.size()),
@@ -88,11 +70,11 @@ class Walk {
     path_.clear();
     add_unreached();
     left_objects_.note(file_name_, set_.warnings);
-    if (values_ == 1) set_.beside.push_back({"a value that is no tensor"});
-    if (values_ > 1) set_.beside.push_back({fmt::format("{} values that are no tensors", values_)});
+    values_.finish(file_name_);
     if (const int64_t detached = count_detached(graph_); detached > 0)
       set_.beside.push_back({"values that are in its pickle and not in its objects"});
-    if (is_wrapped_) set_.beside.push_back({"a container around its tensor"});
+    if (is_wrapped_) set_.beside.push_back({.what = "a container around its tensor", .in_nests = is_nested_});
+    set_.is_nested = is_nested_;
     for (Beside& rest : coverage_.rest(storages_)) set_.beside.push_back(std::move(rest));
     return {};
   }
@@ -139,6 +121,12 @@ class Walk {
     switch (value.kind) {
       case Kind::tuple:
       case Kind::list:
+        if (auto plain = values_.plain_elements(value)) {
+          mark_below(ref);
+          values_.add(std::move(*plain), container_kind(graph_, ref), levels_, path_);
+          return {};
+        }
+        return enter(ref, elements(value.items));
       case Kind::set:
         return enter(ref, elements(value.items));
       case Kind::dict:
@@ -147,11 +135,12 @@ class Walk {
         return visit_call(ref, value);
       case Kind::persistent:
         return add_persistent(ref);
-      case Kind::none:
-        return {};
       default:
         reached_[ref] = true;
-        ++values_;
+        if (auto plain = plain_value(value))
+          values_.add({std::move(*plain)}, std::nullopt, levels_, path_);
+        else
+          values_.skip();
         return {};
     }
   }
@@ -159,7 +148,7 @@ class Walk {
   Result<void> visit_call(PickleRef ref, const PickleValue& value) {
     const PtMeaning meaning = meaning_of(graph_, value).meaning;
     if (meaning == PtMeaning::scalar && !maker_.is_number(ref)) {  // text or a date: a value as any other
-      ++values_;
+      values_.skip();
       mark_below(ref);
       return {};
     }
@@ -167,7 +156,7 @@ class Walk {
     const Refs& arguments = graph_[value.items[1]].items;
     size_t used = 0;  // of the arguments
     std::vector<Level> parts;
-    if (meaning == PtMeaning::elements && !arguments.empty() && is_sequence(graph_[arguments[0]])) {
+    if (meaning == PtMeaning::elements && !arguments.empty() && is_pickled_sequence(graph_[arguments[0]])) {
       parts.push_back(elements(graph_[arguments[0]].items));
       used = 1;
     } else if (meaning == PtMeaning::mapping) {
@@ -176,7 +165,7 @@ class Walk {
       // Objects may hold each other in many ways; each is entered once, so that this ends.
       if (reached_[ref]) return {};
       reached_[ref] = true;
-      ++values_;
+      values_.skip_object();
     }
     const bool has_factory = meaning == PtMeaning::mapping && used < arguments.size() &&
                              graph_[arguments[used]].kind == Kind::global;  // defaultdict(list)
@@ -185,30 +174,8 @@ class Walk {
     return enter(ref, std::move(parts));
   }
 
-  static bool is_sequence(const PickleValue& value) {
-    return value.kind == Kind::list || value.kind == Kind::tuple || value.kind == Kind::set;
-  }
-
-  // Of OrderedDict and its like: what was handed over as an argument (Python 2 does), then what was added.
-  // `used`: how many arguments that took.
   Level pairs_of_mapping(const PickleValue& value, size_t& used) {
-    const Refs& arguments = graph_[value.items[1]].items;
-    Refs all;
-    if (!arguments.empty() && graph_[arguments[0]].kind == Kind::dict) {
-      all = graph_[arguments[0]].items;
-      used = 1;
-    } else if (!arguments.empty() && graph_[arguments[0]].kind == Kind::list) {
-      const auto is_pair = [&](PickleRef ref) {
-        return is_sequence(graph_[ref]) && graph_[ref].items.size() == 2;
-      };
-      const Refs& listed = graph_[arguments[0]].items;
-      if (std::all_of(listed.begin(), listed.end(), is_pair)) {
-        for (const PickleRef ref : listed)
-          all.insert(all.end(), graph_[ref].items.begin(), graph_[ref].items.end());
-        used = 1;
-      }
-    }
-    if (value.added_pairs) all.insert(all.end(), value.items.begin() + 2, value.items.end());
+    Refs all = refs_of_mapping(graph_, value, used);
     Level level = pairs(all);
     if (level.own.empty()) {
       level.own = std::move(all);
@@ -235,10 +202,10 @@ class Walk {
     };
     if (state.kind == Kind::none) return;
     if (state.kind == Kind::dict) {
-      parts.push_back(pairs(state.items));
+      parts.push_back(attributes(state.items));
     } else if (state.kind == Kind::tuple && state.items.size() == 2 && is_attributes(state.items[0]) &&
                is_attributes(state.items[1])) {
-      for (const PickleRef half : state.items) parts.push_back(pairs(graph_[half].items));
+      for (const PickleRef half : state.items) parts.push_back(attributes(graph_[half].items));
     } else {
       parts.push_back(one(ref, "state"));
     }
@@ -256,10 +223,16 @@ class Walk {
     level.items = items;
     level.form = Level::Form::pairs;
     if (auto kept = last_of_each_key(graph_, items)) {
-      values_ += static_cast<int64_t>(items.size() - kept->size()) / 2;
+      values_.skip(static_cast<int64_t>(items.size() - kept->size()) / 2);
       level.own = std::move(*kept);
       level.items = level.own;
     }
+    return level;
+  }
+
+  Level attributes(std::span<const PickleRef> items) {
+    Level level = pairs(items);
+    level.is_attributes = true;
     return level;
   }
 
@@ -285,8 +258,11 @@ class Walk {
       ++circles_;
       return {};
     }
-    if (is_barren_[ref]) return {};
+    // With values, they have a name on every way there, of which there may be too many.
+    if (is_barren_[ref] && (!values_.are_kept() || ++repeated_ > kMostRepeated)) return {};
     if (parts.empty()) {
+      const auto kind = container_kind(graph_, ref);
+      if (kind) values_.add({}, kind, levels_, path_);
       Level nothing;
       nothing.container = ref;
       nothing.found_before = found_;
@@ -350,6 +326,10 @@ class Walk {
     ++found_;
     is_wrapped_ |= path_.empty() && !levels_.empty();
     StoredTensor stored{.name = path_, .data = std::move(data), .meta = {}, .stats = {}, .facts = {}};
+    if (auto place = values_.place(levels_))
+      stored.nest = std::move(*place);
+    else
+      is_nested_ = false;
     if (stored.data) {
       stored.meta = (*stored.data)->meta;
     } else if (std::string& message = stored.data.error().message; !message.starts_with(file_name_)) {
@@ -381,7 +361,7 @@ class Walk {
           link.name.meaning == PtMeaning::tensor || link.name.meaning == PtMeaning::typed_tensor;
       if (has_elements && !arguments.empty()) mark_below(arguments[0]);
       if (data_of_array(graph_, link) != 0) mark_below(data_of_array(graph_, link));
-      if (is_read && holds_more_than_array(graph_, link)) ++values_;
+      if (is_read && holds_more_than_array(graph_, link)) values_.skip();
       for (size_t i = describing_arguments(link.name.meaning); i < arguments.size(); ++i) {
         if (describes_tensor(graph_, link, i)) continue;
         if (i == 3 && !has_elements)
@@ -395,20 +375,6 @@ class Walk {
       add_extras(graph_[link.call], true, is_array ? 0 : graph_[link.call].state, parts);
     }
     return enter(ref, std::move(parts));
-  }
-
-  // How many arguments say how the elements are to be read; more may follow.
-  static size_t describing_arguments(PtMeaning meaning) {
-    switch (meaning) {
-      case PtMeaning::wrapper:
-        return 1;
-      case PtMeaning::from_type:
-        return 3;
-      case PtMeaning::unreadable:
-        return std::numeric_limits<size_t>::max();
-      default:
-        return 4;
-    }
   }
 
   // Everything that this value is made of is accounted for.
@@ -460,6 +426,8 @@ class Walk {
   const PtStorages& storages_;
   const std::string& file_name_;
   int64_t budget_;
+  PtValues values_;
+  bool is_nested_ = values_.are_kept();  // every tensor has a nest
   PtCoverage coverage_;
   PtTensorMaker maker_;
   TensorSet& set_;
@@ -468,8 +436,8 @@ class Walk {
   std::vector<bool> is_barren_;  // containers in which there was no tensor
   std::vector<bool> reached_;    // tensors, storages and objects that were found
   int64_t steps_ = 0;
-  int64_t circles_ = 0;      // containers that were met inside themselves
-  int64_t values_ = 0;       // that are no tensors: numbers, text, objects
+  int64_t circles_ = 0;  // containers that were met inside themselves
+  int64_t repeated_ = 0;
   int64_t found_ = 0;        // tensors, readable or not
   bool is_wrapped_ = false;  // a tensor without a name that is not the whole file: {'': tensor}
   LeftObjects left_objects_;
@@ -479,8 +447,8 @@ class Walk {
 }  // namespace
 
 Result<void> add_tensors(const PickleGraph& graph, const PtStorages& storages, const std::string& file_name,
-                         int64_t memory, TensorSet& set) {
-  Walk walk(graph, storages, file_name, memory, set);
+                         const FormatOptions& options, TensorSet& set) {
+  Walk walk(graph, storages, file_name, options, set);
   ASSAY_TRY_DO(walk.run());
   const std::vector<std::string> names = refused_names(graph, kMaxWarnings + 1);
   if (!walk.has_tensors() && !names.empty())

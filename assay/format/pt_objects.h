@@ -39,9 +39,9 @@ int64_t most_elements(const File& file, const FormatOptions& options);
 
 // Adds every tensor to `set`, and what the file holds beside them. Objects of classes that we do not know are
 // containers of their arguments, elements and attributes. Tensors that no way leads to (a key that was given
-// twice) become one tensor with an error. `memory` bounds names, tensors and arrays that the pickle itself
-// holds. An error if the pickle wants to import what it may not, and no tensor is left.
+// twice) become one tensor with an error. The memory of the options bounds names, tensors and arrays that the
+// pickle itself holds. An error if the pickle wants to import what it may not, and no tensor is left.
 Result<void> add_tensors(const PickleGraph& graph, const PtStorages& storages, const std::string& file_name,
-                         int64_t memory, TensorSet& set);
+                         const FormatOptions& options, TensorSet& set);
 
 }  // namespace assay

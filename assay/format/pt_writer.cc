@@ -4,8 +4,9 @@
 #include "assay/format/pt_names.h"
 #include "assay/format/zip_tensor.h"
 
+#include <bit>
 #include <limits>
-#include <unordered_set>
+#include <set>
 
 namespace assay {
 namespace {
@@ -33,6 +34,15 @@ class PickleWriter {
     if (value >= 0 && value < 65536) return op("M").number(static_cast<uint16_t>(value));
     if (value == static_cast<int32_t>(value)) return op("J").number(static_cast<int32_t>(value));
     return op("\x8a\x08").number(value);
+  }
+  // None, True, a number or a text.
+  PickleWriter& value(const Value& value) {
+    if (const auto* truth = std::get_if<bool>(&value)) return op(*truth ? "\x88" : "\x89");
+    if (const auto* whole = std::get_if<int64_t>(&value)) return integer(*whole);
+    if (const auto* text = std::get_if<std::string>(&value)) return string(*text);
+    const auto* const real = std::get_if<double>(&value);
+    if (real == nullptr) return op("N");
+    return op("G").number(__builtin_bswap64(std::bit_cast<uint64_t>(*real)));  // the one big-endian number
   }
   PickleWriter& tuple(std::span<const int64_t> values) {
     op("(");
@@ -81,11 +91,108 @@ void add_tensor(PickleWriter& pickle, const TensorMeta& meta, const TorchType& t
   pickle.op("tR");
 }
 
-Result<std::string> make_pickle(const FileWriter& out, std::span<const StoredTensor> tensors) {
-  const bool single = tensors.size() == 1 && tensors[0].name.empty();
+// Opens and closes containers on the way from one place to the next.
+class NestWriter {
+ public:
+  using In = NestStep::In;
+  explicit NestWriter(PickleWriter& pickle) : pickle_(pickle) {}
+
+  // What is written next stands there. False if something else does already.
+  bool move_to(const std::vector<NestStep>& steps) {
+    size_t same = 0;
+    while (same < steps.size() && same < at_.size() && steps[same] == at_[same]) ++same;
+    if (is_begun_ && same == steps.size()) return false;
+    is_begun_ = true;
+    while (open_.size() > same + 1) close();
+    for (size_t depth = same; depth < steps.size(); ++depth) {
+      if (open_.size() <= depth) open(steps[depth].in);
+      if (open_[depth].in != steps[depth].in || !add_key(steps[depth], open_[depth])) return false;
+    }
+    at_ = steps;
+    return true;
+  }
+  void add_empty(In in) {
+    constexpr std::string_view kEmpty[] = {"}", "", "]", ")"};
+    if (in == In::ordered_dict)
+      add_ordered_dict();
+    else
+      pickle_.op(kEmpty[static_cast<size_t>(in)]);
+  }
+  void add(const std::vector<Value>& values, std::optional<In> container) {
+    if (container) open(*container);
+    for (const Value& value : values) pickle_.value(value);
+    if (container) close();
+  }
+  void finish() {
+    while (!open_.empty()) close();
+    if (!is_begun_) add_empty(In::dict);
+    pickle_.op(".");
+  }
+
+ private:
+  struct Open {
+    In in;
+    int64_t next = 0;  // index, in a list or tuple
+    bool is_at_attributes = false;
+    std::set<std::pair<bool, Value>> keys = {};
+  };
+
+  void add_ordered_dict() { pickle_.global("collections", "OrderedDict").op(")R"); }
+
+  void open(In in) {
+    if (in != In::tuple) add_empty(in);
+    pickle_.op("(");
+    open_.push_back({in});
+  }
+  void close() {
+    const Open& last = open_.back();
+    pickle_.op(last.in == In::tuple ? "t" : last.in == In::list ? "e" : "u");
+    if (last.is_at_attributes) pickle_.op("b");
+    open_.pop_back();
+  }
+  // None stands in the places of a list between.
+  bool add_key(const NestStep& step, Open& in) {
+    if (in.in == In::list || in.in == In::tuple) {
+      const auto* const index = std::get_if<int64_t>(&step.key);
+      if (index == nullptr || *index < in.next) return false;
+      for (; in.next < *index; ++in.next) pickle_.op("N");
+      ++in.next;
+      return true;
+    }
+    if (!in.keys.emplace(step.is_attribute, step.key).second || (in.is_at_attributes && !step.is_attribute))
+      return false;
+    if (step.is_attribute && !in.is_at_attributes) {
+      pickle_.op("u}(");
+      in.is_at_attributes = true;
+    }
+    pickle_.value(step.key);
+    return true;
+  }
+
+  PickleWriter& pickle_;
+  std::vector<Open> open_;
+  std::vector<NestStep> at_;
+  bool is_begun_ = false;
+};
+
+Result<std::string> make_pickle(const FileWriter& out, std::span<const StoredTensor> tensors,
+                                std::span<const StoredValue> values) {
   PickleWriter pickle;
-  if (!single) pickle.op("}(");
-  std::unordered_set<std::string_view> names;
+  NestWriter nests(pickle);
+  constexpr size_t kMostBytes = std::numeric_limits<uint32_t>::max();
+  const auto move_to = [&](const Nest& nest, const std::string& what) -> Result<void> {
+    if (what.size() <= kMostBytes && nests.move_to(nest.steps)) return {};
+    return fail(ErrorKind::bad_argument, "{}: two tensors have the name \"{}\"", out.name(), printable(what));
+  };
+  size_t value = 0;
+  const auto add_values_before = [&](int64_t order) -> Result<void> {
+    for (; value < values.size() && values[value].nest.order < order; ++value) {
+      const StoredValue& each = values[value];
+      ASSAY_TRY_DO(move_to(each.nest, each.name));
+      nests.add(each.values, each.container);
+    }
+    return {};
+  };
   for (size_t i = 0; i < tensors.size(); ++i) {
     const StoredTensor& stored = tensors[i];
     if (!stored.data) return tl::unexpected<Error>(stored.data.error());
@@ -95,20 +202,20 @@ Result<std::string> make_pickle(const FileWriter& out, std::span<const StoredTen
       return fail(ErrorKind::unsupported,
                   "{}: torch has no type for {} (tensor \"{}\"); cast it, or write another format",
                   out.name(), name(meta.dtype), printable(stored.name));
-    if (stored.name.size() > std::numeric_limits<uint32_t>::max() || !names.insert(stored.name).second)
-      return fail(ErrorKind::bad_argument, "{}: two tensors have the name \"{}\"", out.name(),
-                  printable(stored.name));
-    if (!single) pickle.string(stored.name);
+    ASSAY_TRY_DO(add_values_before(stored.nest.order));
+    ASSAY_TRY_DO(move_to(stored.nest, stored.name));
     add_tensor(pickle, meta, *type, i);
   }
-  pickle.op(single ? "." : "u.");
+  ASSAY_TRY_DO(add_values_before(std::numeric_limits<int64_t>::max()));
+  nests.finish();
   return pickle.text();
 }
 
 }  // namespace
 
-Result<void> write_pt(FileWriter& out, std::span<const StoredTensor> tensors) {
-  ASSAY_TRY(const std::string pickle, make_pickle(out, tensors));
+Result<void> write_nested_pt(FileWriter& out, std::span<const StoredTensor> tensors,
+                             std::span<const StoredValue> values) {
+  ASSAY_TRY(const std::string pickle, make_pickle(out, tensors, values));
   ZipWriter zip(out);
   ASSAY_TRY_DO(zip.add("archive/data.pkl", as_bytes(pickle)));
   ASSAY_TRY_DO(zip.add("archive/byteorder", as_bytes(std::string_view("little"))));
@@ -120,6 +227,16 @@ Result<void> write_pt(FileWriter& out, std::span<const StoredTensor> tensors) {
   }
   ASSAY_TRY_DO(zip.add("archive/version", as_bytes(std::string_view("3\n"))));
   return zip.finish();
+}
+
+Result<void> write_pt(FileWriter& out, std::span<const StoredTensor> tensors) {
+  std::vector<StoredTensor> flat(tensors.begin(), tensors.end());
+  const bool is_bare = flat.size() == 1 && flat[0].name.empty();
+  for (StoredTensor& tensor : flat) {
+    tensor.nest = {};
+    if (!is_bare) tensor.nest.steps.push_back({NestStep::In::dict, false, tensor.name});
+  }
+  return write_nested_pt(out, flat, {});
 }
 
 }  // namespace assay

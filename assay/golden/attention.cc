@@ -1,8 +1,7 @@
 #include "assay/golden/attention.h"
 
 #include "assay/golden/numbers.h"
-
-#include <tbb/task_arena.h>
+#include "assay/support/parallel.h"
 
 #include <algorithm>
 #include <bit>
@@ -326,7 +325,7 @@ Result<void> attend(const Attention& attention, int64_t memory, ComputedTensor& 
     return {};
   };
   // Where the keys of a few heads would fill the memory, the heads go one after another.
-  if (bytes * tbb::this_task_arena::max_concurrency() > static_cast<double>(memory))
+  if (bytes * static_cast<double>(threads_at_work()) > static_cast<double>(memory))
     return run(0, attention.jobs);
   return try_in_parallel(attention.jobs, attention.most_keys * (attention.key_width + attention.value_width),
                          run);

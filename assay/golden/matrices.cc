@@ -2,10 +2,10 @@
 
 #include "assay/base/checked.h"
 #include "assay/golden/numbers.h"
+#include "assay/support/parallel.h"
 #include "assay/tensor/dense.h"
 
 #include <cblas.h>
-#include <tbb/task_arena.h>
 
 #include <algorithm>
 #include <atomic>
@@ -32,7 +32,7 @@ void keep_blas_single() {
   static_cast<void>(done);
 }
 
-int64_t blas_threads() { return std::max(1, tbb::this_task_arena::max_concurrency()); }
+int64_t blas_threads() { return static_cast<int64_t>(threads_at_work()); }
 
 template <class T>
 Result<void> read_part(const MatrixView& matrix, int64_t row, int64_t rows, int64_t column, int64_t columns,

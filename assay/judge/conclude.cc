@@ -46,6 +46,8 @@ int64_t Summary::*kind_of_failure(const Comparison& row) {
   }
 }
 
+constexpr size_t kNamedValues = 3;
+
 bool may_be_real(const Item& item) { return item.meta == nullptr || is_real(item.meta->dtype); }
 
 }  // namespace
@@ -68,6 +70,10 @@ void Findings::pass_over(int64_t tensors) {
 
 void Findings::add(const NodeResult& node) {
   for (const Comparison& row : node.rows) {
+    if (is_beside(row)) {
+      note_value(node, row);
+      continue;
+    }
     ++summary_.rows;
     summary_.left_out += row.left_out;
     summary_.by_content += row.pair.why == Why::same_content || row.pair.why == Why::like_neighbours;
@@ -114,13 +120,16 @@ void Findings::add(const NodeResult& node) {
 void Findings::add(const Findings& section) {
   const Summary& s = section.summary_;
   for (int64_t Summary::*const count :
-       {&Summary::rows,         &Summary::compared,     &Summary::passed,     &Summary::failed,
-        &Summary::unmatched,    &Summary::ignored,      &Summary::errors,     &Summary::differ,
-        &Summary::misshapen,    &Summary::without_data, &Summary::alone,      &Summary::broken,
-        &Summary::of_mine,      &Summary::of_golden,    &Summary::arguments,  &Summary::by_content,
-        &Summary::unsure,       &Summary::contradicted, &Summary::rearranged, &Summary::judged_coarser,
-        &Summary::within_noise, &Summary::left_out})
+       {&Summary::rows,          &Summary::compared,     &Summary::passed,         &Summary::failed,
+        &Summary::unmatched,     &Summary::ignored,      &Summary::errors,         &Summary::differ,
+        &Summary::misshapen,     &Summary::without_data, &Summary::alone,          &Summary::broken,
+        &Summary::of_mine,       &Summary::of_golden,    &Summary::arguments,      &Summary::by_content,
+        &Summary::unsure,        &Summary::rearranged,   &Summary::judged_coarser, &Summary::within_noise,
+        &Summary::left_out,      &Summary::values_equal, &Summary::values_differ,  &Summary::values_alone,
+        &Summary::values_failed, &Summary::contradicted})
     summary_.*count += s.*count;
+  for (const std::string& name : s.other_values)
+    if (summary_.other_values.size() < kNamedValues) summary_.other_values.push_back(name);
   for (size_t i = 0; i < summary_.by.size(); ++i) summary_.by[i] += s.by[i];
   summary_.statistics |= s.statistics;
   summary_.shared_statistics &= s.shared_statistics;
@@ -135,6 +144,22 @@ void Findings::add(const Findings& section) {
   take_earlier(summary_.first_origin, first_origin_, s.first_origin, section.first_origin_);
   take_earlier(summary_.first_other_token, first_other_token_, s.first_other_token,
                section.first_other_token_);
+}
+
+void Findings::note_value(const NodeResult& node, const Comparison& row) {
+  const bool is_alone = row.status != Status::compared;
+  if (row.is_excused || (!is_alone && row.evidence == Evidence::nothing)) return;
+  if (is_alone) {
+    ++summary_.values_alone;
+  } else if (row.verdict.level == Level::pass) {
+    ++summary_.values_equal;
+  } else {
+    ++summary_.values_differ;
+    if (summary_.other_values.size() < kNamedValues) summary_.other_values.push_back(one_of(row));
+  }
+  if (row.verdict.level != Level::fail) return;
+  ++summary_.values_failed;
+  note_failure(node, row);
 }
 
 void Findings::note_failure(const NodeResult& node, const Comparison& row) {

@@ -73,6 +73,7 @@ struct RuleOptions {
   std::shared_ptr<const NoiseTable> noise = nullptr;  // of tensors of mine; null: not known
   // Not said: it fails, but for two frameworks, where it is a matter of what each of them dumps.
   std::optional<bool> unmatched_fails;
+  bool values_fail = false;      // numbers and text beside tensors that differ, or that one side lacks
   bool allow_nonfinite = false;  // NaN and infinities on one side only: a rule of the user decides alone
 };
 
@@ -135,6 +136,7 @@ class Findings {
   Summary conclude() const { return summary_; }
 
  private:
+  void note_value(const NodeResult& node, const Comparison& row);
   void note_failure(const NodeResult& node, const Comparison& row);
   void note_origin(const NodeResult& node);
   void note_origin_before(const NodeResult& node);

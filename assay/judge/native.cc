@@ -273,6 +273,7 @@ Verdict judge_compared(const Comparison& row, const NodeResult& node, const Line
   if (row.bounded != nullptr && user == nullptr) return judge_bounded(row);
   if (user == nullptr || is_argument(row.mine))
     if (const auto other = other_fact(row, head)) return {Level::fail, *other};
+  if (is_beside(row)) return judge_value(row, options.values_fail ? Level::fail : Level::ignored);
   if (row.basis == Basis::stated && (user == nullptr || !row.mine.meta || !row.golden.meta))
     return judge_stated(row, head, place);
   if (auto contradiction = contradiction_in(row, head, place))
@@ -351,7 +352,8 @@ Verdict judge_row(const Comparison& row, const NodeResult& node, const Lineage& 
     return row.note.empty() ? std::string(otherwise) : row.note;
   };
   const bool unmatched_fails = options.unmatched_fails.value_or(!head.cross_framework && !head.graphs_differ);
-  const Level unmatched = unmatched_fails ? Level::fail : Level::ignored;
+  const Level unmatched =
+      (is_beside(row) ? options.values_fail : unmatched_fails) ? Level::fail : Level::ignored;
   // What could not be read is trouble still: nobody knows what it is.
   if (const Rule* const own = find_user_rule(row, node.name, options.rules);
       own != nullptr && !own->expression && row.status != Status::unreadable)
@@ -385,7 +387,7 @@ Verdict judge_row(const Comparison& row, const NodeResult& node, const Lineage& 
 
 // A row that passes shows no more than what its verdict was made of.
 void correct_evidence(const Head& head, Comparison& row) {
-  if (row.status != Status::compared) return;
+  if (row.status != Status::compared || is_beside(row)) return;
   if (row.verdict.level == Level::ignored && row.evidence != Evidence::empty)
     row.evidence = Evidence::nothing;
   if (row.verdict.level != Level::pass || row.evidence != Evidence::elements) return;
@@ -422,6 +424,8 @@ Judge prepare_native(const Head& head, const RuleOptions& options) {
     judge_rows(true);
     for (Comparison& row : node.rows) {
       correct_evidence(head, row);
+      if (const Rule* const own = is_beside(row) ? find_user_rule(row, node.name, options.rules) : nullptr)
+        row.is_excused = !own->expression;
       note_noise(head, options, row);
       if (has_other_bf16_checksum(row, head))
         row.note =

@@ -233,6 +233,32 @@ std::optional<std::string> differ_in(size_t which, const Comparison& row, const 
 // What two programs that print the same number may differ by.
 constexpr double kPrinted = 1e-5;
 
+// All digits: two values that differ must not look alike.
+std::string value_text(const Scalar& scalar) {
+  if (const auto real = scalar.real()) return fmt::format("{}", *real);
+  if (const auto truth = scalar.boolean()) return *truth ? "True" : "False";
+  return stated_text(scalar);
+}
+
+// Of long texts, what stands around the first difference.
+std::pair<std::string, std::string> where_they_differ(std::string_view mine, std::string_view golden) {
+  constexpr size_t kLong = 60, kBefore = 16;
+  const auto is_inside = [](std::string_view text, size_t at) {  // of a character of UTF-8
+    return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80;
+  };
+  const auto [m, g] = std::ranges::mismatch(mine, golden);
+  auto from = static_cast<size_t>(m - mine.begin());
+  from = std::max(mine.size(), golden.size()) > kLong && from > kBefore ? from - kBefore : 0;
+  while (from > 0 && is_inside(mine, from)) --from;
+  const auto cut = [&](std::string_view text) {
+    size_t end = std::min(text.size(), from + kLong);
+    while (end < text.size() && is_inside(text, end)) ++end;
+    return fmt::format("{}{}{}", from > 0 ? "…" : "", text.substr(from, end - from),
+                       end < text.size() ? "…" : "");
+  };
+  return {cut(mine), cut(golden)};
+}
+
 }  // namespace
 
 std::optional<std::string> differ_in_nonfinite(const Stated& mine, const Stated& golden) {
@@ -270,6 +296,15 @@ std::optional<std::string> contradiction_in(const Comparison& row, const Head& h
 
 bool differ_by_checksum(const Comparison& row) {
   return is_by_checksum(row) && row.mine.stated()->checksum != row.golden.stated()->checksum;
+}
+
+Verdict judge_value(const Comparison& row, Level if_other) {
+  const Scalar &mine = row.mine.stated()->max, &golden = row.golden.stated()->max;
+  if (stated_equal(mine, golden, 0))
+    return row.evidence == Evidence::nothing ? Verdict{Level::ignored, std::string(kNothingStated)}
+                                             : Verdict{};
+  const auto [m, g] = where_they_differ(value_text(mine), value_text(golden));
+  return {if_other, fmt::format("{} of mine, {} of golden", m, g)};
 }
 
 Verdict judge_stated(const Comparison& row, const Head& head, const ModelPlace& place) {

@@ -9,6 +9,9 @@ namespace assay {
 inline constexpr std::string_view kNothingStated =
     "the dumps state no finite number of both sides: there is nothing to compare";
 
+// Of values that files hold beside their tensors. if_other: what it is that they differ.
+Verdict judge_value(const Comparison& row, Level if_other);
+
 // Both sides of the row state something.
 Verdict judge_stated(const Comparison& row, const Head& head, const ModelPlace& place);
 

@@ -62,6 +62,7 @@ struct MatchNeeds {
   bool structure = false;  // which module a node belongs to
   bool contents = false;   // what tensors hold that find no partner by name
   bool params = false;     // what each operator was told
+  bool values = false;     // what files hold beside their tensors
 };
 
 struct Matcher {

@@ -69,6 +69,7 @@ PairingBuilder::PairingBuilder(const Indexed& frames)
       golden_(list_items(frames.golden)),
       why_alone_(mine_.size(), Why::nothing_fits),
       mine_is_joined_(mine_.size(), false),
+      aside_{std::vector<bool>(mine_.size()), std::vector<bool>(golden_.size())},
       first_partner_(golden_.size(), kNone) {}
 
 size_t PairingBuilder::end_of_node(Side side, size_t begin) const {
@@ -94,6 +95,7 @@ void PairingBuilder::cover(Side side, size_t position, size_t mine) {
 }
 
 bool PairingBuilder::is_joined(Side side, size_t position) const {
+  if (aside_[static_cast<size_t>(side)][position]) return true;
   return side == Side::mine ? mine_is_joined_[position] : first_partner_[position] != kNone;
 }
 

@@ -3,6 +3,7 @@
 
 #include "assay/model/pairing.h"
 
+#include <array>
 #include <vector>
 
 namespace assay {
@@ -29,6 +30,8 @@ class PairingBuilder {
   void cover(Side side, size_t position, size_t mine);
   void expect(size_t joins) { links_.reserve(joins); }
   bool is_joined(Side side, size_t position) const;
+  // Counts as joined from now on, and stands alone unless it is.
+  void set_aside(Side side, size_t position) { aside_[static_cast<size_t>(side)][position] = true; }
   size_t joined() const { return links_.size(); }
   // Why an item of mine stands alone, where "nothing fits" would not say enough.
   void explain(size_t mine, Why why) { why_alone_[mine] = why; }
@@ -54,7 +57,8 @@ class PairingBuilder {
   bool covers_ = false;
   std::vector<Why> why_alone_;
   std::vector<bool> mine_is_joined_;
-  std::vector<uint32_t> first_partner_;  // of an item of golden; kNone: not joined
+  std::array<std::vector<bool>, 2> aside_;  // by side
+  std::vector<uint32_t> first_partner_;     // of an item of golden; kNone: not joined
 };
 
 }  // namespace assay

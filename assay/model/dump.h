@@ -29,6 +29,7 @@ enum class Given : uint8_t {
   tensor,
   argument,  // a number, a slice, a type
   nothing,   // None, or an object that the dump names but does not describe
+  beside,    // a number or a text that a file holds beside its tensors: it decides nothing unless asked to
 };
 
 // What the dump itself says of an item, in its own words.

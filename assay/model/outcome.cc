@@ -129,7 +129,9 @@ bool is_enough(const Summary& summary) {
 
 Answer answer_of(const Summary& summary) {
   if (summary.errors > 0) return Answer::error;
-  if (summary.differ + summary.contradicted + summary.misshapen + summary.without_data > 0)
+  if (summary.differ + summary.contradicted + summary.misshapen + summary.without_data +
+          summary.values_failed >
+      0)
     return Answer::fail;
   if (summary.stopped_early && summary.failed > 0) return Answer::fail;  // what else there is, nobody looked
   if (!is_enough(summary)) return Answer::not_compared;
@@ -177,6 +179,8 @@ Evidence evidence_of_values(const Stated& mine, const Stated& golden) {
   if (mine.given == Given::nothing && golden.given == Given::nothing) return Evidence::nothing;
   const auto m = number_of(mine.max), g = number_of(golden.max);
   const bool are_nonfinite = m && g && !std::isfinite(*m) && !std::isfinite(*g);
+  const bool are_equal = are_nonfinite && (*m == *g || (std::isnan(*m) && std::isnan(*g)));
+  if (are_nonfinite && mine.given == Given::beside && !are_equal) return Evidence::value;
   return are_nonfinite ? Evidence::nothing : Evidence::value;
 }
 
@@ -189,6 +193,13 @@ void Comparison::add_note(std::string_view text) {
 
 bool is_argument(const SideFacts& side) {
   return side.stated() != nullptr && side.stated()->given != Given::tensor;
+}
+
+bool is_beside(const Comparison& row) {
+  const auto is_value = [](const SideFacts& side) {
+    return side.stated() != nullptr && side.stated()->given == Given::beside;
+  };
+  return is_value(row.mine) || is_value(row.golden);
 }
 
 void note_stated_evidence(bool is_range, Comparison& row) {

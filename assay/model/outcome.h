@@ -113,6 +113,7 @@ struct Comparison {
 };
 
 bool is_argument(const SideFacts& side);  // and no tensor
+bool is_beside(const Comparison& row);    // of values that files hold beside their tensors
 
 // Of a row that is compared by what both sides state. is_range: by nothing but max and min.
 void note_stated_evidence(bool is_range, Comparison& row);
@@ -162,6 +163,10 @@ struct Summary {
   int64_t within_noise = 0;            // rows that only the noise of mine excuses
   int64_t rearranged = 0;              // rows in which the data told how shapes that differ fit
   int64_t left_out = 0;                // things in the dumps that no row stands for; warnings name them
+  // Values that files hold beside their tensors have rows that none of the above counts, but `failed`.
+  int64_t values_equal = 0, values_differ = 0, values_alone = 0;
+  int64_t values_failed = 0;              // of the last two: where the user asks for it
+  std::vector<std::string> other_values;  // names of those that differ, the first few
   double least_compared = kLeastCompared;
   std::string_view judged_by;                // the rules of another tool; empty: our own
   std::optional<RowPlace> first_divergence;  // the failed row that comes first in execution order
@@ -195,6 +200,7 @@ struct Head {
   std::vector<std::string> metric_columns;  // names, in the order of Comparison::metrics
   std::vector<std::string> shown_columns;   // those a report prints; the rest were gathered for a rule
   int terminal_width = 100;
+  bool wraps_verdict = false;  // someone looks at a terminal; else the sentence is one line
   bool colour = false;
 
   At at;                         // of mine, or of golden where mine has none

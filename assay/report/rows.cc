@@ -63,6 +63,11 @@ std::vector<Fact> summary_facts(const Summary& summary) {
   if (summary.judged_coarser > 0) facts.push_back({"judged_coarser", summary.judged_coarser});
   if (summary.within_noise > 0) facts.push_back({"within_noise", summary.within_noise});
   if (summary.rearranged > 0) facts.push_back({"rearranged", summary.rearranged});
+  if (summary.values_equal + summary.values_differ + summary.values_alone > 0) {
+    facts.push_back({"values_equal", summary.values_equal});
+    facts.push_back({"values_differ", summary.values_differ});
+    facts.push_back({"values_alone", summary.values_alone});
+  }
   if (!summary.selection.empty()) facts.push_back({"selection", summary.selection});
   return facts;
 }

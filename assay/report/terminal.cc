@@ -18,7 +18,7 @@
 namespace assay {
 namespace {
 
-constexpr size_t kShownRows = 10;
+constexpr size_t kShownRows = 10, kShownNotes = 5;
 constexpr size_t kTrendEachSide = 5;
 constexpr size_t kMostTrends = 256;  // sections whose first failure is remembered with its surroundings
 constexpr int kNarrowest = 40;
@@ -105,6 +105,8 @@ void TerminalReport::begin(const Head& head) {
   for (const std::string& column : telling) add(column);
 }
 
+int TerminalReport::width() const { return std::max(head_.terminal_width, kNarrowest); }
+
 // NaN against a number is as far apart as can be.
 double TerminalReport::distance_of(const Comparison& row) const {
   if (number_of(metric_of(row.metrics, mismatch_)).value_or(0) > 0) return kInfinity;
@@ -114,19 +116,16 @@ double TerminalReport::distance_of(const Comparison& row) const {
   return 0;
 }
 
-TerminalReport::Kept TerminalReport::keep(std::string_view section, const NodeResult& node,
-                                          const Comparison& row, int rank, double distance) const {
+std::string TerminalReport::name_of(std::string_view section, const NodeResult& node, const Comparison& row) {
   std::string_view name = row.mine.name.empty() ? row.golden.name : row.mine.name;
   if (name.empty()) name = node.name;
-  std::string full = section.empty() ? std::string() : fmt::format("[{}] ", shown(section));
-  full += shown(name);
-  return {rank,
-          distance,
-          std::move(full),
-          row.verdict.level,
-          row.status,
-          row.metrics,
-          columns_in(row.verdict.reason, head_)};
+  return (section.empty() ? std::string() : fmt::format("[{}] ", shown(section))) + shown(name);
+}
+
+TerminalReport::Kept TerminalReport::keep(std::string_view section, const NodeResult& node,
+                                          const Comparison& row, int rank, double distance) const {
+  return {rank,       distance,    name_of(section, node, row),          row.verdict.level,
+          row.status, row.metrics, columns_in(row.verdict.reason, head_)};
 }
 
 // Keeps the rows around the first failure of each section: which of them is the first of all, the summary
@@ -164,12 +163,67 @@ std::string TerminalReport::trend_around(const RowPlace& place) const {
   if (found == trends_.end() || found->rows.size() < 2) return {};
   return fmt::format("\nAround it, {} (bars are logarithmic):\n{}",
                      head_.order_is_by_name ? "in the order of names" : "in order",
-                     trend(found->rows, std::max(head_.terminal_width, kNarrowest)));
+                     trend(found->rows, width()));
+}
+
+// Of a row whose note is not what its verdict says anyway.
+void TerminalReport::note(std::string_view section, const NodeResult& node, const Comparison& row) {
+  const bool is_said = row.verdict.level != Level::pass && explanation(row) == row.note;
+  // What was compared by statistics, the sentence says.
+  if (row.note.empty() || row.verdict.level == Level::ignored || is_said || row.basis != Basis::data) return;
+  const std::string text = shown(row.note);
+  std::string kind = text;
+  std::erase_if(kind,
+                [](char c) { return std::string_view("0123456789.,[] ").find(c) != std::string_view::npos; });
+  const auto known = std::ranges::find(notes_, kind, &Note::kind);
+  if (known != notes_.end()) {
+    ++known->rows;
+    known->varies |= known->text != text;
+  } else if (notes_.size() < kShownNotes) {
+    notes_.push_back({std::move(kind), text, name_of(section, node, row)});
+  } else {
+    ++further_notes_;
+  }
+}
+
+// The first divergence has said its own.
+std::string TerminalReport::notes(const Summary& summary) const {
+  const std::string said = summary.first_divergence ? shown(summary.first_divergence->row.note) : "";
+  std::string out;
+  for (const Note& note : notes_) {
+    if (note.text == said && note.rows == 1) continue;
+    const std::string others = note.rows == 1 ? ""
+                                              : fmt::format(" and {} more{}", note.rows - 1,
+                                                            note.varies ? " (with other numbers)" : "");
+    out += wrapped(fmt::format("{}{}: {}", note.name, others, note.text), width(), 2);
+  }
+  if (further_notes_ > 0)
+    out += wrapped(fmt::format("{} more {}; --report csv has them all", further_notes_,
+                               further_notes_ == 1 ? "row has a note" : "rows have notes"),
+                   width(), 2);
+  return out.empty() ? out : "\nNotes:\n" + out;
+}
+
+std::string TerminalReport::other_values() const {
+  std::string out;
+  for (const std::string& value : values_) out += wrapped(value, width(), 2);
+  if (further_values_ > 0) out += fmt::format("  {} more\n", further_values_);
+  return out.empty() ? out : "\nValues beside the tensors that differ:\n" + out;
 }
 
 void TerminalReport::add(std::string_view section, std::span<const NodeResult> nodes) {
   for (const NodeResult& node : nodes)
     for (const Comparison& row : node.rows) {
+      if (is_beside(row) && row.verdict.level == Level::pass) continue;
+      if (is_beside(row) && row.status == Status::compared && row.evidence == Evidence::value &&
+          !row.is_excused) {
+        if (values_.size() < kShownRows)
+          values_.push_back(fmt::format("{}: {}", name_of(section, node, row), shown(row.verdict.reason)));
+        else
+          ++further_values_;
+        continue;
+      }
+      note(section, node, row);
       const bool measured = row.status == Status::compared;
       const double distance = measured ? distance_of(row) : 0;
       if (measured && row.basis == Basis::data && rel_l2_ >= 0) follow(section, node, row);
@@ -201,7 +255,11 @@ std::string TerminalReport::sentence(const Summary& summary) const {
   const std::string_view colour = verdict.answer == Answer::pass   ? kGreen
                                   : verdict.answer == Answer::fail ? kRed
                                                                    : kYellow;
-  return fmt::format("{} {}\n", coloured(verdict.head, colour), verdict.rest);
+  if (!head_.wraps_verdict) return fmt::format("{} {}\n", coloured(verdict.head, colour), verdict.rest);
+  const std::string lines = wrapped(verdict.text(), width(), 0);
+  // A head of several words may be broken where nobody would colour it.
+  const bool is_whole = lines.starts_with(verdict.head);
+  return is_whole ? coloured(verdict.head, colour) + lines.substr(verdict.head.size()) : lines;
 }
 
 std::string TerminalReport::metric_list(const std::vector<Value>& metrics,
@@ -209,13 +267,15 @@ std::string TerminalReport::metric_list(const std::vector<Value>& metrics,
   std::string out;
   for (const std::string& column : columns_)
     if (std::find(first.begin(), first.end(), column) == first.end()) first.push_back(column);
+  // Numbers of the finite elements took no part where NaN and infinities decided, and look perfect.
+  if (number_of(metric_of(metrics, mismatch_)).value_or(0) > 0)
+    std::erase_if(first, [](const std::string& column) { return is_of_finite(column); });
   for (const std::string& column : first) {
     const std::string number = brief(metric_of(metrics, find_column(head_, column)));
     if (number.empty()) continue;
     const std::string item = fmt::format("{} {}", column, number);
     const size_t line = out.rfind('\n') == std::string::npos ? out.size() : out.size() - out.rfind('\n');
-    const bool fits =
-        line + 2 + item.size() + 2 <= static_cast<size_t>(std::max(head_.terminal_width, kNarrowest));
+    const bool fits = line + 2 + item.size() + 2 <= static_cast<size_t>(width());
     if (!out.empty()) out += fits ? "  " : "\n  ";
     out += item;
   }
@@ -224,7 +284,6 @@ std::string TerminalReport::metric_list(const std::vector<Value>& metrics,
 
 std::string TerminalReport::divergence(const RowPlace& place, bool is_one_of_several) const {
   const Comparison& row = place.row;  // its names are gone; those of the place are not
-  const int width = std::max(head_.terminal_width, kNarrowest);
   std::string out = bound_max_ >= 0 ? "First wrong output: " : "First divergence: ";
   if (head_.order_is_by_name && is_one_of_several) out = "First divergence (order unknown; first by name): ";
   if (!place.section.empty()) out += fmt::format("[{}] ", shown(place.section));
@@ -232,7 +291,6 @@ std::string TerminalReport::divergence(const RowPlace& place, bool is_one_of_sev
   const std::string mine = side_text(row.mine, "mine"), golden = side_text(row.golden, "golden");
   if (!mine.empty() || !golden.empty())
     out += fmt::format("  {}{}{}\n", mine, mine.empty() || golden.empty() ? "" : ", ", golden);
-  // Numbers of the finite elements took no part where NaN and infinities decided.
   const bool by_nonfinite = number_of(metric_of(row.metrics, mismatch_)).value_or(0) > 0;
   const std::string list =
       metric_list(row.metrics,
@@ -248,9 +306,10 @@ std::string TerminalReport::divergence(const RowPlace& place, bool is_one_of_sev
     out += fmt::format("  worst element {}: mine {}, golden {}\n", at,
                        element_value(metric_of(row.metrics, find_column(head_, "worst_mine"))),
                        element_value(metric_of(row.metrics, find_column(head_, "worst_golden"))));
-  if (const auto* flat = std::get_if<int64_t>(&index)) out += neighbourhood(row, *flat, width);
-  out += wrapped(shown(explanation(row)), width, 2);
-  if (row.judged_as && !row.note.empty()) out += wrapped(shown(row.note), width, 2);
+  if (const auto* flat = std::get_if<int64_t>(&index)) out += neighbourhood(row, *flat, width());
+  out += wrapped(shown(explanation(row)), width(), 2);
+  if (row.basis == Basis::data && !row.note.empty() && row.note != explanation(row))
+    out += wrapped(shown(row.note), width(), 2);
   return out;
 }
 
@@ -258,9 +317,13 @@ std::string TerminalReport::divergence(const RowPlace& place, bool is_one_of_sev
 std::string TerminalReport::names_of(const RowPlace& place) {
   if (place.mine == place.golden && place.mine.starts_with(place.node)) return shown(place.mine);
   std::string out = shown(place.node);
-  if (place.mine.empty() || place.golden.empty())
-    return out + fmt::format(" ({}, {})", place.mine.empty() ? "not in mine" : "mine " + shown(place.mine),
-                             place.golden.empty() ? "not in golden" : "golden " + shown(place.golden));
+  if (place.mine.empty() || place.golden.empty()) {
+    const bool is_of_mine = place.golden.empty();
+    const std::string_view side = is_of_mine ? "mine" : "golden", other = is_of_mine ? "golden" : "mine";
+    const std::string& name = is_of_mine ? place.mine : place.golden;
+    if (name == place.node) return out + fmt::format(" (only in {})", side);
+    return out + fmt::format(" ({} {}, not in {})", side, shown(name), other);
+  }
   const bool is_mine_known = place.mine == place.node, is_golden_known = place.golden == place.node;
   if (place.mine == place.golden && !is_mine_known) return out + fmt::format(" ({})", shown(place.mine));
   if (!is_mine_known && !is_golden_known)
@@ -317,7 +380,7 @@ std::string TerminalReport::worst_table() const {
         std::all_of(metric.cells.begin(), metric.cells.end(), [](const auto& cell) { return cell.empty(); });
     if (!is_empty) table.push_back(std::move(metric));
   }
-  return terminal_table(std::move(table), std::max(head_.terminal_width, kNarrowest));
+  return terminal_table(std::move(table), width());
 }
 
 std::string TerminalReport::other_token(const RowPlace& place) {
@@ -339,22 +402,23 @@ std::string TerminalReport::text(const Summary& summary, std::span<const fs::pat
   if (summary.first_other_token) out += '\n' + other_token(*summary.first_other_token);
   // One pair is printed once.
   const bool is_said = bad_rows_ == 1 && summary.first_divergence && worst_.front().rank == 1;
-  if (is_said) {
-    if (!files.empty()) out += '\n';
-  } else if (!worst_.empty()) {
+  if (!is_said && !worst_.empty()) {
     if (bad_rows_ > std::ssize(worst_))
       out += fmt::format("\nWorst {} of {} rows that did not pass:\n", worst_.size(), bad_rows_);
     else
       out += fmt::format("\nRows that did not pass:\n");
     out += worst_table();
-  } else {
+  } else if (!is_said) {
+    if (summary.first_divergence) out += '\n';
     out += fmt::format("{} row{}: {} compared, {} unmatched, {} ignored.\n", summary.rows,
                        summary.rows == 1 ? "" : "s", summary.compared, summary.unmatched, summary.ignored);
     if (worst_pass_ && worst_pass_->distance > 0)
       out +=
           fmt::format("Largest difference: {}\n  {}\n", worst_pass_->name, metric_list(worst_pass_->metrics));
   }
-  if (!files.empty() && !worst_.empty() && !is_said) out += '\n';
+  const std::string rest = other_values() + notes(summary);
+  out += rest;
+  if (!files.empty() && (!worst_.empty() || !rest.empty())) out += '\n';
   for (const fs::path& file : files) out += fmt::format("Report: {}\n", display(file));
   return out;
 }

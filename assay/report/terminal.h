@@ -27,6 +27,13 @@ class TerminalReport {
     std::vector<Value> metrics;
     std::vector<std::string> failed_by;  // columns that its reason names, the first one first
   };
+  // What rows have to say beside their numbers: each text once, whatever the numbers in it.
+  struct Note {
+    std::string kind;        // its text without them
+    std::string text, name;  // of the first row that says it
+    int64_t rows = 1;
+    bool varies = false;  // another row has other numbers in it
+  };
   // The rows around the first failure of a section.
   struct Trend {
     std::string section, node = {}, mine = {};
@@ -35,6 +42,11 @@ class TerminalReport {
     size_t after = 0;
   };
 
+  int width() const;
+  void note(std::string_view section, const NodeResult& node, const Comparison& row);
+  std::string notes(const Summary& summary) const;
+  std::string other_values() const;
+  static std::string name_of(std::string_view section, const NodeResult& node, const Comparison& row);
   double distance_of(const Comparison& row) const;
   Kept keep(std::string_view section, const NodeResult& node, const Comparison& row, int rank,
             double distance) const;
@@ -56,6 +68,10 @@ class TerminalReport {
   std::vector<Kept> worst_;  // sorted; at most kShownRows
   std::optional<Kept> worst_pass_;
   std::vector<Trend> trends_;
+  std::vector<Note> notes_;          // at most kShownNotes
+  int64_t further_notes_ = 0;        // rows whose notes are not among them
+  std::vector<std::string> values_;  // beside tensors that differ, at most kShownRows
+  int64_t further_values_ = 0;
 };
 
 }  // namespace assay

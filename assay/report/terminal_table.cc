@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
 #include <span>
 
 namespace assay {
 namespace {
 
-constexpr int kGap = 2;
 constexpr int kFlexibleMinimum = 12;
 
 struct Range {
@@ -66,20 +66,24 @@ size_t fitting_bytes(It first, It last, int width) {
   return bytes;
 }
 
-int width_of(const TerminalColumn& column) {
-  int width = display_width(column.title);
-  for (const std::string& cell : column.cells) width = std::max(width, display_width(cell));
-  return width;
+// Words of names end at these: at the first ones, so that q_proj stays whole, where names are made of several
+// such.
+constexpr std::string_view kSeparators = "./:] ", kAllSeparators = "./_:-] ";
+
+std::string_view separators_of(const std::vector<std::string>& names) {
+  constexpr std::ptrdiff_t kSeveral = 3;
+  const auto has_parts = [&](const std::string& name) {
+    const auto ends_word = [](char c) { return kSeparators.find(c) != std::string_view::npos; };
+    return std::ranges::count_if(name, ends_word) >= kSeveral;
+  };
+  return std::ranges::all_of(names, has_parts) ? kSeparators : kAllSeparators;
 }
 
-// Names end and begin at these.
-constexpr std::string_view kSeparators = "./_:-] ";
-
 // The words of a name, each with the separator behind it.
-std::vector<std::string_view> words_of(std::string_view name) {
+std::vector<std::string_view> words_of(std::string_view name, std::string_view separators) {
   std::vector<std::string_view> words;
   while (!name.empty()) {
-    const size_t end = name.find_first_of(kSeparators);
+    const size_t end = name.find_first_of(separators);
     words.push_back(name.substr(0, end == std::string_view::npos ? end : end + 1));
     name.remove_prefix(words.back().size());
   }
@@ -88,42 +92,17 @@ std::vector<std::string_view> words_of(std::string_view name) {
 
 bool is_numbered(std::string_view word) { return word.find_first_of("0123456789") == 0; }
 
-// What all names have in common tells none of them from the others: "…" stands for it. The word before a
-// number that differs is kept: "…layers.7…".
-void leave_out_common_words(std::vector<std::string>& names) {
-  std::vector<std::vector<std::string_view>> all;
-  for (const std::string& name : names) all.push_back(words_of(name));
-  // Names of other lengths are lined up by their ends.
-  const auto shortest = std::ranges::min_element(all, {}, &std::vector<std::string_view>::size)->size();
-  const auto is_common = [&](auto word_at) {
-    return std::ranges::all_of(all, [&](const auto& words) { return word_at(words) == word_at(all[0]); });
+// From `least` columns on, so many that names that differ still do when they are shortened; `most` at most.
+int granted_to_tell_apart(const std::vector<std::string>& names, int least, int most) {
+  const size_t all = std::set<std::string>(names.begin(), names.end()).size();
+  const auto told_apart = [&](int width) {
+    std::set<std::string> shorter;
+    for (const std::string& name : names) shorter.insert(shorten_middle(name, width));
+    return shorter.size();
   };
-  size_t front = 0, back = 0;  // words that all names begin and end with
-  const bool is_even = std::ranges::all_of(all, [&](const auto& words) { return words.size() == shortest; });
-  const auto from_front = [&](size_t i) { return [i](const auto& words) { return words[i]; }; };
-  const auto from_back = [&](size_t i) {
-    return [i](const auto& words) { return words[words.size() - 1 - i]; };
-  };
-  while (front < shortest && is_common(from_front(front))) ++front;
-  while (front + back < shortest && is_common(from_back(back))) ++back;
-  if (front == shortest) return;  // one name is all that they share
-  std::vector<std::string> shorter;
-  for (const auto& words : all) {
-    std::string name;
-    bool is_left_out = false;
-    for (size_t i = 0; i < words.size(); ++i) {
-      const bool leads_a_number = i + 1 < words.size() && is_numbered(words[i + 1]) &&
-                                  !is_numbered(words[i]) && !(is_even && is_common(from_front(i + 1)));
-      const bool is_same = i < front || i + back >= words.size() || (is_even && is_common(from_front(i)));
-      if (!is_same || leads_a_number)
-        name += words[i];
-      else if (!is_left_out)
-        name += "…";
-      is_left_out = is_same && !leads_a_number;
-    }
-    shorter.push_back(std::move(name));
-  }
-  names = std::move(shorter);
+  int width = least;
+  while (width < most && told_apart(width) < all) ++width;
+  return width;
 }
 
 struct Laid {
@@ -158,6 +137,52 @@ int display_width(std::string_view text) {
   return width;
 }
 
+int column_width(const TerminalColumn& column) {
+  int width = display_width(column.title);
+  for (const std::string& cell : column.cells) width = std::max(width, display_width(cell));
+  return width;
+}
+
+void leave_out_common_words(std::vector<std::string>& names) {
+  std::vector<std::vector<std::string_view>> all;
+  const std::string_view separators = separators_of(names);
+  for (const std::string& name : names) all.push_back(words_of(name, separators));
+  // Names of other lengths are lined up by their ends.
+  const auto shortest = std::ranges::min_element(all, {}, &std::vector<std::string_view>::size)->size();
+  const auto is_common = [&](auto word_at) {
+    return std::ranges::all_of(all, [&](const auto& words) { return word_at(words) == word_at(all[0]); });
+  };
+  size_t front = 0, back = 0;  // words that all names begin and end with
+  const bool is_even = std::ranges::all_of(all, [&](const auto& words) { return words.size() == shortest; });
+  const auto from_front = [&](size_t i) { return [i](const auto& words) { return words[i]; }; };
+  const auto from_back = [&](size_t i) {
+    return [i](const auto& words) { return words[words.size() - 1 - i]; };
+  };
+  while (front < shortest && is_common(from_front(front))) ++front;
+  while (front + back < shortest && is_common(from_back(back))) ++back;
+  if (front == shortest) return;  // one name is all that they share
+  std::vector<std::string> shorter;
+  for (const auto& words : all) {
+    std::string name;
+    bool is_left_out = false;
+    for (size_t i = 0; i < words.size(); ++i) {
+      const auto is_common_at = [&](size_t at) {
+        return at < front || at + back >= words.size() || (is_even && is_common(from_front(at)));
+      };
+      const bool leads_a_number =
+          i + 1 < words.size() && is_numbered(words[i + 1]) && !is_numbered(words[i]) && !is_common_at(i + 1);
+      const bool is_same = is_common_at(i);
+      if (!is_same || leads_a_number)
+        name += words[i];
+      else if (!is_left_out)
+        name += "…";
+      is_left_out = is_same && !leads_a_number;
+    }
+    shorter.push_back(std::move(name));
+  }
+  names = std::move(shorter);
+}
+
 std::string shorten_middle(std::string_view text, int width) {
   ASSAY_CHECK(width >= 1);
   const std::vector<Character> all = characters(text);
@@ -173,7 +198,7 @@ std::string shorten_middle(std::string_view text, int width) {
 std::string terminal_table(std::vector<TerminalColumn> columns, int width) {
   std::vector<Laid> laid;
   for (TerminalColumn& column : columns) {
-    const int wanted = std::max(width_of(column), 1);
+    const int wanted = std::max(column_width(column), 1);
     laid.push_back({std::move(column), wanted});
   }
   const auto flexible = [&] {
@@ -183,10 +208,12 @@ std::string terminal_table(std::vector<TerminalColumn> columns, int width) {
   const int granted = std::max(kFlexibleMinimum, width / 3);
   if (total(laid) > width && flexible()->width > granted) {
     leave_out_common_words(flexible()->column.cells);
-    flexible()->width = width_of(flexible()->column);
+    flexible()->width = column_width(flexible()->column);
   }
   const int wanted = flexible()->width;
-  flexible()->width = std::min(wanted, granted);
+  const std::vector<std::string>& names = flexible()->column.cells;
+  flexible()->width =
+      std::min(wanted, granted_to_tell_apart(names, granted, std::min(wanted, 2 * width / 3)));
   while (total(laid) > width) {
     const auto last =
         std::find_if(laid.rbegin(), laid.rend(), [](const Laid& l) { return l.column.optional; });

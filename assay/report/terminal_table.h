@@ -27,6 +27,13 @@ struct TerminalColumn {
 };
 std::string terminal_table(std::vector<TerminalColumn> columns, int width);
 
+inline constexpr int kGap = 2;  // between columns
+int column_width(const TerminalColumn& column);
+
+// What all names have in common tells none of them from the others: "…" stands for it. The word before a
+// number that differs is kept: "…layers.7…".
+void leave_out_common_words(std::vector<std::string>& names);
+
 inline constexpr std::string_view kResetColour = "\x1b[0m";
 
 }  // namespace assay

@@ -13,9 +13,9 @@
 namespace assay {
 namespace {
 
-constexpr int kBar = 24;             // the longest
-constexpr double kLeastDecades = 1;  // that a bar of full length stands for
-constexpr double kRoom = 1.25;       // the smallest error has a bar still
+constexpr int kBar = 24, kShortBar = 8;  // the longest, where there is room for it, and where there is not
+constexpr double kLeastDecades = 1;      // that a bar of full length stands for
+constexpr double kRoom = 1.25;           // the smallest error has a bar still
 constexpr int kMostDigits = 17;
 
 std::string near_value(double value) {
@@ -127,10 +127,20 @@ std::string trend(std::span<const TrendRow> rows, int width) {
     error.cells.push_back(std::isfinite(row.error) ? brief(Value(row.error))
                           : std::isinf(row.error)  ? "nan"
                                                    : "-");
+  }
+  const auto room_for_bars = [&] {
+    int room = width;
+    for (const TerminalColumn* column : {&mark, &verdict, &name, &error})
+      room -= column_width(*column) + kGap;
+    return room;
+  };
+  if (room_for_bars() < kBar) leave_out_common_words(name.cells);
+  const int longest = std::clamp(room_for_bars(), kShortBar, kBar);
+  for (const TrendRow& row : rows) {
     const double share = std::isinf(row.error) ? 1
                          : row.error > 0       ? 1 + std::log10(row.error / largest) / decades
                                                : 0;
-    bar.cells.push_back(bar_of(std::clamp(share, 0.0, 1.0) * kBar));
+    bar.cells.push_back(bar_of(std::clamp(share, 0.0, 1.0) * longest));
   }
   return terminal_table(
       {std::move(mark), std::move(verdict), std::move(name), std::move(error), std::move(bar)}, width);

@@ -64,11 +64,24 @@ TEST(TerminalTable, LongNamesGiveWayWhereTheyAreEqual) {
   };
   EXPECT_EQ(names({"model.decoder.layers.7.self_attn.q_proj.weight",
                    "model.decoder.layers.11.self_attn.k_proj.weight"}),
-            "…layers.7.…q_…\n…layers.11.…k_…\n");
+            "…layers.7.…q_proj.…\n…layers.11.…k_proj.…\n");
   // Names of other lengths: what they begin and end with.
   EXPECT_EQ(names({"model.decoder.first.norm.weight.npy", "model.decoder.layers.7.self_attn.weight.npy"}),
             "…first.norm.…\n…layers.7.self_attn.…\n");
   EXPECT_EQ(names({"short.a", "short.b"}), "short.a\nshort.b\n");
+}
+
+// Numbers give way before names become alike.
+TEST(TerminalTable, NamesThatDifferStayApart) {
+  const std::vector<std::string> names = {"x/aaaaaaaaaa_1_aaaaaaaaaa/y", "x/aaaaaaaaaa_2_aaaaaaaaaa/y",
+                                          "z/aaaaaaaaaa_1_aaaaaaaaaa"};
+  const std::string title(30, 't');
+  const std::string table = terminal_table({{.title = "name", .cells = names, .flexible = true},
+                                            {.title = "first", .cells = {"1", "2", "3"}},
+                                            {.title = title, .cells = {"1", "2", "3"}, .optional = true}},
+                                           60);
+  EXPECT_EQ(table.find(title), std::string::npos) << table;
+  for (const std::string& name : names) EXPECT_NE(table.find(name), std::string::npos) << table;
 }
 
 }  // namespace

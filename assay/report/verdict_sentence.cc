@@ -1,6 +1,7 @@
 #include "assay/report/verdict_sentence.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <vector>
@@ -57,6 +58,9 @@ std::vector<std::string> faults(const Summary& summary) {
   // An error that no row tells of is a section (a rank, a step) that could not be opened.
   if (const int64_t parts = summary.errors - summary.broken; parts > 0)
     clauses.push_back(counted(parts, "part", "parts") + " of the dump could not be read");
+  if (summary.values_failed > 0)
+    clauses.push_back(counted(summary.values_failed, "value", "values") + " beside the tensors " +
+                      (summary.values_failed == 1 ? "differs" : "differ"));
   return clauses;
 }
 
@@ -187,6 +191,27 @@ void add_selection(std::string_view selection, std::string& rest) {
 
 }  // namespace
 
+namespace {
+
+// Numbers and text that files hold beside their tensors, where they do not decide.
+std::string other_values(const Summary& summary) {
+  if (summary.values_failed > 0 || summary.values_differ + summary.values_alone == 0) return {};
+  const auto are = [](int64_t count) { return count == 1 ? "is" : "are"; };
+  if (summary.values_differ == 0)
+    return fmt::format(" {} beside the tensors {} on one side only.",
+                       counted(summary.values_alone, "value", "values"), are(summary.values_alone));
+  const std::string_view more = summary.values_differ > std::ssize(summary.other_values) ? ", …" : "";
+  const std::string alone =
+      summary.values_alone == 0
+          ? ""
+          : fmt::format("; {} {} on one side only", summary.values_alone, are(summary.values_alone));
+  return fmt::format(" {} beside the tensors {} ({}{}){}.", counted(summary.values_differ, "value", "values"),
+                     summary.values_differ == 1 ? "differs" : "differ", fmt::join(summary.other_values, ", "),
+                     more, alone);
+}
+
+}  // namespace
+
 VerdictSentence verdict_sentence(const Summary& summary) {
   const Answer answer = answer_of(summary);
   VerdictSentence out{answer, {}, {}};
@@ -230,6 +255,7 @@ VerdictSentence verdict_sentence(const Summary& summary) {
     out.rest +=
         fmt::format(" {} in another layout (transposed, sliced, ...), which the data told; notes say how.",
                     counted(summary.rearranged, "tensor lies", "tensors lie"));
+  out.rest += other_values(summary);
   if (summary.left_out > 0)
     out.rest += fmt::format(" {} left out; warnings and notes say what.",
                             counted(summary.left_out, "thing in the dumps was", "things in the dumps were"));

@@ -107,5 +107,20 @@ TEST(VerdictSentence, AFailureSaysByWhat) {
   EXPECT_TRUE(said(summary).ends_with(" Stopped at the first failure; the rest was not compared."));
 }
 
+TEST(VerdictSentence, ValuesBesideTensorsAreTold) {
+  Summary summary = passing({{Evidence::elements, 5}});
+  summary.values_equal = 7;
+  EXPECT_EQ(said(summary), "PASS: all 5 tensors agree.");
+  summary.values_alone = 1;
+  EXPECT_EQ(said(summary), "PASS: all 5 tensors agree. 1 value beside the tensors is on one side only.");
+  summary.values_differ = 2;
+  summary.other_values = {"epoch"};
+  EXPECT_EQ(
+      said(summary),
+      "PASS: all 5 tensors agree. 2 values beside the tensors differ (epoch, …); 1 is on one side only.");
+  summary.values_failed = 3;
+  EXPECT_EQ(said(summary), "FAIL: 3 values beside the tensors differ.");
+}
+
 }  // namespace
 }  // namespace assay

@@ -56,18 +56,19 @@ XlsxStyle style_of(Level level) {
   return XlsxStyle::plain;
 }
 
-XlsxStyle number_style_of(Level level) {
+XlsxStyle number_style_of(Level level, double number) {
+  const bool is_negative = number < 0;
   switch (level) {
     case Level::pass:
-      return XlsxStyle::number;
+      break;
     case Level::ignored:
-      return XlsxStyle::number_ignored;
+      return is_negative ? XlsxStyle::negative_ignored : XlsxStyle::number_ignored;
     case Level::fail:
-      return XlsxStyle::number_fail;
+      return is_negative ? XlsxStyle::negative_fail : XlsxStyle::number_fail;
     case Level::error:
-      return XlsxStyle::number_error;
+      return is_negative ? XlsxStyle::negative_error : XlsxStyle::number_error;
   }
-  return XlsxStyle::number;
+  return is_negative ? XlsxStyle::negative : XlsxStyle::number;
 }
 
 XlsxStyle style_of(Paint paint) {
@@ -93,10 +94,10 @@ void append_row(std::string& out, const RowTable& table, const RowView& row) {
       append_xlsx_text(out, column.text(row), of_row, print);
     else {
       const Value value = cell_value(column, row);
-      const bool is_real = is_native && std::holds_alternative<double>(value);
+      const auto* const real = is_native ? std::get_if<double>(&value) : nullptr;
       append_xlsx_cell(out, value,
                        column.kind == ColumnKind::verdict ? style_of(row.row.verdict.level)
-                       : is_real                          ? number_style_of(row.row.verdict.level)
+                       : real != nullptr                  ? number_style_of(row.row.verdict.level, *real)
                                                           : of_row,
                        print);
     }

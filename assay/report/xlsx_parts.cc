@@ -21,9 +21,9 @@ constexpr int64_t kExactInteger = int64_t{1} << 53;  // a spreadsheet computes w
 
 // s="3", where the style is not the plain one.
 std::string_view style_attribute(XlsxStyle style) {
-  static constexpr std::string_view kAttributes[] = {"",         " s=\"1\"", " s=\"2\"",  " s=\"3\"",
-                                                     " s=\"4\"", " s=\"5\"", " s=\"6\"",  " s=\"7\"",
-                                                     " s=\"8\"", " s=\"9\"", " s=\"10\"", " s=\"11\""};
+  static constexpr std::string_view kAttributes[] = {
+      "",         " s=\"1\"", " s=\"2\"",  " s=\"3\"",  " s=\"4\"",  " s=\"5\"",  " s=\"6\"",  " s=\"7\"",
+      " s=\"8\"", " s=\"9\"", " s=\"10\"", " s=\"11\"", " s=\"12\"", " s=\"13\"", " s=\"14\"", " s=\"15\""};
   return kAttributes[static_cast<size_t>(style)];
 }
 
@@ -181,8 +181,9 @@ std::string_view xlsx_relations() {
 std::string_view xlsx_styles() {
   static const std::string kText = fmt::format(
       "{}<styleSheet xmlns=\"{}\">"
-      "<numFmts count=\"1\"><numFmt numFmtId=\"164\" "
-      "formatCode=\"[=0]0;[&lt;0.001]0.000E+00;0.0000##\"/></numFmts>"
+      "<numFmts count=\"2\"><numFmt numFmtId=\"164\" "
+      "formatCode=\"[=0]0;[&lt;0.001]0.000E+00;0.0000##\"/><numFmt numFmtId=\"165\" "
+      "formatCode=\"[&gt;-0.001]0.000E+00;0.0000##\"/></numFmts>"
       "<fonts count=\"2\"><font><sz val=\"11\"/><name val=\"Calibri\"/></font>"
       "<font><b/><sz val=\"11\"/><name val=\"Calibri\"/></font></fonts>"
       "<fills count=\"7\"><fill><patternFill patternType=\"none\"/></fill><fill><patternFill "
@@ -198,7 +199,7 @@ std::string_view xlsx_styles() {
       "<border><left style=\"thin\"/><right style=\"thin\"/><top style=\"thin\"/><bottom "
       "style=\"thin\"/><diagonal/></border></borders>"
       "<cellStyleXfs count=\"1\"><xf numFmtId=\"0\" fontId=\"0\" fillId=\"0\" borderId=\"0\"/></cellStyleXfs>"
-      "<cellXfs count=\"12\"><xf numFmtId=\"0\" fontId=\"0\" fillId=\"0\" borderId=\"0\" xfId=\"0\"/>"
+      "<cellXfs count=\"16\"><xf numFmtId=\"0\" fontId=\"0\" fillId=\"0\" borderId=\"0\" xfId=\"0\"/>"
       "<xf numFmtId=\"0\" fontId=\"1\" fillId=\"0\" borderId=\"0\" xfId=\"0\" applyFont=\"1\"/>"
       "<xf numFmtId=\"0\" fontId=\"0\" fillId=\"2\" borderId=\"0\" xfId=\"0\" applyFill=\"1\"/>"
       "<xf numFmtId=\"0\" fontId=\"0\" fillId=\"3\" borderId=\"0\" xfId=\"0\" applyFill=\"1\"/>"
@@ -213,6 +214,13 @@ std::string_view xlsx_styles() {
       "<xf numFmtId=\"164\" fontId=\"0\" fillId=\"3\" borderId=\"0\" xfId=\"0\" applyNumberFormat=\"1\" "
       "applyFill=\"1\"/>"
       "<xf numFmtId=\"164\" fontId=\"0\" fillId=\"4\" borderId=\"0\" xfId=\"0\" applyNumberFormat=\"1\" "
+      "applyFill=\"1\"/>"
+      "<xf numFmtId=\"165\" fontId=\"0\" fillId=\"0\" borderId=\"0\" xfId=\"0\" applyNumberFormat=\"1\"/>"
+      "<xf numFmtId=\"165\" fontId=\"0\" fillId=\"2\" borderId=\"0\" xfId=\"0\" applyNumberFormat=\"1\" "
+      "applyFill=\"1\"/>"
+      "<xf numFmtId=\"165\" fontId=\"0\" fillId=\"3\" borderId=\"0\" xfId=\"0\" applyNumberFormat=\"1\" "
+      "applyFill=\"1\"/>"
+      "<xf numFmtId=\"165\" fontId=\"0\" fillId=\"4\" borderId=\"0\" xfId=\"0\" applyNumberFormat=\"1\" "
       "applyFill=\"1\"/></cellXfs>"
       "<cellStyles count=\"1\"><cellStyle name=\"Normal\" xfId=\"0\" "
       "builtinId=\"0\"/></cellStyles></styleSheet>",

@@ -23,6 +23,11 @@ enum class XlsxStyle : int {
   number_fail,
   number_error,
   number_ignored,
+  // Below zero: a format knows too few conditions to tell small numbers of both signs.
+  negative,
+  negative_fail,
+  negative_error,
+  negative_ignored,
 };
 
 // A sheet of rows; the summary is not among them.

@@ -33,6 +33,18 @@ TEST(XlsxReport, HoldsASummaryAndTheRows) {
   EXPECT_NE(parts["xl/worksheets/sheet1.xml"].find("<t>rows</t></is></c><c><v>2</v></c>"), std::string::npos);
 }
 
+// A format has two conditions: small numbers of both signs need two formats.
+TEST(XlsxReport, GivesNegativeNumbersAFormatOfTheirOwn) {
+  const TestFolder folder;
+  auto parts = parts_of(write_report("xlsx", folder.path(), sample_head(),
+                                     {node_of("n", {sample_row("a", Level::fail, -2.5, 0.25)})}, {}));
+  EXPECT_NE(parts["xl/worksheets/sheet2.xml"].find("<c s=\"13\"><v>-2.5</v></c><c s=\"9\"><v>0.25</v></c>"),
+            std::string::npos);
+  const std::string& styles = parts["xl/styles.xml"];
+  EXPECT_EQ(count_of(styles, "<xf numFmtId=\"165\""), 4);
+  EXPECT_NE(styles.find("numFmtId=\"165\" formatCode=\"[&gt;-0.001]0.000E+00;0.0000##\""), std::string::npos);
+}
+
 TEST(XlsxReport, HasEachKeyOfTheSummaryOnce) {
   const TestFolder folder;
   const Comparison bad = sample_row("x", Level::fail, 0.5, 0.25);

@@ -10,6 +10,7 @@ _assay() {
   case $verb,$previous in
     compare,--report|opcheck,--report) words='terminal csv xlsx json jsonl junit sqlite' ;;
     compare,--unmatched) words='fail ignore' ;;
+    compare,--values) words='note fail skip' ;;
     compare,--color|opcheck,--color) words='auto always never' ;;
     compare,--order) words='name time' ;;
     opcheck,--soc) words='910B 310P' ;;
@@ -27,7 +28,7 @@ _assay() {
     *)
       case $verb,$current in
         compare,-*) words='--metrics --rule --rules --fail-fast --only --skip --memory --threads --output --report
-                           --rtol --atol --tolerance --noise --unmatched --min-compared --allow-nonfinite --trusted --layout --match --rename --rename-golden --strip-prefix --fuzzy --api-mapping --cell-mapping --layer-mapping --data-mapping --op-mapping
+                           --rtol --atol --tolerance --noise --unmatched --values --min-compared --allow-nonfinite --trusted --layout --match --rename --rename-golden --strip-prefix --fuzzy --api-mapping --cell-mapping --layer-mapping --data-mapping --op-mapping
                            --dtype --shape --offset --order --color --quiet --help --help-all' ;;
         opcheck,-*) words='--ids --op --csv --soc --metrics --rule --report --output --color --quiet --memory --threads --help --help-all' ;;
         inspect,-*) words='--json --values --names --slice --trusted --only --skip --layout --dtype --shape --offset --memory --threads --help' ;;

@@ -555,6 +555,56 @@ def check_objects(checks: Checks, assay: Assay, seed: int) -> None:
         expected = numbers_in(made, set())
         checks.check(f"tensors in {name}", [] if found == expected else [f"{found ^ expected} of {sorted(expected)}"])
         assay.run("compare", name, name)
+        # Whatever becomes of the containers, every tensor is in what is written.
+        assay.run("convert", name, f"written_{name}")
+        written = numbers_in(torch.load(assay.folder / f"written_{name}"), set())
+        checks.check(f"{name} to .pt", [] if written == expected else [f"{written ^ expected} of {sorted(expected)}"])
+
+
+def plain_nest(chance: random.Random, depth: int) -> object:
+    """Containers, tensors and values that a .pt keeps as they are."""
+    kind = chance.randrange(9) if depth > 0 else chance.choice([0, 1, 3])
+    count = chance.randrange(4)
+    if kind == 0:
+        keys = chance.sample(["a", "b.c", "", 7, -1, 2.5, None, True, "é"], count)
+        return {key: plain_nest(chance, depth + 1) for key in keys} if depth < 5 else {}
+    if kind in (1, 2):
+        things = [plain_nest(chance, depth + 1) for _ in range(count)] if depth < 5 else []
+        return things if kind == 1 else tuple(things)
+    if kind == 3:
+        made = collections.OrderedDict((f"k{i}", plain_nest(chance, depth + 1)) for i in range(count if depth < 5 else 0))
+        if chance.random() < 0.3:
+            made._metadata = {"version": plain_nest(chance, 6)}
+        return made
+    if kind == 4:
+        return torch.tensor([chance.random() for _ in range(count)])
+    return chance.choice([None, True, False, 0, -5, 2**40, 1.5, float("inf"), "text", "", "汉", 255, 65536])
+
+
+def same_nest(found: object, expected: object) -> bool:
+    if type(found) is not type(expected):
+        return False
+    if isinstance(expected, torch.Tensor):
+        return found.dtype == expected.dtype and torch.equal(found, expected)
+    if isinstance(expected, dict):
+        if not (list(found) == list(expected) and all(same_nest(found[key], expected[key]) for key in expected)):
+            return False
+        return type(expected) is dict or same_nest(dict(vars(found)), dict(vars(expected)))
+    if isinstance(expected, (list, tuple)):
+        return len(found) == len(expected) and all(map(same_nest, found, expected))
+    return found == expected
+
+
+def check_nesting(checks: Checks, assay: Assay, seed: int) -> None:
+    """From .pt to .pt nothing of plain containers is lost."""
+    chance = random.Random(seed)
+    for number in range(40):
+        made = {"nest": plain_nest(chance, 0), "t": torch.ones(2)}
+        torch.save(made, assay.folder / "nest.pt", pickle_protocol=chance.choice([2, 3, 4, 5]),
+                   _use_new_zipfile_serialization=number % 3 > 0)
+        assay.run("convert", "nest.pt", f"nest_{number}.pt")
+        found = torch.load(assay.folder / f"nest_{number}.pt")
+        checks.check(f"nest {number}", [] if same_nest(found, made) else [f"{made} became {found}"])
 
 
 def main() -> int:
@@ -572,7 +622,7 @@ def main() -> int:
         rng = numpy.random.default_rng(args.seed)
         data = pairs(rng)
         for check, *rest in ((check_metrics, data), (check_statistics, data), (check_conversions, rng), (check_bfloat16,),
-                             (check_objects, args.seed)):
+                             (check_objects, args.seed), (check_nesting, args.seed)):
             try:
                 check(checks, assay, *rest)
             except (RuntimeError, KeyError, ValueError, OSError) as error:

@@ -11,13 +11,19 @@
 namespace assay {
 
 struct NameRules::Rule {
-  Rule(Side which, std::string_view rule, const std::string& pattern, std::string with)
-      : side(which), text(rule), regex(pattern, RE2::Quiet), replacement(std::move(with)) {}
+  Rule(Side which, std::string rule, const std::string& pattern, std::string with)
+      : side(which), text(std::move(rule)), regex(pattern, RE2::Quiet), replacement(std::move(with)) {}
 
   Side side;
-  std::string text;  // as the user wrote it
+  std::string text;  // as the user wrote it, with the flag
   RE2 regex;
   std::string replacement;
+  mutable std::atomic<bool> is_used{false};
+};
+
+struct NameRules::Prefix {
+  explicit Prefix(std::string which) : text(std::move(which)) {}
+  const std::string text;
   mutable std::atomic<bool> is_used{false};
 };
 
@@ -30,8 +36,9 @@ Result<void> NameRules::add(Side side, std::string_view rule, std::string_view f
   if (equals == std::string_view::npos || equals == 0)
     return fail(ErrorKind::bad_argument, "{} '{}': should be 'REGEX=TEXT', such as '^encoder\\.=layers.'",
                 flag, printable(rule));
-  auto made = std::make_unique<Rule>(side, rule, std::string(rule.substr(0, equals)),
-                                     std::string(rule.substr(equals + 1)));
+  auto made =
+      std::make_unique<Rule>(side, fmt::format("{} '{}'", flag, printable(rule)),
+                             std::string(rule.substr(0, equals)), std::string(rule.substr(equals + 1)));
   if (!made->regex.ok())
     return fail(ErrorKind::bad_argument, "{} '{}': {}", flag, printable(rule),
                 printable(made->regex.error()));
@@ -42,15 +49,19 @@ Result<void> NameRules::add(Side side, std::string_view rule, std::string_view f
   return {};
 }
 
-void NameRules::strip(std::string prefix) { prefixes_.push_back(std::move(prefix)); }
+void NameRules::strip(std::string prefix) {
+  prefixes_.push_back(std::make_unique<Prefix>(std::move(prefix)));
+}
 
 std::string NameRules::apply(Side side, std::string_view name) const {
   std::string renamed(name);
-  for (const std::string& prefix : prefixes_)
-    if (renamed.starts_with(prefix)) {
-      renamed.erase(0, prefix.size());
-    } else if (const size_t colon = renamed.find(':' + prefix); colon != std::string::npos) {
-      renamed.erase(colon + 1, prefix.size());  // of a tensor in a file
+  for (const auto& prefix : prefixes_)
+    if (renamed.starts_with(prefix->text)) {
+      renamed.erase(0, prefix->text.size());
+      prefix->is_used = true;
+    } else if (const size_t colon = renamed.find(':' + prefix->text); colon != std::string::npos) {
+      renamed.erase(colon + 1, prefix->text.size());  // of a tensor in a file
+      prefix->is_used = true;
     }
   for (const auto& rule : rules_)
     if (rule->side == side && RE2::GlobalReplace(&renamed, rule->regex, rule->replacement) > 0)
@@ -62,6 +73,8 @@ std::vector<std::string> NameRules::unused() const {
   std::vector<std::string> unused;
   for (const auto& rule : rules_)
     if (!rule->is_used) unused.push_back(rule->text);
+  for (const auto& prefix : prefixes_)
+    if (!prefix->is_used) unused.push_back(fmt::format("--strip-prefix '{}'", printable(prefix->text)));
   return unused;
 }
 

@@ -21,13 +21,14 @@ class NameRules {
   void strip(std::string prefix);  // of both sides
 
   std::string apply(Side side, std::string_view name) const;
-  // Rules that have matched no name of these so far: a slip of the pen.
+  // Flags that have matched no name of these so far, as the user gave them: a slip of the pen.
   std::vector<std::string> unused() const;
 
  private:
   struct Rule;
+  struct Prefix;
   std::vector<std::unique_ptr<Rule>> rules_;
-  std::vector<std::string> prefixes_;
+  std::vector<std::unique_ptr<Prefix>> prefixes_;
 };
 
 // Pairs names that are equal once they are renamed, where that changed one of them.

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <set>
 #include <unordered_map>
 
@@ -150,15 +151,43 @@ bool have_other_shares(const PairingBuilder& builder) {
   return mine > 1 && golden > 1 && mine != golden && (mine % golden == 0 || golden % mine == 0);
 }
 
+bool is_value(const Item& item) { return item.stated != nullptr && item.stated->given == Given::beside; }
+
+// What files hold beside their tensors meets by name, and nothing that tensors do concerns it.
+void join_values(PairingBuilder& builder) {
+  std::unordered_map<std::string, size_t> golden;
+  for (const Side side : {Side::golden, Side::mine})
+    for (size_t i = 0; i < builder.size(side); ++i) {
+      if (!is_value(builder.item(side, i))) continue;
+      builder.set_aside(side, i);
+      if (side == Side::golden)
+        golden.emplace(stem_of(builder.name(side, i)), i);
+      else if (const auto found = golden.find(stem_of(builder.name(side, i))); found != golden.end())
+        builder.join(i, golden.extract(found).mapped(), Why::same_name);
+    }
+}
+
+// The one tensor of a side that has no other.
+std::optional<size_t> only_tensor(const PairingBuilder& builder, Side side) {
+  std::optional<size_t> only;
+  for (size_t i = 0; i < builder.size(side); ++i) {
+    if (is_value(builder.item(side, i))) continue;
+    if (only) return std::nullopt;
+    only = i;
+  }
+  return only;
+}
+
 enum class Names : uint8_t { exact, alike, or_content };
 
 Result<Pairing> match_names(const Indexed& frames, const MatchOptions& options, Names names) {
   PairingBuilder builder(frames);
   Remarks remarks;
+  join_values(builder);
   if (options.renames != nullptr) {
     join_renamed(builder, *options.renames);
-    for (const std::string& rule : options.renames->unused())
-      remarks.push_back(fmt::format("--rename '{}' matches no name", printable(rule)));
+    for (const std::string& flag : options.renames->unused())
+      remarks.push_back(fmt::format("{} matches no name", flag));
   }
   const bool looks_inside = names != Names::exact && options.contents != nullptr;
   const bool holds_back = looks_inside && have_other_shares(builder);
@@ -171,9 +200,10 @@ Result<Pairing> match_names(const Indexed& frames, const MatchOptions& options, 
   join_parameters(builder);
   join_extremes(builder);
   const auto is_file = [](const std::vector<Frame>& side) { return side.size() == 1 && side[0].is_file; };
-  if (is_file(frames.mine) && is_file(frames.golden) && builder.joined() == 0 &&
-      builder.items(Side::mine).size() == 1 && builder.items(Side::golden).size() == 1)
-    builder.join(0, 0, Why::only_one_each);
+  const auto of_mine = only_tensor(builder, Side::mine), of_golden = only_tensor(builder, Side::golden);
+  if (is_file(frames.mine) && is_file(frames.golden) && of_mine && of_golden &&
+      !builder.is_joined(Side::mine, *of_mine))
+    builder.join(*of_mine, *of_golden, Why::only_one_each);
   if (names != Names::exact) join_alike_names(builder);
   if (looks_inside) join_known_names(builder, *options.contents);
   if (names == Names::or_content && options.contents != nullptr) {
@@ -210,8 +240,9 @@ std::string stem_of(std::string_view item_name) {
   return std::string(item_name.substr(0, item_name.size() - suffix_length(item_name)));
 }
 
-const Matcher name_matcher = {"name", sections_by_at, match_by_name, {.contents = true}};
-const Matcher exact_matcher = {"exact", sections_by_at, match_by_exact_name};
-const Matcher content_matcher = {"content", sections_by_at, match_by_content, {.contents = true}};
+const Matcher name_matcher = {"name", sections_by_at, match_by_name, {.contents = true, .values = true}};
+const Matcher exact_matcher = {"exact", sections_by_at, match_by_exact_name, {.values = true}};
+const Matcher content_matcher = {
+    "content", sections_by_at, match_by_content, {.contents = true, .values = true}};
 
 }  // namespace assay

@@ -14,6 +14,7 @@
 #include "assay/support/parallel.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -76,6 +77,7 @@ class Sections {
     open.open_files = &open_files;
     open.structure |= matcher_.needs.structure;
     open.params |= matcher_.needs.params;
+    open.format.values &= matcher_.needs.values;
     const Result<Matched> matched = index_and_match(section, open);
     ASSAY_TRY_DO(check_cancelled());
     const Result<bool> admitted =
@@ -170,13 +172,25 @@ class Sections {
     }
   }
 
+  static bool is_of_tensors(const Pair& pair, const Matched& matched) {
+    const Item& item =
+        pair.mine ? matched.item(Side::mine, *pair.mine) : matched.item(pair.golden_side(), *pair.golden);
+    return item.stated == nullptr || item.stated->given != Given::beside;
+  }
+
   void log_matching(const Matched& matched) {
     int64_t joined = 0, mine_alone = 0, golden_alone = 0;
+    std::map<Why, int64_t> by;
     for (const PairedNode& node : matched.pairing.nodes)
-      for (const Pair& pair : node.pairs)
+      for (const Pair& pair : node.pairs) {
+        if (!is_of_tensors(pair, matched)) continue;
         ++(pair.mine && pair.golden ? joined : pair.mine ? mine_alone : golden_alone);
+        if (pair.mine && pair.golden) ++by[pair.why];
+      }
     log::info("paired {} tensors by {}; {} only in mine, {} only in golden", joined, matcher_.name,
               mine_alone, golden_alone);
+    if (judged_by_.empty())
+      for (const auto& [why, count] : by) log::info("{} of these: {}", count, text(why));
     if (joined > 0 || mine_alone == 0 || golden_alone == 0) return;
     const bool takes_our_flags = judged_by_.empty();
     const auto [text, is_new] = said_.insert(

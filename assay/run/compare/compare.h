@@ -36,6 +36,7 @@ struct CompareRequest {
   std::string version;
   std::string command_line;
   int terminal_width = 100;
+  bool wraps_verdict = false;
   bool colour = false;
   bool progress = false;
 };

@@ -23,7 +23,9 @@ std::string rules_in_words(const RuleOptions& rules) {
 bool has_statistics(const Matched& matched) {
   for (const Side side : {Side::mine, Side::golden})
     for (const Frame& frame : matched.frames.frames(side))
-      if (std::ranges::any_of(frame.stated, [](const Stated& each) { return says_something(&each); }))
+      if (std::ranges::any_of(frame.stated, [](const Stated& each) {
+            return each.given != Given::beside && says_something(&each);
+          }))
         return true;
   return false;
 }
@@ -45,6 +47,7 @@ Head head_of(const CompareRequest& request, const Dump& mine, const Dump& golden
   head.metric_columns = request.metrics.columns;
   head.shown_columns = request.shown_columns;
   head.terminal_width = request.terminal_width;
+  head.wraps_verdict = request.wraps_verdict;
   head.colour = request.colour;
   return head;
 }

@@ -91,6 +91,7 @@ class Measurer {
         row.of(side).name = plan->name;
     if (!pair.mine || !pair.golden) {  // what cannot be read is trouble whether it has a partner or not
       if (row.status != Status::unreadable) row.status = pair.mine ? Status::only_mine : Status::only_golden;
+      if (is_beside(row)) row.note.clear();  // nobody would look for data
       return row;
     }
     if (mine && golden) {

@@ -179,7 +179,8 @@ void StatedComparison::compare(const OperandPtr& mine_data, const OperandPtr& go
   }
   const bool is_tensor = row.mine.meta && row.golden.meta && row.golden.meta->shape.count() > 0;
   row.basis = Basis::stated;
-  row.metrics = metrics_.finish_stated(*mine, *golden);
+  row.metrics =
+      is_beside(row) ? std::vector<Value>(metrics_.columns.size()) : metrics_.finish_stated(*mine, *golden);
   if (is_tensor && (!says_something(mine) || !says_something(golden))) {
     row.note = "neither data nor statistics to compare";
     row.is_excused = is_range;  // of complex numbers, and of nothing, there are no extremes

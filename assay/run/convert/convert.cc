@@ -93,7 +93,9 @@ class Converter {
   }
 
   // The tensors of a file that are wanted, each as the writer shall see it.
-  Result<std::vector<StoredTensor>> open(const fs::path& path, std::string_view item_prefix) {
+  // keeps_containers: they go into one file, whose format may know containers.
+  Result<std::vector<StoredTensor>> open(const fs::path& path, std::string_view item_prefix,
+                                         bool keeps_containers = true) {
     guard_.begin(path);
     source_ = path;
     state_ = states_of(path);
@@ -102,6 +104,7 @@ class Converter {
     kept_integers_.clear();
     FormatOptions options = request_.open.format;
     options.every_byte = true;
+    options.values = keeps_containers && target_.write_nested != nullptr;
     ASSAY_TRY(TensorSet set, open_tensors(path, options));
     for (const fs::path& other : set.files) guard_.add_source(other);
     tensors_in_source_ = set.tensors.size();
@@ -111,14 +114,24 @@ class Converter {
     has_more_in_source_ = !set.beside.empty() || !set.others.empty() || (!ignored && set.extent < size) ||
                           request_.open.format.raw_dtype.has_value();
     for (const Remark& remark : set.warnings) log::warn("{}", remark.text);
+    is_nested_ = set.is_nested;
     for (const Beside& beside : set.beside)
-      outcome.dropped.push_back(fmt::format("{}: {}", display(path), beside.what));
+      if (!is_nested_ || !beside.in_nests)
+        outcome.dropped.push_back(fmt::format("{}: {}", display(path), beside.what));
+    if (options.values && !is_nested_ && !set.values.empty())
+      outcome.dropped.push_back(
+          fmt::format("{}: its containers; names with dots tell of them", display(path)));
+    const std::string file_name(item_prefix.empty() ? path.filename().string() : item_prefix);
+    const auto item_of = [&](const std::string& inside) {
+      return inside.empty() ? file_name : item_prefix.empty() ? inside : file_name + ":" + inside;
+    };
+    values_.clear();
+    if (is_nested_)
+      for (StoredValue& value : set.values)
+        if (selected(printable(item_of(value.name)), request_.open)) values_.push_back(std::move(value));
     std::vector<StoredTensor> wanted;
     for (StoredTensor& tensor : set.tensors) {
-      const std::string file_name(item_prefix.empty() ? path.filename().string() : item_prefix);
-      const std::string item = tensor.name.empty()   ? file_name
-                               : item_prefix.empty() ? tensor.name
-                                                     : file_name + ":" + tensor.name;
+      const std::string item = item_of(tensor.name);
       if (!selected(printable(item), request_.open)) continue;
       tensor.data = prepare(std::move(tensor.data), item, path);
       if (tensor.data) tensor.meta = (*tensor.data)->meta;
@@ -149,7 +162,9 @@ class Converter {
         return fail(ErrorKind::io, "{}: is the file that is converted, and {}; write to another folder",
                     display(out), copied.error().message);
     if (request_.force) ASSAY_TRY_DO(writer.take_rights_of(out));
-    if (auto written = target_.write(writer, tensors); !written)
+    if (auto written =
+            is_nested_ ? target_.write_nested(writer, tensors, values_) : target_.write(writer, tensors);
+        !written)
       return tl::unexpected(with_hint(std::move(written.error())));
     ASSAY_TRY_DO(check_cancelled());
     ASSAY_TRY_DO(writer.sync());
@@ -163,6 +178,7 @@ class Converter {
     guard_.add_output(published);
     ++outcome.files;
     outcome.tensors += std::ssize(tensors);
+    if (is_nested_) outcome.values += count_values();
     for (const StoredTensor& tensor : tensors) {
       const Operand* const written = tensor.data->get();
       outcome.kept_integers += kept_integers_.contains(written) ? 1 : 0;
@@ -227,6 +243,15 @@ class Converter {
     return changed;
   }
 
+  // None is nothing that anybody would miss.
+  int64_t count_values() const {
+    int64_t count = 0;
+    for (const StoredValue& stored : values_)
+      count += std::ranges::count_if(
+          stored.values, [](const Value& each) { return !std::holds_alternative<std::monostate>(each); });
+    return count;
+  }
+
   // A source is written over only if what takes its place holds everything that it held.
   Result<void> check_own(const fs::path& out, std::span<const StoredTensor> tensors) const {
     const auto refuse = [&](std::string_view why) {
@@ -283,6 +308,8 @@ class Converter {
   std::pair<std::optional<FileState>, std::optional<FileState>> state_;
   size_t tensors_in_source_ = 0;
   bool has_more_in_source_ = false;  // than tensors
+  bool is_nested_ = false;           // its containers are kept, with these values
+  std::vector<StoredValue> values_;
 };
 
 std::string stem_of_file(const fs::path& path) {
@@ -322,7 +349,7 @@ Result<ConvertOutcome> file_to_folder(const ConvertRequest& request) {
   ASSAY_TRY(const Format* const target, target_of_folder(request.to));
   Progress progress("converting", 0, request.progress);
   Converter converter(request, *target, progress);
-  ASSAY_TRY(std::vector<StoredTensor> tensors, converter.open(request.in, ""));
+  ASSAY_TRY(std::vector<StoredTensor> tensors, converter.open(request.in, "", false));
   ASSAY_TRY_DO(require_some(request, tensors.size()));
   ASSAY_TRY_DO(make_folder(request.out));
   ASSAY_TRY_DO(converter.write_each(request.out, "", tensors, stem_of_file(request.in)));

@@ -21,7 +21,7 @@ struct ConvertRequest {
 };
 
 struct ConvertOutcome {
-  int64_t files = 0, tensors = 0;                      // written
+  int64_t files = 0, tensors = 0, values = 0;          // written; values are no tensors
   std::vector<fs::path> replaced;                      // of those written: there was such a file before
   std::map<std::pair<DType, DType>, int64_t> changed;  // how many tensors became another type, from and to
   int64_t kept_integers = 0;                           // tensors that --dtype left as they are
