@@ -1,7 +1,6 @@
 #include "assay/run/compare/measure.h"
 
 #include "assay/base/cancel.h"
-#include "assay/format/min_max.h"
 #include "assay/metric/arg_max.h"
 #include "assay/metric/numpy_stats.h"
 #include "assay/model/graph.h"
@@ -10,6 +9,7 @@
 #include "assay/run/compare/gather_parallel.h"
 #include "assay/run/compare/plan_runner.h"
 #include "assay/run/compare/quantised_rows.h"
+#include "assay/run/compare/row_facts.h"
 #include "assay/run/compare/stated_comparison.h"
 #include "assay/support/log.h"
 #include "assay/tensor/rounded_values.h"
@@ -33,25 +33,6 @@ constexpr int64_t kBatchBytes = int64_t{32} << 20;
 void add_note(Comparison& row, std::string_view text) {
   if (!row.note.empty()) row.note += "; ";
   row.note += text;
-}
-
-// What the file says of it: ": t.bin: holds no data; it refers to …".
-std::string why_no_data(const Item& item) {
-  if (item.facts == nullptr) return {};
-  for (const Fact& fact : *item.facts)
-    if (const auto* const why = std::get_if<std::string>(&fact.value);
-        fact.key == "no_data" && why != nullptr)
-      return fmt::format(": {}", *why);
-  return {};
-}
-
-// The smallest and the largest element are all that one side keeps: files of that form, by name and shape.
-bool is_range(const Comparison& row) {
-  return std::ranges::any_of(std::array{&row.mine, &row.golden}, [](const SideFacts* side) {
-    const std::string& file = side->file.native();
-    return (file.ends_with(kMinMaxNpz) || file.ends_with(kMinMaxNpy)) && side->meta &&
-           side->meta->shape.count() == 2;
-  });
 }
 
 struct Batch {
@@ -114,9 +95,9 @@ class Measurer {
       leave_whole_numbers(*mine, *golden);
       leave_whole_numbers(*golden, *mine);
     }
-    const OperandPtr of_mine = mine ? mine->own() : nullptr, of_golden = golden ? golden->own() : nullptr;
+    OperandPtr of_mine = mine ? mine->own() : nullptr, of_golden = golden ? golden->own() : nullptr;
     if (row.status == Status::compared)
-      align_and_gather(*mine, *golden, node, scratch, row);
+      align_and_gather(*mine, *golden, node, scratch, row, of_mine, of_golden);
     else if (row.status == Status::no_data)
       stated_.compare(of_mine, of_golden, row);
     if (side_statistics_ == SideStatistics::as_f32) {
@@ -223,8 +204,9 @@ class Measurer {
     return align(mine, golden, rules);
   }
 
+  // of_mine, of_golden: the tensors that the row describes.
   void align_and_gather(const Made& mine, const Made& golden, std::string_view node, PairScratch& scratch,
-                        Comparison& row) {
+                        Comparison& row, OperandPtr& of_mine, OperandPtr& of_golden) {
     if (is_left_quantised(matched_.pairing, mine.own()->meta, golden.own()->meta)) {
       const Side side = mine.own()->meta.dtype == DType::i8 ? Side::mine : Side::golden;
       const ItemId& id = side == Side::mine ? *row.pair.mine : *row.pair.golden;
@@ -260,6 +242,11 @@ class Measurer {
             (side == Side::mine ? (*aligned)->mine : (*aligned)->golden)->meta;
         add_note(row, fmt::format("{} tensors of {} joined", plan->parts().size(), name_of(side)));
       }
+    // A table that numbers its pairs is another tool's, which describes what was joined.
+    if (row.pair.number >= 0 && (*aligned)->mine_joined)
+      describe_joined(of_mine = (*aligned)->mine, row.mine);
+    if (row.pair.number >= 0 && (*aligned)->golden_joined)
+      describe_joined(of_golden = (*aligned)->golden, row.golden);
     if (!(*aligned)->note.empty()) add_note(row, (*aligned)->note);
     bool is_part = (*aligned)->is_part;
     for (const Side side : {Side::mine, Side::golden})
@@ -268,7 +255,7 @@ class Measurer {
         is_part = true;
         add_note(row, fmt::format("{} of {} positions of {}", positions.taken, positions.of, name_of(side)));
       }
-    const bool is_whole = (*aligned)->mine == mine.own() && (*aligned)->golden == golden.own();
+    const bool is_whole = (*aligned)->mine == of_mine && (*aligned)->golden == of_golden;
     const double error = gather(*(*aligned)->mine, *(*aligned)->golden, is_whole, scratch, row);
     if (doubts_ && !metrics_.steps_of && row.basis == Basis::data && doubts_(row, node))
       gather_rounded(*(*aligned)->mine, *(*aligned)->golden, is_whole, scratch, row);

@@ -1,0 +1,44 @@
+#include "assay/run/compare/expert_rows.h"
+
+#include "assay/tensor/dense.h"
+
+#include <gmock/gmock.h>
+
+#include <cstring>
+
+namespace assay {
+namespace {
+
+using ::testing::ElementsAre;
+
+OperandPtr rows(const std::vector<float>& values, int64_t width = 1) {
+  const auto bytes = std::as_bytes(std::span(values));
+  return dense_in_memory({bytes.begin(), bytes.end()},
+                         {DType::f32, Shape{{std::ssize(values) / width, width}}});
+}
+
+std::vector<float> values_of(const Result<OperandPtr>& made) {
+  EXPECT_TRUE(made);
+  const auto bytes = read_whole(**made, 1 << 20).value();
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+// Tokens 10, 11, 12; the first expert was given 11 and then 10, the second nothing, the third 12.
+TEST(RowsOfExperts, AreInTheOrderOfTokens) {
+  const OperandPtr inputs[] = {rows({11, 10}), rows({}), rows({12})};
+  const OperandPtr outputs[] = {rows({1.1F, -1.1F, 1.0F, -1.0F}, 2), rows({}, 2), rows({1.2F, -1.2F}, 2)};
+  EXPECT_THAT(values_of(rows_of_experts(outputs, inputs, rows({10, 11, 12}))),
+              ElementsAre(1.0F, -1.0F, 1.1F, -1.1F, 1.2F, -1.2F));
+}
+
+TEST(RowsOfExperts, StayAsTheyAreWhereNothingTells) {
+  const OperandPtr inputs[] = {rows({11, 10})};
+  const OperandPtr outputs[] = {rows({1, 2})};
+  EXPECT_THAT(values_of(rows_of_experts(outputs, {}, nullptr)), ElementsAre(1, 2));
+  EXPECT_THAT(values_of(rows_of_experts(outputs, inputs, rows({11, 12}))), ElementsAre(1, 2));
+}
+
+}  // namespace
+}  // namespace assay
