@@ -356,6 +356,8 @@ class AtbLayer {
 
   // Those that have nothing to do with the projection back: that which weighs the shared expert.
   void drop_strangers(std::vector<Linear>& linears) const {
+    constexpr size_t kMost = 64;
+    if (!parts_.has_core() || linears.size() > kMost) return;
     const auto leads = [&](const Linear& from, const Linear& to) {
       return flow_.downstream(from.op, leaves()).contains(to.op);
     };

@@ -81,10 +81,13 @@ std::optional<FusedParts> FusedFinder::shares(const RolePlace& place, int32_t mo
   const auto result =
       source == atb_roles_.end() ? std::nullopt : atb_.find(source->second.front().op, Direction::output, 0);
   const TensorMeta* const meta = result ? atb_.item(*result).meta : nullptr;
-  int64_t width = meta == nullptr || meta->shape.dims.empty() ? 0 : meta->shape.dims.back();
   if (meta == nullptr) return fused;
-  for (const int64_t each : fused->widths) width -= each;
-  return width == 0 ? fused : std::nullopt;
+  int64_t left = meta->shape.dims.empty() ? 0 : meta->shape.dims.back();
+  for (const int64_t each : fused->widths) {
+    if (each > left) return std::nullopt;
+    left -= each;
+  }
+  return left == 0 ? fused : std::nullopt;
 }
 
 std::optional<FusedParts> FusedFinder::of_weight(const PortOfOp& source, const std::vector<int32_t>& modules,

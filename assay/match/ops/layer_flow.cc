@@ -4,10 +4,16 @@
 
 namespace assay {
 
+// No layer has as many operators; to follow each through all of them would take its square.
+constexpr size_t kMostLeaves = 4096;
+
 LayerFlow::LayerFlow(const Graph& tree, const ValueFlow& flow, int32_t layer)
     : tree_(tree), flow_(flow), top_(layer) {
-  for (const int32_t leaf : tree.leaves(layer)) {
-    leaves_.insert(leaf);
+  const std::vector<int32_t> leaves = tree.leaves(layer);
+  leaves_.insert(leaves.begin(), leaves.end());
+  is_small_ = leaves.size() <= kMostLeaves;
+  if (!is_small_) return;
+  for (const int32_t leaf : leaves) {
     if (is_kind(leaf, OpKind::attention) && core_ < 0) core_ = leaf;
     if (is_kind(leaf, OpKind::dispatch) && dispatch_ < 0) dispatch_ = leaf;
     if (is_kind(leaf, OpKind::combine)) combine_ = leaf;
@@ -50,6 +56,7 @@ LayerFlow::Part LayerFlow::part_of(int32_t product) const {
 }
 
 LayerFlow::Part LayerFlow::part_before(int32_t op) const {
+  if (core_ < 0) return Part::unknown;
   const auto goes_on = [this](int32_t each) { return is_on_the_way(each) || is_kind(each, OpKind::sum); };
   for (const int32_t each : flow_.upstream(op, leaves_, goes_on))
     if (is_kind(each, OpKind::product))
@@ -59,6 +66,7 @@ LayerFlow::Part LayerFlow::part_before(int32_t op) const {
 
 std::vector<LayerFlow::Part> LayerFlow::parts_behind(int32_t op) const {
   std::vector<Part> parts;
+  if (core_ < 0) return parts;
   for (const int32_t each : flow_.downstream(op, leaves_, [this](int32_t at) { return is_on_the_way(at); })) {
     if (is_kind(each, OpKind::dispatch)) parts.push_back(Part::experts);
     if (is_kind(each, OpKind::product)) parts.push_back(part_of(each));
@@ -67,6 +75,7 @@ std::vector<LayerFlow::Part> LayerFlow::parts_behind(int32_t op) const {
 }
 
 bool LayerFlow::is_term(int32_t op) const {
+  if (!is_small_) return false;
   const auto is_of_one_rank = [this](int32_t all_reduce) {
     return std::ranges::any_of(tree_.at(all_reduce).params, [](const OpParam& param) {
       return param.key == "rankSize" && param.values == std::vector{Value(int64_t{1})};

@@ -45,6 +45,7 @@ class LayerFlow {
   const ValueFlow& flow_;
   const int32_t top_;
   Ops leaves_;
+  bool is_small_ = true;
   int32_t core_ = -1, dispatch_ = -1, combine_ = -1;
   Ops before_core_, behind_core_, before_dispatch_, in_experts_;
 };

@@ -69,11 +69,13 @@ class ChildAligner {
     const Inside &of_mine = inside(mine_, of_mine_, a), &of_golden = inside(golden_, of_golden_, b);
     if (of_mine.has_core != of_golden.has_core) return false;
     if (of_mine.types == of_golden.types) return true;
-    const size_t more = std::max(of_mine.types.size(), of_golden.types.size());
-    const auto common = pair_in_order(of_mine.types.size(), of_golden.types.size(), [&](size_t i, size_t j) {
-      return of_mine.types[i] == of_golden.types[j];
-    });
-    return common.size() * 5 >= more * 3;
+    const size_t rows = of_mine.types.size(), columns = of_golden.types.size();
+    constexpr size_t kMostOfOne = 1024;
+    if (rows > kMostOfOne || columns > kMostOfOne || rows * columns > left_) return false;
+    left_ -= rows * columns;
+    const auto common = pair_in_order(
+        rows, columns, [&](size_t i, size_t j) { return of_mine.types[i] == of_golden.types[j]; });
+    return common.size() * 5 >= std::max(rows, columns) * 3;
   }
 
   struct Inside {
@@ -113,6 +115,7 @@ class ChildAligner {
 
   const Graph &mine_, &golden_;
   std::map<int32_t, Inside> of_mine_, of_golden_;
+  size_t left_ = size_t{1} << 26;  // steps for blocks whose insides differ, whatever the graphs hold
 };
 
 }  // namespace
