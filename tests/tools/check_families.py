@@ -41,7 +41,7 @@ class Fault:
 
     def strike(self, node: Node, _ranks: int) -> None:
         for value in node.outputs:
-            if value.key != self.key or self.struck:
+            if value.key.removesuffix("~") != self.key or self.struck:
                 continue
             self.struck.add(value.key)
             self.hits.append(node.path)
@@ -234,7 +234,7 @@ def check(program: pathlib.Path, out: pathlib.Path, variant: Variant) -> tuple[l
 
 def faults(family: Family) -> list[str]:
     keys = ["1.attn", "1.norm2", "1.mlp", "0.context", "logits" if not family.gather_head else "norm"]
-    keys += ["0.q" if not family.names.query_key_value else "0.qkv"]
+    keys += ["0.qkv" if family.names.query_key_value and family.kv_heads > 1 else "0.q"]
     keys += ["1.e.act", "1.e.mlp", "1.router"] if family.experts else ["0.act"]
     return keys + (["1.shared.mlp"] if family.shared else [])
 

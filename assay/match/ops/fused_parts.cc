@@ -111,8 +111,10 @@ Partners experts_of_torch(const OpItems& torch, const Roles& roles, int32_t laye
   RowsOfExperts rows;
   for (size_t i = 0; i < which.size(); ++i) {
     rows.experts = 0;
-    for (const auto& [place, modules] : roles) {
-      if (place.layer != layer || place.role != which[i] || place.branch != Branch::experts) continue;
+    for (auto each = roles.lower_bound({layer, which[i]});
+         each != roles.end() && each->first.layer == layer && each->first.role == which[i]; ++each) {
+      const auto& [place, modules] = *each;
+      if (place.branch != Branch::experts) continue;
       const PortOfOp& source = modules.front();
       const bool is_input = direction == Direction::input || source.port.direction == Direction::input;
       const auto position = torch.find(source.op, is_input ? Direction::input : Direction::output, 0);
