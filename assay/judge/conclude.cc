@@ -187,9 +187,8 @@ Findings::Standing Findings::source_of(const NodeResult& node, int32_t port) con
   return result->second == Level::pass ? Standing::good : Standing::bad;
 }
 
-// Good: some input agrees, and none is known to differ. In a graph every input has to: what was not compared
-// may be what brought the difference.
-Findings::Standing Findings::inputs_of(const NodeResult& node) const {
+// Of a compiled graph. Every input has to agree: what was not compared may be what brought the difference.
+Findings::Standing Findings::inputs_in_graph(const NodeResult& node) const {
   bool has_good = false, has_unknown = false;
   std::unordered_set<int32_t> seen;  // ports with a row
   for (const Comparison& row : node.rows) {
@@ -197,7 +196,7 @@ Findings::Standing Findings::inputs_of(const NodeResult& node) const {
     if (direction != Direction::input && direction != Direction::parameter) continue;
     if (row.verdict.level == Level::fail || row.verdict.level == Level::error) return Standing::bad;
     has_good |= row.verdict.level == Level::pass;
-    if (!node.place.has_graph || row.mine.item == nullptr) continue;
+    if (row.mine.item == nullptr) continue;
     const int32_t port = row.mine.item->port.index;
     seen.insert(port);
     if (row.verdict.level == Level::pass) continue;
@@ -216,8 +215,67 @@ Findings::Standing Findings::inputs_of(const NodeResult& node) const {
   return has_good && !has_unknown ? Standing::good : Standing::unknown;
 }
 
-void Findings::remember(const NodeResult& node, Standing inputs) {
-  if (!node.place.has_graph) return;
+// Good: some input agrees, and none is known to differ. What was not compared is named.
+Findings::Inputs Findings::inputs_of(const NodeResult& node) const {
+  if (node.place.has_graph) return {inputs_in_graph(node)};
+  Inputs inputs;
+  bool has_good = false;
+  std::unordered_set<int32_t> settled;                      // ports
+  std::unordered_map<int32_t, std::string_view> unsettled;  // … with a row that does not tell
+  for (const Comparison& row : node.rows) {
+    const Direction direction = direction_of(row);
+    if (direction != Direction::input && direction != Direction::parameter) continue;
+    if (row.verdict.level == Level::fail || row.verdict.level == Level::error) return {Standing::bad};
+    has_good |= row.verdict.level == Level::pass;
+    if (row.mine.item == nullptr || direction != Direction::input) continue;
+    const bool was_compared = row.status == Status::compared;
+    const bool is_asked = !was_compared && !is_argument(row.mine) && may_be_real(*row.mine.item);
+    if (!is_asked)
+      settled.insert(row.mine.item->port.index);
+    else if (node.sources.empty())
+      inputs.not_compared.emplace_back(row.mine.name);
+    else
+      unsettled.try_emplace(row.mine.item->port.index, row.mine.name);
+  }
+  for (const InputSource& source : node.sources) {
+    if (settled.contains(source.port)) continue;
+    if (!add_source(source, inputs)) return {Standing::bad};
+    if (source.kind != InputSource::Kind::unknown) continue;
+    const auto row = unsettled.find(source.port);
+    inputs.not_compared.push_back(row == unsettled.end() ? fmt::format("{} input {}", node.name, source.port)
+                                                         : std::string(row->second));
+  }
+  // What was not compared anywhere has been computed from what was.
+  has_good |= std::ranges::any_of(node.sources, [&](const InputSource& source) {
+    const auto producer = without_results_.find(source.node);
+    return source.kind == InputSource::Kind::result && producer != without_results_.end() &&
+           producer->second.inputs.standing == Standing::good;
+  });
+  if (has_good) inputs.standing = Standing::good;
+  return inputs;
+}
+
+// Of a tree: an input that has no row, or no partner. False where it comes from what differs.
+bool Findings::add_source(const InputSource& source, Inputs& inputs) const {
+  if (source.kind != InputSource::Kind::result) return true;
+  if (const auto result = results_.find(result_key(source.node, source.output)); result != results_.end())
+    return result->second == Level::pass;
+  const auto producer = without_results_.find(source.node);
+  if (producer == without_results_.end()) return true;
+  const Inputs& given = producer->second.inputs;
+  if (given.standing == Standing::bad) return false;
+  const auto add = [&](const std::string& name) {
+    if (std::ranges::find(inputs.not_compared, name) == inputs.not_compared.end())
+      inputs.not_compared.push_back(name);
+  };
+  add(std::string(producer->second.name));
+  for (const std::string& name : given.not_compared) add(name);
+  return true;
+}
+
+void Findings::remember(const NodeResult& node, const Inputs& inputs) {
+  const bool is_tree = !node.place.has_graph && !node.sources.empty();
+  if (!node.place.has_graph && !is_tree) return;
   bool has_result = false;
   for (const Comparison& row : node.rows) {
     if (row.status != Status::compared && row.status != Status::shape_mismatch) continue;
@@ -231,7 +289,7 @@ void Findings::remember(const NodeResult& node, Standing inputs) {
         results_.try_emplace(result_key(source->node, source->output), row.verdict.level);
     }
   }
-  if (!has_result)
+  if (!has_result || is_tree)
     without_results_.insert_or_assign(node.index, Operator{node.name, node.stack, node.order, inputs});
 }
 
@@ -244,7 +302,7 @@ void Findings::note_origin_before(const NodeResult& node) {
     const InputSource* const source = find_source(node.sources, row.mine.item->port.index);
     if (source == nullptr || source->kind != InputSource::Kind::result) continue;
     const auto producer = without_results_.find(source->node);
-    if (producer == without_results_.end() || producer->second.inputs != Standing::good) continue;
+    if (producer == without_results_.end() || producer->second.inputs.standing != Standing::good) continue;
     const When then{moment_, producer->second.order};
     if (summary_.first_origin && then >= first_origin_) continue;
     first_origin_ = then;
@@ -258,10 +316,10 @@ void Findings::note_origin_before(const NodeResult& node) {
 // it.
 void Findings::note_origin(const NodeResult& node) {
   const When now{moment_, node.order};
-  const Standing inputs = inputs_of(node);
-  note_origin_before(node);
+  Inputs inputs = inputs_of(node);
+  if (node.place.has_graph) note_origin_before(node);
   remember(node, inputs);
-  if (inputs != Standing::good || (summary_.first_origin && now >= first_origin_)) return;
+  if (inputs.standing != Standing::good || (summary_.first_origin && now >= first_origin_)) return;
   const auto is_bad_output = [](const Comparison& row) {
     return direction_of(row) == Direction::output && row.verdict.level == Level::fail &&
            row.mine.item != nullptr && row.golden.item != nullptr;
@@ -270,6 +328,7 @@ void Findings::note_origin(const NodeResult& node) {
   if (bad_output == node.rows.end()) return;
   first_origin_ = now;
   summary_.first_origin = place_of(node, *bad_output);
+  summary_.first_origin->not_compared = std::move(inputs.not_compared);
 }
 
 RowPlace Findings::place_of(const NodeResult& node, const Comparison& row) const {

@@ -19,7 +19,7 @@ class JudgedGraph {
   };
   using Kind = InputSource::Kind;
 
-  JudgedGraph() {
+  explicit JudgedGraph(bool is_compiled = true) : is_compiled_(is_compiled) {
     head_.metric_columns = {"nonfinite_mismatch", "ulp_max",     "rel_l2", "max_abs",
                             "golden_rms",         "worst_golden"};
     head_.graphs_differ = true;
@@ -30,7 +30,7 @@ class JudgedGraph {
   // Verdicts of the rows of the next operator.
   std::vector<Level> add(std::string_view name, const std::vector<Row>& rows,
                          std::vector<InputSource> sources, ModelPlace place = {}) {
-    place.is_compiled = place.has_graph = true;
+    place.is_compiled = place.has_graph = is_compiled_;
     NodeResult node{name, count_, {}, {}, place, count_, sources_.emplace_back(std::move(sources))};
     ++count_;
     for (const Row& from : rows) {
@@ -59,6 +59,10 @@ class JudgedGraph {
     const Summary summary = findings_.conclude();
     return summary.first_origin ? summary.first_origin->node : "none";
   }
+  std::vector<std::string> not_compared() const {
+    const Summary summary = findings_.conclude();
+    return summary.first_origin ? summary.first_origin->not_compared : std::vector<std::string>();
+  }
 
   static Row in(int port, double rel_l2, double rms = 1) { return {Direction::input, port, rel_l2, rms}; }
   static Row out(double rel_l2, double rms = 1) { return {Direction::output, 0, rel_l2, rms}; }
@@ -69,7 +73,10 @@ class JudgedGraph {
   static InputSource unknown(int32_t port) { return {Kind::unknown, port}; }
   static InputSource from(int32_t port, int32_t node) { return {Kind::result, port, node, 0}; }
 
+  static Row alone_out() { return {Direction::output, 0, 0, 1, Status::only_mine}; }
+
  private:
+  const bool is_compiled_;
   Head head_;
   RuleOptions options_;
   Judge judge_;

@@ -140,10 +140,17 @@ class Findings {
   void note_failure(const NodeResult& node, const Comparison& row);
   void note_origin(const NodeResult& node);
   void note_origin_before(const NodeResult& node);
-  enum class Standing : uint8_t { good, bad, unknown };  // of what a node was given
-  Standing inputs_of(const NodeResult& node) const;
+  enum class Standing : uint8_t { good, bad, unknown };
+  // Of what a node was given.
+  struct Inputs {
+    Standing standing = Standing::unknown;
+    std::vector<std::string> not_compared = {};  // as RowPlace has it
+  };
+  Inputs inputs_of(const NodeResult& node) const;
+  Standing inputs_in_graph(const NodeResult& node) const;
+  bool add_source(const InputSource& source, Inputs& inputs) const;
   Standing source_of(const NodeResult& node, int32_t port) const;
-  void remember(const NodeResult& node, Standing inputs);
+  void remember(const NodeResult& node, const Inputs& inputs);
   void note_other_token(const NodeResult& node, const Comparison& row);
   RowPlace place_of(const NodeResult& node, const Comparison& row) const;
   std::string section_;
@@ -162,9 +169,9 @@ class Findings {
     std::string_view name;
     std::span<const std::string_view> stack;
     int64_t order = 0;
-    Standing inputs = Standing::unknown;
+    Inputs inputs;
   };
-  std::unordered_map<int32_t, Operator> without_results_;
+  std::unordered_map<int32_t, Operator> without_results_;  // of a tree, all operators
 };
 
 }  // namespace assay

@@ -104,7 +104,8 @@ Lineage::Inputs Lineage::inputs_of(const NodeResult& node) const {
       inputs.tensors[same->second].error = std::max(inputs.tensors[same->second].error, tensor->error);
   }
   const bool has_own = !inputs.tensors.empty();
-  inputs.are_known = has_own || !node.sources.empty();
+  inputs.are_known = has_own || (node.place.has_graph && !node.sources.empty());
+  if (!node.place.has_graph) return inputs;
   for (const InputSource& source : node.sources) {
     if (by_port.contains(source.port)) continue;
     if (const Tensor* const result = find_result(source)) {

@@ -110,9 +110,10 @@ inline std::vector<Why> reasons_of(const Matched& matched) {
 // the first step; "as it stands" where there is none.
 inline std::string plan_text(const Matched& matched, const Plan* plan) {
   if (plan == nullptr) return "as it stands";
-  static constexpr const char* kNames[] = {"cut",        "join",    "weight",      "add_ranks",
-                                           "unstack",    "angles",  "last_angles", "single_angles",
-                                           "dequantise", "rescale", "extremes"};
+  static constexpr const char* kNames[] = {
+      "cut",           "join",       "weight",    "add_ranks", "unstack", "angles", "last_angles",
+      "single_angles", "dequantise", "rescale",   "extremes",  "view",    "concat", "reshape",
+      "golden",        "unpad",      "last_rows", "part",      "experts"};
   std::string text;
   for (const PlanStep& step : plan->steps) {
     text += text.empty() ? "" : " ";

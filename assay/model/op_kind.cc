@@ -34,6 +34,11 @@ OpKind find(std::string_view type, std::span<const Word> words) {
 constexpr Word kAtb[] = {
     {"layernorm", layer_norm},
     {"norm", norm},
+    {"unpermute", combine},
+    {"finalizerouting", combine},
+    {"initrouting", dispatch},
+    {"tokenpermute", dispatch},
+    {"gating", dispatch, Part::whole},
     {"attention", attention},
     {"linear", product},
     {"w8a8", product},

@@ -30,6 +30,8 @@ enum class OpKind : uint8_t {
   dequantise,
   all_reduce,  // what the ranks have, added up
   collective,  // another exchange between ranks
+  dispatch,    // rows in the order of the experts they are for
+  combine,     // what the experts made of them, added up row by row
 };
 
 // Long sums of products are where runs differ most.

@@ -8,6 +8,10 @@ namespace {
 using enum OpKind;
 
 TEST(OpKind, OfAtb) {
+  EXPECT_EQ(kind_of_atb("GatingOperation"), dispatch);
+  EXPECT_EQ(kind_of_atb("MoeInitRoutingOperation"), dispatch);
+  EXPECT_EQ(kind_of_atb("MoeTokenUnpermuteOperation"), combine);
+  EXPECT_EQ(kind_of_atb("MoeFinalizeRoutingOperation"), combine);
   EXPECT_EQ(kind_of_atb("LinearOperation"), product);
   EXPECT_EQ(kind_of_atb("W8A8Operation"), product);
   EXPECT_EQ(kind_of_atb("RmsNormOperation"), norm);

@@ -136,6 +136,9 @@ struct RowPlace {
   std::string section, node, mine, golden;
   std::string called_at;  // innermost line of the call stack, where the dump has one
   Comparison row;         // a copy, for the first divergence only
+  // Of an origin: inputs, and operators that inputs come from, that nothing was compared of. The fault may
+  // lie there as well.
+  std::vector<std::string> not_compared = {};
 };
 
 // Where less than this share of the larger side was compared, there is no pass.

@@ -29,7 +29,18 @@ enum class PlanOp : uint8_t {
   golden,         // (output, inputs …): what the operator that wrote `output` should have written, from its
                   // inputs; args which of its outputs
   unpad,          // (a): args the dimensions of what it holds; what lies beyond them has to be zero
+  last_rows,  // (a): args how many: those of the last position of each sequence. All where there are no more
+  part,     // (a): one of several that a projection gives at once. args which, along which dimension, of how
+            // many ranks, of how many heads (0: they stand behind each other), the widths of all on one rank.
+            // All of it where the widths do not fit
+  experts,  // (a, b, …, what each was given, what the block was given): args how many experts. Their rows,
+            // one expert behind the other, each in the order of tokens; without the second half as they are
 };
+
+// Whether the statistics of what is made can be told from those of what it is made of.
+constexpr bool keeps_statistics(PlanOp op) {
+  return op != PlanOp::add_ranks && op != PlanOp::last_rows && op != PlanOp::part && op != PlanOp::experts;
+}
 
 inline constexpr int64_t kLastDimension = -1;
 

@@ -85,6 +85,16 @@ void append_json_summary(std::string& out, const RowTable& table, const Summary&
       append_key(out, fact.key);
       append_json(out, fact.value);
     }
+    if (!origin->not_compared.empty()) {
+      out += ", ";
+      append_key(out, "not_compared");
+      out += '[';
+      for (const std::string& name : origin->not_compared) {
+        if (&name != &origin->not_compared.front()) out += ", ";
+        append_json(out, Value(name));
+      }
+      out += ']';
+    }
     out += '}';
   } else {
     out += "null";

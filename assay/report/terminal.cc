@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <ranges>
 
 namespace assay {
 namespace {
@@ -333,11 +334,26 @@ std::string TerminalReport::names_of(const RowPlace& place) {
   return out;
 }
 
+// Where the fault may lie as well.
+std::string TerminalReport::not_compared(const RowPlace& place) {
+  constexpr size_t kMost = 4;
+  std::string out;
+  for (const std::string& name : place.not_compared | std::views::take(kMost))
+    out += fmt::format("{}{}", out.empty() ? "  not compared before it: " : ", ", shown(name));
+  if (place.not_compared.size() > kMost)
+    out += fmt::format(" and {} more", place.not_compared.size() - kMost);
+  return out + '\n';
+}
+
 std::string TerminalReport::origin(const RowPlace& place) const {
   std::string out = "First origin: ";
   if (!place.section.empty()) out += fmt::format("[{}] ", shown(place.section));
-  out += fmt::format("{}: its inputs pass, its output {} does not\n", shown(place.node),
-                     shown(place.mine.empty() ? place.golden : place.mine));
+  const std::string output = shown(place.mine.empty() ? place.golden : place.mine);
+  if (place.not_compared.empty())
+    out += fmt::format("{}: its inputs pass, its output {} does not\n", shown(place.node), output);
+  else
+    out += fmt::format("{}: what was compared of its inputs passes, its output {} does not\n{}",
+                       shown(place.node), output, not_compared(place));
   if (!place.called_at.empty()) out += fmt::format("  called at {}\n", shown(place.called_at));
   return out;
 }

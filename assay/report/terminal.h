@@ -56,6 +56,7 @@ class TerminalReport {
   std::string trend_around(const RowPlace& place) const;
   std::string divergence(const RowPlace& place, bool is_one_of_several) const;
   static std::string names_of(const RowPlace& place);
+  static std::string not_compared(const RowPlace& place);
   std::string origin(const RowPlace& place) const;
   static std::string other_token(const RowPlace& place);
   std::string worst_table() const;

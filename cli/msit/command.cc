@@ -70,7 +70,8 @@ MsitCompareFlags::CompareLevel level_named(std::string_view name) {
   using CompareLevel = MsitCompareFlags::CompareLevel;
   if (name == "layer") return CompareLevel::layer;
   if (name == "module") return CompareLevel::module;
-  return name == "api" ? CompareLevel::api : CompareLevel::logits;  // token: an older word for logits
+  if (name == "api") return CompareLevel::api;
+  return name == "logits" ? CompareLevel::logits : CompareLevel::token;
 }
 
 Result<MsitCompareFlags> compare_flags(const Parsed& parsed) {

@@ -124,7 +124,8 @@ bool is_inference_dump(const fs::path& path) {
 Result<void> compare_dumps(const MsitCompareFlags& flags, Tool tool, const Context& context) {
   CompareRequest request = request_of(flags, context);
   ASSAY_TRY_DO(measure_as_msit(request, flags.stats));
-  const bool is_token = flags.level == Level::logits;
+  // msit pairs logits as it pairs operators; ait had a level for them alone.
+  const bool is_token = flags.level == Level::token || (flags.level == Level::logits && tool == Tool::ait);
   const bool is_sheets = flags.level == Level::all && !flags.stats && tool == Tool::msit;
   MsitMatching matching{.levels = {"layer", "module", "api"}, .repeats_batch = tool == Tool::ait};
   if (!is_sheets)

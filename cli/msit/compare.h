@@ -10,7 +10,7 @@ namespace assay::cli {
 
 struct MsitCompareFlags {
   // layer, module and api in one workbook is what the original does when it is not told.
-  enum class CompareLevel : uint8_t { all, layer, module, api, logits };
+  enum class CompareLevel : uint8_t { all, layer, module, api, logits, token };
 
   fs::path golden, mine;  // both exist
   fs::path output = "./";

@@ -192,7 +192,8 @@ def check_fuzz(preset: str, target: str) -> tuple[int, int, int]:
 def checks_of(preset: str) -> list[tuple]:
     """The long ones first."""
     folder = ROOT / "build" / preset
-    scripts = {"TorchAir": "check_torchair.py", "ATB": "check_atb.py", "compact": "check_compact.py",
+    scripts = {"TorchAir": "check_torchair.py", "ATB": "check_atb.py", "ATB names": "check_atb_names.py",
+               "ATB families": "check_families.py", "compact": "check_compact.py",
                "onnx": "check_onnx.py", "msprobe": "check_msprobe.py", "msit": "check_msit.py",
                "screen": "check_screen.py", "writing": "check_writing.py", "numpy and torch": "check_python.py",
                "threads": "check_threads.py", "names and shapes": "check_names.py",

@@ -117,12 +117,30 @@ void settle_words(Table& table) {
   }
 }
 
-// True and TRUE are the same to pandas, and so are 1 and 1.0.
-bool same_answer(const std::string& a, const std::string& b) {
-  if (a == b) return true;
-  const std::string low = to_lower(a);
-  if (low == "true" || low == "false") return low == to_lower(b);
-  const auto x = parse_double(trim(a)), y = parse_double(trim(b));
+// What pandas takes the cells of a column for, all together: where one of them is something else, TRUE and
+// True are two texts.
+enum class Answers : uint8_t { truths, numbers, texts };
+
+std::optional<double> truth_of(const std::string& cell) {
+  constexpr std::string_view kTrue[] = {"True", "TRUE", "true"}, kFalse[] = {"False", "FALSE", "false"};
+  if (std::ranges::find(kTrue, cell) != std::end(kTrue)) return 1;
+  return std::ranges::find(kFalse, cell) != std::end(kFalse) ? std::optional(0.0) : std::nullopt;
+}
+
+Answers answers_in(const Table& table) {
+  const size_t column = table.find("passed");
+  const auto all = [&](const auto& is_such) {
+    return std::ranges::all_of(table.rows, [&](const Cells& row) { return is_such(row[column]); });
+  };
+  if (all([](const std::string& cell) { return truth_of(cell).has_value(); })) return Answers::truths;
+  return all([](const std::string& cell) { return parse_double(trim(cell)).has_value(); }) ? Answers::numbers
+                                                                                           : Answers::texts;
+}
+
+bool same_answer(const std::string& a, Answers of_a, const std::string& b, Answers of_b) {
+  if (of_a == Answers::texts || of_b == Answers::texts) return of_a == of_b && a == b;
+  const auto x = of_a == Answers::truths ? truth_of(a) : parse_double(trim(a));
+  const auto y = of_b == Answers::truths ? truth_of(b) : parse_double(trim(b));
   return x && y && *x == *y;
 }
 
@@ -171,6 +189,7 @@ Result<void> join_tables(const Table& golden, const Table& test, const TableJoin
   std::unordered_map<std::string, std::vector<const Cells*>> by_key;
   for (const Cells& row : test.rows) by_key[joined_key(test, row, plan.keys)].push_back(&row);
   const size_t golden_passed = golden.find("passed"), test_passed = test.find("passed");
+  const Answers of_golden = answers_in(golden), of_test = answers_in(test);
   for (const Cells& row : golden.rows) {
     ASSAY_TRY_DO(check_cancelled());
     const auto found = by_key.find(joined_key(golden, row, plan.keys));
@@ -179,7 +198,7 @@ Result<void> join_tables(const Table& golden, const Table& test, const TableJoin
       continue;
     }
     for (const Cells* const other : found->second) {
-      if (same_answer(row[golden_passed], (*other)[test_passed])) continue;
+      if (same_answer(row[golden_passed], of_golden, (*other)[test_passed], of_test)) continue;
       if (out.rows.size() == kMostBadCases)
         return fail(ErrorKind::limit,
                     "{} and {}: more than {} bad cases; does '{}' stand in both many times?", golden.file,

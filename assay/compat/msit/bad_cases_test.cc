@@ -47,8 +47,20 @@ TEST_F(BadCaseFiles, KeepsQuestionsWhoseAnswersDiffer) {
   EXPECT_THAT(cases->columns, ElementsAre("queries", "input_token_ids_golden", "input_token_ids_test",
                                           "output_token_ids_golden", "output_token_ids_test", "passed_golden",
                                           "passed_test"));
+  // A column with other words is one of texts to pandas, and TRUE is not True.
   EXPECT_THAT(cases->rows, ElementsAre(ElementsAre("one", "[1, 2]", "[1, 2]", "3", "9", "True", "False"),
+                                       ElementsAre("two", "4", "4", "5", "5", "True", "TRUE"),
                                        ElementsAre("three", "6", "6", "7", "8", "Wrong", "Correct")));
+}
+
+TEST_F(BadCaseFiles, TakesColumnsOfTruthsAndOfNumbersForWhatTheyAre) {
+  const auto truths =
+      find(table("a,1,2,True\nb,1,2,FALSE\n"), table("a,1,2,TRUE\nb,1,2,true\n"), BadCaseJoin::queries);
+  ASSERT_TRUE(truths) << truths.error().message;
+  EXPECT_THAT(truths->rows, ElementsAre(ElementsAre("b", "1", "1", "2", "2", "FALSE", "true")));
+  const auto numbers = find(table("a,1,2,1\nb,1,2,0\n"), table("a,1,2,1.0\nb,1,2,1\n"), BadCaseJoin::queries);
+  ASSERT_TRUE(numbers) << numbers.error().message;
+  EXPECT_THAT(numbers->rows, ElementsAre(ElementsAre("b", "1", "1", "2", "2", "0", "1")));
 }
 
 TEST_F(BadCaseFiles, JoinsByKeyWithOneWordForEachAnswer) {

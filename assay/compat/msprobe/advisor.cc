@@ -99,9 +99,10 @@ class Advisor : public Sink {
     // Assay's own, and last: scripts count on the lines above. The suspect row may have been handed its
     // difference; this node was not.
     if (const auto& origin = summary.first_origin)
-      lines.push_back(format_shown("First node whose inputs reach accuracy and whose output does not: {}{}{}",
-                                   origin->node, origin->called_at.empty() ? "" : ", called at ",
-                                   origin->called_at));
+      lines.push_back(
+          format_shown("First node whose {}inputs reach accuracy and whose output does not: {}{}{}",
+                       origin->not_compared.empty() ? "" : "compared ", origin->node,
+                       origin->called_at.empty() ? "" : ", called at ", origin->called_at));
     // The original takes what it could not compare, and NaN, for reached.
     if (answer_of(summary) == Answer::not_compared) lines.push_back(not_enough_sentence(summary).text());
     if (nonfinite_ > 0)

@@ -398,8 +398,10 @@ class GraphMatch {
               return same_values_.contains({value, golden_.tree().value_of(b, candidate.port)});
             });
         // What a block gives may still be worked on in golden: gathered from the ranks.
-        if (!joined && same_count && (!is_known || !is_input))
-          join_first([&](const Item& candidate) { return candidate.port.index == item.port.index; });
+        if (!joined && same_count && (!is_known || !is_input) &&
+            join_first([&](const Item& candidate) { return candidate.port.index == item.port.index; }) &&
+            value != Graph::kNone && !is_known)
+          same_values_.emplace(value, golden_.tree().value_of(b, item.port));
       }
     }
   }

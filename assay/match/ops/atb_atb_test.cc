@@ -35,6 +35,31 @@ TEST(AtbAtb, PairsRenumberedOperators) {
   EXPECT_TRUE(matched.pairing.repeats_batch);
 }
 
+Frame layers(const std::string& type) {
+  std::vector<TestOp> ops = {{.path = "0_Embedding", .files = kInOut, .inputs = {"ids"}, .outputs = {"x0"}}};
+  for (int n = 0; n < 2; ++n) {
+    const std::string path = fmt::format("{}_{}", n + 1, type), in = fmt::format("x{}", n);
+    ops.push_back({.path = path, .files = kInOut, .inputs = {in}, .outputs = {fmt::format("x{}", n + 1)}});
+    ops.push_back(
+        {.path = path + "/0_RmsNormOperation", .files = kInOut, .inputs = {in}, .outputs = {in + "n"}});
+    ops.push_back({.path = path + "/1_LinearOperation",
+                   .files = kInOut,
+                   .inputs = {in + "n"},
+                   .outputs = {fmt::format("x{}", n + 1)}});
+  }
+  return make_op_frame("atb", ops);
+}
+
+// By what is in them, and their order.
+TEST(AtbAtb, PairsBlocksOfOtherNames) {
+  const Matched matched = match_frames(atb_atb_matcher, layers("Prefill_layer"), layers("DecoderBlock"), {});
+  const Texts pairs = pairs_of(matched);
+  EXPECT_EQ(pairs.size(), 14U);
+  EXPECT_THAT(pairs, Contains("1_Prefill_layer/1_LinearOperation/after/outtensor0.bin|1_DecoderBlock/"
+                              "1_LinearOperation/after/outtensor0.bin"));
+  EXPECT_THAT(pairs, Contains("2_Prefill_layer/after/outtensor0.bin|2_DecoderBlock/after/outtensor0.bin"));
+}
+
 TEST(AtbAtb, StepsOverInsertedOperators) {
   const Matched matched = match_frames(atb_atb_matcher, graph(0, {"Linear", "Elewise", "Norm", "Linear"}),
                                        graph(0, {"Linear", "Norm", "Linear"}), {});

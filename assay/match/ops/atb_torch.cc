@@ -1,9 +1,11 @@
 #include "assay/base/text.h"
+#include "assay/match/ops/fused_parts.h"
 #include "assay/match/ops/inference.h"
 #include "assay/match/ops/model_roles.h"
 #include "assay/match/ops/op_items.h"
 #include "assay/match/ops/op_sections.h"
 #include "assay/match/ops/quantised.h"
+#include "assay/match/ops/torch_partners.h"
 
 #include <algorithm>
 #include <set>
@@ -12,8 +14,6 @@ namespace assay {
 namespace {
 
 bool has(std::string_view text, std::string_view word) { return text.find(word) != std::string_view::npos; }
-
-constexpr int64_t kRowsOut = 0;  // weights of torch are [out, in]
 
 // "Type_outtensor1" as a type and a file; without a file all outputs are meant.
 struct TypedOutput {
@@ -41,6 +41,7 @@ class RoleMatch {
         torch_(builder_, torch_side_),
         atb_roles_(roles_of_atb(builder_.frames(atb_side_)[0])),
         torch_roles_(roles_of_torch(torch_.tree())),
+        fused_(atb_, atb_roles_, torch_, torch_roles_),
         dequantiser_(frames),
         known_(atb_.tree().values.size()) {}
 
@@ -49,10 +50,16 @@ class RoleMatch {
     for (const auto& [place, sources] : torch_roles_)
       if (place.role != Role::angles) pair_role(place, sources.front());
     pair_joined(Role::query_key_value, {Role::query, Role::key, Role::value});
-    pair_joined(Role::gate_up, {Role::gate, Role::up});
-    pair_token_ids();
+    for (const Branch branch : {Branch::plain, Branch::shared})
+      pair_joined(Role::gate_up, {Role::gate, Role::up}, branch);
+    pair_parts(Role::query_key_value, {Role::query, Role::key, Role::value});
+    pair_parts(Role::gate_up, {Role::gate, Role::up});
+    pair_experts();
+    pair_ids(Role::embedding);
+    pair_ids(Role::position);
     pair_angles();
-    pair_embedding();
+    pair_embedding(Role::embedding);
+    pair_embedding(Role::position);
     if (options_.op_mapping) pair_by_types(*options_.op_mapping);
     pair_same_values();
     Pairing pairing = builder_.finish();
@@ -62,24 +69,6 @@ class RoleMatch {
   }
 
  private:
-  // Torch has a table of angles for all positions, ATB those at hand.
-  struct RowsOfAngles {
-    size_t lengths;  // position of the item of ATB that counts the positions of each sequence
-    bool are_sines;
-    int64_t rows;  // at hand
-  };
-  struct WeightOf {
-    bool is_projection, is_transposed;  // which ATB may hold transposed, and as its operator says does
-  };
-
-  // What in torch has the same numbers: one tensor, or several behind each other, or a table of which some
-  // rows are meant.
-  struct Partners {
-    std::vector<size_t> positions;
-    std::optional<RowsOfAngles> angles = {};
-    std::optional<WeightOf> weight = {};
-  };
-
   struct KnownValue {
     Partners partners;
     const TensorMeta* meta = nullptr;  // of the tensor that told; null where it was not dumped
@@ -127,40 +116,20 @@ class RoleMatch {
   }
 
   // One pair, which stands at the first of the partners.
-  void join_all(size_t atb, const Partners& partners, bool is_guess = false) {
+  void join_all(size_t atb, const Partners& partners, bool is_guess = false, Why why = Why::same_role) {
     if (partners.positions.empty()) return;
+    // Terms that the other ranks of this section do not hold add up to nothing.
+    if (partners.are_terms && atb_.item(atb).shards().size() < 2) return;
     const size_t first = partners.positions.front();
-    join(atb, first, Why::same_role, plan_of_torch(partners), is_guess);
+    join(atb, first, why, partners, is_guess || partners.may_not_fit || partners.fused.has_value());
     for (const size_t torch : partners.positions)
       if (torch != first) builder_.cover(torch_side_, torch, torch_side_ == Side::mine ? first : atb);
   }
 
-  Plan plan_of_torch(const Partners& partners) const {
-    const std::vector<ItemId>& items = builder_.items(torch_side_);
-    Plan plan;
-    if (partners.positions.size() > 1) {
-      std::vector<ItemId> parts;
-      for (const size_t position : partners.positions) parts.push_back(items[position]);
-      plan = joined_from(torch_side_, parts, partners.weight ? kRowsOut : kLastDimension);
-      for (const size_t position : partners.positions) {
-        plan.name += plan.name.empty() ? "" : " + ";
-        plan.name += builder_.name(torch_side_, position);
-      }
-    } else if (partners.angles || partners.weight) {
-      plan = as_it_stands(torch_side_, items[partners.positions.front()]);
-    }
-    if (partners.angles)
-      plan.add_with(PlanOp::angles, {{atb_side_, builder_.items(atb_side_)[partners.angles->lengths]}},
-                    {partners.angles->are_sines, partners.angles->rows});
-    if (partners.weight)
-      plan.add(PlanOp::weight, {partners.weight->is_projection, partners.weight->is_transposed});
-    return plan;
-  }
-
-  // What the embedding is given beside its table.
-  void pair_token_ids() {
-    const auto module = torch_roles_.find({-1, Role::embedding});
-    const auto block = atb_roles_.find({-1, Role::embedding});
+  // What an embedding is given beside its table.
+  void pair_ids(Role role) {
+    const auto module = torch_roles_.find({-1, role});
+    const auto block = atb_roles_.find({-1, role});
     if (module == torch_roles_.end() || block == atb_roles_.end()) return;
     const auto ids = torch_.find(module->second.front().op, Direction::input, 0);
     if (!ids) return;
@@ -168,19 +137,26 @@ class RoleMatch {
       for (const size_t position : atb_.all(source.op, Direction::input)) {
         const TensorMeta* const meta = atb_.item(position).meta;
         if (meta == nullptr || (meta->dtype != DType::i64 && meta->dtype != DType::i32)) continue;
-        note_value(source.op, atb_.item(position).port, {{*ids}});
-        join(position, *ids, Why::same_role);
+        Partners partners{{*ids}};
+        partners.may_not_fit = role == Role::position;
+        note_value(source.op, atb_.item(position).port, partners);
+        join_all(position, partners);
         break;
       }
   }
 
-  void join(size_t atb, size_t torch, Why why, Plan of_torch = {}, bool is_guess = false) {
+  void join(size_t atb, size_t torch, Why why, const Partners& partners, bool is_guess = false) {
     const auto [m, g] = atb_side_ == Side::mine ? std::pair(atb, torch) : std::pair(torch, atb);
     if (!joined_.emplace(m, g).second) return;
     PairPlans plans;
-    plans.of(torch_side_) = std::move(of_torch);
+    plans.of(torch_side_) = plan_of_torch(builder_, torch_side_, partners);
     plans.is_guess = is_guess;
     dequantiser_.plan(builder_.items(Side::mine)[m], builder_.items(Side::golden)[g], plans);
+    if (partners.are_terms) {
+      Plan& plan = plans.of(atb_side_);
+      if (plan.is_empty()) plan = as_it_stands(atb_side_, builder_.items(atb_side_)[atb]);
+      plan.add(PlanOp::add_ranks);
+    }
     builder_.join(m, g, why, std::move(plans));
   }
 
@@ -191,8 +167,6 @@ class RoleMatch {
                                       std::min(atb, torch)));
   }
 
-  bool torch_has(int32_t layer, Role role) const { return torch_roles_.contains({layer, role}); }
-
   size_t count_of(const Roles& roles, int32_t layer, Role role) const {
     size_t count = 0;
     for (int32_t number = 0; roles.contains({layer, role, number}); ++number) ++count;
@@ -201,64 +175,97 @@ class RoleMatch {
 
   void pair_role(const RolePlace& place, const PortOfOp& module) {
     const auto found = atb_roles_.find(place);
-    if (found == atb_roles_.end()) return;
+    if (found == atb_roles_.end() || place.branch == Branch::experts || fused_.is_one_in_torch(place)) return;
     if (place.role == Role::mlp_linear &&
         count_of(atb_roles_, place.layer, place.role) != count_of(torch_roles_, place.layer, place.role))
       return;
-    const auto output = torch_.find(module.op, module.port.direction, module.port.index);
-    const bool torch_is_gated = torch_has(place.layer, Role::gate);
+    const bool torch_is_gated = torch_roles_.contains({place.layer, Role::gate, place.number, place.branch});
     for (const PortOfOp& source : found->second) {
-      const bool is_linear = is_leaf_of(source_op(source.op), OpKind::product);
       // One projection for gate and up at once, which is paired as such.
-      if (place.role == Role::up && torch_is_gated && is_linear && is_fused(place.layer, source.op)) continue;
-      if (output) note_value(source.op, source.port, {{*output}});
-      if (const auto result = atb_.find(source.op, source.port.direction, source.port.index);
-          output && result)
-        join(*result, *output, place.role == Role::logits ? Why::last_output : Why::same_role);
-      if (!is_linear && !is_leaf_norm(source.op)) continue;
-      pair_input(source.op, module);
-      if (module.port.direction == Direction::output) pair_weights(source.op, {module.op});
+      if (place.role == Role::up && torch_is_gated && source.product >= 0 && is_fused(place, source.product))
+        continue;
+      pair_output(place, source, module);
+      if (source.product < 0 && !is_leaf_norm(source.op)) continue;
+      pair_input(source, module);
+      if (module.port.direction == Direction::output) pair_weights(source, {module.op});
     }
+  }
+
+  void pair_output(const RolePlace& place, const PortOfOp& source, const PortOfOp& module) {
+    // What chooses the experts may give its choice instead of what it is made by.
+    if (place.role == Role::router && torch_.tree().at(module.op).kind != OpKind::product) return;
+    const auto output = torch_.find(module.op, module.port.direction, module.port.index);
+    if (!output) return;
+    Partners partners{{*output}};
+    partners.are_terms = source.is_partial;
+    partners.may_not_fit = place.role == Role::position;  // torch has them once for all requests
+    if (place.role == Role::query_key_value) partners.fused = fused_.shares(place, module.op);
+    const auto result = atb_.find(source.op, source.port.direction, source.port.index);
+    if (!result || (place.role == Role::gated && builder_.is_joined(atb_side_, *result)))
+      return note_value(source.op, source.port, partners);
+    if (place.role == Role::final_norm && is_of_last_rows(source.op)) partners.last_rows = rows_of(*result);
+    if (place.role == Role::logits && has_last_rows_only()) partners.last_rows = rows_of(*result);
+    note_value(source.op, source.port, partners);
+    join_all(*result, partners, false, place.role == Role::logits ? Why::last_output : Why::same_role);
   }
 
   bool is_leaf_of(int32_t op, OpKind kind) const {
     return atb_.tree().is_leaf(op) && atb_.tree().at(op).kind == kind;
   }
   bool is_leaf_norm(int32_t op) const { return atb_.tree().is_leaf(op) && is_norm(atb_.tree().at(op).kind); }
-  bool completes_product(int32_t op) const {
-    return is_leaf_of(op, OpKind::all_reduce) ||
-           (atb_.tree().is_leaf(op) && is_atb_elementwise(atb_.tree().at(op).type));
+
+  bool is_fused(const RolePlace& place, int32_t product) const {
+    const auto fused = atb_roles_.find({place.layer, Role::gate_up, place.number, place.branch});
+    return fused != atb_roles_.end() && fused->second.front().product == product;
   }
 
-  bool is_fused(int32_t layer, int32_t op) const {
-    const auto fused = atb_roles_.find({layer, Role::gate_up});
-    return fused != atb_roles_.end() && fused->second.front().op == op;
-  }
-
-  // The linear op in front of those that complete it.
-  int32_t source_op(int32_t op) const {
-    const auto& siblings = atb_.tree().at(atb_.tree().at(op).parent).children;
-    auto place = std::find(siblings.begin(), siblings.end(), op);
-    while (place != siblings.begin() && completes_product(*place)) --place;
-    return is_leaf_of(*place, OpKind::product) ? *place : op;
-  }
-
-  void pair_input(int32_t atb_op, const PortOfOp& module) {
+  // What is multiplied or normed.
+  void pair_input(const PortOfOp& source, const PortOfOp& module) {
     if (module.port.direction != Direction::output) return;
-    const auto given = atb_.find(source_op(atb_op), Direction::input, 0);
+    const int32_t op = source.product >= 0 ? source.product : source.op;
+    const auto given = atb_.find(op, Direction::input, 0);
     const auto taken = torch_.find(module.op, Direction::input, 0);
-    if (taken) note_value(source_op(atb_op), {Direction::input, 0}, {{*taken}});
-    if (given && taken) join(*given, *taken, Why::same_role);
+    if (!taken) return;
+    Partners partners{{*taken}};
+    if (given && is_of_last_rows(op)) partners.last_rows = rows_of(*given);
+    note_value(op, {Direction::input, 0}, partners);
+    if (given) join_all(*given, partners);
+  }
+
+  // In front of the head some rows are picked, those of the last positions.
+  bool is_of_last_rows(int32_t op) const {
+    const Graph& tree = atb_.tree();
+    constexpr int kFarthest = 4;
+    for (int steps = 0; steps < kFarthest; ++steps) {
+      op = tree.producer_of(tree.value_of(op, {Direction::input, 0}));
+      if (op < 0 || !tree.is_leaf(op)) return false;
+      if (tree.at(op).kind == OpKind::gather)
+        return tree.producer_of(tree.value_of(op, {Direction::input, 0})) >= 0;
+      if (!is_norm(tree.at(op).kind) && !keeps_numbers(tree.at(op))) return false;
+    }
+    return false;
+  }
+
+  bool has_last_rows_only() const {
+    const auto head = atb_roles_.find({-1, Role::logits});
+    return head != atb_roles_.end() && std::ranges::any_of(head->second, [&](const PortOfOp& source) {
+             return source.product >= 0 && is_of_last_rows(source.product);
+           });
+  }
+
+  int64_t rows_of(size_t atb) const {
+    const TensorMeta* const meta = atb_.item(atb).meta;
+    return meta == nullptr || meta->shape.count() == 0 ? 0 : meta->shape.count() / meta->shape.dims.back();
   }
 
   // One operator of ATB for several modules of torch.
-  void pair_joined(Role whole, const std::vector<Role>& parts) {
+  void pair_joined(Role whole, const std::vector<Role>& parts, Branch branch = Branch::plain) {
     for (const auto& [place, sources] : atb_roles_) {
-      if (place.role != whole || torch_roles_.contains(place)) continue;
+      if (place.role != whole || place.branch != branch || torch_roles_.contains(place)) continue;
       std::vector<size_t> positions;
       std::vector<int32_t> modules;
       for (const Role part : parts) {
-        const auto module = torch_roles_.find({place.layer, part});
+        const auto module = torch_roles_.find({place.layer, part, place.number, branch});
         if (module == torch_roles_.end()) break;
         const PortOfOp& source = module->second.front();
         const auto position = torch_.find(source.op, source.port.direction, source.port.index);
@@ -267,36 +274,112 @@ class RoleMatch {
         positions.push_back(*position);
         // They are given the same: once where ATB is mine, but a module of mine without its input is no
         // origin.
-        if (part == parts[0] || torch_side_ == Side::mine) pair_input(sources.front().op, source);
+        if (part == parts[0] || torch_side_ == Side::mine) pair_input(sources.front(), source);
       }
       if (modules.size() != parts.size()) continue;
-      pair_weights(sources.front().op, modules);
+      pair_weights(sources.front(), modules);
       if (positions.size() != parts.size()) continue;
-      note_value(sources.front().op, {Direction::output, 0}, {positions});
+      Partners partners{positions};
       const auto result = atb_.find(sources.front().op, Direction::output, 0);
-      if (result) join_all(*result, {positions});
+      // Of fewer heads of keys than ranks each may hold one that others hold as well.
+      partners.may_not_fit =
+          result && whole == Role::query_key_value && atb_.item(*result).shards().size() > 1;
+      note_value(sources.front().op, {Direction::output, 0}, partners);
+      if (result) join_all(*result, partners);
     }
   }
 
+  // ----- one projection of torch for several at once, which ATB takes apart behind it
+
+  void pair_parts(Role whole, const std::vector<Role>& roles) {
+    for (const auto& [place, modules] : torch_roles_) {
+      const bool is_whole = place.role == whole || (whole == Role::gate_up && fused_.is_one_in_torch(place));
+      if (!is_whole || place.branch == Branch::experts) continue;
+      const PortOfOp& module = modules.front();
+      const auto output = torch_.find(module.op, Direction::output, 0);
+      if (place.role != whole) pair_whole(place, whole, module);
+      auto fused = fused_.parts(place, whole, module.op);
+      if (!output || !fused) continue;
+      const std::vector<PartOfFused> parts = fused_.taken_apart(place, roles);
+      for (size_t i = 0; i < parts.size(); ++i) {
+        fused->which = static_cast<int>(i);
+        Partners partners{{*output}};
+        partners.fused = fused;
+        note_value(parts[i].source.op, parts[i].source.port, partners);
+        if (const auto piece = atb_.find(parts[i].source.op, Direction::output, parts[i].source.port.index))
+          join_all(*piece, partners);
+      }
+    }
+  }
+
+  void pair_whole(const RolePlace& place, Role whole, const PortOfOp& module) {
+    const auto found = atb_roles_.find({place.layer, whole, place.number, place.branch});
+    if (found == atb_roles_.end()) return;
+    for (const PortOfOp& source : found->second) {
+      const auto output = torch_.find(module.op, Direction::output, 0);
+      const auto result = atb_.find(source.op, Direction::output, 0);
+      Partners partners{output ? std::vector{*output} : std::vector<size_t>()};
+      partners.fused = fused_.shares(place, module.op);
+      note_value(source.op, source.port, partners);
+      if (result) join_all(*result, partners);
+      pair_input(source, module);
+      pair_weights(source, {module.op});
+    }
+  }
+
+  // ----- experts
+
+  // One expert behind the other; of one that was given nothing torch may hold nothing.
+  void pair_experts() {
+    for (const auto& [place, sources] : atb_roles_) {
+      if (place.branch != Branch::experts) continue;
+      const std::vector<Role> roles =
+          place.role == Role::gate_up ? std::vector{Role::gate, Role::up} : std::vector{place.role};
+      Partners partners = experts_of_torch(torch_, torch_roles_, place.layer, roles, Direction::output);
+      for (const PortOfOp& source : sources) {
+        if (place.role == Role::up && source.product >= 0 && is_fused(place, source.product)) continue;
+        partners.are_terms = source.is_partial;
+        if (!partners.positions.empty()) note_value(source.op, source.port, partners);
+        if (const auto result = atb_.find(source.op, source.port.direction, source.port.index))
+          join_all(*result, partners);
+        if (source.product < 0) continue;
+        const Partners given =
+            experts_of_torch(torch_, torch_roles_, place.layer, {roles[0]}, Direction::input);
+        if (!given.positions.empty()) note_value(source.product, {Direction::input, 0}, given);
+        if (const auto input = atb_.find(source.product, Direction::input, 0)) join_all(*input, given);
+      }
+    }
+  }
+
+  // ----- weights
+
   // What a projection or a norm multiplies with and adds: those of several modules in one.
-  void pair_weights(int32_t atb_op, const std::vector<int32_t>& modules) {
-    const int32_t op = source_op(atb_op);
+  void pair_weights(const PortOfOp& source, const std::vector<int32_t>& modules) {
+    const int32_t op = source.product >= 0 ? source.product : source.op;
     const GraphOp& tree_op = atb_.tree().at(op);
-    const WeightOf share{is_leaf_of(op, OpKind::product), !tree_op.has_rows_out};
-    pair_weight(op, 1, modules, kWeightPort, share);
+    // Conv1D of GPT-2 holds its weight as [in, out].
+    const bool has_columns_out = torch_.tree().at(modules[0]).type == "Conv1D";
+    const WeightOf share{is_leaf_of(op, OpKind::product), tree_op.has_rows_out == has_columns_out};
+    pair_weight(op, 1, modules, kWeightPort, share,
+                fused_.of_weight(source, modules, has_columns_out ? 1 : 0));
     // Behind the weight a quantised operator has other things than a bias.
     const bool adds_bias = share.is_projection
                                ? tree_op.has_bias.value_or(false) && tree_op.type == "LinearOperation"
                                : is_leaf_of(op, OpKind::layer_norm);
-    if (adds_bias) pair_weight(op, 2, modules, kBiasPort, share);
+    if (adds_bias) pair_weight(op, 2, modules, kBiasPort, share, fused_.of_weight(source, modules, 0));
+    // … or another operator adds it.
+    if (source.product < 0 || source.op == op || !is_leaf_of(source.op, OpKind::sum)) return;
+    for (const int input : {0, 1})
+      if (atb_.tree().producer_of(atb_.tree().value_of(source.op, {Direction::input, input})) < 0)
+        pair_weight(source.op, input, modules, kBiasPort, share, fused_.of_weight(source, modules, 0));
   }
 
   void pair_weight(int32_t op, int input, const std::vector<int32_t>& modules, int parameter,
-                   const WeightOf& share) {
+                   const WeightOf& share, const std::optional<FusedParts>& fused = {}) {
     const auto given = atb_.find(op, Direction::input, input);
     const TensorMeta* const meta = given ? atb_.item(*given).meta : nullptr;
     if (meta == nullptr || !atb_.item(*given).data || !is_real(meta->dtype)) return;
-    Partners partners{{}, {}, share};
+    Partners partners{{}, {}, share, fused};
     for (const int32_t module : modules) {
       const auto position = torch_.find(module, Direction::parameter, parameter);
       if (!position) return;
@@ -307,9 +390,9 @@ class RoleMatch {
   }
 
   // The table that rows are gathered from.
-  void pair_embedding() {
-    const auto module = torch_roles_.find({-1, Role::embedding});
-    const auto block = atb_roles_.find({-1, Role::embedding});
+  void pair_embedding(Role role) {
+    const auto module = torch_roles_.find({-1, role});
+    const auto block = atb_roles_.find({-1, role});
     if (module == torch_roles_.end() || block == atb_roles_.end()) return;
     for (const PortOfOp& source : block->second) {
       std::vector<int32_t> ops = atb_.tree().leaves(source.op);
@@ -381,7 +464,7 @@ class RoleMatch {
     for (size_t i = 0; i < atb.size(); ++i) {
       const auto result = atb_.find(atb[i], Direction::output, atb_index.value_or(0));
       const auto output = torch_.find(torch[i], Direction::output, torch_index.value_or(0));
-      if (result && output) join(*result, *output, Why::op_mapping);
+      if (result && output) join_all(*result, {{*output}}, false, Why::op_mapping);
     }
     return atb.size();
   }
@@ -391,6 +474,7 @@ class RoleMatch {
   const Side atb_side_, torch_side_;
   const OpItems atb_, torch_;
   const Roles atb_roles_, torch_roles_;
+  const FusedFinder fused_;
   const Dequantiser dequantiser_;
   std::vector<KnownValue> known_;  // by value
   std::set<std::pair<size_t, size_t>> joined_;

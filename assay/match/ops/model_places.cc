@@ -187,6 +187,55 @@ void note_constants(const Indexed& frames, const RunGraphs& of_mine, const RunGr
     }
 }
 
+// Of a tree that names the tensors between its operators: in the order of ports. An operator of which nothing
+// was dumped is not followed.
+std::vector<InputSource> sources_in_tree(const Frame& frame, size_t node,
+                                         const std::vector<int32_t>& paired) {
+  std::vector<InputSource> sources;
+  const Graph& tree = frame.tree();
+  const std::span<const int32_t> ops = frame.ops_of(node);
+  if (tree.values.empty() || ops.empty()) return sources;
+  const std::vector<GraphInput>& inputs = tree.at(ops.front()).inputs;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    InputSource& source = sources.emplace_back();
+    source.port = static_cast<int32_t>(i);
+    if (inputs[i].value < 0) continue;
+    const int32_t producer = tree.producer_of(inputs[i].value);
+    if (producer < 0) {
+      source.kind = InputSource::Kind::given;
+    } else if (const int32_t from = frame.node_of(producer); from >= 0) {
+      source.kind = InputSource::Kind::result;
+      source.node = paired[static_cast<size_t>(from)];
+      source.output = tree.values[static_cast<size_t>(inputs[i].value)].output;
+    }
+  }
+  return sources;
+}
+
+void note_sources(Matched& matched, const RunGraphs& graphs) {
+  const Indexed& frames = matched.frames;
+  std::vector<PairedNode>& nodes = matched.pairing.nodes;
+  const auto names_values = [](const Frame& frame) { return !frame.tree().values.empty(); };
+  if (std::ranges::none_of(graphs, [](const auto& graph) { return graph.has_value(); }) &&
+      std::ranges::none_of(frames.mine, names_values))
+    return;
+  std::vector<std::vector<int32_t>> paired;  // where the nodes of mine stand in the pairing
+  for (const Frame& frame : frames.mine) paired.emplace_back(frame.nodes.size(), -1);
+  for (size_t i = 0; i < nodes.size(); ++i)
+    if (const ItemId* const id = first_of_mine(nodes[i])) {
+      int32_t& place = paired[static_cast<size_t>(id->frame)][static_cast<size_t>(id->node)];
+      if (place < 0) place = static_cast<int32_t>(i);
+    }
+  std::vector<std::vector<InputSource>>& sources = matched.pairing.sources;
+  sources.resize(nodes.size());
+  for (size_t i = 0; i < nodes.size(); ++i)
+    if (const ItemId* const id = first_of_mine(nodes[i])) {
+      const auto frame = static_cast<size_t>(id->frame), node = static_cast<size_t>(id->node);
+      sources[i] = graphs[frame] ? graphs[frame]->sources_of(node, paired[frame], matched.pairing)
+                                 : sources_in_tree(frames.mine[frame], node, paired[frame]);
+    }
+}
+
 }  // namespace
 
 void note_model_places(Matched& matched) {
@@ -215,20 +264,7 @@ void note_model_places(Matched& matched) {
   for (PairedNode& node : nodes)
     if (const ItemId* const id = first_of_mine(node))
       node.place = of_mine[static_cast<size_t>(id->frame)][static_cast<size_t>(id->node)];
-  if (std::ranges::none_of(graphs, [](const auto& graph) { return graph.has_value(); })) return;
-  std::vector<std::vector<int32_t>> paired;  // where the nodes of mine stand in the pairing
-  for (const Frame& frame : frames.mine) paired.emplace_back(frame.nodes.size(), -1);
-  for (size_t i = 0; i < nodes.size(); ++i)
-    if (const ItemId* const id = first_of_mine(nodes[i])) {
-      int32_t& place = paired[static_cast<size_t>(id->frame)][static_cast<size_t>(id->node)];
-      if (place < 0) place = static_cast<int32_t>(i);
-    }
-  std::vector<std::vector<InputSource>>& sources = matched.pairing.sources;
-  sources.resize(nodes.size());
-  for (size_t i = 0; i < nodes.size(); ++i)
-    if (const ItemId* const id = first_of_mine(nodes[i]))
-      if (const auto frame = static_cast<size_t>(id->frame); graphs[frame])
-        sources[i] = graphs[frame]->sources_of(static_cast<size_t>(id->node), paired[frame], matched.pairing);
+  note_sources(matched, graphs);
 }
 
 }  // namespace assay

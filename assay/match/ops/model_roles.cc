@@ -76,10 +76,19 @@ namespace {
 std::optional<Role> role_in_layer(std::string_view name, std::string_view above, std::string_view type) {
   const std::string tail = to_lower(name), block = to_lower(above);
   const bool in_attention = has(block, "attn") || has(block, "attention");
-  constexpr std::string_view kAttentionNorm[] = {"input_layernorm", "ln_1", "attention_norm", "norm1",
-                                                 "input_norm",      "ln1",  "attn_norm"};
-  constexpr std::string_view kMlpNorm[] = {"post_attention_layernorm", "ln_2", "ffn_norm", "norm2",
-                                           "post_attention_norm",      "ln2",  "mlp_norm"};
+  constexpr std::string_view kAttentionNorm[] = {
+      "input_layernorm", "ln_1",    "attention_norm",      "norm1", "input_norm", "ln1", "attn_norm",
+      "norm_1",          "ln_attn", "self_attn_layer_norm"};
+  constexpr std::string_view kMlpNorm[] = {"post_attention_layernorm",
+                                           "ln_2",
+                                           "ffn_norm",
+                                           "norm2",
+                                           "post_attention_norm",
+                                           "ln2",
+                                           "mlp_norm",
+                                           "norm_2",
+                                           "ln_mlp",
+                                           "final_layer_norm"};
   constexpr std::string_view kQuery[] = {"q_proj", "wq", "query", "to_q"};
   constexpr std::string_view kKey[] = {"k_proj", "wk", "key", "to_k"};
   constexpr std::string_view kValue[] = {"v_proj", "wv", "value", "to_v"};
@@ -106,7 +115,9 @@ std::optional<Role> role_in_layer(std::string_view name, std::string_view above,
   if (is_any(tail, kUp)) return Role::up;
   if (tail == "gate_up_proj") return Role::gate_up;
   if (is_any(tail, kDown) || (!in_attention && tail == "c_proj")) return Role::down;
-  if (tail == "act_fn" || tail == "act" || tail == "activation") return Role::activation;
+  if (tail == "act_fn" || tail == "act" || tail == "activation" || tail == "gelu_impl" ||
+      tail == "activation_fn")
+    return Role::activation;
   if (has(tail, "rotary")) return Role::angles;
   if (type == "Linear") return Role::mlp_linear;
   return std::nullopt;
@@ -114,10 +125,16 @@ std::optional<Role> role_in_layer(std::string_view name, std::string_view above,
 
 std::optional<Role> role_outside(std::string_view name, std::string_view type) {
   const std::string tail = to_lower(name);
+  constexpr std::string_view kPosition[] = {"wpe", "embed_positions", "position_embeddings",
+                                            "position_embedding"};
+  constexpr std::string_view kEmbeddingNorm[] = {"word_embeddings_layernorm", "embed_layer_norm",
+                                                 "embedding_norm"};
   constexpr std::string_view kEmbedding[] = {"embed_tokens", "word_embeddings", "wte", "tok_embeddings",
                                              "word_embedding"};
   constexpr std::string_view kNorm[] = {"norm", "ln_f", "final_layernorm", "final_norm", "final_layer_norm"};
   constexpr std::string_view kLogits[] = {"lm_head", "output_layer", "embed_out"};
+  if (is_any(tail, kPosition)) return Role::position;
+  if (is_any(tail, kEmbeddingNorm)) return Role::embedding_norm;
   if (is_any(tail, kEmbedding) || (type == "Embedding" && !has(tail, "pos"))) return Role::embedding;
   if (is_any(tail, kNorm)) return Role::final_norm;
   if (is_any(tail, kLogits)) return Role::logits;
@@ -133,7 +150,52 @@ void add(Roles& roles, const RolePlace& place, int32_t op, Port port = kOutput) 
   roles[place].push_back({op, port});
 }
 
+bool has_child(const Graph& tree, int32_t op, std::string_view name) {
+  return std::ranges::any_of(tree.at(op).children,
+                             [&](int32_t child) { return to_lower(last_word(tree.at(child).name)) == name; });
+}
+
+std::optional<RolePlace> place_in_layer(const Graph& tree, int32_t layer, int32_t op) {
+  const GraphOp& each = tree.at(op);
+  const std::string tail = to_lower(last_word(each.name));
+  RolePlace place{layer};
+  // Inside of the experts, the first number in a name behind the word is that of the expert.
+  for (int32_t above = op; above != layer && above >= 0; above = tree.at(above).parent) {
+    const std::string_view word = last_word(tree.at(above).name);
+    const int32_t parent = tree.at(above).parent;
+    if (parent >= 0 && last_word(tree.at(parent).name) == "experts")
+      if (const auto number = parse_int(word); number && *number >= 0 && *number <= INT32_MAX) {
+        place.branch = Branch::experts;
+        place.number = static_cast<int32_t>(*number);
+      }
+    if (word == "shared_experts" || word == "shared_expert") {
+      place.branch = Branch::shared;
+      if (above == op) {
+        place.role = Role::mlp;
+        return place;
+      }
+    }
+  }
+  if (has_child(tree, each.parent, "experts") && (tail == "gate" || tail == "router")) {
+    place.role = Role::router;
+    return place;
+  }
+  const auto role = role_in_layer(tail, last_word(tree.at(each.parent).name), each.type);
+  if (!role || (*role == Role::mlp_linear && place.branch != Branch::plain)) return std::nullopt;
+  place.role = *role;
+  // The first Qwen has the projection back in another module, and names the other two the other way round.
+  if ((tail == "w1" || tail == "w2") && has_child(tree, each.parent, "c_proj"))
+    place.role = tail == "w1" ? Role::up : Role::gate;
+  return place;
+}
+
 }  // namespace
+
+bool are_by_heads(const Graph& torch_tree, int32_t projection) {
+  const int32_t above = torch_tree.at(projection).parent;
+  const std::string type = above < 0 ? std::string() : to_lower(torch_tree.at(above).type);
+  return has(type, "bloom") || has(type, "gptneox");
+}
 
 Roles roles_of_torch(const Graph& tree) {
   Roles roles;
@@ -146,15 +208,19 @@ Roles roles_of_torch(const Graph& tree) {
     int32_t unnamed = 0;
     for (const int32_t op : tree.below(layers[i])) {
       is_inside[static_cast<size_t>(op)] = true;
-      const GraphOp& each = tree.at(op);
-      const auto role = role_in_layer(last_word(each.name), last_word(tree.at(each.parent).name), each.type);
-      if (!role) continue;
-      RolePlace place{layer, *role};
-      if (*role == Role::mlp_linear) place.number = unnamed++;
-      if (!roles[place].empty()) continue;  // the first of that name: experts repeat it
-      add(roles, place, op);
-      if (*role == Role::output_projection) add(roles, {layer, Role::context}, op, kInput);
-      if (*role == Role::down) add(roles, {layer, Role::gated}, op, kInput);
+      auto place = place_in_layer(tree, layers[i], op);
+      if (!place) continue;
+      place->layer = layer;
+      if (place->role == Role::mlp_linear) place->number = unnamed++;
+      if (!roles[*place].empty()) continue;  // the first of that name
+      add(roles, *place, op);
+      for (const auto& [whose, given] :
+           {std::pair(Role::output_projection, Role::context), std::pair(Role::down, Role::gated)})
+        if (place->role == whose) {
+          RolePlace of_input = *place;
+          of_input.role = given;
+          add(roles, of_input, op, kInput);
+        }
     }
   }
   for (size_t i = 0; i < tree.ops.size(); ++i) {
@@ -163,222 +229,6 @@ Roles roles_of_torch(const Graph& tree) {
     if (role && roles[{-1, *role}].empty()) add(roles, {-1, *role}, static_cast<int32_t>(i));
   }
   std::erase_if(roles, [](const auto& each) { return each.second.empty(); });
-  return roles;
-}
-
-namespace {
-
-// ----- ATB: types and their order tell
-
-class AtbLayer {
- public:
-  AtbLayer(const Frame& frame, int32_t op, int32_t layer, Roles& roles)
-      : frame_(frame), tree_(frame.tree()), top_(op), layer_(layer), roles_(roles) {}
-
-  void read() {
-    give(Role::layer, top_);
-    const std::vector<int32_t> inside = tree_.below(top_);
-    has_attention_block_ = has_block(inside, "attention");
-    has_mlp_block_ = has_block(inside, "mlp") || has_block(inside, "ffn");
-    for (const int32_t op : inside) {
-      const std::string type = to_lower(tree_.at(op).type);
-      if (tree_.is_leaf(op))
-        read_leaf(op);
-      else
-        read_block(op, type);
-    }
-    name_linears();
-  }
-
- private:
-  struct Linear {
-    int32_t op, result;  // result: the op that gives what the module gives, where that is another one
-  };
-
-  bool has_block(const std::vector<int32_t>& ops, std::string_view word) const {
-    return std::any_of(ops.begin(), ops.end(), [&](int32_t op) {
-      return !tree_.is_leaf(op) && has(to_lower(tree_.at(op).type), word);
-    });
-  }
-
-  bool is_inside(int32_t op, std::string_view word) const {
-    for (op = tree_.at(op).parent; op != top_ && op >= 0; op = tree_.at(op).parent)
-      if (has(to_lower(tree_.at(op).type), word)) return true;
-    return false;
-  }
-  bool in_mlp(int32_t op) const {
-    if (has_mlp_block_) return is_inside(op, "mlp") || is_inside(op, "ffn");
-    return saw_core_ && norms_ > 1;
-  }
-  bool in_attention(int32_t op) const {
-    return has_attention_block_ ? is_inside(op, "attention") : !in_mlp(op);
-  }
-
-  void give(Role role, int32_t op, Port port = kOutput, int32_t number = 0) {
-    add(roles_, {layer_, role, number}, op, port);
-  }
-
-  void read_block(int32_t op, const std::string& type) {
-    if (has(type, "qkv"))
-      give_query_key_value(op);
-    else if (has(type, "attention"))
-      give(Role::attention, op);
-    else if (has(type, "mlp") || has(type, "ffn"))
-      give(Role::mlp, op);
-  }
-
-  void give_query_key_value(int32_t op) {
-    give(Role::query, op, {Direction::output, 0});
-    give(Role::key, op, {Direction::output, 1});
-    give(Role::value, op, {Direction::output, 2});
-  }
-
-  void read_leaf(int32_t op) {
-    const OpKind kind = tree_.at(op).kind;
-    if (is_norm(kind)) {
-      read_norm(op);
-    } else if (kind == OpKind::attention) {
-      saw_core_ = true;
-      give(Role::context, op);
-    } else if (kind == OpKind::product) {
-      const Linear linear{op, finished(op)};
-      if (in_mlp(op))
-        mlp_.push_back(linear);
-      else if (is_inside(op, "qkv") || (in_attention(op) && !saw_core_))
-        before_core_.push_back(linear);
-      else if (in_attention(op))
-        give_linear(Role::output_projection, linear);
-    } else if (kind == OpKind::rope) {
-      give(Role::angles, op, {Direction::input, 2});
-    } else if (kind == OpKind::split) {
-      if (in_mlp(op)) {
-        give(Role::gate, op, {Direction::output, 0});
-        give(Role::up, op, {Direction::output, 1});
-      } else if (!saw_core_) {
-        give_query_key_value(op);
-      }
-    } else if (kind == OpKind::activation && in_mlp(op)) {
-      const std::optional<int32_t> next = sibling(op, 1);
-      const bool multiplies = next && is_atb_elementwise(tree_.at(*next).type);
-      give(multiplies && !mlp_.empty() && mlp_.size() < 3 ? Role::activation : Role::gated, op);
-    } else if (is_atb_elementwise(tree_.at(op).type) && in_mlp(op)) {
-      const std::optional<int32_t> previous = sibling(op, -1);
-      if (previous && tree_.at(*previous).kind == OpKind::activation) give(Role::gated, op);
-    }
-  }
-
-  void read_norm(int32_t op) {
-    ++norms_;
-    if (in_mlp(op) || (has_attention_block_ && !is_inside(op, "attention") && saw_core_) ||
-        (!has_attention_block_ && saw_core_)) {
-      give(Role::mlp_norm, op);
-    } else if (before_core_.empty()) {
-      give(Role::attention_norm, op);
-    } else if (query_norm_seen_) {
-      give(Role::key_norm, op);
-    } else {
-      query_norm_seen_ = true;
-      give(Role::query_norm, op);
-    }
-  }
-
-  void give_linear(Role role, const Linear& linear, int32_t number = 0) {
-    give(role, linear.result, kOutput, number);
-  }
-
-  std::optional<int32_t> sibling(int32_t op, int distance) const {
-    const auto& all = tree_.at(tree_.at(op).parent).children;
-    const auto place = std::find(all.begin(), all.end(), op) - all.begin() + distance;
-    if (place < 0 || place >= std::ssize(all)) return std::nullopt;
-    return all[static_cast<size_t>(place)];
-  }
-
-  // The op behind a linear one that completes it: makes its sums real again, adds the bias, adds up the
-  // ranks.
-  int32_t finished(int32_t linear) const {
-    int32_t result = linear;
-    for (;;) {
-      const std::optional<int32_t> next = sibling(result, 1);
-      if (!next || !tree_.is_leaf(*next)) return result;
-      const OpKind kind = tree_.at(*next).kind;
-      const bool completes =
-          kind == OpKind::all_reduce || kind == OpKind::dequantise || adds_bias(linear, *next);
-      if (!completes) return result;
-      result = *next;
-    }
-  }
-
-  // An addition behind a linear op without a bias may as well be that of the residual: the bias is a vector;
-  // where the operands were not dumped, a residual ends its block and a bias does not.
-  bool adds_bias(int32_t op, int32_t next) const {
-    const GraphOp& linear = tree_.at(op);
-    if (linear.has_bias.value_or(true) || tree_.at(next).kind != OpKind::sum) return false;
-    if (const int32_t node = frame_.node_of(next); node >= 0) {
-      for (const Item& item : frame_.nodes[static_cast<size_t>(node)].items)
-        if (item.port.direction == Direction::input && item.port.index == 1 && item.meta != nullptr) {
-          const Shape& shape = item.meta->shape;
-          return !shape.dims.empty() && shape.count() == shape.dims.back();
-        }
-    }
-    const bool is_last = !sibling(next, 1);
-    const bool is_linear_block = tree_.at(linear.parent).kind == OpKind::product;
-    return linear.parent != top_ && (!is_last || is_linear_block);
-  }
-
-  void name_linears() {
-    if (before_core_.size() == 3) {
-      give_linear(Role::query, before_core_[0]);
-      give_linear(Role::key, before_core_[1]);
-      give_linear(Role::value, before_core_[2]);
-    } else if (before_core_.size() == 1) {
-      give_linear(Role::query_key_value, before_core_[0]);
-    }
-    for (size_t i = 0; i < mlp_.size(); ++i) give_linear(Role::mlp_linear, mlp_[i], static_cast<int32_t>(i));
-    if (mlp_.size() == 3) {
-      give_linear(Role::gate, mlp_[0]);
-      give_linear(Role::up, mlp_[1]);
-    } else if (mlp_.size() == 2) {
-      give_linear(Role::gate_up, mlp_[0]);
-      give_linear(Role::up, mlp_[0]);  // of a block without a gate
-    }
-    if (mlp_.size() >= 2) give_linear(Role::down, mlp_.back());
-  }
-
-  const Frame& frame_;
-  const Graph& tree_;
-  const int32_t top_, layer_;
-  Roles& roles_;
-  std::vector<Linear> before_core_, mlp_;
-  int norms_ = 0;
-  bool has_attention_block_ = false, has_mlp_block_ = false, saw_core_ = false, query_norm_seen_ = false;
-};
-
-// The block, and the projection in it: of several ranks each has its share before they are gathered.
-void add_logits(const Graph& tree, int32_t block, Roles& roles) {
-  add(roles, {-1, Role::logits}, block);
-  for (const int32_t op : tree.leaves(block))
-    if (tree.at(op).kind == OpKind::product) add(roles, {-1, Role::logits}, op);
-}
-
-}  // namespace
-
-Roles roles_of_atb(const Frame& frame) {
-  Roles roles;
-  const Graph& tree = frame.tree();
-  const std::vector<int32_t> layers = atb_layers(tree);
-  for (size_t i = 0; i < layers.size(); ++i)
-    AtbLayer(frame, layers[i], static_cast<int32_t>(i), roles).read();
-  const int32_t last_layer = layers.empty() ? -1 : layers.back();
-  for (const int32_t root : tree.roots())
-    for (const int32_t op : tree.at(root).children) {
-      const std::string type = to_lower(tree.at(op).type);
-      if (has(type, "embedding") && !has(type, "position"))
-        add(roles, {-1, Role::embedding}, op);
-      else if (is_norm(tree.at(op).kind) && op > last_layer)
-        add(roles, {-1, Role::final_norm}, op);
-      else if (has(type, "lmhead") || has(type, "lm_head"))
-        add_logits(tree, op, roles);
-    }
   return roles;
 }
 

@@ -15,8 +15,9 @@ Texts found(const Graph& tree, const Roles& roles, const RolePlace& place) {
   Texts texts;
   if (const auto at = roles.find(place); at != roles.end())
     for (const PortOfOp& source : at->second)
-      texts.push_back(fmt::format("{}{}{}", tree.at(source.op).path,
-                                  source.port.direction == Direction::input ? '<' : '>', source.port.index));
+      texts.push_back(fmt::format("{}{}{}{}", tree.at(source.op).path,
+                                  source.port.direction == Direction::input ? '<' : '>', source.port.index,
+                                  source.is_partial ? " (a term)" : ""));
   return texts;
 }
 
@@ -118,6 +119,82 @@ TEST(AtbRoles, TakesTheSumOfTheRanks) {
                             {.path = "0_layer/0_Attention/1_LinearRowParallelNoAdd/1_AllReduceOperation"}});
   EXPECT_THAT(found(frame.tree(), roles_of_atb(frame), {0, Role::output_projection}),
               ElementsAre("0_layer/0_Attention/1_LinearRowParallelNoAdd/1_AllReduceOperation>0"));
+}
+
+// An operator that gives what it takes, in blocks or not, as the names of tensors say.
+TestOp named(const std::string& path, const Texts& inputs, const Texts& outputs) {
+  TestOp op{.path = path, .inputs = inputs, .outputs = outputs};
+  if (path.ends_with("LinearOperation")) op.has_bias = false;
+  if (path.ends_with("ElewiseOperation")) op.elewise_type = 8;
+  return op;
+}
+
+TEST(AtbRoles, FollowsValuesOutOfBlocks) {
+  const Frame frame = make_op_frame(
+      "atb", {named("0_layer", {"x"}, {"y"}), named("0_layer/0_Attention", {"x"}, {"sum"}),
+              named("0_layer/0_Attention/0_LinearOperation", {"x", "w"}, {"qkv"}),
+              named("0_layer/0_Attention/1_SelfAttentionPA", {"qkv"}, {"context"}),
+              named("0_layer/0_Attention/1_SelfAttentionPA/0_SelfAttentionOperation", {"qkv"}, {"context"}),
+              named("0_layer/0_Attention/2_LinearRowParallelNoAdd", {"context"}, {"sum"}),
+              named("0_layer/0_Attention/2_LinearRowParallelNoAdd/0_LinearNoQuant", {"context"}, {"term"}),
+              named("0_layer/0_Attention/2_LinearRowParallelNoAdd/0_LinearNoQuant/0_LinearOperation",
+                    {"context", "wo"}, {"term"}),
+              named("0_layer/0_Attention/2_LinearRowParallelNoAdd/1_AllReduceOperation", {"term"}, {"sum"}),
+              named("0_layer/1_ElewiseOperation", {"x", "sum"}, {"y"})});
+  const Roles roles = roles_of_atb(frame);
+  const auto role = [&](Role which) { return found(frame.tree(), roles, {0, which}); };
+  const std::string block = "0_layer/0_Attention/2_LinearRowParallelNoAdd";
+  EXPECT_THAT(role(Role::output_projection),
+              ElementsAre(block + "/1_AllReduceOperation>0",
+                          block + "/0_LinearNoQuant/0_LinearOperation>0 (a term)"));
+  // What the graph around the attention gives is not what the module of that name gives.
+  EXPECT_THAT(role(Role::attention), ElementsAre("0_layer/0_Attention>0"));
+  EXPECT_THAT(role(Role::context),
+              ElementsAre("0_layer/0_Attention/1_SelfAttentionPA/0_SelfAttentionOperation>0"));
+}
+
+// A residual of one row has the shape of a bias.
+TEST(AtbRoles, TellsABiasFromAResidualByWhatMadeIt) {
+  TestOp bias = named("0_layer/3_ElewiseOperation", {"z", "b"}, {"biased"});
+  bias.weight = "b";
+  const Frame frame = make_op_frame(
+      "atb", {named("0_layer", {"x"}, {"y"}), named("0_layer/0_LinearOperation", {"x", "w"}, {"qkv"}),
+              named("0_layer/1_SelfAttentionOperation", {"qkv"}, {"context"}),
+              named("0_layer/2_LinearOperation", {"context", "wo"}, {"z"}), bias,
+              named("0_layer/4_ElewiseOperation", {"biased", "x"}, {"y"})});
+  EXPECT_THAT(found(frame.tree(), roles_of_atb(frame), {0, Role::output_projection}),
+              ElementsAre("0_layer/3_ElewiseOperation>0"));
+}
+
+TEST(AtbRoles, TellsExpertsFromTheirRouterAndFromTheSharedOne) {
+  const Frame frame = make_op_frame(
+      "atb", {named("0_layer", {"x"}, {"y"}), named("0_layer/0_LinearOperation", {"x", "w"}, {"qkv"}),
+              named("0_layer/1_SelfAttentionOperation", {"qkv"}, {"context"}),
+              named("0_layer/2_LinearOperation", {"context", "wo"}, {"attn"}),
+              named("0_layer/3_ElewiseOperation", {"x", "attn"}, {"middle"}),
+              named("0_layer/4_RmsNormOperation", {"middle", "wn"}, {"normed"}),
+              named("0_layer/5_LinearOperation", {"normed", "wr"}, {"scores"}),
+              named("0_layer/6_SoftmaxOperation", {"scores"}, {"soft"}),
+              named("0_layer/7_MoeInitRoutingOperation", {"normed", "soft"}, {"rows", "groups"}),
+              named("0_layer/8_GroupedMatmulOperation", {"rows", "w13", "groups"}, {"both"}),
+              named("0_layer/9_ActivationOperation", {"both"}, {"gated"}),
+              named("0_layer/10_GroupedMatmulOperation", {"gated", "w2", "groups"}, {"down"}),
+              named("0_layer/11_MoeTokenUnpermuteOperation", {"down", "soft"}, {"routed"}),
+              named("0_layer/12_LinearOperation", {"normed", "ws"}, {"s"}),
+              named("0_layer/13_ActivationOperation", {"s"}, {"sa"}),
+              named("0_layer/14_LinearOperation", {"sa", "wt"}, {"shared"}),
+              named("0_layer/15_ElewiseOperation", {"routed", "shared"}, {"moe"}),
+              named("0_layer/16_ElewiseOperation", {"middle", "moe"}, {"y"})});
+  const Roles roles = roles_of_atb(frame);
+  const auto role = [&](Role which, Branch branch) {
+    return found(frame.tree(), roles, {0, which, 0, branch});
+  };
+  EXPECT_THAT(role(Role::router, Branch::plain), ElementsAre("0_layer/5_LinearOperation>0"));
+  EXPECT_THAT(role(Role::gate_up, Branch::experts), ElementsAre("0_layer/8_GroupedMatmulOperation>0"));
+  EXPECT_THAT(role(Role::down, Branch::experts), ElementsAre("0_layer/10_GroupedMatmulOperation>0"));
+  EXPECT_THAT(role(Role::up, Branch::shared), ElementsAre("0_layer/12_LinearOperation>0"));
+  EXPECT_THAT(role(Role::down, Branch::shared), ElementsAre("0_layer/14_LinearOperation>0"));
+  EXPECT_THAT(role(Role::mlp_norm, Branch::plain), ElementsAre("0_layer/4_RmsNormOperation>0"));
 }
 
 TEST(AtbRoles, TakesDequantisedSums) {

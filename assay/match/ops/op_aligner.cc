@@ -32,10 +32,67 @@ class ChildAligner {
     for (const auto& [i, j] : pair_in_order(
              rows, columns, [&](size_t i, size_t j) { return is_same(mine[first + i], golden[first + j]); }))
       pairs.emplace_back(mine[first + i], golden[first + j]);
+    add_alike(mine, golden, pairs);
     return pairs;
   }
 
  private:
+  using OpPairs = std::vector<std::pair<int32_t, int32_t>>;
+
+  // Between those of the same type, blocks of other names with much the same inside: users name their layers
+  // as they like.
+  void add_alike(const Ops& mine, const Ops& golden, OpPairs& pairs) {
+    constexpr size_t kMostCells = size_t{1} << 16;
+    OpPairs added;
+    auto m = mine.begin();
+    auto g = golden.begin();
+    for (size_t i = 0; i <= pairs.size(); ++i) {
+      const auto end_m = i == pairs.size() ? mine.end() : std::find(m, mine.end(), pairs[i].first);
+      const auto end_g = i == pairs.size() ? golden.end() : std::find(g, golden.end(), pairs[i].second);
+      const auto rows = static_cast<size_t>(end_m - m), columns = static_cast<size_t>(end_g - g);
+      if (rows > 0 && columns > 0 && rows * columns <= kMostCells)
+        for (const auto& [a, b] : pair_in_order(rows, columns, [&](size_t a, size_t b) {
+               return is_alike(m[static_cast<ptrdiff_t>(a)], g[static_cast<ptrdiff_t>(b)]);
+             }))
+          added.emplace_back(m[static_cast<ptrdiff_t>(a)], g[static_cast<ptrdiff_t>(b)]);
+      if (i == pairs.size()) break;
+      m = end_m + 1;
+      g = end_g + 1;
+    }
+    if (added.empty()) return;
+    pairs.insert(pairs.end(), added.begin(), added.end());
+    std::ranges::sort(pairs);
+  }
+
+  bool is_alike(int32_t a, int32_t b) {
+    if (mine_.is_leaf(a) || golden_.is_leaf(b)) return false;
+    const Inside &of_mine = inside(mine_, of_mine_, a), &of_golden = inside(golden_, of_golden_, b);
+    if (of_mine.has_core != of_golden.has_core) return false;
+    if (of_mine.types == of_golden.types) return true;
+    const size_t rows = of_mine.types.size(), columns = of_golden.types.size();
+    constexpr size_t kMostOfOne = 1024;
+    if (rows > kMostOfOne || columns > kMostOfOne || rows * columns > left_) return false;
+    left_ -= rows * columns;
+    const auto common = pair_in_order(
+        rows, columns, [&](size_t i, size_t j) { return of_mine.types[i] == of_golden.types[j]; });
+    return common.size() * 5 >= std::max(rows, columns) * 3;
+  }
+
+  struct Inside {
+    std::vector<std::string_view> types;  // of operators without others inside
+    bool has_core = false;                // the attention
+  };
+
+  static const Inside& inside(const Graph& graph, std::map<int32_t, Inside>& known, int32_t block) {
+    const auto [found, is_new] = known.try_emplace(block);
+    if (is_new)
+      for (const int32_t leaf : graph.leaves(block)) {
+        found->second.types.push_back(float_type(graph.at(leaf).type));
+        found->second.has_core |= graph.at(leaf).kind == OpKind::attention;
+      }
+    return found->second;
+  }
+
   bool is_same(int32_t a, int32_t b) const {
     const std::string_view mine = float_type(mine_.at(a).type), golden = float_type(golden_.at(b).type);
     if (mine_.is_leaf(a) == golden_.is_leaf(b)) return mine == golden;
@@ -57,6 +114,8 @@ class ChildAligner {
   }
 
   const Graph &mine_, &golden_;
+  std::map<int32_t, Inside> of_mine_, of_golden_;
+  size_t left_ = size_t{1} << 26;  // steps for blocks whose insides differ, whatever the graphs hold
 };
 
 }  // namespace

@@ -6,8 +6,8 @@
 namespace assay {
 
 // Pairs two lists of operators in order, so that as many as possible have the same type (longest common
-// subsequence). What one graph has inserted finds no partner. Lists too long for that are paired by type and
-// count.
+// subsequence); between them, blocks of other names that hold much the same. What one graph has inserted
+// finds no partner. Lists too long for that are paired by type and count.
 std::vector<std::pair<int32_t, int32_t>> align_ops(const Graph& mine_tree, const std::vector<int32_t>& mine,
                                                    const Graph& golden_tree,
                                                    const std::vector<int32_t>& golden);

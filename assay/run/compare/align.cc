@@ -32,6 +32,46 @@ std::optional<size_t> differing_dimension(const Dims& a, const Dims& b) {
   return found;
 }
 
+// Each of the shares along a dimension several times behind each other: of fewer heads of keys than ranks,
+// some ranks hold the same one.
+Result<OperandPtr> with_repeated_shares(const OperandPtr& whole, const Dims& dims, size_t axis, int64_t share,
+                                        int64_t times) {
+  Dims shape(dims.begin(), dims.begin() + static_cast<ptrdiff_t>(axis));
+  shape.insert(shape.end(), {dims[axis] / share, times, share});
+  shape.insert(shape.end(), dims.begin() + static_cast<ptrdiff_t>(axis) + 1, dims.end());
+  Dims strides(shape.size(), 0), joined = dims;
+  int64_t stride = 1;
+  for (size_t i = shape.size(); i-- > 0;) {
+    if (i == axis + 1) continue;
+    strides[i] = stride;
+    stride *= shape[i];
+  }
+  joined[axis] *= times;
+  ASSAY_TRY(OperandPtr view, strided(whole, Shape{shape}, strides, 0));
+  return reshaped(std::move(view), Shape{joined});
+}
+
+// Of two ranks or more on one side, each share of what the other holds whole on several of them. All of them
+// are compared.
+Result<std::optional<Aligned>> join_repeated(const Spread& shares, const Dims& part, const OperandPtr& whole,
+                                             const Dims& dims, size_t axis, bool of_mine) {
+  const auto ranks = static_cast<int64_t>(shares.ranks);
+  if (part[axis] == 0 || dims[axis] % part[axis] != 0 || dims[axis] == part[axis] ||
+      ranks % (dims[axis] / part[axis]) != 0)
+    return std::optional<Aligned>();
+  const int64_t times = ranks / (dims[axis] / part[axis]);
+  Aligned done;
+  ASSAY_TRY(OperandPtr joined, join_shards(shares, axis, Shape{part}));
+  ASSAY_TRY(OperandPtr repeated, with_repeated_shares(whole, dims, axis, part[axis], times));
+  done.mine = of_mine ? std::move(joined) : repeated;
+  done.golden = of_mine ? std::move(repeated) : std::move(joined);
+  done.mine_joined = of_mine;
+  done.golden_joined = !of_mine;
+  done.note = fmt::format("{}, each share on {} of them",
+                          joined_note(of_mine ? "mine" : "golden", shares.ranks, axis), times);
+  return std::optional(std::move(done));
+}
+
 // One join that makes `a` and `b` equal in all dimensions, if there is one: of mine, of golden, or of both.
 Result<std::optional<Aligned>> join_ranks(const Spread& mine, const Spread& golden, const Dims& a,
                                           const Dims& b) {
@@ -42,7 +82,11 @@ Result<std::optional<Aligned>> join_ranks(const Spread& mine, const Spread& gold
   const bool join_mine = m > 1 && (in_mine * m == in_golden || in_mine * m == in_golden * g);
   const bool join_golden = g > 1 && !(m > 1 && in_mine * m == in_golden) &&
                            (in_golden * g == in_mine || in_mine * m == in_golden * g);
-  if (!join_mine && !join_golden) return std::optional<Aligned>();
+  if (!join_mine && !join_golden) {
+    if (m > 1 && g == 1) return join_repeated(mine, a, golden.own, b, *axis, true);
+    if (g > 1 && m == 1) return join_repeated(golden, b, mine.own, a, *axis, false);
+    return std::optional<Aligned>();
+  }
   Aligned done{mine.own, golden.own};
   if (join_mine) {
     ASSAY_TRY(done.mine, join_shards(mine, *axis, Shape{a}));
@@ -96,18 +140,6 @@ Result<std::optional<Aligned>> repeat(const OperandPtr& mine, const OperandPtr& 
   return std::optional(mine_is_larger ? Aligned{mine, repeated, how} : Aligned{repeated, golden, how});
 }
 
-// [2, 7, 9] seen as its last positions, [2, 9].
-Result<std::optional<OperandPtr>> last_rows(const OperandPtr& whole, int64_t rows) {
-  const Dims& dims = whole->meta.shape.dims;
-  if (dims.size() < 2) return std::optional<OperandPtr>();
-  const int64_t width = dims.back(), positions = dims[dims.size() - 2];
-  if (positions < 2 || width == 0 || whole->meta.shape.count() != rows * positions * width)
-    return std::optional<OperandPtr>();
-  ASSAY_TRY(OperandPtr view,
-            strided(whole, Shape{{rows, width}}, {positions * width, 1}, (positions - 1) * width));
-  return std::optional(std::move(view));
-}
-
 Result<std::optional<Aligned>> take_last_rows(const OperandPtr& mine, const OperandPtr& golden) {
   const Dims a = as_rows(mine->meta.shape).dims, b = as_rows(golden->meta.shape).dims;
   if (a[1] != b[1] || a[0] == b[0]) return std::optional<Aligned>();
@@ -117,10 +149,6 @@ Result<std::optional<Aligned>> take_last_rows(const OperandPtr& mine, const Oper
   return std::optional(mine_is_whole ? Aligned{*view, golden, "the last position of mine", true}
                                      : Aligned{mine, *view, "the last position of golden", true});
 }
-
-}  // namespace
-
-namespace {
 
 // What one rank of each side holds.
 Result<std::optional<Aligned>> align_one_rank(const OperandPtr& mine, const OperandPtr& golden,
@@ -186,6 +214,17 @@ Result<std::optional<OperandPtr>> broadcast_to(const OperandPtr& source, const S
     stride *= own[from];
   }
   ASSAY_TRY(OperandPtr view, strided(source, shape, strides, 0));
+  return std::optional(std::move(view));
+}
+
+Result<std::optional<OperandPtr>> last_rows(const OperandPtr& whole, int64_t rows) {
+  const Dims& dims = whole->meta.shape.dims;
+  if (dims.size() < 2) return std::optional<OperandPtr>();
+  const int64_t width = dims.back(), positions = dims[dims.size() - 2];
+  const int64_t count = whole->meta.shape.count();
+  if (positions < 2 || count == 0 || count / (positions * width) != rows) return std::optional<OperandPtr>();
+  ASSAY_TRY(OperandPtr view,
+            strided(whole, Shape{{rows, width}}, {positions * width, 1}, (positions - 1) * width));
   return std::optional(std::move(view));
 }
 

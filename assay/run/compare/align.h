@@ -43,6 +43,9 @@ Result<OperandPtr> join_shards(const Spread& side, size_t axis, const Shape& sha
 // The view of a tensor under a shape it can be broadcast to by torch's rules; nothing where it cannot.
 Result<std::optional<OperandPtr>> broadcast_to(const OperandPtr& source, const Shape& shape);
 
+// [2, 7, 9] seen as its last positions, [2, 9]; nothing where it has other than that many sequences.
+Result<std::optional<OperandPtr>> last_rows(const OperandPtr& whole, int64_t rows);
+
 // Seen as rows of the last dimension.
 Shape as_rows(const Shape& shape);
 // "mine joined from 2 ranks along dimension 1"

@@ -42,6 +42,20 @@ std::string note_of(const Spread& mine, const Spread& golden, const AlignRules& 
   return done && *done ? (*done)->note : "no";
 }
 
+// Of two heads of keys and four ranks, each head is on two of them.
+TEST(Align, JoinsSharesThatSeveralRanksHold) {
+  const Spread mine = spread(
+      {tensor({2, 1}, {0, 2}), tensor({2, 1}, {0, 2}), tensor({2, 1}, {1, 3}), tensor({2, 1}, {1, 3})});
+  const auto done = align(mine, alone(counting({1, 2, 2})), {});
+  ASSERT_TRUE(done && *done);
+  EXPECT_THAT(values_of(*(*done)->mine), ElementsAre(0, 0, 1, 1, 2, 2, 3, 3));
+  EXPECT_EQ(values_of(*(*done)->mine), values_of(*(*done)->golden));
+  EXPECT_EQ((*done)->note, "mine joined from 4 ranks along dimension 1, each share on 2 of them");
+  EXPECT_TRUE((*done)->mine_joined);
+  EXPECT_EQ(note_of(spread({counting({2, 2}), counting({2, 2}), counting({2, 2})}), alone(counting({2, 4}))),
+            "no");
+}
+
 TEST(Align, LeavesEqualShapesAlone) {
   EXPECT_EQ(note_of(alone(counting({2, 3})), alone(counting({2, 3}))), "");
 }

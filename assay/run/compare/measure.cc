@@ -4,6 +4,7 @@
 #include "assay/model/graph.h"
 #include "assay/run/compare/contents.h"
 #include "assay/run/compare/quantised_rows.h"
+#include "assay/run/compare/row_facts.h"
 #include "assay/run/compare/row_gatherer.h"
 #include "assay/run/compare/side_taker.h"
 #include "assay/run/compare/stated_comparison.h"
@@ -98,9 +99,9 @@ class Measurer {
       leave_whole_numbers(*mine, *golden);
       leave_whole_numbers(*golden, *mine);
     }
-    const OperandPtr of_mine = mine ? mine->own() : nullptr, of_golden = golden ? golden->own() : nullptr;
+    OperandPtr of_mine = mine ? mine->own() : nullptr, of_golden = golden ? golden->own() : nullptr;
     if (row.status == Status::compared)
-      align_and_gather(*mine, *golden, node, scratch, row);
+      align_and_gather(*mine, *golden, node, scratch, row, of_mine, of_golden);
     else if (row.status == Status::no_data)
       stated_.compare(of_mine, of_golden, row);
     if (side_statistics_ == SideStatistics::as_f32) {
@@ -120,8 +121,9 @@ class Measurer {
     return align(mine, golden, rules);
   }
 
+  // of_mine, of_golden: the tensors that the row describes.
   void align_and_gather(const Made& mine, const Made& golden, std::string_view node, PairScratch& scratch,
-                        Comparison& row) {
+                        Comparison& row, OperandPtr& of_mine, OperandPtr& of_golden) {
     if (is_left_quantised(matched_.pairing, mine.own()->meta, golden.own()->meta)) {
       const Side side = mine.own()->meta.dtype == DType::i8 ? Side::mine : Side::golden;
       const ItemId& id = side == Side::mine ? *row.pair.mine : *row.pair.golden;
@@ -156,6 +158,11 @@ class Measurer {
         row.of(side).meta = (side == Side::mine ? (*aligned)->mine : (*aligned)->golden)->meta;
         row.add_note(fmt::format("{} tensors of {} joined", plan->parts().size(), name_of(side)));
       }
+    // A table that numbers its pairs is another tool's, which describes what was joined.
+    if (row.pair.number >= 0 && (*aligned)->mine_joined)
+      describe_joined(of_mine = (*aligned)->mine, row.mine);
+    if (row.pair.number >= 0 && (*aligned)->golden_joined)
+      describe_joined(of_golden = (*aligned)->golden, row.golden);
     if (!(*aligned)->note.empty()) row.add_note((*aligned)->note);
     bool is_part = (*aligned)->is_part;
     for (const Side side : {Side::mine, Side::golden})
@@ -164,7 +171,7 @@ class Measurer {
         is_part = true;
         row.add_note(fmt::format("{} of {} positions of {}", positions.taken, positions.of, name_of(side)));
       }
-    const bool is_whole = (*aligned)->mine == mine.own() && (*aligned)->golden == golden.own();
+    const bool is_whole = (*aligned)->mine == of_mine && (*aligned)->golden == of_golden;
     if (golden.expected != nullptr) {
       // One element that was repeated has no bound for each.
       const bool fits = golden.expected->value->meta.shape.count() == (*aligned)->mine->meta.shape.count();

@@ -1,5 +1,7 @@
 #include "assay/run/compare/plan_runner.h"
 
+#include "assay/base/checked.h"
+#include "assay/run/compare/expert_rows.h"
 #include "assay/run/compare/rope.h"
 #include "assay/run/compare/unpadded.h"
 #include "assay/tensor/affine.h"
@@ -116,6 +118,44 @@ Result<OperandPtr> reshape(const OperandPtr& source, const std::vector<int64_t>&
   return reshaped(source, std::move(shape));
 }
 
+// One of several that a projection gives at once: [rows, q | k | v], or [rows, heads of q | k | v].
+// Keys and values that each rank holds whole are not as wide as their shares together.
+Result<OperandPtr> part_of(const OperandPtr& whole, const std::vector<int64_t>& args) {
+  const std::vector<int64_t>& dims = whole->meta.shape.dims;
+  if (dims.empty() || whole->meta.shape.count() == 0) return whole;
+  const auto which = static_cast<size_t>(args[0]);
+  const int64_t ranks = args[2], heads = args[3];
+  const std::span<const int64_t> widths = std::span(args).subspan(4);
+  const size_t axis = args[1] < 0 ? dims.size() - 1 : std::min(static_cast<size_t>(args[1]), dims.size() - 1);
+  const int64_t width = dims[axis];
+  int64_t inner = 1;
+  for (size_t i = axis + 1; i < dims.size(); ++i) inner *= dims[i];
+  const int64_t outer = whole->meta.shape.count() / (width * inner);
+  if (heads > 0) {
+    const auto count = static_cast<int64_t>(widths.size());
+    if (heads > width || width % heads != 0 || width / heads % count != 0) return whole;
+    const int64_t own = width / heads / count;
+    ASSAY_TRY(OperandPtr view,
+              strided(whole, Shape{{outer, heads, own, inner}},
+                      {width * inner, count * own * inner, inner, 1}, args[0] * own * inner));
+    std::vector<int64_t> shape = dims;
+    shape[axis] = heads * own;
+    return reshaped(std::move(view), Shape{shape});
+  }
+  for (const bool are_shares : {true, false}) {
+    int64_t total = 0, first = 0, count = 0;
+    for (size_t i = 0; i < widths.size(); ++i) {
+      const auto own = checked_multiply(widths[i], are_shares || i == 0 ? ranks : 1);
+      const auto next = own ? checked_add(total, *own) : std::nullopt;
+      if (!next) return whole;
+      if (i == which) first = total, count = *own;
+      total = *next;
+    }
+    if (total == width) return sliced(whole, axis, first, count);
+  }
+  return whole;
+}
+
 // As many as there are sequences; nothing where that cannot be told.
 Result<std::vector<int64_t>> lengths_in(const Operand& data) {
   constexpr int64_t kMostSequences = 1024;
@@ -173,6 +213,19 @@ Result<OperandPtr> act(const PlanStep& step, const Operands& in, const Names& na
       return reshape(in[0], step.args);
     case PlanOp::unpad:
       return unpadded(in[0], Shape{step.args});
+    case PlanOp::last_rows: {
+      ASSAY_TRY(const auto rows, last_rows(in[0], step.args[0]));
+      return rows.value_or(in[0]);
+    }
+    case PlanOp::part:
+      return part_of(in[0], step.args);
+    case PlanOp::experts: {
+      const auto experts = static_cast<size_t>(step.args[0]);
+      const std::span<const OperandPtr> all = in;
+      const bool are_told = in.size() > experts;
+      return rows_of_experts(all.first(experts), all.subspan(experts, are_told ? experts : 0),
+                             are_told ? in.back() : nullptr);
+    }
     case PlanOp::join:
     case PlanOp::weight:
     case PlanOp::add_ranks:
@@ -272,6 +325,8 @@ Result<Made> PlanRunner::run(const Plan& plan, OperandPtr first) const {
     } else {
       ASSAY_TRY(of_own, act(step, own, names));
     }
+    if (step.op == PlanOp::last_rows)
+      made.positions = {as_rows(of_own->meta.shape).dims[0], as_rows(own[0]->meta.shape).dims[0]};
     operands.push_back(on_every_rank(
         std::move(in), own, [step, names](const Operands& each) { return act(step, each, names); },
         std::move(of_own)));

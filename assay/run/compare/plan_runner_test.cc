@@ -53,6 +53,48 @@ Numbers range_in(DType dtype, const Numbers& values) {
   return numbers_in(*range);
 }
 
+// 0, 1, 2 … after one step.
+Numbers after(PlanOp op, std::vector<int64_t> dims, std::vector<int64_t> args) {
+  const Indexed frames = one_item();
+  Loader loader(frames, {});
+  Numbers values(static_cast<size_t>(Shape{dims}.count()));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i);
+  Plan plan = as_it_stands(Side::mine, {});
+  plan.add(op, std::move(args));
+  const auto made = PlanRunner(frames, loader).run(plan, tensor_of(DType::f32, values, std::move(dims)));
+  EXPECT_TRUE(made) << made.error().message;
+  return made ? numbers_in(*made->own()) : Numbers();
+}
+
+// [q | k | v] of widths 2, 1, 1 on each of two ranks.
+TEST(PartOf, StandsBehindThoseBeforeIt) {
+  EXPECT_EQ(after(PlanOp::part, {1, 8}, {0, -1, 2, 0, 2, 1, 1}), (Numbers{0, 1, 2, 3}));
+  EXPECT_EQ(after(PlanOp::part, {1, 8}, {1, -1, 2, 0, 2, 1, 1}), (Numbers{4, 5}));
+  EXPECT_EQ(after(PlanOp::part, {8, 1}, {2, 0, 2, 0, 2, 1, 1}), (Numbers{6, 7}));
+}
+
+TEST(PartOf, IsNotSharedOutWhereRanksHoldTheSameKeys) {
+  EXPECT_EQ(after(PlanOp::part, {1, 6}, {0, -1, 2, 0, 2, 1, 1}), (Numbers{0, 1, 2, 3}));
+  EXPECT_EQ(after(PlanOp::part, {1, 6}, {2, -1, 2, 0, 2, 1, 1}), (Numbers{5}));
+}
+
+TEST(PartOf, LiesHeadByHead) {
+  EXPECT_EQ(after(PlanOp::part, {1, 12}, {1, -1, 1, 2, 4, 4, 4}), (Numbers{2, 3, 8, 9}));
+  EXPECT_EQ(after(PlanOp::part, {6, 2}, {2, 0, 1, 2, 2, 2, 2}), (Numbers{4, 5, 10, 11}));
+}
+
+TEST(PartOf, IsAllWhereTheWidthsDoNotFit) {
+  EXPECT_EQ(after(PlanOp::part, {1, 3}, {1, -1, 2, 0, 2, 1, 1}), (Numbers{0, 1, 2}));
+  EXPECT_EQ(after(PlanOp::part, {1, 3}, {1, -1, INT64_MAX, 0, INT64_MAX, 1, 1}), (Numbers{0, 1, 2}));
+  EXPECT_EQ(after(PlanOp::part, {1, 3}, {1, -1, 1, 2, 1, 1, 1}), (Numbers{0, 1, 2}));
+}
+
+TEST(LastRows, AreThoseOfEverySequence) {
+  EXPECT_EQ(after(PlanOp::last_rows, {2, 3, 2}, {2}), (Numbers{4, 5, 10, 11}));
+  EXPECT_EQ(after(PlanOp::last_rows, {2, 1, 2}, {2}), (Numbers{0, 1, 2, 3}));
+  EXPECT_EQ(after(PlanOp::last_rows, {3, 2}, {INT64_MAX}), (Numbers{0, 1, 2, 3, 4, 5}));
+}
+
 // Expected: what NumPy's min() and max() answer.
 TEST(RangeOf, TheSmallestAndTheLargest) {
   EXPECT_EQ(range_in(DType::f16, {3, -1, 2}), (Numbers{-1, 3}));

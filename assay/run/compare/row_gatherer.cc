@@ -1,31 +1,17 @@
 #include "assay/run/compare/row_gatherer.h"
 
-#include "assay/format/min_max.h"
 #include "assay/metric/arg_max.h"
 #include "assay/model/logits.h"
 #include "assay/run/compare/dump_claims.h"
 #include "assay/run/compare/gather_bounded.h"
 #include "assay/run/compare/gather_parallel.h"
+#include "assay/run/compare/row_facts.h"
 #include "assay/tensor/rounded_values.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 
 namespace assay {
-namespace {
-
-// The smallest and the largest element are all that one side keeps: files of that form, by name and shape.
-bool is_range(const Comparison& row) {
-  return std::ranges::any_of(std::array{&row.mine, &row.golden}, [](const SideFacts* side) {
-    const std::string& file = side->file.native();
-    return (file.ends_with(kMinMaxNpz) || file.ends_with(kMinMaxNpy)) && side->meta &&
-           side->meta->shape.count() == 2;
-  });
-}
-
-}  // namespace
-
 double RowGatherer::gather(const Operand& mine, const Operand& golden, bool is_whole, PairScratch& scratch,
                            Comparison& row, std::optional<DType> rounded_to, const Expected* expected) {
   if (is_complex(mine.meta.dtype) != is_complex(golden.meta.dtype)) {

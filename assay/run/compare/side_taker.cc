@@ -2,24 +2,11 @@
 
 #include "assay/metric/numpy_stats.h"
 #include "assay/run/compare/dump_claims.h"
+#include "assay/run/compare/row_facts.h"
 #include "assay/run/compare/stated_comparison.h"
 #include "assay/support/log.h"
 
 namespace assay {
-namespace {
-
-// What the file says of it: ": t.bin: holds no data; it refers to …".
-std::string why_no_data(const Item& item) {
-  if (item.facts == nullptr) return {};
-  for (const Fact& fact : *item.facts)
-    if (const auto* const why = std::get_if<std::string>(&fact.value);
-        fact.key == "no_data" && why != nullptr)
-      return fmt::format(": {}", *why);
-  return {};
-}
-
-}  // namespace
-
 std::optional<Made> SideTaker::take(Side stands_for, Comparison& row) {
   const std::optional<ItemId>& id = stands_for == Side::mine ? row.pair.mine : row.pair.golden;
   if (!id) return std::nullopt;

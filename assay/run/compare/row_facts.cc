@@ -1,0 +1,34 @@
+#include "assay/run/compare/row_facts.h"
+
+#include "assay/format/min_max.h"
+
+#include <algorithm>
+#include <array>
+
+namespace assay {
+
+std::string why_no_data(const Item& item) {
+  if (item.facts == nullptr) return {};
+  for (const Fact& fact : *item.facts)
+    if (const auto* const why = std::get_if<std::string>(&fact.value);
+        fact.key == "no_data" && why != nullptr)
+      return fmt::format(": {}", *why);
+  return {};
+}
+
+bool is_range(const Comparison& row) {
+  return std::ranges::any_of(std::array{&row.mine, &row.golden}, [](const SideFacts* side) {
+    const std::string& file = side->file.native();
+    return (file.ends_with(kMinMaxNpz) || file.ends_with(kMinMaxNpy)) && side->meta &&
+           side->meta->shape.count() == 2;
+  });
+}
+
+void describe_joined(const OperandPtr& joined, SideFacts& side) {
+  TensorMeta meta = joined->meta;
+  const size_t dims = side.meta ? side.meta->shape.dims.size() : 0;
+  while (meta.shape.dims.size() < dims) meta.shape.dims.insert(meta.shape.dims.begin(), 1);
+  side.meta = RowMeta(std::move(meta));
+}
+
+}  // namespace assay
