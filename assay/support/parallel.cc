@@ -36,16 +36,34 @@ class Handover {
   char place_ = 0;
 };
 
-// From the thread that asks for work to those that do it, and back when it is done.
-struct Errand {
-  Handover there, back;
+// Whether the work ends or throws.
+template <class Act>
+struct AtEnd {
+  explicit AtEnd(Act at_end) : act(at_end) {}
+  ~AtEnd() { act(); }
+  AtEnd(const AtEnd&) = delete;
+  AtEnd& operator=(const AtEnd&) = delete;
+  const Act act;
+};
 
+// From the thread that asks for work to those that do it, and back when it is done.
+class Errand {
+ public:
+  template <class Start>
+  void send(const Start& start) {
+    there_.give();
+    const AtEnd done([this] { back_.take(); });
+    start();
+  }
   template <class Work>
   void run(const Work& work) {
-    there.take();
+    there_.take();
+    const AtEnd done([this] { back_.give(); });
     work();
-    back.give();
   }
+
+ private:
+  Handover there_, back_;
 };
 
 // A packet between two stages. One that is lost, because another has thrown, is dropped.
@@ -55,7 +73,9 @@ class Token {
   Token(Token&& other) noexcept : packet_(std::exchange(other.packet_, nullptr)), drop_(other.drop_) {}
   Token& operator=(Token&&) = delete;
   ~Token() {
-    if (packet_ != nullptr) drop_(packet_);
+    if (packet_ == nullptr) return;
+    take(packet_);
+    drop_(packet_);
   }
   void* packet() const { return packet_; }
 
@@ -75,7 +95,6 @@ class Stages {
       : source_(source), stages_(stages), one_by_one_(stages.size()) {}
 
   void run(size_t packets) {
-    errand_.there.give();
     tbb::filter<void, Token> all = tbb::make_filter<void, Token>(
         tbb::filter_mode::serial_in_order, [this](tbb::flow_control& control) { return make(control); });
     for (size_t i = 0; i + 1 < stages_.size(); ++i)
@@ -83,11 +102,9 @@ class Stages {
               pass(i, token);
               return token;
             });
-    tbb::parallel_pipeline(packets, all & tbb::make_filter<Token, void>(mode_of(stages_.back().order),
-                                                                        [this](const Token& token) {
-                                                                          pass(stages_.size() - 1, token);
-                                                                        }));
-    errand_.back.take();
+    const auto last = tbb::make_filter<Token, void>(
+        mode_of(stages_.back().order), [this](const Token& token) { pass(stages_.size() - 1, token); });
+    errand_.send([&] { tbb::parallel_pipeline(packets, all & last); });
   }
 
  private:
@@ -110,9 +127,11 @@ class Stages {
     errand_.run([&] {
       take(token.packet());
       if (in_order) one_by_one_[stage].take();
+      const AtEnd done([&] {
+        if (in_order) one_by_one_[stage].give();
+        give(token.packet());
+      });
       stages_[stage].work(token.packet());
-      if (in_order) one_by_one_[stage].give();
-      give(token.packet());
     });
   }
 
@@ -137,22 +156,19 @@ size_t threads_at_work() { return static_cast<size_t>(tbb::this_task_arena::max_
 
 void parallel_for(size_t count, const std::function<void(size_t)>& work, WhileWaiting waiting) {
   Errand errand;
-  errand.there.give();
   const auto run = [&] {
-    tbb::parallel_for(size_t{0}, count, [&](size_t i) { errand.run([&] { work(i); }); });
+    errand.send(
+        [&] { tbb::parallel_for(size_t{0}, count, [&](size_t i) { errand.run([&] { work(i); }); }); });
   };
   if (waiting == WhileWaiting::stands)
     tbb::this_task_arena::isolate(run);
   else
     run();
-  errand.back.take();
 }
 
 void parallel_invoke(const std::function<void()>& first, const std::function<void()>& second) {
   Errand errand;
-  errand.there.give();
-  tbb::parallel_invoke([&] { errand.run(first); }, [&] { errand.run(second); });
-  errand.back.take();
+  errand.send([&] { tbb::parallel_invoke([&] { errand.run(first); }, [&] { errand.run(second); }); });
 }
 
 void run_stages(const PacketSource& source, const std::vector<PacketStage>& stages, WhileWaiting waiting,
