@@ -208,7 +208,8 @@ TEST(MsprobeProfile, ShowsNumbersThatStandForChecksums) {
   EXPECT_EQ(cell("12e45678"), Value(std::string("12e45678")));
   EXPECT_EQ(cell("0x0000000000000022"), Value(std::string("0x0000000000000022")));
   EXPECT_EQ(cell("0.0"), Value(std::string("00000000")));  // no checksum, to msprobe
-  EXPECT_EQ(cell("nan"), Value(std::string("nan")));
+  EXPECT_EQ(cell("-0.0"), Value(std::string("00000000")));
+  EXPECT_EQ(cell("nan"), Value(std::string("N/A")));  // of pandas: nothing
 }
 
 TEST(MsprobeProfile, TruthValuesOfArgumentsAreNoTexts) {
