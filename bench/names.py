@@ -62,7 +62,7 @@ def main() -> None:
     parser.add_argument("--keep", type=pathlib.Path, help="write the checkpoints here")
     options = parser.parse_args()
     program = (options.bin / "assay").resolve()
-    model = Model(layers=options.layers, hidden=128, heads=8, groups=8, inner=352, vocabulary=1024)
+    model = Model(layers=options.layers, hidden=160, heads=8, groups=8, inner=440, vocabulary=1024)
     print("| mine | rows | paired rightly | wrong without a warning | unsure | without a partner | CPU s | of plain reading |")
     print("|---|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory(dir=options.keep) as work:

@@ -96,7 +96,7 @@ const SignSums::Lanes& SignSums::of(int64_t elements) {
 Result<Sketch> sketch_of(const Operand& operand, SignSums& sign_sums, SketchDepth depth) {
   static_assert(kBlockElements % static_cast<int64_t>(Sketch::kLanes) == 0);
   static_assert(kTile % static_cast<int64_t>(Sketch::kLanes) == 0);
-  constexpr int64_t kStretches = 16, kStretch = 1024;
+  constexpr int64_t kStretches = 16, kStretch = 256;
   static_assert(kStretch % static_cast<int64_t>(Sketch::kLanes) == 0);
   Sketch sketch;
   sketch.meta = operand.meta;

@@ -62,17 +62,18 @@ void hold_against_layers(Meeting& meeting, std::vector<Found>& found) {
     std::map<decltype(layers[0]->where()), std::vector<Found*>> ways;
     for (Found* each : layers) ways[each->where()].push_back(each);
     if (ways.size() < 2) continue;
-    for (Found* each : layers)
-      for (const auto& [where, others] : ways) {
-        const bool is_common =
-            others.size() * 2 >= layers.size() && others.size() >= ways[each->where()].size();
-        if (where == each->where() || !is_common) continue;
-        const Found& other = *others[0];
+    std::vector<const std::vector<Found*>*> common;  // two at most
+    for (const auto& [where, others] : ways)
+      if (others.size() * 2 >= layers.size()) common.push_back(&others);
+    for (const std::vector<Found*>* const others : common)
+      for (Found* each : layers) {
+        const Found& other = *others->front();
+        if (other.where() == each->where() || others->size() < ways[each->where()].size()) continue;
         const std::string expected = other.whole.at(*each->part.layer + other.step());
         const Side side = other_side(name.first);
         if (!names[static_cast<size_t>(side)].contains(expected)) continue;
         contradict(*each->decision,
-                   fmt::format("{} of {} other layers have '{}' in '{}{}'", others.size(), layers.size() - 1,
+                   fmt::format("{} of {} other layers have '{}' in '{}{}'", others->size(), layers.size() - 1,
                                each->part.rest, other.whole.rest, other.stretch));
       }
   }

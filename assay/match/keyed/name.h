@@ -1,6 +1,7 @@
 // Pairs items of the same name; then of the same name but for the suffix of the file; then parameters that
 // torch hooks dumped with those of a checkpoint; then the only item of each side; then, unless names must be
-// exact, names but for prefixes, and names that are known to mean the same; then, where content is asked for, what alike/meet.h finds.
+// exact, names but for prefixes, and names that are known to mean the same; then, where content is asked for,
+// what alike/meet.h finds.
 #pragma once
 
 #include "assay/match/matcher.h"

@@ -17,9 +17,9 @@ std::vector<double> elements_of(const Operand& operand, std::span<const int64_t>
   if (is_complex(operand.meta.dtype)) return values;
   const int64_t count = operand.meta.shape.count();
   Scratch scratch;
-  // Of a small tensor all elements at once: a page takes no longer to read than one of them.
-  constexpr int64_t kPage = 4096;
-  if (count <= kBlockElements && operand.meta.byte_size() <= std::ssize(places) * kPage) {
+  // Of a small tensor all elements at once: so many bytes take no longer to read than one of them.
+  constexpr int64_t kBytesAtOnce = 512;
+  if (count <= kBlockElements && operand.meta.byte_size() <= std::ssize(places) * kBytesAtOnce) {
     const auto block = operand.block(0, count, scratch);
     if (!block) return values;
     for (const int64_t place : places) {
