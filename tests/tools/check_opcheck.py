@@ -20,7 +20,6 @@ import sys
 import tempfile
 
 import numpy as np
-import openpyxl
 
 from golden_case import Case, Run, Tensor, tensor_of
 from golden_dump import dump_folder, token_folder, write_operator
@@ -126,6 +125,7 @@ class OpChecks:
 
     def check_vectors(self) -> None:
         """The numbers and words of the original, cell by cell. An operator that repeats its input once has it for golden."""
+        import openpyxl  # only here: what the rest does needs NumPy and PyTorch alone
         cases = json.loads((DATA / "compare_vectors.json").read_text())["cases"]
         root = pathlib.Path(tempfile.mkdtemp(dir=self.work))
         token = token_folder(root)
