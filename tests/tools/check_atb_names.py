@@ -49,14 +49,16 @@ EXPECTED = {
             "layers.0.block_sparse_moe.experts.{0..3}.w2/output.pth",
         "1_Decoder_layer/4_SparseMoe/6_GroupedMatmulOperation/after/outtensor0.bin":
             "experts.{0..3}.w1/output.pth + root.model.layers.0.block_sparse_moe.experts.{0..3}.w3/output.pth",
-        "1_Decoder_layer/4_SparseMoe/after/outtensor0.bin": "layers.0.block_sparse_moe/output_0.pth"}),
+        "1_Decoder_layer/4_SparseMoe/after/outtensor0.bin": "layers.0.block_sparse_moe/output_0.pth"},
+        {"1_Decoder_layer/4_SparseMoe/6_GroupedMatmulOperation/after/outtensor0.bin": "the rows of 4 experts of golden"}),
     "moe_origin": Expected(232, {}, {}, "2_Decoder_layer/4_SparseMoe/11_MoeTokenUnpermuteOperation",
                            "2_Decoder_layer/4_SparseMoe/4_ElewiseOperation"),
     "bias_then_residual": Expected(162, {
         "3_Gpt2Layer/6_ElewiseOperation/after/outtensor0.bin": "h.0.attn.c_proj/output.pth",
         "3_Gpt2Layer/7_ElewiseOperation/after/outtensor0.bin": "h.0.ln_2/input_0.pth",
         "3_Gpt2Layer/3_SplitOperation/after/outtensor1.bin": "h.0.attn.c_attn/output.pth",
-        "1_PositionEmbedding/after/outtensor0.bin": "root.transformer.wpe/output.pth"}),
+        "1_PositionEmbedding/after/outtensor0.bin": "root.transformer.wpe/output.pth"},
+        {"3_Gpt2Layer/3_SplitOperation/after/outtensor1.bin": "part 2 of 3 of golden"}),
     "renamed_layer_type": Expected(450),
     "tp_shape_columns": Expected(476),
     "stats_int_norm": Expected(450),

@@ -154,9 +154,10 @@ class Measurer {
       return;
     }
     for (const Side side : {Side::mine, Side::golden})
-      if (const Plan* const plan = row.pair.plan(side); plan != nullptr && !plan->parts().empty()) {
-        row.of(side).meta = (side == Side::mine ? (*aligned)->mine : (*aligned)->golden)->meta;
-        row.add_note(fmt::format("{} tensors of {} joined", plan->parts().size(), name_of(side)));
+      if (const Plan* const plan = row.pair.plan(side)) {
+        if (is_put_together(*plan))
+          row.of(side).meta = (side == Side::mine ? (*aligned)->mine : (*aligned)->golden)->meta;
+        if (const std::string note = what_was_taken(*plan, name_of(side)); !note.empty()) row.add_note(note);
       }
     // A table that numbers its pairs is another tool's, which describes what was joined.
     if (row.pair.number >= 0 && (*aligned)->mine_joined)

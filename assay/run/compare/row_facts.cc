@@ -2,6 +2,8 @@
 
 #include "assay/format/min_max.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -22,6 +24,18 @@ bool is_range(const Comparison& row) {
     return (file.ends_with(kMinMaxNpz) || file.ends_with(kMinMaxNpy)) && side->meta &&
            side->meta->shape.count() == 2;
   });
+}
+
+bool is_put_together(const Plan& plan) { return !plan.parts().empty() || plan.has(PlanOp::experts); }
+
+std::string what_was_taken(const Plan& plan, std::string_view side) {
+  if (const size_t parts = plan.parts().size(); parts > 0)
+    return fmt::format("{} tensors of {} joined", parts, side);
+  if (const PlanStep* const experts = plan.find(PlanOp::experts))
+    return fmt::format("the rows of {} experts of {}", experts->args[0], side);
+  const PlanStep* const part = plan.find(PlanOp::part);
+  if (part == nullptr || plan.has(PlanOp::join)) return {};
+  return fmt::format("part {} of {} of {}", part->args[0] + 1, part->args.size() - 4, side);
 }
 
 void describe_joined(const OperandPtr& joined, SideFacts& side) {
