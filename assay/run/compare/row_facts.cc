@@ -31,9 +31,9 @@ bool is_put_together(const Plan& plan) { return !plan.parts().empty() || plan.ha
 std::string what_was_taken(const Plan& plan, std::string_view side) {
   if (const size_t parts = plan.parts().size(); parts > 0)
     return fmt::format("{} tensors of {} joined", parts, side);
-  if (const PlanStep* const experts = plan.find(PlanOp::experts))
+  if (const PlanStep* const experts = plan.find_last(PlanOp::experts))
     return fmt::format("the rows of {} experts of {}", experts->args[0], side);
-  const PlanStep* const part = plan.find(PlanOp::part);
+  const PlanStep* const part = plan.find_last(PlanOp::part);
   if (part == nullptr || plan.has(PlanOp::join)) return {};
   return fmt::format("part {} of {} of {}", part->args[0] + 1, part->args.size() - 4, side);
 }
