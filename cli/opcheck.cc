@@ -97,6 +97,12 @@ Result<int> run_opcheck(const OpcheckFlags& flags, const Context& context) {
   ReportSet reports;
   ASSAY_TRY_DO(add_sinks({flags.report, flags.output, flags.quiet}, reports));
   ASSAY_TRY(const CompareOutcome outcome, compare(request, reports));
+  const bool is_selected = !flags.ids.empty() || !flags.op.empty() || !flags.csv.empty();
+  if (outcome.summary.rows == 0 && is_selected)
+    return fail(ErrorKind::not_found,
+                "{}: no operator fits --ids, --op and --csv; types are those in the names of folders, "
+                "e.g. --op 'Linear*'",
+                printable(flags.dump));
   const VerdictSentence verdict = verdict_sentence(outcome.summary);
   const bool is_unsaid = flags.quiet || flags.output == "-";
   if (verdict.answer == Answer::not_compared && is_unsaid) log::error("{}", verdict.text());

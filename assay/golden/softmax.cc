@@ -27,13 +27,17 @@ void softmax_line(const Numbers& x, const SoftmaxLine& line, double u, BoundedNu
     if (std::isnan(largest)) break;
   }
   double sum = 0, weighted = 0;
+  float narrow = 0;  // where terms are small beside their sum, they are rounded alike, which is no chance
   for (int64_t i = 0; i < line.count; ++i) {
     const double below = x.values[line.at(i)] - largest, power = std::exp(below);
     out.value.values[line.at(i)] = power;
     sum += power;
+    narrow += static_cast<float>(power);
     if (power > 0) weighted -= power * below;
   }
-  const double error = 12 + weighted / sum + 2 * std::sqrt(static_cast<double>(line.count));
+  const double by_chance = 2 * std::sqrt(static_cast<double>(line.count));
+  const double seen = u == unit_roundoff(DType::f32) ? 2 * std::abs(double{narrow} - sum) / (sum * u) : 0;
+  const double error = 12 + weighted / sum + std::max(by_chance, seen);
   for (int64_t i = 0; i < line.count; ++i) {
     const double value = out.value.values[line.at(i)] / sum, below = x.values[line.at(i)] - largest;
     const double far = value > 0 ? std::abs(below) : 0;

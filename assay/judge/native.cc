@@ -276,7 +276,7 @@ Verdict judge_compared(const Comparison& row, const NodeResult& node, const Line
   if (is_beside(row)) return judge_value(row, options.values_fail ? Level::fail : Level::ignored);
   if (row.basis == Basis::stated && (user == nullptr || !row.mine.meta || !row.golden.meta))
     return judge_stated(row, head, place);
-  if (auto contradiction = contradiction_in(row, head, place))
+  if (auto contradiction = row.pair.is_computed() ? std::nullopt : contradiction_in(row, head, place))
     return {Level::error, std::move(*contradiction)};
   if (differ_by_checksum(row)) return judge_stated(row, head, place);
   if (!row.mine.meta || !row.golden.meta) return {Level::error, "the element type of one side is not known"};
@@ -379,7 +379,9 @@ Verdict judge_row(const Comparison& row, const NodeResult& node, const Lineage& 
     case Status::no_data:
       // A dump of statistics may have none for a tensor that was never computed (a meta or fake tensor).
       // So does a quantised graph whose factors were not dumped.
-      return {row.is_excused || (states(row.mine) && states(row.golden)) ? Level::ignored : Level::error,
+      return {row.is_excused || (states(row.mine) && states(row.golden) && !row.pair.is_computed())
+                  ? Level::ignored
+                  : Level::error,
               note_or("one side is a description without data")};
   }
   return {Level::error, "unknown status"};

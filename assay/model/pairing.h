@@ -74,6 +74,11 @@ struct Pair {
   const Plan* plan(Side side) const {
     return plans == nullptr || plans->of(side).is_empty() ? nullptr : &plans->of(side);
   }
+  // Golden is computed from what mine was given: nothing that a dump says of a tensor is said of it.
+  bool is_computed() const {
+    const Plan* const of_golden = plan(Side::golden);
+    return of_golden != nullptr && of_golden->has(PlanOp::golden);
+  }
   // Whose item stands for golden: an operator of mine may be held against its own input.
   Side golden_side() const {
     const Plan* const of_golden = plan(Side::golden);

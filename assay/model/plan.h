@@ -39,7 +39,7 @@ enum class PlanOp : uint8_t {
 
 // Whether the statistics of what is made can be told from those of what it is made of.
 constexpr bool keeps_statistics(PlanOp op) {
-  return op != PlanOp::add_ranks && op != PlanOp::last_rows && op != PlanOp::part && op != PlanOp::experts;
+  return op != PlanOp::last_rows && op != PlanOp::part && op != PlanOp::experts;
 }
 
 inline constexpr int64_t kLastDimension = -1;

@@ -171,8 +171,12 @@ std::string TerminalReport::trend_around(const RowPlace& place) const {
 void TerminalReport::note(std::string_view section, const NodeResult& node, const Comparison& row) {
   const bool is_said = row.verdict.level != Level::pass && explanation(row) == row.note;
   // What was compared by statistics, the sentence says.
-  if (row.note.empty() || row.verdict.level == Level::ignored || is_said || row.basis != Basis::data) return;
-  const std::string text = shown(row.note);
+  // What was not checked has to say why.
+  const bool is_unchecked = row.pair.is_computed() && row.verdict.level == Level::ignored;
+  const bool is_idle =
+      row.note.empty() || row.verdict.level == Level::ignored || is_said || row.basis != Basis::data;
+  if (is_idle && !is_unchecked) return;
+  const std::string text = shown(is_unchecked ? row.verdict.reason : row.note);
   std::string kind = text;
   std::erase_if(kind,
                 [](char c) { return std::string_view("0123456789.,[] ").find(c) != std::string_view::npos; });

@@ -106,10 +106,10 @@ class Rearrangements {
   }
 
  private:
-  void add(Piece piece, std::string text) {
+  void add(Piece piece, std::string text, int64_t rotary = 0) {
     piece = simplified(std::move(piece));
     if (!seen_.insert({piece.dims, piece.strides}).second) return;
-    found_.push_back({{std::move(piece)}, std::move(text), {}});
+    found_.push_back({.pieces = {std::move(piece)}, .text = std::move(text), .rotary = rotary});
   }
 
   // [K, N] against [N, K]; blocks of 16 by 16 against a plain matrix.
@@ -158,9 +158,9 @@ class Rearrangements {
       const int64_t width = rows / heads;
       if (width % 2 != 0 || width < 4 || width > kWidest) continue;
       add({0, 0, {heads, 2, width / 2, columns}, {width * columns, columns, 2 * columns, 1}},
-          fmt::format("{{}} with the rotary pairs of {} heads set apart", heads));
+          fmt::format("{{}} with the rotary pairs of {} heads set apart", heads), width);
       add({0, 0, {heads, width / 2, 2, columns}, {width * columns, columns, width / 2 * columns, 1}},
-          fmt::format("{{}} with the rotary halves of {} heads interleaved", heads));
+          fmt::format("{{}} with the rotary halves of {} heads interleaved", heads), -width);
     }
   }
 

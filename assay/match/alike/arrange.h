@@ -17,6 +17,7 @@ struct Piece {
 
   int64_t count() const;
   int64_t place(int64_t index) const;  // in the source, of the index-th element of the piece
+  friend bool operator==(const Piece&, const Piece&) = default;
 };
 
 // Not all of the elements at hand: a stretch of each dimension.
@@ -26,6 +27,7 @@ struct Window {
   bool is_padded = false;             // what lies outside is padding: it has to be zero
 
   int64_t place(int64_t index) const;  // of an element of the window, among all
+  friend bool operator==(const Window&, const Window&) = default;
 };
 
 // One tensor, seen in those of the other side.
@@ -34,11 +36,17 @@ struct Arrangement {
   std::string text;                   // "{}.T", "{}[0:2048]", where {} is the side; empty: as it is
   std::optional<Window> window = {};  // nothing: all that the pieces hold
   std::optional<Piece> order = {};    // of what was so far seen; nothing: as it is
+  // The width of the heads whose rotary pairs are set apart, or, negative, whose halves are interleaved; 0:
+  // neither.
+  int64_t rotary = 0;
 
   struct Place {
     size_t source;
     int64_t index;
   };
+  bool lies_as(const Arrangement& other) const {
+    return pieces == other.pieces && window == other.window && order == other.order;
+  }
   std::string text_of(std::string_view side) const;
   Place place(int64_t index) const;  // of an element, in row-major order
 };

@@ -121,9 +121,102 @@ void hold_against_likeness(std::vector<Found>& found) {
   }
 }
 
+bool lie_alike(const std::vector<Arrangement>& a, const std::vector<Arrangement>& b) {
+  return std::ranges::equal(a, b, [](const Arrangement& x, const Arrangement& y) { return x.lies_as(y); });
+}
+
+// The same names but for their numbers, in the same shapes.
+std::string kind_of(const PartGroup& group) {
+  std::string kind = group.parts_side == Side::mine ? "mine" : "golden";
+  const auto add = [&](const Holder& holder) {
+    kind += fmt::format("|{}{}", holder.form.pattern, holder.shape.text());
+  };
+  add(*group.whole);
+  for (const Holder* part : group.parts) add(*part);
+  return kind;
+}
+
+bool is_as_it_stands(const Decision& decision) {
+  return std::ranges::all_of(*decision.layout, [](const Arrangement& each) { return each.text.empty(); });
+}
+
+// A system lays out its layers alike. In one that lies otherwise elements stand where others should, though
+// all of them are there. One that has no like is believed where its shape asks for it.
+void hold_layouts_against_layers(std::vector<Decision>& decisions) {
+  std::map<std::string, std::vector<Decision*>> kinds;
+  for (Decision& decision : decisions)
+    if (decision.layout != nullptr && decision.by_data && decision.shows_layout)
+      kinds[kind_of(decision.group)].push_back(&decision);
+  for (const auto& [kind, layers] : kinds) {
+    if (layers.size() == 1) {
+      const PartGroup& group = layers[0]->group;
+      const bool needs_none = group.parts.size() == 1 && group.parts[0]->shape == group.whole->shape;
+      if (needs_none && layers[0]->why != Why::same_content && !is_as_it_stands(*layers[0]))
+        doubt(*layers[0], "it lies otherwise than it stands, and no other layer shows that it should");
+      continue;
+    }
+    std::vector<std::vector<Decision*>> ways;
+    for (Decision* each : layers) {
+      const auto same = std::ranges::find_if(
+          ways, [&](const auto& way) { return lie_alike(*way[0]->layout, *each->layout); });
+      if (same == ways.end())
+        ways.push_back({each});
+      else
+        same->push_back(each);
+    }
+    if (ways.size() == 1) continue;
+    const size_t most = std::ranges::max(ways, {}, [](const auto& way) { return way.size(); }).size();
+    const bool is_tie = std::ranges::count_if(ways, [&](const auto& way) { return way.size() == most; }) > 1;
+    for (const auto& way : ways)
+      for (Decision* each : way)
+        if (is_tie || way.size() < most)
+          contradict(*each, fmt::format("{} of {} other layers lie otherwise", layers.size() - way.size(),
+                                        layers.size() - 1));
+  }
+}
+
+// What a rotary embedding turns are queries and keys, both in the same way.
+void hold_against_rotation(std::vector<Decision>& decisions) {
+  const auto may_turn = [](const Holder& holder) {
+    if (holder.role) {
+      const std::string_view what = holder.role->what;
+      return what == "q" || what == "k" || what == "qkv" || what == "kv";
+    }
+    const std::string_view hint = hint_of(holder.form.plain);
+    return hint.empty() || hint == "query" || hint == "key";
+  };
+  struct Turned {
+    Decision* decision;
+    int64_t how;
+  };
+  std::map<std::string, std::map<std::string_view, Turned>> by_layer;
+  for (Decision& decision : decisions) {
+    if (decision.layout == nullptr || !decision.by_data) continue;
+    const size_t shares = decision.layout->size() / decision.group.parts.size();
+    for (size_t i = 0; i < decision.group.parts.size(); ++i) {
+      const Holder& part = *decision.group.parts[i];
+      const int64_t how = (*decision.layout)[i * shares].rotary;
+      if (how != 0 && (!may_turn(part) || !may_turn(*decision.group.whole)))
+        contradict(decision, fmt::format("'{}' lies {}, which only queries and keys do", part.form.plain,
+                                         how > 0 ? "with its rotary pairs set apart"
+                                                 : "with its rotary halves interleaved"));
+      if (part.role && (part.role->what == "q" || part.role->what == "k"))
+        by_layer[fmt::format("{}{}", static_cast<int>(decision.group.parts_side), part.role->place)].insert(
+            {part.role->what, {&decision, how}});
+    }
+  }
+  for (const auto& [layer, both] : by_layer) {
+    if (both.size() != 2 || both.at("q").how == both.at("k").how) continue;
+    for (const auto& [what, turned] : both)
+      contradict(*turned.decision, "queries and keys of the layer are not turned alike");
+  }
+}
+
 }  // namespace
 
 void find_doubts(Meeting& meeting) {
+  hold_layouts_against_layers(meeting.decisions());
+  hold_against_rotation(meeting.decisions());
   std::vector<Found> found;
   for (Decision& decision : meeting.decisions()) {
     if (!decision.by_data || decision.why != Why::same_content) continue;

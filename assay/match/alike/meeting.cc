@@ -42,6 +42,7 @@ std::vector<Arrangement> Meeting::turn_misfits(const PartGroup& group, Solved& s
       if (each.text.empty() || each.pieces.size() != 1) continue;
       Arrangement& turned = candidates.emplace_back(1, layout[part])[0];
       turned.order = std::move(each.pieces[0]);
+      turned.rotary = each.rotary;
       turned.text += each.text.substr(2);
     }
     const auto found =
@@ -77,9 +78,10 @@ bool Meeting::meet(const PartGroup& group, Why why, const std::string& note, Par
   } else if (why == Why::same_content && group.whole->sums.is_constant()) {
     decision.doubts.is_unsure = true;
     add("unsure: one number throughout, which may be equal by chance");
-  } else if (!are_turned) {
+  } else if (!are_turned && !solved->is_constant) {
     kinds_.learn(group, solved->which);
   }
+  decision.shows_layout = !solved->is_constant;
   decision.layout = &layout;
   decide_as_they_stand(group, std::move(decision));
   return true;

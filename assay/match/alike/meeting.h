@@ -16,7 +16,8 @@ struct Decision {
   const std::vector<Arrangement>* layout = nullptr;  // null: as they stand, though their shapes do not fit
   Why why = Why::same_content;
   std::string note = {};
-  bool by_data = true;  // … and not by names or neighbours
+  bool by_data = true;       // … and not by names or neighbours
+  bool shows_layout = true;  // its data lie in no other way
   Doubts doubts = {};
 };
 

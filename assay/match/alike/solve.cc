@@ -174,7 +174,7 @@ std::optional<Solved> Solver::solve(std::span<const PlanSource> parts, std::span
   // Of one number throughout, it does not matter.
   const bool is_constant = std::ranges::all_of(second, [](const Probe& each) { return each.spread == 0; });
   return Solved{fitting.front().which, is_constant ? 0 : different.size() - 1,
-                std::move(fitting.front().misfits)};
+                std::move(fitting.front().misfits), is_constant};
 }
 
 }  // namespace assay

@@ -13,6 +13,7 @@ struct Solved {
   size_t which = 0;                  // of the arrangements that were asked for
   size_t rivals = 0;                 // others that fit as well: the data do not tell
   std::vector<size_t> misfits = {};  // parts that hold something else
+  bool is_constant = false;          // one number throughout, which lies in any way
 };
 
 enum class PartsThatFit : uint8_t {

@@ -39,7 +39,13 @@ Ports ports_of(const Node& node) {
       ports.outputs.emplace(port.index, item);
     if (port.direction != Direction::input) continue;
     const auto [found, is_new] = ports.inputs.emplace(port.index, item);
-    if (!is_new && port.phase == Phase::before) found->second = item;
+    // A table may tell of one that was never written.
+    const auto has_data = [&](int32_t which) {
+      return node.items[static_cast<size_t>(which)].data.has_value();
+    };
+    if (!is_new && (port.phase == Phase::before ? has_data(item) || !has_data(found->second)
+                                                : !has_data(found->second) && has_data(item)))
+      found->second = item;
   }
   if (!ports.outputs.empty()) return ports;
   const std::span<const int> results = results_in_place(node.type);

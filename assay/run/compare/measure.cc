@@ -25,10 +25,7 @@ constexpr int64_t kLargeOperator = int64_t{1} << 20;  // bytes of its tensors, o
 
 bool runs_large_operators(const Matched& matched) {
   const std::vector<PairedNode>& nodes = matched.pairing.nodes;
-  const auto runs_golden = [](const Pair& pair) {
-    const Plan* const plan = pair.plan(Side::golden);
-    return plan != nullptr && plan->has(PlanOp::golden);
-  };
+  const auto runs_golden = [](const Pair& pair) { return pair.is_computed(); };
   const bool any = std::ranges::any_of(
       nodes, [&](const PairedNode& node) { return std::ranges::any_of(node.pairs, runs_golden); });
   return any && bytes_to_read(matched) / std::ssize(nodes) > kLargeOperator;
@@ -102,7 +99,7 @@ class Measurer {
     OperandPtr of_mine = mine ? mine->own() : nullptr, of_golden = golden ? golden->own() : nullptr;
     if (row.status == Status::compared)
       align_and_gather(*mine, *golden, node, scratch, row, of_mine, of_golden);
-    else if (row.status == Status::no_data)
+    else if (row.status == Status::no_data && !pair.is_computed())
       stated_.compare(of_mine, of_golden, row);
     if (side_statistics_ == SideStatistics::as_f32) {
       add_statistics_as_f32(of_mine, row.mine, row);

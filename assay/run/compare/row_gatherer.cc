@@ -62,7 +62,7 @@ double RowGatherer::gather(const Operand& mine, const Operand& golden, bool is_w
   if (side_statistics_ == SideStatistics::as_f32 && is_whole && !is_complex(mine.meta.dtype))
     take_statistics_as_f32(gathered->pair, row);
   const PairSums& pair = gathered->pair;
-  if (checks_claims_ && is_whole)
+  if (checks_claims_ && is_whole && expected == nullptr)
     if (std::string why = contradiction_of_elements(row, pair); !why.empty()) {
       row.status = Status::unreadable;
       row.note = std::move(why);
@@ -79,7 +79,8 @@ double RowGatherer::gather(const Operand& mine, const Operand& golden, bool is_w
     row.evidence = is_range(row)                                        ? Evidence::extremes
                    : pair.finite + pair.nonfinite_mismatch < pair.count ? Evidence::finite_elements
                                                                         : Evidence::elements;
-  if (row.bounded != nullptr && row.bounded->unknown > 0 && row.evidence != Evidence::nothing)
+  const bool knows_some = row.bounded != nullptr && (row.bounded->unknown > 0 || expected->is_partial);
+  if (knows_some && row.evidence != Evidence::nothing)
     row.evidence = row.bounded->unknown == row.bounded->count ? Evidence::nothing : Evidence::some_elements;
   if (pair.nonfinite_mismatch > 0) return std::numeric_limits<double>::infinity();
   return pair.diff_squares > 0 ? pair.diff_squares / pair.golden.sum_squares : 0;
