@@ -10,7 +10,9 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
+#include <mutex>
 #include <string>
+#include <unordered_set>
 
 namespace assay {
 namespace {
@@ -66,73 +68,80 @@ class Errand {
   Handover there_, back_;
 };
 
-// A packet between two stages. One that is lost, because another has thrown, is dropped.
-class Token {
- public:
-  Token(void* packet, const PacketSource& source) : packet_(packet), drop_(source.drop) {}
-  Token(Token&& other) noexcept : packet_(std::exchange(other.packet_, nullptr)), drop_(other.drop_) {}
-  Token& operator=(Token&&) = delete;
-  ~Token() {
-    if (packet_ == nullptr) return;
-    take(packet_);
-    drop_(packet_);
-  }
-  void* packet() const { return packet_; }
-
- private:
-  void* packet_;
-  void (*drop_)(void*);
-};
-
 tbb::filter_mode mode_of(StageOrder order) {
   return order == StageOrder::kept ? tbb::filter_mode::serial_in_order : tbb::filter_mode::parallel;
 }
 
-// Stages of oneTBB, which may move from thread to thread between any two packets.
+// Stages of oneTBB, which may move from thread to thread between any two packets. Where a stage throws,
+// oneTBB loses packets that wait between stages; so those under way are listed here, and dropped with this.
 class Stages {
  public:
   Stages(const PacketSource& source, const std::vector<PacketStage>& stages)
       : source_(source), stages_(stages), one_by_one_(stages.size()) {}
+  ~Stages() {
+    for (void* const packet : under_way_) {
+      take(packet);
+      source_.drop(packet);
+    }
+  }
+  Stages(const Stages&) = delete;
+  Stages& operator=(const Stages&) = delete;
 
   void run(size_t packets) {
-    tbb::filter<void, Token> all = tbb::make_filter<void, Token>(
+    tbb::filter<void, void*> all = tbb::make_filter<void, void*>(
         tbb::filter_mode::serial_in_order, [this](tbb::flow_control& control) { return make(control); });
     for (size_t i = 0; i + 1 < stages_.size(); ++i)
-      all = all & tbb::make_filter<Token, Token>(mode_of(stages_[i].order), [this, i](Token token) {
-              pass(i, token);
-              return token;
+      all = all & tbb::make_filter<void*, void*>(mode_of(stages_[i].order), [this, i](void* packet) {
+              pass(i, packet);
+              return packet;
             });
-    const auto last = tbb::make_filter<Token, void>(
-        mode_of(stages_.back().order), [this](const Token& token) { pass(stages_.size() - 1, token); });
+    const auto last = tbb::make_filter<void*, void>(mode_of(stages_.back().order), [this](void* packet) {
+      pass(stages_.size() - 1, packet);
+      finish(packet);
+    });
     errand_.send([&] { tbb::parallel_pipeline(packets, all & last); });
   }
 
  private:
-  Token make(tbb::flow_control& control) {
+  void* make(tbb::flow_control& control) {
     void* packet = nullptr;
     errand_.run([&] {
       making_.take();
       packet = source_.next();
       making_.give();
     });
-    if (packet == nullptr)
+    if (packet == nullptr) {
       control.stop();
-    else
-      give(packet);
-    return {packet, source_};
+      return nullptr;
+    }
+    {
+      const std::scoped_lock lock(guard_);
+      under_way_.insert(packet);
+    }
+    give(packet);
+    return packet;
   }
 
-  void pass(size_t stage, const Token& token) {
+  void pass(size_t stage, void* packet) {
     const bool in_order = stages_[stage].order == StageOrder::kept;
     errand_.run([&] {
-      take(token.packet());
+      take(packet);
       if (in_order) one_by_one_[stage].take();
       const AtEnd done([&] {
         if (in_order) one_by_one_[stage].give();
-        give(token.packet());
+        give(packet);
       });
-      stages_[stage].work(token.packet());
+      stages_[stage].work(packet);
     });
+  }
+
+  void finish(void* packet) {
+    {
+      const std::scoped_lock lock(guard_);
+      under_way_.erase(packet);
+    }
+    take(packet);
+    source_.drop(packet);
   }
 
   const PacketSource& source_;
@@ -140,6 +149,8 @@ class Stages {
   Errand errand_;
   Handover making_;
   std::vector<Handover> one_by_one_;  // of stages that keep the order: from packet to packet
+  std::mutex guard_;
+  std::unordered_set<void*> under_way_;
 };
 
 }  // namespace
