@@ -70,9 +70,17 @@ Item make_item(Frame& frame, std::string name, int32_t file, int32_t slot, Tenso
 
 namespace {
 
-// Quoted, so that the text '1.10' is not the number 1.1.
+// Quoted, so that the text '1.10' is not the number 1.1; what would end the quotes is escaped, so that texts
+// that differ look different.
 std::string as_python(const Value& value) {
-  if (const auto* text = std::get_if<std::string>(&value)) return fmt::format("'{}'", printable(*text));
+  if (const auto* text = std::get_if<std::string>(&value)) {
+    std::string escaped;
+    for (const char letter : *text) {
+      if (letter == '\'' || letter == '\\') escaped += '\\';
+      escaped += letter;
+    }
+    return fmt::format("'{}'", printable(escaped));
+  }
   if (const auto* truth = std::get_if<bool>(&value)) return *truth ? "True" : "False";
   if (const auto* whole = std::get_if<int64_t>(&value)) return std::to_string(*whole);
   if (const auto* real = std::get_if<double>(&value)) return fmt::format("{}", *real);
@@ -84,16 +92,22 @@ std::string as_python(const Value& value) {
 std::vector<ValueDraft> draft_values(std::span<const StoredValue> values) {
   std::vector<ValueDraft> drafts;
   for (const StoredValue& stored : values) {
-    if (stored.values.empty()) continue;
-    const Value& only = stored.values.front();
-    if (!stored.container) {
-      if (std::holds_alternative<std::monostate>(only)) continue;
-      drafts.push_back({stored.name, std::holds_alternative<std::string>(only) ? as_python(only) : only});
+    if (stored.form != StoredValue::Form::plain) {
+      drafts.push_back({stored.name, stored.text});
       continue;
     }
-    std::string list = "[";
+    if (!stored.container) {
+      const Value& only = stored.values.front();
+      const bool is_number =
+          !std::holds_alternative<std::string>(only) && !std::holds_alternative<std::monostate>(only);
+      drafts.push_back({stored.name, is_number ? only : Value(as_python(only))});
+      continue;
+    }
+    const bool is_dict =
+        *stored.container == NestStep::In::dict || *stored.container == NestStep::In::ordered_dict;
+    std::string list(1, is_dict ? '{' : '[');
     for (const Value& value : stored.values) list += (list.size() == 1 ? "" : ", ") + as_python(value);
-    drafts.push_back({stored.name, list + ']'});
+    drafts.push_back({stored.name, list + (is_dict ? '}' : ']')});
   }
   return drafts;
 }

@@ -21,8 +21,8 @@ std::vector<TensorDraft> draft_tensors(const fs::path& path, TensorSet set, cons
 // The item of the `slot`-th tensor of file `file`; its strings, statistics and facts move into the frame.
 Item make_item(Frame& frame, std::string name, int32_t file, int32_t slot, TensorDraft draft);
 
-// Numbers and text beside the tensors of a file. A list or tuple of them is one value; None and empty
-// containers are none.
+// What a file holds beside its tensors. A list, tuple or set of numbers and texts is one value. Two values
+// are equal if their drafts are.
 struct ValueDraft {
   std::string name;
   Value value;

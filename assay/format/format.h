@@ -23,13 +23,23 @@ inline constexpr size_t kMaxDims = 64;
 struct NestStep {
   enum class In : uint8_t { dict, ordered_dict, list, tuple };
   In in = In::dict;
-  bool is_attribute = false;  // of the container, and none of its items
-  Value key;                  // absent: None; of a list or tuple the index
+  bool is_attribute = false;                         // of the container, and none of its items
+  Value key;                                         // absent: None; of a list or tuple the index
+  std::optional<std::vector<Value>> tuple_key = {};  // in the place of `key`
+  int64_t container = 0;                             // which of the containers of the file it is
   friend bool operator==(const NestStep&, const NestStep&) = default;
 };
 struct Nest {
   int64_t order = 0;  // among all that the file holds
   std::vector<NestStep> steps = {};
+};
+
+// How a tensor lies in a storage that it shares with others of its file, all of one type.
+struct SharedStorage {
+  int64_t which = 0;  // of the storages of the file
+  OperandPtr data;    // one dimension: everything between the first and the last element that one of them has
+  int64_t offset = 0;
+  std::vector<int64_t> strides = {};
 };
 
 // One tensor of a file. A tensor that cannot be read (a quantised one, a broken entry) keeps its place with
@@ -41,15 +51,29 @@ struct StoredTensor {
   std::optional<Stats> stats;      // as stated by the file itself
   std::vector<Fact> facts;         // storage format, op name…
   Nest nest = {};                  // where TensorSet::is_nested
+  // With FormatOptions::values, what a .pt says of it beside that.
+  std::optional<SharedStorage> shared = {};
+  bool requires_grad = false;
+  bool is_parameter = false;
 };
 
-// What stands among the tensors of a file and is none: a number, a text, True, None; a list or tuple of such;
-// an empty container.
+// What stands among the tensors of a file and is none: a number, a text, True, None; a list, tuple or set of
+// such; an empty container; or something else.
 struct StoredValue {
-  std::string name;           // as tensors have them
-  std::vector<Value> values;  // absent: None; one, but for a container
+  enum class Form : uint8_t {
+    plain,
+    integer,    // beyond 64 bits
+    dtype,      // of torch
+    reference,  // to a container that stands elsewhere too, or around it
+    other,
+  };
+  std::string name = {};           // as tensors have them
+  std::vector<Value> values = {};  // absent: None; one, but for a container
   std::optional<NestStep::In> container = {};
-  Nest nest = {};
+  std::optional<Nest> nest = {};  // nothing where no container that we write can hold it
+  Form form = Form::plain;        // in the place of others a writer has None
+  std::string text = {};  // of what is not plain, another one for each: digits, "torch.float32", "b'ab'"
+  int64_t refers_to = 0;  // NestStep::container
 };
 
 // Something that a file holds and that none of its tensors shows. Whoever removes a file asks for it.

@@ -2,6 +2,7 @@
 
 #include "assay/base/cancel.h"
 #include "assay/base/text.h"
+#include "assay/format/big_integer.h"
 #include "assay/format/pickle_text.h"
 
 #include <algorithm>
@@ -303,7 +304,9 @@ class Machine {
     const bool number = !digits.empty() && digits.find_first_not_of("0123456789", digits[0] == '-' ? 1 : 0) ==
                                                std::string_view::npos;
     if (!number) return wrong("has \"{}\" where an integer is expected", printable(digits.substr(0, 40)));
-    return push({.kind = Kind::big_integer, .text = std::string(digits)});
+    if (digits.size() > kMostBigDigits)
+      return wrong("has an integer of {} digits; Python reads up to {}", digits.size(), kMostBigDigits);
+    return push({.kind = Kind::big_integer, .text = big_integer_bytes(digits)});
   }
   Result<void> push_call(PickleRef callable, PickleRef arguments) {
     if (graph_[arguments].kind != Kind::tuple) return wrong("calls with arguments that are not a tuple");

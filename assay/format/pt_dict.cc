@@ -1,6 +1,7 @@
 #include "assay/format/pt_dict.h"
 
 #include "assay/base/text.h"
+#include "assay/format/big_integer.h"
 
 #include <fmt/ranges.h>
 
@@ -30,7 +31,7 @@ std::optional<std::string> identity(const PickleValue& key) {
     case Kind::bytes:
       return "b" + key.text;
     case Kind::big_integer:
-      return "I" + key.text;
+      return "i" + big_integer_text(key.text);
     case Kind::global:
       return "g" + key.text;
     default:
@@ -71,12 +72,8 @@ class CompositeText {
         return call(value, deeper);
       case Kind::global:
         return printable(value.text);
-      case Kind::big_integer: {
-        std::string digits = "0x";
-        for (size_t i = value.text.size(); i-- > 0;)
-          digits += fmt::format("{:02x}", static_cast<unsigned char>(value.text[i]));
-        return digits;
-      }
+      case Kind::big_integer:
+        return big_integer_text(value.text);
       default:
         return key_text(graph_, ref, 0);
     }
@@ -148,8 +145,12 @@ std::string key_text(const PickleGraph& graph, PickleRef ref, size_t index) {
     case Kind::real:
       return fmt::format("{}", key.real);
     default:
-      return CompositeText(graph).of(ref).value_or(fmt::format("key{}", index));
+      return composite_text(graph, ref).value_or(fmt::format("key{}", index));
   }
+}
+
+std::optional<std::string> composite_text(const PickleGraph& graph, PickleRef ref) {
+  return CompositeText(graph).of(ref);
 }
 
 bool is_composite(const PickleValue& value) {

@@ -15,6 +15,10 @@ std::optional<std::vector<PickleRef>> last_of_each_key(const PickleGraph& graph,
 // How a key stands in the name of a tensor; `index` is its place in the dict.
 std::string key_text(const PickleGraph& graph, PickleRef key, size_t index);
 
+// The same of anything that is made of others: "(0,q)", "torch.device(cuda,1)". Nothing for what holds
+// tensors or goes on for too long.
+std::optional<std::string> composite_text(const PickleGraph& graph, PickleRef ref);
+
 // A key that may itself hold tensors.
 bool is_composite(const PickleValue& value);
 

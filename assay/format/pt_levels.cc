@@ -22,13 +22,18 @@ std::optional<NestStep> step_of(const PickleGraph& graph, const PtLevel& level) 
   const size_t index = level.next - 1;
   const bool is_pair = level.form == PtLevel::Form::pairs;
   if (is_pair && index % 2 == 0) return std::nullopt;  // in a key
-  const Value key =
-      is_pair ? key_of(graph, level.items[index - 1], index / 2) : Value(static_cast<int64_t>(index));
+  NestStep step{.key = static_cast<int64_t>(index), .container = level.container};
+  if (is_pair) {
+    step.tuple_key = tuple_of_plain(graph, graph[level.items[index - 1]]);
+    step.key = step.tuple_key ? Value() : key_of(graph, level.items[index - 1], index / 2);
+  }
   if (const auto in = container_kind(graph, level.container)) {
     const bool is_dict = *in == In::dict || *in == In::ordered_dict;
     if (level.is_attributes && *in != In::ordered_dict) return std::nullopt;
     if (!level.label.empty() || is_pair != is_dict) return std::nullopt;
-    return NestStep{*in, level.is_attributes, key};
+    step.in = *in;
+    step.is_attribute = level.is_attributes;
+    return step;
   }
   // An object: its parts by their names.
   switch (meaning_of(graph, graph[level.container]).meaning) {
@@ -38,10 +43,12 @@ std::optional<NestStep> step_of(const PickleGraph& graph, const PtLevel& level) 
     default:
       return std::nullopt;
   }
-  if (is_pair && level.label.empty()) return NestStep{In::dict, false, key};
+  if (is_pair && level.label.empty()) return step;
   std::string name(level.label);
   if (level.form == PtLevel::Form::elements) name += std::to_string(index);
-  return NestStep{In::dict, false, std::move(name)};
+  step.key = std::move(name);
+  step.tuple_key.reset();
+  return step;
 }
 
 }  // namespace
@@ -56,6 +63,18 @@ std::optional<std::vector<NestStep>> steps_to(const PickleGraph& graph, std::spa
     steps.push_back(std::move(*step));
   }
   return steps;
+}
+
+std::optional<std::vector<Value>> tuple_of_plain(const PickleGraph& graph, const PickleValue& value) {
+  constexpr size_t kMostParts = 16;
+  if (value.kind != Kind::tuple || value.items.size() > kMostParts) return std::nullopt;
+  std::vector<Value> parts;
+  for (const PickleRef item : value.items) {
+    auto part = plain_value(graph[item]);
+    if (!part) return std::nullopt;
+    parts.push_back(std::move(*part));
+  }
+  return parts;
 }
 
 std::optional<In> container_kind(const PickleGraph& graph, PickleRef ref) {
@@ -77,6 +96,14 @@ std::optional<In> container_kind(const PickleGraph& graph, PickleRef ref) {
   if (name.meaning == PtMeaning::elements) return name.name == "torch.Size" ? In::tuple : In::list;
   if (name.meaning != PtMeaning::mapping) return std::nullopt;
   return name.name == "collections.OrderedDict" ? In::ordered_dict : In::dict;
+}
+
+bool is_empty_container(const PickleGraph& graph, PickleRef ref) {
+  const PickleValue& value = graph[ref];
+  if (!container_kind(graph, ref)) return false;
+  if (value.kind != Kind::call) return value.items.empty();
+  return value.items.size() == 2 && graph[value.items[1]].items.empty() && value.state == 0 &&
+         value.keywords == 0;
 }
 
 std::optional<Value> plain_value(const PickleValue& value) {

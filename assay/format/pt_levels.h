@@ -35,12 +35,17 @@ struct PtLevel {
   int64_t circles_before = 0;
 };
 
+// A tuple of numbers and texts as a key.
+std::optional<std::vector<Value>> tuple_of_plain(const PickleGraph& graph, const PickleValue& value);
+
 // The way to the value at hand. An object of a class that we do not know is a dict of its parts. Nothing for
 // what stands in a key, or is kept with a tensor: no container holds it.
 std::optional<std::vector<NestStep>> steps_to(const PickleGraph& graph, std::span<const PtLevel> levels);
 
 // The container as one without elements; nothing for what is none.
 std::optional<NestStep::In> container_kind(const PickleGraph& graph, PickleRef ref);
+
+bool is_empty_container(const PickleGraph& graph, PickleRef ref);
 
 // A number, a text, True or None; nothing for what is more.
 std::optional<Value> plain_value(const PickleValue& value);

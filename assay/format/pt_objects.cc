@@ -6,10 +6,13 @@
 #include "assay/format/pt_dict.h"
 #include "assay/format/pt_levels.h"
 #include "assay/format/pt_opaque.h"
+#include "assay/format/pt_reached.h"
+#include "assay/format/pt_sharing.h"
 #include "assay/format/pt_values.h"
 
 #include <algorithm>
 #include <limits>
+#include <unordered_map>
 
 namespace assay {
 namespace {
@@ -21,18 +24,6 @@ using Level = PtLevel;
 constexpr int64_t kStepCost = 64, kTensorCost = 4096;  // bytes, roughly what a step and a tensor take
 constexpr int64_t kMostRepeated = 1 << 12;             // containers of values that are entered once more
 constexpr size_t kMaxWarnings = 16;
-
-bool is_tensor(PtMeaning meaning) {
-  switch (meaning) {
-    case PtMeaning::refused:
-    case PtMeaning::plain:
-    case PtMeaning::elements:
-    case PtMeaning::mapping:
-      return false;
-    default:
-      return true;
-  }
-}
 
 // Ctrl-C is asked for now and then: a few hundred bytes can have millions of paths.
 constexpr int64_t kStepsBetweenChecks = 1 << 16;
@@ -49,8 +40,9 @@ class Walk {
         maker_(graph, storages, budget_, coverage_),
         set_(set),
         inside_(graph.values.size()),
+        was_met_(graph.values.size()),
         is_barren_(graph.values.size()),
-        reached_(graph.values.size()) {}
+        reached_(graph) {}
 
   Result<void> run() {
     ASSAY_TRY_DO(visit(graph_.root));
@@ -70,6 +62,8 @@ class Walk {
     path_.clear();
     add_unreached();
     left_objects_.note(file_name_, set_.warnings);
+    for (int64_t i = sharing_.tell(storages_, set_); i > 0; --i)
+      values_.note_tensor("views of one storage as several types");
     values_.finish(file_name_);
     if (const int64_t detached = count_detached(graph_); detached > 0)
       set_.beside.push_back({"values that are in its pickle and not in its objects"});
@@ -92,13 +86,16 @@ class Walk {
     if (level.form != Level::Form::pairs) return child;
     const bool is_key = index % 2 == 0;
     path_ += key_text(graph_, is_key ? child : level.items[index - 1], index / 2);
-    if (is_key && is_composite(graph_[child])) {
+    const bool is_tuple = is_key && tuple_of_plain(graph_, graph_[child]).has_value();
+    if (is_key && !is_tuple && !plain_value(graph_[child])) values_.note_other_key();
+    if (is_tuple) reached_.mark_below(child);
+    if (is_key && !is_tuple && is_composite(graph_[child])) {
       path_ += ".key";
       return child;
     }
     if (!is_key) return child;
     ++level.next;  // a plain key holds nothing but what the name says: on to its value
-    reached_[child] = true;
+    reached_.mark(child);
     return level.items[index + 1];
   }
 
@@ -115,19 +112,19 @@ class Walk {
     ASSAY_TRY_DO(charge(kStepCost));
     const PickleValue& value = graph_[ref];
     if (const auto bytes = raw_bytes(graph_, value); bytes.value_or(0) > kMostPlainBytes) {
-      mark_below(ref);
+      reached_.mark_below(ref);
       return add_opaque(fmt::format("{} bytes that may be anything", *bytes));
+    }
+    if (values_.are_kept() && raw_bytes(graph_, value)) {
+      reached_.mark_below(ref);
+      values_.add_other(ref, levels_, path_);
+      return {};
     }
     switch (value.kind) {
       case Kind::tuple:
       case Kind::list:
-        if (auto plain = values_.plain_elements(value)) {
-          mark_below(ref);
-          values_.add(std::move(*plain), container_kind(graph_, ref), levels_, path_);
-          return {};
-        }
-        return enter(ref, elements(value.items));
       case Kind::set:
+        if (add_plain(ref, value, value.kind == Kind::set)) return {};
         return enter(ref, elements(value.items));
       case Kind::dict:
         return enter(ref, pairs(value.items));
@@ -136,36 +133,63 @@ class Walk {
       case Kind::persistent:
         return add_persistent(ref);
       default:
-        reached_[ref] = true;
+        reached_.mark(ref);
         if (auto plain = plain_value(value))
           values_.add({std::move(*plain)}, std::nullopt, levels_, path_);
         else
-          values_.skip();
+          values_.add_other(ref, levels_, path_);
         return {};
     }
+  }
+
+  // A list, tuple or set of numbers and texts is one value.
+  bool add_plain(PickleRef ref, const PickleValue& sequence, bool is_set) {
+    auto plain = values_.plain_elements(sequence, is_set);
+    if (!plain || plain->empty()) return false;
+    note_container(ref);
+    reached_.mark_below(ref);
+    values_.add(std::move(*plain), container_kind(graph_, ref), levels_, path_);
+    return true;
+  }
+
+  void note_container(PickleRef ref) {
+    values_.note_container(ref, was_met_[ref]);
+    was_met_[ref] = true;
   }
 
   Result<void> visit_call(PickleRef ref, const PickleValue& value) {
     const PtMeaning meaning = meaning_of(graph_, value).meaning;
     if (meaning == PtMeaning::scalar && !maker_.is_number(ref)) {  // text or a date: a value as any other
-      values_.skip();
-      mark_below(ref);
+      values_.add_other(ref, levels_, path_);
+      reached_.mark_below(ref);
       return {};
     }
-    if (is_tensor(meaning)) return add_tensor(ref);
+    if (makes_tensor(meaning)) return add_tensor(ref);
     const Refs& arguments = graph_[value.items[1]].items;
     size_t used = 0;  // of the arguments
     std::vector<Level> parts;
     if (meaning == PtMeaning::elements && !arguments.empty() && is_pickled_sequence(graph_[arguments[0]])) {
+      if (arguments.size() == 1 && value.items.size() == 2 && value.state == 0 && value.keywords == 0 &&
+          add_plain(ref, graph_[arguments[0]], container_kind(graph_, ref) == NestStep::In::list))
+        return {};
       parts.push_back(elements(graph_[arguments[0]].items));
       used = 1;
     } else if (meaning == PtMeaning::mapping) {
       parts.push_back(pairs_of_mapping(value, used));
     } else if (meaning == PtMeaning::refused || meaning == PtMeaning::plain) {
       // Objects may hold each other in many ways; each is entered once, so that this ends.
-      if (reached_[ref]) return {};
-      reached_[ref] = true;
-      values_.skip_object();
+      if (reached_[ref]) {
+        const auto first = first_paths_.find(ref);
+        values_.add_reference(ref, first == first_paths_.end() ? "another" : std::string_view(first->second),
+                              levels_, path_);
+        return {};
+      }
+      reached_.mark(ref);
+      if (values_.are_kept()) {
+        first_paths_.emplace(ref, path_);
+        ASSAY_TRY_DO(charge(kStepCost + std::ssize(path_)));
+      }
+      values_.add_object(ref, path_);
     }
     const bool has_factory = meaning == PtMeaning::mapping && used < arguments.size() &&
                              graph_[arguments[used]].kind == Kind::global;  // defaultdict(list)
@@ -256,13 +280,20 @@ class Walk {
     std::erase_if(parts, [](const Level& part) { return part.items.empty(); });
     if (inside_[ref]) {
       ++circles_;
+      add_circle(ref);
       return {};
     }
+    note_container(ref);
     // With values, they have a name on every way there, of which there may be too many.
-    if (is_barren_[ref] && (!values_.are_kept() || ++repeated_ > kMostRepeated)) return {};
+    if (is_barren_[ref] && (!values_.are_kept() || ++repeated_ > kMostRepeated)) {
+      values_.skip_repeated();
+      return {};
+    }
     if (parts.empty()) {
-      const auto kind = container_kind(graph_, ref);
-      if (kind) values_.add({}, kind, levels_, path_);
+      const bool is_tensor_call =
+          graph_[ref].kind == Kind::call && makes_tensor(meaning_of(graph_, graph_[ref]).meaning);
+      if (!is_tensor_call)  // of an object without parts an empty dict is left
+        values_.add({}, container_kind(graph_, ref).value_or(NestStep::In::dict), levels_, path_);
       Level nothing;
       nothing.container = ref;
       nothing.found_before = found_;
@@ -285,6 +316,14 @@ class Walk {
       parts.pop_back();
     }
     return {};
+  }
+
+  // A container that is met inside itself.
+  void add_circle(PickleRef ref) {
+    const PickleValue& value = graph_[ref];
+    if (value.kind == Kind::call && makes_tensor(meaning_of(graph_, value).meaning)) return;
+    const auto around = std::ranges::find(levels_, ref, &Level::container);
+    values_.add_reference(ref, std::string_view(path_).substr(0, around->path_size), levels_, path_);
   }
 
   // Behind the last part of a container. What a function would make of arguments without tensors, nobody can
@@ -341,8 +380,9 @@ class Walk {
   }
 
   Result<void> add_persistent(PickleRef ref) {
-    mark_below(ref);
+    reached_.mark_below(ref);
     const auto id = storage_id(graph_, graph_[ref]);
+    values_.note_tensor("storage");
     if (id) return add(maker_.whole_storage(*id));
     return add(fail(ErrorKind::unsupported, "is an object that is kept outside of the file"));
   }
@@ -352,18 +392,20 @@ class Walk {
     auto data = maker_.make(ref);
     const bool is_read = data.has_value();
     // Its row says that it was not read, and so neither was what it is made of.
-    if (!is_read) mark_below(ref);
+    if (!is_read) reached_.mark_below(ref);
     ASSAY_TRY_DO(add(std::move(data)));
+    const PtChain chain = maker_.chain(ref);
+    if (is_read && values_.are_kept()) describe(ref, chain, set_.tensors.back());
     std::vector<Level> parts;
-    for (const PtLink& link : maker_.chain(ref).links) {
+    for (const PtLink& link : chain.links) {
       const Refs& arguments = link.arguments->items;
       const bool has_elements =
           link.name.meaning == PtMeaning::tensor || link.name.meaning == PtMeaning::typed_tensor;
-      if (has_elements && !arguments.empty()) mark_below(arguments[0]);
-      if (data_of_array(graph_, link) != 0) mark_below(data_of_array(graph_, link));
+      if (has_elements && !arguments.empty()) reached_.mark_below(arguments[0]);
+      if (data_of_array(graph_, link) != 0) reached_.mark_below(data_of_array(graph_, link));
       if (is_read && holds_more_than_array(graph_, link)) values_.skip();
       for (size_t i = describing_arguments(link.name.meaning); i < arguments.size(); ++i) {
-        if (describes_tensor(graph_, link, i)) continue;
+        if (describes_tensor(graph_, link, i) || is_empty_container(graph_, arguments[i])) continue;
         if (i == 3 && !has_elements)
           add_state(arguments[i], parts);
         else
@@ -371,45 +413,28 @@ class Walk {
       }
       if (link.call == 0) continue;
       const bool is_array = link.name.meaning == PtMeaning::array;
-      reached_[link.call] = true;
+      reached_.mark(link.call);
       add_extras(graph_[link.call], true, is_array ? 0 : graph_[link.call].state, parts);
     }
     return enter(ref, std::move(parts));
   }
 
-  // Everything that this value is made of is accounted for.
-  void mark_below(PickleRef ref) {
-    Refs waiting = {ref};
-    while (!waiting.empty()) {
-      const PickleRef next = waiting.back();
-      waiting.pop_back();
-      const PickleValue& value = graph_[next];
-      if (reached_[next]) continue;
-      reached_[next] = true;
-      waiting.insert(waiting.end(), value.items.begin(), value.items.end());
-      waiting.push_back(value.state);
-      waiting.push_back(value.keywords);
+  // What a tensor is beside its elements, for whoever writes a .pt.
+  void describe(PickleRef ref, const PtChain& chain, StoredTensor& tensor) {
+    tensor.requires_grad = maker_.wants_gradient(ref);
+    for (const PtLink& link : chain.links) {
+      tensor.is_parameter |= link.name.name.starts_with("torch._utils._rebuild_parameter");
+      if (link.name.meaning == PtMeaning::from_type) values_.note_tensor("subclass");
     }
+    if (auto placement = maker_.placement(ref))
+      sharing_.add(set_.tensors.size() - 1, std::move(*placement));
+    else
+      values_.note_tensor("array of NumPy");
   }
 
   // Tensors, and what may hold some, that are in the file and that no way through its containers leads to.
   void add_unreached() {
-    int64_t tensors = 0, others = 0;
-    // Backwards: what a tensor is made of stands before it and is no tensor of its own.
-    for (auto ref = static_cast<PickleRef>(graph_.values.size()); ref-- > 0;) {
-      if (reached_[ref]) continue;
-      const PickleValue& value = graph_[ref];
-      const PtMeaning meaning =
-          value.kind == Kind::call ? meaning_of(graph_, value).meaning : PtMeaning::plain;
-      if (is_tensor(meaning) || storage_id(graph_, value))
-        ++tensors;
-      else if ((meaning == PtMeaning::refused && !value.is_object) ||
-               raw_bytes(graph_, value).value_or(0) > kMostPlainBytes)
-        ++others;
-      else
-        continue;
-      mark_below(ref);
-    }
+    const auto [tensors, others] = reached_.mark_rest();
     const int64_t count = tensors + others;
     if (count == 0) return;
     found_ += tensors;
@@ -430,11 +455,14 @@ class Walk {
   bool is_nested_ = values_.are_kept();  // every tensor has a nest
   PtCoverage coverage_;
   PtTensorMaker maker_;
+  PtSharing sharing_;
   TensorSet& set_;
   std::vector<Level> levels_;
-  std::vector<bool> inside_;     // containers on the way to the current value
-  std::vector<bool> is_barren_;  // containers in which there was no tensor
-  std::vector<bool> reached_;    // tensors, storages and objects that were found
+  std::vector<bool> inside_;                                // containers on the way to the current value
+  std::vector<bool> was_met_;                               // containers, and values that are lists
+  std::unordered_map<PickleRef, std::string> first_paths_;  // of objects
+  std::vector<bool> is_barren_;                             // containers in which there was no tensor
+  PtReached reached_;                                       // tensors, storages and objects that were found
   int64_t steps_ = 0;
   int64_t circles_ = 0;  // containers that were met inside themselves
   int64_t repeated_ = 0;

@@ -1,6 +1,7 @@
 #include "assay/format/pt_opaque.h"
 
 #include "assay/base/text.h"
+#include "assay/format/pickle_text.h"
 #include "assay/format/pt_names.h"
 
 #include <fmt/format.h>
@@ -62,6 +63,24 @@ std::optional<int64_t> raw_bytes(const PickleGraph& graph, const PickleValue& va
       return std::count_if(call->text.begin(), call->text.end(), [](char c) { return (c & 0xC0) != 0x80; });
   }
   return std::nullopt;
+}
+
+std::optional<std::string> raw_bytes_text(const PickleGraph& graph, const PickleValue& value) {
+  if (!raw_bytes(graph, value)) return std::nullopt;
+  const PickleValue* made_of = &value;
+  while (made_of->kind == Kind::call) {
+    const std::vector<PickleRef>& arguments = graph[made_of->items[1]].items;
+    if (arguments.empty()) return "b''";
+    made_of = &graph[arguments[0]];
+  }
+  const std::string bytes =
+      made_of->kind == Kind::text ? to_latin1(made_of->text).value_or(made_of->text) : made_of->text;
+  std::string text = "b'";
+  for (const char byte : bytes) {
+    const bool is_shown = byte >= ' ' && byte <= '~' && byte != '\\' && byte != '\'';
+    text += is_shown ? std::string(1, byte) : fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
+  }
+  return text + "'";
 }
 
 bool is_small_object(const PickleGraph& graph, const PickleValue& call) {

@@ -16,6 +16,9 @@ inline constexpr size_t kLongestName = 200;  // of a class or function in a mess
 // How many bytes a value is, where it is nothing else: bytes, a bytearray, what protocol 2 writes for these.
 std::optional<int64_t> raw_bytes(const PickleGraph& graph, const PickleValue& value);
 
+// Those bytes as Python shows them, b'\\x00ab'; nothing for what is something else.
+std::optional<std::string> raw_bytes_text(const PickleGraph& graph, const PickleValue& value);
+
 // Whether what a refused name makes is an object without room for a tensor: a class by the way it is spelled,
 // or one of a few functions that stand for such objects, made of a handful of numbers and texts.
 bool is_small_object(const PickleGraph& graph, const PickleValue& call);

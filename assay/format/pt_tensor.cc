@@ -143,7 +143,7 @@ Result<OperandPtr> PtTensorMaker::make(PickleRef call) const {
   }
 }
 
-Result<OperandPtr> PtTensorMaker::from_storage(const PickleValue& arguments, bool typed) const {
+Result<PtPlacement> PtTensorMaker::place_in_storage(const PickleValue& arguments, bool typed) const {
   const auto& items = arguments.items;
   if (items.size() < (typed ? 7U : 4U)) return bad("is rebuilt from {} arguments, too few", items.size());
   const auto id = storage_id(graph_, graph_[items[0]]);
@@ -168,7 +168,37 @@ Result<OperandPtr> PtTensorMaker::from_storage(const PickleValue& arguments, boo
   const PickleValue& offset = graph_[items[1]];
   if (!shape || !strides || shape->size() != strides->size() || offset.kind != Kind::integer)
     return bad("has a shape, strides or an offset that are not {} numbers", kMaxDims);
-  return view(*id, *dtype, Shape{std::move(*shape)}, std::move(*strides), offset.integer);
+  return PtPlacement{*id, *dtype, Shape{std::move(*shape)}, std::move(*strides), offset.integer};
+}
+
+Result<OperandPtr> PtTensorMaker::from_storage(const PickleValue& arguments, bool typed) const {
+  ASSAY_TRY(PtPlacement at, place_in_storage(arguments, typed));
+  return view(at.id, at.dtype, std::move(at.shape), std::move(at.strides), at.offset);
+}
+
+std::optional<PtPlacement> PtTensorMaker::placement(PickleRef call) const {
+  const PtChain chain = this->chain(call);
+  const PtLink& last = chain.links.back();
+  if (last.name.meaning != PtMeaning::tensor && last.name.meaning != PtMeaning::typed_tensor)
+    return std::nullopt;
+  auto at = place_in_storage(*last.arguments, last.name.meaning == PtMeaning::typed_tensor);
+  if (!at) return std::nullopt;
+  at->offset += at->id.view_offset;
+  return std::move(*at);
+}
+
+bool PtTensorMaker::wants_gradient(PickleRef call) const {
+  for (const PtLink& link : chain(call).links) {
+    const bool is_tensor =
+        link.name.meaning == PtMeaning::tensor || link.name.meaning == PtMeaning::typed_tensor;
+    const bool is_parameter = link.name.name.starts_with("torch._utils._rebuild_parameter");
+    if (!is_tensor && link.name.meaning != PtMeaning::wrapper) continue;
+    const size_t place = is_tensor ? 4 : is_parameter ? 1 : 3;
+    const std::vector<PickleRef>& arguments = link.arguments->items;
+    if (place < arguments.size() && graph_[arguments[place]].kind == Kind::boolean)
+      return graph_[arguments[place]].integer != 0;
+  }
+  return false;
 }
 
 Result<OperandPtr> PtTensorMaker::view(const PtStorageId& id, DType dtype, Shape shape,

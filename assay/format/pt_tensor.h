@@ -25,6 +25,15 @@ struct PtChain {
 // Where a call that makes an array of numpy has its bytes; 0 for all others.
 PickleRef data_of_array(const PickleGraph& graph, const PtLink& link);
 
+// Where a tensor says that it lies.
+struct PtPlacement {
+  PtStorageId id;
+  DType dtype;
+  Shape shape;
+  std::vector<int64_t> strides;
+  int64_t offset;  // elements, from the beginning of the storage
+};
+
 class PtTensorMaker {
  public:
   // Arrays of numpy are copied out of the pickle; their bytes are taken from `budget`. `coverage` is told
@@ -35,12 +44,16 @@ class PtTensorMaker {
   // Precondition: a call whose meaning is one of the tensor kinds. Messages do not name the file or the
   // tensor, unless they come from the storages.
   Result<OperandPtr> make(PickleRef call) const;
-  PtChain chain(PickleRef call) const;     // precondition as above
-  bool is_number(PickleRef scalar) const;  // of numpy, and not text or a date; precondition: such a call
+  PtChain chain(PickleRef call) const;  // precondition as above
+  // Nothing for a tensor that lies in no storage. Precondition as above, and it could be made.
+  std::optional<PtPlacement> placement(PickleRef call) const;
+  bool wants_gradient(PickleRef call) const;  // precondition as above
+  bool is_number(PickleRef scalar) const;     // of numpy, and not text or a date; precondition: such a call
   // A storage that was saved as such: its elements in a row, or its bytes where it has no type.
   Result<OperandPtr> whole_storage(const PtStorageId& id) const;
 
  private:
+  Result<PtPlacement> place_in_storage(const PickleValue& arguments, bool typed) const;
   Result<OperandPtr> from_storage(const PickleValue& arguments, bool typed) const;
   Result<OperandPtr> view(const PtStorageId& id, DType dtype, Shape shape, std::vector<int64_t> strides,
                           int64_t offset) const;

@@ -1,7 +1,9 @@
-// Numbers, text, True and None among the tensors of a .pt file.
+// Numbers, text, True and None among the tensors of a .pt file, and whatever else is no tensor.
 #pragma once
 
 #include "assay/format/pt_levels.h"
+
+#include <map>
 
 namespace assay {
 
@@ -16,27 +18,48 @@ class PtValues {
   // Where what is at hand stands, and the next one behind it. Nothing where nobody asks, or where no
   // container can hold it.
   std::optional<Nest> place(std::span<const PtLevel> levels);
-  // Where there is no place or no room for it, it is counted alone. container: of which these are the
-  // elements.
+  // Where there is no room for them, they are counted alone. container: of which these are the elements.
   void add(std::vector<Value> values, std::optional<NestStep::In> container, std::span<const PtLevel> levels,
            const std::string& name);
-  void skip(int64_t count = 1) { skipped_ += count; }  // more than a number or a text, or given twice
-  void skip_object() { ++(are_kept_ ? objects_ : skipped_); }
-  // The elements of a list or tuple that has none but plain ones, where values are kept.
-  std::optional<std::vector<Value>> plain_elements(const PickleValue& list) const;
+  // What is none of these: a type, bytes, a number beyond 64 bits.
+  void add_other(PickleRef ref, std::span<const PtLevel> levels, const std::string& name);
+  // A container or object that was met before, at `first`; its parts are told there.
+  void add_reference(PickleRef container, std::string_view first, std::span<const PtLevel> levels,
+                     const std::string& name);
+  // An object, whose parts are told by themselves. The class, of which there is only the name, is a value.
+  void add_object(PickleRef call, const std::string& name);
+  // How many were passed over: given twice, or in an array that holds more than elements.
+  void skip(int64_t count = 1) { skipped_ += count; }
+  void skip_repeated() { unentered_ += are_kept_ ? 1 : 0; }
+
+  // The elements of a list, tuple or set that has none but plain ones, where values are kept. Those of a set
+  // are in any order in the file.
+  std::optional<std::vector<Value>> plain_elements(const PickleValue& list, bool is_set) const;
+
+  // Containers, keys and tensors that a .pt of ours has in another form.
+  void note_container(PickleRef ref, bool is_repeated);
+  void note_other_key() { ++other_keys_; }
+  void note_tensor(std::string_view kind) { ++other_tensors_[kind]; }
 
   // Says in the set what the file holds of them.
   void finish(const std::string& file_name) const;
 
  private:
+  void keep(StoredValue value, int64_t count);
+  void note_forms() const;
+
   const PickleGraph& graph_;
   int64_t budget_;
   const bool are_kept_;
   TensorSet& set_;
   int64_t places_ = 0;
-  int64_t kept_ = 0, skipped_ = 0;
+  int64_t writable_ = 0, others_ = 0;  // kept
+  int64_t skipped_ = 0;
+  int64_t unentered_ = 0;    // containers of values that stand in too many places
   int64_t objects_ = 0;      // of classes that are not kept
-  int64_t crowded_out_ = 0;  // of those that were skipped: there was no room
+  int64_t crowded_out_ = 0;  // there was no room for them
+  int64_t repeated_ = 0, other_keys_ = 0;
+  std::map<std::string_view, int64_t> other_containers_, other_tensors_;
 };
 
 }  // namespace assay

@@ -1,17 +1,19 @@
 #include "assay/format/pt_writer.h"
 
 #include "assay/base/text.h"
+#include "assay/format/big_integer.h"
 #include "assay/format/pt_names.h"
 #include "assay/format/zip_tensor.h"
 
 #include <bit>
 #include <limits>
+#include <map>
 #include <set>
 
 namespace assay {
 namespace {
 
-// A pickle of protocol 2, the one torch.save uses, without a memo: every value is written out.
+// A pickle of protocol 2, the one torch.save uses. Only containers are remembered, for references to them.
 class PickleWriter {
  public:
   PickleWriter() : text_("\x80\x02") {}
@@ -49,6 +51,14 @@ class PickleWriter {
     for (const int64_t value : values) integer(value);
     return op("t");
   }
+  PickleWriter& big_integer(std::string_view digits) {
+    const std::string bytes = big_integer_bytes(digits);  // at most 128: what is longer has no digits
+    op("\x8a").number(static_cast<uint8_t>(bytes.size()));
+    text_.append(bytes);
+    return *this;
+  }
+  PickleWriter& remember(uint32_t number) { return op("r").number(number); }
+  PickleWriter& recall(uint32_t number) { return op("j").number(number); }
   const std::string& text() const { return text_; }
 
  private:
@@ -70,10 +80,22 @@ std::vector<int64_t> contiguous_strides(const Shape& shape) {
   return strides;
 }
 
-// torch._utils._rebuild_tensor_v2(storage, 0, size, stride, False, OrderedDict()); _v3 adds the dtype, for
-// types that have no storage class of their own.
-void add_tensor(PickleWriter& pickle, const TensorMeta& meta, const TorchType& type, size_t key) {
+// What of a storage a tensor is.
+struct WrittenView {
+  size_t key;         // of the storage
+  TensorMeta stored;  // all of it
+  int64_t offset;
+  std::vector<int64_t> strides;
+};
+
+// torch._utils._rebuild_tensor_v2(storage, 0, size, stride, requires_grad, OrderedDict()); _v3 adds the
+// dtype, for types that have no storage class of their own. A parameter is that in _rebuild_parameter(tensor,
+// requires_grad, OrderedDict()), and the tensor in it wants no gradient.
+void add_tensor(PickleWriter& pickle, const StoredTensor& tensor, const TorchType& type,
+                const WrittenView& view) {
   const bool untyped = type.storage_class.empty();
+  const std::string_view wants_gradient = tensor.requires_grad ? "\x88" : "\x89";
+  if (tensor.is_parameter) pickle.global("torch._utils", "_rebuild_parameter").op("(");
   pickle.global("torch._utils", untyped ? "_rebuild_tensor_v3" : "_rebuild_tensor_v2")
       .op("((")
       .string("storage");
@@ -81,14 +103,16 @@ void add_tensor(PickleWriter& pickle, const TensorMeta& meta, const TorchType& t
     pickle.global("torch.storage", "UntypedStorage");
   else
     pickle.global("torch", type.storage_class);
-  pickle.string(std::to_string(key))
+  pickle.string(std::to_string(view.key))
       .string("cpu")
-      .integer(untyped ? meta.byte_size() : meta.shape.count())
+      .integer(untyped ? view.stored.byte_size() : view.stored.shape.count())
       .op("tQ");
-  pickle.integer(0).tuple(meta.shape.dims).tuple(contiguous_strides(meta.shape)).op("\x89");
+  pickle.integer(view.offset).tuple((*tensor.data)->meta.shape.dims).tuple(view.strides);
+  pickle.op(tensor.is_parameter ? "\x89" : wants_gradient);
   pickle.global("collections", "OrderedDict").op(")R");
   if (untyped) pickle.global("torch", type.dtype_name);
   pickle.op("tR");
+  if (tensor.is_parameter) pickle.op(wants_gradient).global("collections", "OrderedDict").op(")RtR");
 }
 
 // Opens and closes containers on the way from one place to the next.
@@ -105,7 +129,7 @@ class NestWriter {
     is_begun_ = true;
     while (open_.size() > same + 1) close();
     for (size_t depth = same; depth < steps.size(); ++depth) {
-      if (open_.size() <= depth) open(steps[depth].in);
+      if (open_.size() <= depth) open(steps[depth].in, steps[depth].container);
       if (open_[depth].in != steps[depth].in || !add_key(steps[depth], open_[depth])) return false;
     }
     at_ = steps;
@@ -118,10 +142,30 @@ class NestWriter {
     else
       pickle_.op(kEmpty[static_cast<size_t>(in)]);
   }
-  void add(const std::vector<Value>& values, std::optional<In> container) {
-    if (container) open(*container);
-    for (const Value& value : values) pickle_.value(value);
-    if (container) close();
+  void add(const StoredValue& value) {
+    switch (value.form) {
+      case StoredValue::Form::plain:
+        if (value.container) open(*value.container);
+        for (const Value& each : value.values) pickle_.value(each);
+        if (value.container) close();
+        return;
+      case StoredValue::Form::integer:
+        pickle_.big_integer(value.text);
+        return;
+      case StoredValue::Form::dtype:
+        pickle_.global("torch", std::string_view(value.text).substr(value.text.rfind('.') + 1));
+        return;
+      case StoredValue::Form::reference:
+        // Nothing of that container may have been wanted.
+        if (const auto known = remembered_.find(value.refers_to); known != remembered_.end())
+          pickle_.recall(known->second);
+        else
+          pickle_.op("N");
+        return;
+      case StoredValue::Form::other:
+        pickle_.op("N");
+        return;
+    }
   }
   void finish() {
     while (!open_.empty()) close();
@@ -134,13 +178,19 @@ class NestWriter {
     In in;
     int64_t next = 0;  // index, in a list or tuple
     bool is_at_attributes = false;
-    std::set<std::pair<bool, Value>> keys = {};
+    std::set<std::tuple<bool, Value, std::optional<std::vector<Value>>>> keys = {};
   };
 
   void add_ordered_dict() { pickle_.global("collections", "OrderedDict").op(")R"); }
 
-  void open(In in) {
+  // container: its number in the file that it comes from.
+  void open(In in, std::optional<int64_t> container = std::nullopt) {
     if (in != In::tuple) add_empty(in);
+    if (in != In::tuple && container) {
+      // One that stands in several places is written in each: the last one is meant.
+      remembered_[*container] = next_number_;
+      pickle_.remember(next_number_++);
+    }
     pickle_.op("(");
     open_.push_back({in});
   }
@@ -159,13 +209,20 @@ class NestWriter {
       ++in.next;
       return true;
     }
-    if (!in.keys.emplace(step.is_attribute, step.key).second || (in.is_at_attributes && !step.is_attribute))
+    if (!in.keys.emplace(step.is_attribute, step.key, step.tuple_key).second ||
+        (in.is_at_attributes && !step.is_attribute))
       return false;
     if (step.is_attribute && !in.is_at_attributes) {
       pickle_.op("u}(");
       in.is_at_attributes = true;
     }
-    pickle_.value(step.key);
+    if (!step.tuple_key) {
+      pickle_.value(step.key);
+      return true;
+    }
+    pickle_.op("(");
+    for (const Value& part : *step.tuple_key) pickle_.value(part);
+    pickle_.op("t");
     return true;
   }
 
@@ -173,10 +230,32 @@ class NestWriter {
   std::vector<Open> open_;
   std::vector<NestStep> at_;
   bool is_begun_ = false;
+  std::map<int64_t, uint32_t> remembered_;  // containers, by their numbers
+  uint32_t next_number_ = 0;
+};
+
+// The storages of a file, in the order of their keys: one for each tensor, or for those that share one.
+class WrittenStorages {
+ public:
+  WrittenView add(const StoredTensor& tensor) {
+    const TensorMeta& meta = (*tensor.data)->meta;
+    if (!tensor.shared) {
+      all.push_back(*tensor.data);
+      return {all.size() - 1, meta, 0, contiguous_strides(meta.shape)};
+    }
+    const auto [known, is_new] = shared_.try_emplace(tensor.shared->which, all.size());
+    if (is_new) all.push_back(tensor.shared->data);
+    return {known->second, all[known->second]->meta, tensor.shared->offset, tensor.shared->strides};
+  }
+
+  std::vector<OperandPtr> all;
+
+ private:
+  std::map<int64_t, size_t> shared_;
 };
 
 Result<std::string> make_pickle(const FileWriter& out, std::span<const StoredTensor> tensors,
-                                std::span<const StoredValue> values) {
+                                std::span<const StoredValue> values, WrittenStorages& storages) {
   PickleWriter pickle;
   NestWriter nests(pickle);
   constexpr size_t kMostBytes = std::numeric_limits<uint32_t>::max();
@@ -186,15 +265,15 @@ Result<std::string> make_pickle(const FileWriter& out, std::span<const StoredTen
   };
   size_t value = 0;
   const auto add_values_before = [&](int64_t order) -> Result<void> {
-    for (; value < values.size() && values[value].nest.order < order; ++value) {
+    for (; value < values.size() && (!values[value].nest || values[value].nest->order < order); ++value) {
       const StoredValue& each = values[value];
-      ASSAY_TRY_DO(move_to(each.nest, each.name));
-      nests.add(each.values, each.container);
+      if (!each.nest) continue;
+      ASSAY_TRY_DO(move_to(*each.nest, each.name));
+      nests.add(each);
     }
     return {};
   };
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    const StoredTensor& stored = tensors[i];
+  for (const StoredTensor& stored : tensors) {
     if (!stored.data) return tl::unexpected<Error>(stored.data.error());
     const TensorMeta& meta = (*stored.data)->meta;
     const auto type = torch_type(meta.dtype);
@@ -204,7 +283,7 @@ Result<std::string> make_pickle(const FileWriter& out, std::span<const StoredTen
                   out.name(), name(meta.dtype), printable(stored.name));
     ASSAY_TRY_DO(add_values_before(stored.nest.order));
     ASSAY_TRY_DO(move_to(stored.nest, stored.name));
-    add_tensor(pickle, meta, *type, i);
+    add_tensor(pickle, stored, *type, storages.add(stored));
   }
   ASSAY_TRY_DO(add_values_before(std::numeric_limits<int64_t>::max()));
   nests.finish();
@@ -215,14 +294,15 @@ Result<std::string> make_pickle(const FileWriter& out, std::span<const StoredTen
 
 Result<void> write_nested_pt(FileWriter& out, std::span<const StoredTensor> tensors,
                              std::span<const StoredValue> values) {
-  ASSAY_TRY(const std::string pickle, make_pickle(out, tensors, values));
+  WrittenStorages storages;
+  ASSAY_TRY(const std::string pickle, make_pickle(out, tensors, values, storages));
   ZipWriter zip(out);
   ASSAY_TRY_DO(zip.add("archive/data.pkl", as_bytes(pickle)));
   ASSAY_TRY_DO(zip.add("archive/byteorder", as_bytes(std::string_view("little"))));
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    const Operand& tensor = **tensors[i].data;
-    ASSAY_TRY_DO(zip.begin(fmt::format("archive/data/{}", i), tensor.meta.byte_size()));
-    ASSAY_TRY_DO(append_elements(zip, tensor));
+  for (size_t i = 0; i < storages.all.size(); ++i) {
+    const Operand& storage = *storages.all[i];
+    ASSAY_TRY_DO(zip.begin(fmt::format("archive/data/{}", i), storage.meta.byte_size()));
+    ASSAY_TRY_DO(append_elements(zip, storage));
     ASSAY_TRY_DO(zip.end());
   }
   ASSAY_TRY_DO(zip.add("archive/version", as_bytes(std::string_view("3\n"))));

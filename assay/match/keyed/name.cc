@@ -1,6 +1,7 @@
 #include "assay/match/keyed/name.h"
 
 #include "assay/base/text.h"
+#include "assay/match/alike/lost_copies.h"
 #include "assay/match/alike/meet.h"
 #include "assay/match/alike/name_form.h"
 #include "assay/match/alike/rename.h"
@@ -209,6 +210,8 @@ Result<Pairing> match_names(const Indexed& frames, const MatchOptions& options, 
   if (names == Names::or_content && options.contents != nullptr) {
     ASSAY_TRY_DO(join_by_content(builder, *options.contents, remarks));
   }
+  if (ranks_in(builder, Side::mine).size() != ranks_in(builder, Side::golden).size())
+    for (const Side side : {Side::mine, Side::golden}) note_lost_copies(builder, side, remarks);
   if (auto hint = hint_of_names(builder)) remarks.push_back(std::move(*hint));
   Pairing pairing = builder.finish();
   pairing.warnings = std::move(remarks);

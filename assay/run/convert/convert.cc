@@ -137,6 +137,7 @@ class Converter {
       if (tensor.data) tensor.meta = (*tensor.data)->meta;
       wanted.push_back(std::move(tensor));
     }
+    prepare_shared(wanted, path);
     return wanted;
   }
 
@@ -243,12 +244,46 @@ class Converter {
     return changed;
   }
 
+  // A storage that tensors share is read as they are, once for all of them; one that is left alone with it
+  // gets a storage of its own.
+  void prepare_shared(std::vector<StoredTensor>& tensors, const fs::path& path) {
+    std::map<int64_t, int64_t> users;
+    for (const StoredTensor& tensor : tensors)
+      if (tensor.shared) ++users[tensor.shared->which];
+    std::map<int64_t, Result<OperandPtr>> storages;
+    int64_t without_gradient = 0;
+    for (StoredTensor& tensor : tensors) {
+      if (!tensor.data) continue;
+      const DType dtype = (*tensor.data)->meta.dtype;
+      if (tensor.requires_grad && !is_real(dtype) && !is_complex(dtype)) {
+        tensor.requires_grad = false;
+        ++without_gradient;
+      }
+      if (!tensor.shared) continue;
+      const auto [storage, is_new] = storages.try_emplace(tensor.shared->which, nullptr);
+      if (is_new) storage->second = prepare(tensor.shared->data, tensor.name, path);
+      if (users[tensor.shared->which] > 1 && storage->second)
+        tensor.shared->data = *storage->second;
+      else
+        tensor.shared.reset();
+    }
+    if (without_gradient > 0)
+      outcome.dropped.push_back(fmt::format("{}: requires_grad of {} tensor{}, which integers cannot have",
+                                            display(path), without_gradient,
+                                            without_gradient == 1 ? "" : "s"));
+  }
+
   // None is nothing that anybody would miss.
   int64_t count_values() const {
     int64_t count = 0;
-    for (const StoredValue& stored : values_)
-      count += std::ranges::count_if(
-          stored.values, [](const Value& each) { return !std::holds_alternative<std::monostate>(each); });
+    for (const StoredValue& stored : values_) {
+      if (!stored.nest || stored.form == StoredValue::Form::other) continue;
+      count += stored.form == StoredValue::Form::plain
+                   ? std::ranges::count_if(
+                         stored.values,
+                         [](const Value& each) { return !std::holds_alternative<std::monostate>(each); })
+                   : 1;
+    }
     return count;
   }
 
