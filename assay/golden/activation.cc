@@ -1,6 +1,7 @@
 // Bounds: docs/operators.md, "ActivationOperation". u is the unit of the arithmetic.
 #include "assay/golden/bounded.h"
 #include "assay/golden/families.h"
+#include "assay/golden/kernels.h"
 #include "assay/golden/quantized.h"
 #include "assay/golden/streamed.h"
 
@@ -115,7 +116,10 @@ Result<BoundedNumbers> swiglu_of_rows(const Numbers& x, double u) {
 Result<GoldenOutputs> swiglu_forward(const GoldenCall& call, int64_t dim, double u) {
   ASSAY_TRY(const Halves halves, halves_of(shape_of(call, 0), dim));
   const int64_t half = std::max<int64_t>(1, halves.half);
+  const bool is_exact = dtype_of(call, 0) == DType::f64;
   const auto compute = [=](int64_t, int64_t count, const double* const* in, double* values, double* errors) {
+    if (!is_exact)
+      return kernel::swiglu(in[0], in[0] + half, count, u * kernel::kOwnErrorInUnits, {values, errors});
     for (int64_t i = 0; i < count; ++i) {
       const Approx y = swiglu(in[0][i], in[0][i + half], u);
       values[i] = y.value;
@@ -175,19 +179,25 @@ Result<GoldenOutputs> activation(const GoldenCall& call) {
     ASSAY_TRY(Numbers x, numbers_of(call, 0));
     return GoldenOutputs{relu(dtype, std::move(x))};
   }
-  const auto each = [&](auto f) {
-    return streamed_each(call, kCostOfActivation, [&f, u](double v) { return f(v, u); });
+  const auto each = [&](Approx (*exact)(double, double),
+                        void (*by_vectors)(const double*, int64_t, double, kernel::Out)) {
+    return streamed_function(call, kCostOfActivation, exact, by_vectors);
   };
   if (type == kActivationGelu) {
     constexpr int64_t kModes[] = {0, 1};
     ASSAY_TRY(const int64_t mode, call.params.choice_or({"geluMode"}, 0, kModes));
-    return mode == 0 ? each(gelu_by_tanh) : each(gelu_by_erf);
+    return mode == 0 ? each(gelu_by_tanh, kernel::gelu_by_tanh) : each(gelu_by_erf, kernel::gelu_by_erf);
   }
-  if (type == kActivationSwish) return each([scale](double v, double unit) { return swish(v, scale, unit); });
-  if (type == kActivationLog) return each(logarithm);
-  if (type == kActivationSigmoid) return each(sigmoid);
+  if (type == kActivationSwish)
+    return streamed_function(
+        call, kCostOfActivation, [scale](double v, double unit) { return swish(v, scale, unit); },
+        [scale](const double* x, int64_t n, double unit, kernel::Out out) {
+          kernel::swish(x, n, scale, unit, out);
+        });
+  if (type == kActivationLog) return each(logarithm, kernel::logarithm);
+  if (type == kActivationSigmoid) return each(sigmoid, kernel::sigmoid);
   if (type == kActivationSwigluForward) return swiglu_forward(call, dim, u);
-  return each(fast_gelu);
+  return each(fast_gelu, kernel::fast_gelu);
 }
 
 // a · sigmoid(a) · b of the halves of the last dimension, each row with the scale that makes it int8.

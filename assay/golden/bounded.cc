@@ -1,5 +1,6 @@
 #include "assay/golden/bounded.h"
 
+#include "assay/golden/kernels.h"
 #include "assay/tensor/dense.h"
 
 #include <algorithm>
@@ -7,24 +8,6 @@
 #include <cstring>
 
 namespace assay {
-namespace {
-
-constexpr int64_t kLanes = 8;
-
-template <class Term>
-double sum_in_lanes(int64_t n, Term term) {
-  double lanes[kLanes] = {};
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes)
-    for (int64_t lane = 0; lane < kLanes; ++lane) lanes[lane] += term(i + lane);
-  for (; i < n; ++i) lanes[i % kLanes] += term(i);
-  double sum = 0;
-  for (const double lane : lanes) sum += lane;
-  return sum;
-}
-
-}  // namespace
-
 Result<BoundedNumbers> zeros_with_bounds(const Shape& shape) {
   ASSAY_TRY(const int64_t count, count_of(shape));
   return BoundedNumbers{{shape, std::vector<double>(static_cast<size_t>(count))},
@@ -88,12 +71,10 @@ Result<void> check_same_type(const GoldenCall& call, size_t i) {
               call.type, name(dtype_of(call, 0)), name(dtype_of(call, i)));
 }
 
-double sum_of(const double* x, int64_t n) {
-  return sum_in_lanes(n, [x](int64_t i) { return x[i]; });
-}
+double sum_of(const double* x, int64_t n) { return kernel::sum_of(x, n); }
 
 double sum_of_products(const double* x, const double* y, int64_t n) {
-  return sum_in_lanes(n, [x, y](int64_t i) { return x[i] * y[i]; });
+  return kernel::sum_of_products(x, y, n);
 }
 
 }  // namespace assay

@@ -135,7 +135,12 @@ Result<GoldenOutputs> elewise_muls(const GoldenCall& call) {
   const double factor = factors[0];
   const double u =
       2 * unit_of_arithmetic(dtype) + (rounded_to(dtype, factor) == factor ? 0 : unit_roundoff(dtype));
-  return streamed_each(call, 2, [=](double v) { return Approx{v * factor, u * std::abs(v * factor)}; });
+  ASSAY_TRY(Expected out,
+            streamed(call, {call.in[0]}, kPieceElements, 2,
+                     [=](int64_t, int64_t count, const double* const* in, double* values, double* errors) {
+                       kernel::scale(in[0], factor, count, u, {values, errors});
+                     }));
+  return GoldenOutputs{std::move(out)};
 }
 
 Approx cosine_of(double x, double u) {
@@ -151,11 +156,11 @@ Approx tanh_of(double x, double u) {
   return {value, 5 * u * std::abs(value)};
 }
 
-Result<GoldenOutputs> by_function(const GoldenCall& call, Approx (*f)(double x, double u)) {
+Result<GoldenOutputs> by_function(const GoldenCall& call, Approx (*exact)(double x, double u),
+                                  void (*by_vectors)(const double*, int64_t, double, kernel::Out)) {
   ASSAY_TRY_DO(check_inputs(call, 1, 1));
   ASSAY_TRY_DO(check_real(call, 0));
-  const double u = unit_of_arithmetic(dtype_of(call, 0));
-  return streamed_each(call, kCostOfElewiseFunction, [=](double v) { return f(v, u); });
+  return streamed_function(call, kCostOfElewiseFunction, exact, by_vectors);
 }
 
 // ----- truths
@@ -228,24 +233,23 @@ Result<GoldenOutputs> elewise_compared(const GoldenCall& narrow, F f) {
 }
 
 // One operation in f32 (f64 for f64), rounded to the type.
-template <class F>
-Result<GoldenOutputs> elewise_computed_real(const GoldenCall& narrow, F f) {
+Result<GoldenOutputs> elewise_computed_real(const GoldenCall& narrow, kernel::Operation operation) {
   ASSAY_TRY(const GoldenCall call, with_equal_shapes(narrow));
   ASSAY_TRY_DO(check_real(call, 0));
-  const double u = unit_of_arithmetic(dtype_of(call, 0));
+  const double relative = 2 * unit_of_arithmetic(dtype_of(call, 0));
   ASSAY_TRY(Expected out,
             streamed(call, call.in, kPieceElements, 4,
-                     [&](int64_t, int64_t count, const double* const* in, double* values, double* errors) {
-                       for (int64_t i = 0; i < count; ++i) values[i] = f(in[0][i], in[1][i]);
-                       for (int64_t i = 0; i < count; ++i) errors[i] = 2 * u * std::abs(values[i]);
+                     [=](int64_t, int64_t count, const double* const* in, double* values, double* errors) {
+                       kernel::operate(operation, in[0], in[1], count, relative, {values, errors});
                      }));
   return GoldenOutputs{std::move(out)};
 }
 
 // Whole numbers wrap around.
 template <class F>
-Result<GoldenOutputs> elewise_computed(const GoldenCall& narrow, F f) {
-  if (narrow.in.empty() || !is_whole_number(dtype_of(narrow, 0))) return elewise_computed_real(narrow, f);
+Result<GoldenOutputs> elewise_computed(const GoldenCall& narrow, kernel::Operation operation, F f) {
+  if (narrow.in.empty() || !is_whole_number(dtype_of(narrow, 0)))
+    return elewise_computed_real(narrow, operation);
   ASSAY_TRY(const GoldenCall call, with_equal_shapes(narrow));
   ASSAY_TRY(Integers a, integers_of(call, 0));
   ASSAY_TRY(const Integers b, integers_of(call, 1));
@@ -264,11 +268,11 @@ Result<GoldenOutputs> elewise(const GoldenCall& call) {
     case kElewiseMuls:
       return elewise_muls(call);
     case kElewiseCos:
-      return by_function(call, cosine_of);
+      return by_function(call, cosine_of, kernel::cosine);
     case kElewiseSin:
-      return by_function(call, sine_of);
+      return by_function(call, sine_of, kernel::sine);
     case kElewiseTanh:
-      return by_function(call, tanh_of);
+      return by_function(call, tanh_of, kernel::tanh);
     case kElewiseNeg:
       return elewise_neg(call);
     case kElewiseQuant:
@@ -292,13 +296,15 @@ Result<GoldenOutputs> elewise(const GoldenCall& call) {
     case kElewiseEqual:
       return elewise_compared(call, [](auto a, auto b) { return a == b; });
     case kElewiseAdd:
-      return elewise_computed(call, [](auto a, auto b) { return a + b; });
+      return elewise_computed(call, kernel::Operation::add, [](uint64_t a, uint64_t b) { return a + b; });
     case kElewiseSub:
-      return elewise_computed(call, [](auto a, auto b) { return a - b; });
+      return elewise_computed(call, kernel::Operation::subtract,
+                              [](uint64_t a, uint64_t b) { return a - b; });
     case kElewiseMul:
-      return elewise_computed(call, [](auto a, auto b) { return a * b; });
+      return elewise_computed(call, kernel::Operation::multiply,
+                              [](uint64_t a, uint64_t b) { return a * b; });
     default:
-      return elewise_computed_real(call, [](double a, double b) { return a / b; });
+      return elewise_computed_real(call, kernel::Operation::divide);
   }
 }
 

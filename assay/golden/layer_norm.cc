@@ -18,7 +18,7 @@ Moments moments_of(const double* x, const float* errors, int64_t width, double e
                    double* centred) {
   const auto n = static_cast<double>(width);
   const double mean = sum_of(x, width) / n;
-  for (int64_t i = 0; i < width; ++i) centred[i] = x[i] - mean;
+  kernel::subtract(x, mean, width, centred);
   const double variance = sum_of_products(centred, centred, width) / n;
   const double root_mean_square = std::sqrt(variance + mean * mean), more = std::sqrt(n);
   double error = u * (8 * root_mean_square + 2 * more * std::abs(mean));
@@ -50,15 +50,9 @@ void layer_norm_row(const LayerNorm& norm, int64_t row, const double* x, const f
   const double u = norm.unit;
   const Moments m = moments_of(x, given, norm.width, norm.epsilon, u, errors);
   const double* const w = norm.weight.data() + row % norm.heads() * norm.width;
-  const double relative = m.inverse.error + 4 * u;
-  for (int64_t i = 0; i < norm.width; ++i) {
-    const double slope = w[i] * m.inverse.value, product = errors[i] * slope;
-    values[i] = product;
-    errors[i] = std::abs(slope) * m.mean.error + std::abs(product) * relative;
-  }
-  if (!norm.bias.empty())
-    for (int64_t i = 0; i < norm.width; ++i) values[i] += norm.bias[static_cast<size_t>(i)];
-  for (int64_t i = 0; i < norm.width; ++i) errors[i] += u * std::abs(values[i]);
+  kernel::centred({w, norm.bias.empty() ? nullptr : norm.bias.data(), m.inverse.value, m.mean.error,
+                   m.inverse.error + 4 * u},
+                  norm.width, u, {values, errors});
   if (given == nullptr) return;
   for (int64_t i = 0; i < norm.width; ++i)
     errors[i] += std::abs(w[i] * m.inverse.value) * static_cast<double>(given[i]);
@@ -81,11 +75,11 @@ Result<BoundedNumbers> normalized_rows(const BoundedNumbers& x, const LayerNorm&
 
 // The norm of input 0, which nothing was added to.
 Result<GoldenOutputs> streamed_norm(const GoldenCall& call, const LayerNorm& norm) {
-  const auto compute = [&](int64_t first, int64_t, const double* const* in, double* values, double* errors) {
+  const auto compute = [norm](int64_t first, int64_t, const double* const* in, double* values,
+                              double* errors) {
     layer_norm_row(norm, first / norm.width, in[0], nullptr, values, errors);
   };
-  ASSAY_TRY(Expected out,
-            streamed(call, std::span(call.in).first(1), std::max<int64_t>(1, norm.width), 16, compute));
+  ASSAY_TRY(Expected out, streamed(call, {call.in[0]}, std::max<int64_t>(1, norm.width), 16, compute));
   return GoldenOutputs{std::move(out)};
 }
 

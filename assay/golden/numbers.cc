@@ -3,6 +3,7 @@
 #include "assay/base/checked.h"
 #include "assay/support/parallel.h"
 #include "assay/tensor/dense.h"
+#include "assay/tensor/dtype_simd.h"
 #include "assay/tensor/gather.h"
 
 #include <algorithm>
@@ -202,6 +203,8 @@ double unit_of_arithmetic(DType dtype) {
 }
 
 void round_to(DType dtype, std::span<double> values) {
+  if (dtype == DType::f16) return round_f16(values.data(), std::ssize(values));
+  if (dtype == DType::bf16) return round_bf16(values.data(), std::ssize(values));
   constexpr size_t kAtOnce = 4096;
   std::byte bytes[kAtOnce * sizeof(double)];
   for (size_t first = 0; first < values.size(); first += kAtOnce) {

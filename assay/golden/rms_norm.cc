@@ -31,15 +31,16 @@ Approx rms_norm_row(const double* x, const float* given, const std::vector<doubl
                     const RmsNorm& norm, double* values, double* errors) {
   const int64_t width = std::ssize(gamma);
   const Approx r = inverse_rms(x, given, width, norm);
-  for (int64_t i = 0; i < width; ++i) values[i] = x[i] * r.value;
   double unit = r.error + 3 * norm.unit;
   if (norm.rounds_to) {
+    kernel::scale(x, r.value, width, 0, {values, errors});
     // Either side of a tie, or not at all where a kernel keeps f32.
     round_to(*norm.rounds_to, {values, static_cast<size_t>(width)});
     unit += 2 * unit_roundoff(*norm.rounds_to);
+    kernel::weighted(values, 1, gamma.data(), width, unit, {values, errors});
+  } else {
+    kernel::weighted(x, r.value, gamma.data(), width, unit, {values, errors});
   }
-  for (int64_t i = 0; i < width; ++i) values[i] *= gamma[static_cast<size_t>(i)];
-  for (int64_t i = 0; i < width; ++i) errors[i] = std::abs(values[i]) * unit;
   if (given == nullptr) return r;
   for (int64_t i = 0; i < width; ++i)
     errors[i] += std::abs(gamma[static_cast<size_t>(i)]) * r.value * static_cast<double>(given[i]);
@@ -145,11 +146,11 @@ Result<GoldenOutputs> rms_norm(const GoldenCall& call) {
   if (model == 1)
     for (double& each : gamma) each += 1;
   if (inputs.added.empty() && !params.is_quantized()) {
-    const auto compute = [&](int64_t, int64_t, const double* const* in, double* values, double* errors) {
+    const auto compute = [gamma, norm](int64_t, int64_t, const double* const* in, double* values,
+                                       double* errors) {
       rms_norm_row(in[0], nullptr, gamma, norm, values, errors);
     };
-    ASSAY_TRY(Expected out,
-              streamed(call, std::span(call.in).first(1), std::max<int64_t>(1, rows.width), 12, compute));
+    ASSAY_TRY(Expected out, streamed(call, {call.in[0]}, std::max<int64_t>(1, rows.width), 12, compute));
     return GoldenOutputs{std::move(out)};
   }
   ASSAY_TRY(BoundedNumbers x, sum_of_inputs(call, inputs.added, 1));

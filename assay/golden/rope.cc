@@ -14,7 +14,6 @@ namespace {
 // second. Blocks of two are pairs, which turn by the angle of their even element.
 struct Rotation {
   int64_t head = 0, block = 0;
-  bool by_pairs() const { return block == 2; }
 };
 
 Result<Rotation> rotation_of(const GoldenCall& call, int64_t head) {
@@ -81,50 +80,27 @@ Result<int64_t> width_of_tokens(const Shape& x, int64_t tokens, int64_t head) {
 }
 
 // x · cos + turned(x) · sin. Products are rounded to the type of the tensor where the tables are of that
-// type; kernels that keep f32 differ by that rounding. `unit` is of that rounding.
-struct Turning {
-  DType rounds_to;
-  double unit = 0;
-};
-
-// `direct` becomes the turned head; `turned` is room for the other half of it, and then the error.
-void turn_head(const double* x, const double* cos, const double* sin, const Rotation& rotation,
-               const Turning& turning, double* direct, double* turned) {
-  const int64_t half = rotation.block / 2;
-  for (int64_t first = 0; first < rotation.head; first += rotation.block)
-    for (int64_t i = first; i < first + half; ++i) {
-      const int64_t j = i + half, of_j = rotation.by_pairs() ? i : j;
-      direct[i] = x[i] * cos[i];
-      direct[j] = x[j] * cos[of_j];
-      turned[i] = -x[j] * sin[i];
-      turned[j] = x[i] * sin[of_j];
-    }
-  const auto head = static_cast<size_t>(rotation.head);
-  if (turning.rounds_to != DType::f32 && turning.rounds_to != DType::f64) {
-    round_to(turning.rounds_to, {direct, head});
-    round_to(turning.rounds_to, {turned, head});
-  }
-  for (int64_t i = 0; i < rotation.head; ++i) {
-    const double a = direct[i], b = turned[i];
-    direct[i] = a + b;
-    turned[i] = turning.unit * (std::abs(a) + std::abs(b));
-  }
-}
-
-Result<Expected> turned_tensor(const GoldenCall& call, size_t i, int64_t tokens, const Angles& angles,
-                               const Rotation& rotation) {
+// type; kernels that keep f32 differ by that rounding.
+Result<Expected> turned_tensor(const GoldenCall& call, size_t i, int64_t tokens,
+                               std::shared_ptr<const Angles> angles, const Rotation& rotation) {
   ASSAY_TRY(const int64_t width, width_of_tokens(shape_of(call, i), tokens, rotation.head));
   // Tables of f32 for tensors of 16 bits mean that all of it is computed in f32.
   const DType rounds_to = dtype_of(call, 2) == dtype_of(call, i) ? dtype_of(call, i) : DType::f32;
-  const Turning turning{rounds_to, 1.0625 * unit_roundoff(rounds_to)};
-  const auto turn_token = [&](int64_t first, int64_t count, const double* const* in, double* values,
+  const bool rounds = rounds_to != DType::f32 && rounds_to != DType::f64;
+  const double unit = 1.0625 * unit_roundoff(rounds_to);
+  const auto turn_token = [=](int64_t first, int64_t count, const double* const* in, double* values,
                               double* errors) {
-    const int64_t row = angles.row(first / width) * rotation.head;
+    const int64_t row = angles->row(first / width) * rotation.head;
     for (int64_t at = 0; at < count; at += rotation.head)
-      turn_head(in[0] + at, angles.cos.values.data() + row, angles.sin.values.data() + row, rotation, turning,
-                values + at, errors + at);
+      kernel::turn_head(in[0] + at, angles->cos.values.data() + row, angles->sin.values.data() + row,
+                        rotation.head, rotation.block, {values + at, errors + at});
+    if (rounds) {
+      round_to(rounds_to, {values, static_cast<size_t>(count)});
+      round_to(rounds_to, {errors, static_cast<size_t>(count)});
+    }
+    kernel::add_turned(unit, count, {values, errors});
   };
-  return streamed(call, std::span(call.in).subspan(i, 1), std::max<int64_t>(1, width), 10, turn_token);
+  return streamed(call, {call.in[i]}, std::max<int64_t>(1, width), 10, turn_token);
 }
 
 // q and k as [tokens, …] or [batch, tokens, heads, head].
@@ -154,9 +130,10 @@ Result<GoldenOutputs> rope(const GoldenCall& call) {
   if (const int64_t count = shape_of(call, 1).count(); tokens == 0 ? count != 0 : count % tokens != 0)
     return fail(ErrorKind::mismatch, "q and k of shapes {} and {} differ in their tokens",
                 shape_of(call, 0).text(), shape_of(call, 1).text());
+  const auto shared = std::make_shared<const Angles>(std::move(angles));
   GoldenOutputs outs;
   for (const size_t i : {0, 1}) {
-    ASSAY_TRY(Expected out, turned_tensor(call, i, tokens, angles, rotation));
+    ASSAY_TRY(Expected out, turned_tensor(call, i, tokens, shared, rotation));
     outs.push_back(std::move(out));
   }
   return outs;

@@ -2,6 +2,7 @@
 #include "assay/base/checked.h"
 #include "assay/golden/bounded.h"
 #include "assay/golden/families.h"
+#include "assay/golden/streamed.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,37 +12,36 @@ namespace {
 
 constexpr int64_t kCostOfSoftmax = 25;
 
-// Elements `first`, `first + step`, … of which there are `count`.
+// Elements from `first` on, of which there are `count`.
 struct SoftmaxLine {
-  int64_t first = 0, step = 1, count = 0;
-  size_t at(int64_t i) const { return static_cast<size_t>(first + i * step); }
+  int64_t first = 0, count = 0;
+  size_t at(int64_t i) const { return static_cast<size_t>(first + i); }
 };
 
 // exp(x - max) / sum, which one adder may make, one term after the other. Of the exponent the difference is
 // rounded, so large negative ones err more; the sum inherits these errors in the proportion of its terms.
-void softmax_line(const Numbers& x, const SoftmaxLine& line, double u, BoundedNumbers& out) {
+void softmax_row(const double* x, int64_t count, DType dtype, double* values, double* errors) {
+  const double u = unit_of_arithmetic(dtype);
+  if (dtype != DType::f64) {
+    kernel::softmax(x, count, u * kernel::kOwnErrorInUnits, {values, errors});
+    return;
+  }
   double largest = -HUGE_VAL;
-  for (int64_t i = 0; i < line.count; ++i) {
-    const double each = x.values[line.at(i)];
-    largest = each > largest || std::isnan(each) ? each : largest;
+  for (int64_t i = 0; i < count; ++i) {
+    largest = x[i] > largest || std::isnan(x[i]) ? x[i] : largest;
     if (std::isnan(largest)) break;
   }
   double sum = 0, weighted = 0;
-  float narrow = 0;  // where terms are small beside their sum, they are rounded alike, which is no chance
-  for (int64_t i = 0; i < line.count; ++i) {
-    const double below = x.values[line.at(i)] - largest, power = std::exp(below);
-    out.value.values[line.at(i)] = power;
+  for (int64_t i = 0; i < count; ++i) {
+    const double below = x[i] - largest, power = std::exp(below);
+    values[i] = power;
     sum += power;
-    narrow += static_cast<float>(power);
     if (power > 0) weighted -= power * below;
   }
-  const double by_chance = 2 * std::sqrt(static_cast<double>(line.count));
-  const double seen = u == unit_roundoff(DType::f32) ? 2 * std::abs(double{narrow} - sum) / (sum * u) : 0;
-  const double error = 12 + weighted / sum + std::max(by_chance, seen);
-  for (int64_t i = 0; i < line.count; ++i) {
-    const double value = out.value.values[line.at(i)] / sum, below = x.values[line.at(i)] - largest;
-    const double far = value > 0 ? std::abs(below) : 0;
-    put(out, static_cast<int64_t>(line.at(i)), {value, u * value * (error + far)});
+  const double error = 12 + weighted / sum + 2 * std::sqrt(static_cast<double>(count));
+  for (int64_t i = 0; i < count; ++i) {
+    values[i] /= sum;
+    errors[i] = u * values[i] * (error + (values[i] > 0 ? std::abs(x[i] - largest) : 0));
   }
 }
 
@@ -75,17 +75,24 @@ Result<GoldenOutputs> softmax(const GoldenCall& call) {
       return fail(ErrorKind::bad_argument, "the dimensions that axes names do not follow one another");
     dims.push_back(dim);
   }
-  ASSAY_TRY(const Numbers x, numbers_of(call, 0));
-  int64_t lines = 1, length = 1, step = 1;
-  for (size_t d = 0; d < shape.dims.size(); ++d)
-    (d < dims.front() ? lines : d <= dims.back() ? length : step) *= shape.dims[d];
-  ASSAY_TRY(BoundedNumbers out, zeros_with_bounds(shape));
-  const double u = unit_of_arithmetic(dtype_of(call, 0));
-  in_parallel(x.count() == 0 ? 0 : lines * step, kCostOfSoftmax * length, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
-      softmax_line(x, SoftmaxLine{i / step * step * length + i % step, step, length}, u, out);
-  });
-  return GoldenOutputs{expected(dtype_of(call, 0), std::move(out))};
+  int64_t length = 1, step = 1;
+  for (size_t d = dims.front(); d < shape.dims.size(); ++d)
+    (d <= dims.back() ? length : step) *= shape.dims[d];
+  const DType dtype = dtype_of(call, 0);
+  const auto compute = [=](int64_t, int64_t count, const double* const* in, double* values, double* errors) {
+    if (step == 1) return softmax_row(in[0], count, dtype, values, errors);
+    std::vector<double> room(static_cast<size_t>(3 * length));
+    double *const x = room.data(), *const y = x + length, *const error = y + length;
+    for (int64_t line = 0; line < step; ++line) {
+      for (int64_t i = 0; i < length; ++i) x[i] = in[0][i * step + line];
+      softmax_row(x, length, dtype, y, error);
+      for (int64_t i = 0; i < length; ++i) values[i * step + line] = y[i];
+      for (int64_t i = 0; i < length; ++i) errors[i * step + line] = error[i];
+    }
+  };
+  ASSAY_TRY(Expected out,
+            streamed(call, {call.in[0]}, std::max<int64_t>(1, length * step), kCostOfSoftmax, compute));
+  return GoldenOutputs{std::move(out)};
 }
 
 // ----- of the scores of attention: headNum squares for each sample, of its length
@@ -103,7 +110,7 @@ Result<std::vector<SoftmaxLine>> rows_of_squares(const GoldenCall& call) {
     if (!elements || *elements > count - at)
       return fail(ErrorKind::mismatch, "{} heads of length {} do not fit into the {} elements of input 0",
                   heads, length, count);
-    for (const int64_t end = at + *elements; at < end; at += length) rows.push_back({at, 1, length});
+    for (const int64_t end = at + *elements; at < end; at += length) rows.push_back({at, length});
   }
   if (at != count)
     return fail(ErrorKind::mismatch, "headNum and qSeqLen tell of {} elements, input 0 has {}", at, count);
@@ -125,9 +132,12 @@ Result<GoldenOutputs> fast_softmax(const GoldenCall& call) {
   ASSAY_TRY_DO(check_inputs(call, 1, 1));
   ASSAY_TRY_DO(check_real(call, 0));
   ASSAY_TRY(const Numbers x, numbers_of(call, 0));
-  const double u = unit_of_arithmetic(dtype_of(call, 0));
-  return softmax_by_rows(call,
-                         [&](const SoftmaxLine& row, BoundedNumbers& out) { softmax_line(x, row, u, out); });
+  return softmax_by_rows(call, [&](const SoftmaxLine& row, BoundedNumbers& out) {
+    std::vector<double> errors(static_cast<size_t>(row.count));
+    softmax_row(x.values.data() + row.first, row.count, dtype_of(call, 0),
+                out.value.values.data() + row.first, errors.data());
+    std::ranges::transform(errors, out.allowed.begin() + row.first, allowance);
+  });
 }
 
 Result<GoldenOutputs> fast_softmax_grad(const GoldenCall& call) {

@@ -1,9 +1,12 @@
 #include "assay/golden/streamed.h"
 
 #include "assay/base/checked.h"
+#include "assay/golden/matrices.h"
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <memory>
 
 namespace assay {
 namespace {
@@ -25,7 +28,38 @@ class HeldNumbers final : public Operand {
 
 bool is_short(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
 
-}  // namespace
+// Types of 16 bits: values in f32, which holds them a thousand times finer. All others in f64.
+void keep(DType dtype, const double* values, const double* errors, int64_t count, std::byte* to,
+          float* allowed) {
+  if (is_short(dtype)) {
+    kernel::keep_short(values, errors, count, reinterpret_cast<float*>(to), allowed);
+    return;
+  }
+  std::memcpy(to, values, static_cast<size_t>(count) * sizeof(double));
+  // f64 is not rounded once more, and our own arithmetic is no better than that of the operator.
+  const bool is_wide = dtype == DType::f64;
+  kernel::keep_allowed(values, errors, count, is_wide ? 4 : 1, is_wide ? 8 * unit_roundoff(DType::f64) : 0,
+                       allowed);
+}
+
+// An output that several threads write, each its own places.
+class Sheet {
+ public:
+  // An error where the shape has no size, or more than `memory` bytes would be held.
+  static Result<Sheet> of(DType dtype, const Shape& shape, int64_t memory);
+
+  // Elements from `first` on, and how far each may be off.
+  void put(int64_t first, int64_t count, const double* values, const double* errors);
+  Expected finish() &&;
+
+ private:
+  DType dtype_ = DType::f32;
+  Shape shape_;
+  // Types of 16 bits: values in f32, which holds them a thousand times finer. All others in f64.
+  std::unique_ptr<float[]> short_;
+  std::unique_ptr<double[]> wide_;
+  std::unique_ptr<float[]> allowed_;
+};
 
 Result<Sheet> Sheet::of(DType dtype, const Shape& shape, int64_t memory) {
   ASSAY_TRY(const int64_t count, count_of(shape));
@@ -47,18 +81,10 @@ Result<Sheet> Sheet::of(DType dtype, const Shape& shape, int64_t memory) {
 }
 
 void Sheet::put(int64_t first, int64_t count, const double* values, const double* errors) {
-  float* const allowed = allowed_.get() + first;
-  if (short_ != nullptr) {
-    const double u = unit_roundoff(DType::f32);
-    float* const to = short_.get() + first;
-    for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(values[i]);
-    for (int64_t i = 0; i < count; ++i) allowed[i] = allowance(errors[i] + u * std::abs(values[i]));
-    return;
-  }
-  std::copy_n(values, count, wide_.get() + first);
-  // f64 is not rounded once more, and our own arithmetic is no better than that of the operator.
-  const double own = dtype_ == DType::f64 ? 8 * unit_roundoff(DType::f64) : 0, more = own > 0 ? 4 : 1;
-  for (int64_t i = 0; i < count; ++i) allowed[i] = allowance(more * errors[i] + own * std::abs(values[i]));
+  keep(dtype_, values, errors, count,
+       short_ != nullptr ? reinterpret_cast<std::byte*>(short_.get() + first)
+                         : reinterpret_cast<std::byte*>(wide_.get() + first),
+       allowed_.get() + first);
 }
 
 Expected Sheet::finish() && {
@@ -72,17 +98,6 @@ Expected Sheet::finish() && {
   return out;
 }
 
-Result<const double*> PieceReader::read(int64_t first, int64_t count) {
-  if (std::ssize(buffer_) < count) buffer_.resize(static_cast<size_t>(count));
-  for (int64_t done = 0; done < count;) {
-    const int64_t some = std::min(kBlockElements, count - done);
-    ASSAY_TRY(const Block block, source_->block(first + done, some, scratch_));
-    to_f64(block.dtype, block.data, some, buffer_.data() + done);
-    done += some;
-  }
-  return buffer_.data();
-}
-
 Result<void> check_piece(int64_t elements, int64_t memory) {
   constexpr int64_t kBytesOfElement = 64;  // in f64, for as many threads as pieces of such a size are worth
   if (elements <= memory / kBytesOfElement) return {};
@@ -91,15 +106,163 @@ Result<void> check_piece(int64_t elements, int64_t memory) {
               memory >> 20);
 }
 
-void FirstError::set(Error error) {
-  const std::lock_guard lock(mutex_);
-  if (!error_) error_ = std::move(error);
+// What a piece is computed from.
+struct Recipe {
+  std::vector<OperandPtr> inputs;
+  Pieces pieces;
+  ComputePiece compute;
+  DType dtype = DType::f32;
+  int64_t count = 0;     // of the output
+  int64_t elements = 0;  // of an input
+
+  int64_t room() const {  // in doubles: the pieces of the inputs, values and errors
+    return std::ssize(inputs) * pieces.of_input + 2 * pieces.piece;
+  }
+};
+
+struct Piece {
+  int64_t first = 0, count = 0;
+  const double* values = nullptr;
+  const double* errors = nullptr;
+};
+
+// The inputs are read with what lies below `scratch`, beginning with the second.
+Result<Piece> compute_piece(const Recipe& recipe, int64_t number, double* room, Scratch& scratch) {
+  const Pieces& pieces = recipe.pieces;
+  const int64_t from = number * pieces.of_input, some = std::min(pieces.of_input, recipe.elements - from);
+  constexpr size_t kMostInputs = 4;
+  const double* in[kMostInputs] = {};
+  for (size_t i = 0; i < recipe.inputs.size(); ++i) {
+    double* const to = room + static_cast<int64_t>(i) * pieces.of_input;
+    for (int64_t done = 0; done < some; done += kBlockElements) {
+      const int64_t next = std::min(kBlockElements, some - done);
+      ASSAY_TRY(const Block block, recipe.inputs[i]->block(from + done, next, scratch.below(i + 1)));
+      to_f64(block.dtype, block.data, next, to + done);
+    }
+    in[i] = to;
+  }
+  double* const values = room + std::ssize(recipe.inputs) * pieces.of_input;
+  double* const errors = values + pieces.piece;
+  const int64_t first = number * pieces.piece, count = std::min(pieces.piece, recipe.count - first);
+  recipe.compute(first, count, in, values, errors);
+  return Piece{first, count, values, errors};
 }
 
-Result<void> FirstError::outcome() const {
-  const std::lock_guard lock(mutex_);
-  if (error_) return tl::unexpected<Error>(*error_);
-  return {};
+class StreamedBlocks final : public BoundedBlocks {
+ public:
+  explicit StreamedBlocks(Recipe recipe) : BoundedBlocks(recipe.pieces.piece), recipe_(std::move(recipe)) {}
+
+  Result<Both> read(int64_t first, int64_t count, Scratch& scratch) const override {
+    const int64_t size = size_of(type_of_values());
+    std::byte* const values = scratch.buffer(count * (size + static_cast<int64_t>(sizeof(float))));
+    auto* const allowed = reinterpret_cast<float*>(values + count * size);
+    auto* const room = reinterpret_cast<double*>(
+        scratch.below(0).buffer(recipe_.room() * static_cast<int64_t>(sizeof(double))));
+    for (int64_t at = first; at < first + count;) {
+      ASSAY_TRY(const Piece piece, compute_piece(recipe_, at / granule, room, scratch));
+      const int64_t skipped = at - piece.first;
+      const int64_t some = std::min(piece.count - skipped, first + count - at);
+      keep(recipe_.dtype, piece.values + skipped, piece.errors + skipped, some, values + (at - first) * size,
+           allowed + (at - first));
+      at += some;
+    }
+    return Both{Block{type_of_values(), values, count},
+                Block{DType::f32, reinterpret_cast<const std::byte*>(allowed), count}};
+  }
+
+  DType type_of_values() const { return is_short(recipe_.dtype) ? DType::f32 : DType::f64; }
+  const Shape& shape() const { return recipe_.pieces.shape; }
+
+ private:
+  const Recipe recipe_;
+};
+
+// One of the two.
+class StreamedPart final : public Operand {
+ public:
+  StreamedPart(std::shared_ptr<const StreamedBlocks> blocks, bool is_allowed)
+      : Operand({is_allowed ? DType::f32 : blocks->type_of_values(), blocks->shape()}),
+        blocks_(std::move(blocks)),
+        is_allowed_(is_allowed) {}
+
+  Result<Block> block(int64_t first, int64_t count, Scratch& scratch) const override {
+    ASSAY_TRY(const BoundedBlocks::Both both, blocks_->read(first, count, scratch));
+    return is_allowed_ ? both.allowed : both.value;
+  }
+
+ private:
+  const std::shared_ptr<const StreamedBlocks> blocks_;
+  const bool is_allowed_;
+};
+
+Expected computed_when_read(Recipe recipe) {
+  Expected out;
+  out.dtype = recipe.dtype;
+  const auto blocks = std::make_shared<const StreamedBlocks>(std::move(recipe));
+  out.value = std::make_shared<StreamedPart>(blocks, false);
+  out.allowed = std::make_shared<StreamedPart>(blocks, true);
+  out.together = blocks;
+  return out;
+}
+
+Result<Expected> computed_now(const GoldenCall& call, const Recipe& recipe, int64_t cost) {
+  ASSAY_TRY(Sheet sheet, Sheet::of(recipe.dtype, recipe.pieces.shape, call.memory));
+  const int64_t piece = recipe.pieces.piece;
+  ASSAY_TRY_DO(try_in_parallel(
+      (recipe.count + piece - 1) / piece, cost * piece, [&](int64_t begin, int64_t end) -> Result<void> {
+        std::vector<double> room(static_cast<size_t>(recipe.room()));
+        Scratch scratch;
+        for (int64_t i = begin; i < end; ++i) {
+          ASSAY_TRY(const Piece made, compute_piece(recipe, i, room.data(), scratch));
+          sheet.put(made.first, made.count, made.values, made.errors);
+        }
+        return {};
+      }));
+  return std::move(sheet).finish();
+}
+
+}  // namespace
+
+Result<Expected> streamed(const GoldenCall& call, std::vector<OperandPtr> inputs, const Pieces& pieces,
+                          int64_t cost, ComputePiece compute) {
+  // A block that ends inside of a piece computes the whole of it.
+  constexpr int64_t kLargestWhenRead = kBlockElements / 4;
+  ASSAY_TRY_DO(check_piece(pieces.of_input, call.memory));
+  ASSAY_TRY(const int64_t count, count_of(pieces.shape));
+  const TensorMeta meta = inputs[0]->meta;
+  Recipe recipe{std::move(inputs), pieces, std::move(compute), meta.dtype, count, meta.shape.count()};
+  if (pieces.piece <= kLargestWhenRead) return computed_when_read(std::move(recipe));
+  return computed_now(call, recipe, cost);
+}
+
+Result<Expected> streamed(const GoldenCall& call, std::vector<OperandPtr> inputs, int64_t piece, int64_t cost,
+                          ComputePiece compute) {
+  const Pieces pieces{inputs[0]->meta.shape, piece, piece};
+  return streamed(call, std::move(inputs), pieces, cost, std::move(compute));
+}
+
+Result<GoldenOutputs> streamed_function(
+    const GoldenCall& call, int64_t cost, std::function<Approx(double, double)> exact,
+    std::function<void(const double*, int64_t, double, kernel::Out)> by_vectors) {
+  const DType dtype = dtype_of(call, 0);
+  const double u = unit_of_arithmetic(dtype);
+  ComputePiece compute;
+  if (dtype == DType::f64)
+    compute = [u, exact = std::move(exact)](int64_t, int64_t count, const double* const* in, double* values,
+                                            double* errors) {
+      for (int64_t i = 0; i < count; ++i) {
+        const Approx y = exact(in[0][i], u);
+        values[i] = y.value;
+        errors[i] = y.error;
+      }
+    };
+  else
+    compute = [unit = u * kernel::kOwnErrorInUnits, by_vectors = std::move(by_vectors)](
+                  int64_t, int64_t count, const double* const* in, double* values, double* errors) {
+      by_vectors(in[0], count, unit, {values, errors});
+    };
+  ASSAY_TRY(Expected out, streamed(call, {call.in[0]}, kPieceElements, cost, std::move(compute)));
+  return GoldenOutputs{std::move(out)};
 }
 
 }  // namespace assay

@@ -1,6 +1,6 @@
 // The same bits from every instruction set this CPU has.
 #include "assay/metric/tile_kernels.h"
-#include "assay/metric/tile_targets.h"
+#include "assay/tensor/simd_targets.h"
 
 #include "assay/metric/tile_test_tools.h"
 

@@ -7,7 +7,7 @@
 #define ASSAY_METRIC_TILE_LANES_INL_H_
 #endif
 
-#include <hwy/highway.h>
+#include "assay/tensor/exp-inl.h"
 
 #include <algorithm>
 #include <bit>
@@ -18,36 +18,17 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace assay::tile::HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
-
 constexpr int64_t kLanes = 8;
 constexpr int64_t kGroup = 16;  // elements per turn of a loop: one widest vector of floats
 
-using D64 = hn::CappedTag<double, 8>;
-using V64 = hn::Vec<D64>;
 using DF = hn::CappedTag<float, 16>;
 using VF = hn::Vec<DF>;
 using DHalf = hn::Rebind<float, D64>;  // as many floats as there are doubles in a V64
-constexpr int64_t kN = static_cast<int64_t>(hn::MaxLanes(D64()));
 constexpr int kVecs = static_cast<int>(kLanes / kN);
 constexpr int kTurns =
     static_cast<int>(kGroup / kN);  // vectors of doubles per group; lane of vector t: t mod kVecs
 constexpr int64_t kNF = static_cast<int64_t>(hn::MaxLanes(DF()));
 constexpr int kTurnsF = static_cast<int>(kGroup / kNF);
-
-HWY_INLINE V64 Fused(V64 x, V64 y, V64 z) {
-#if HWY_NATIVE_FMA
-  return hn::MulAdd(x, y, z);
-#else
-  const D64 d;
-  double a[kN], b[kN], c[kN];
-  hn::StoreU(x, d, a);
-  hn::StoreU(y, d, b);
-  hn::StoreU(z, d, c);
-  for (int64_t i = 0; i < kN; ++i) c[i] = std::fma(a[i], b[i], c[i]);
-  return hn::LoadU(d, c);
-#endif
-}
 
 HWY_INLINE V64 Widen(const float* from) { return hn::PromoteTo(D64(), hn::LoadU(DHalf(), from)); }
 HWY_INLINE V64 Widen(const double* from) { return hn::LoadU(D64(), from); }

@@ -1,5 +1,5 @@
 #include "assay/metric/tile_kernels.h"
-#include "assay/metric/tile_targets.h"
+#include "assay/tensor/simd_targets.h"
 
 #include <hwy/cache_control.h>
 

@@ -1,5 +1,5 @@
 #include "assay/metric/tile_kernels.h"
-#include "assay/metric/tile_targets.h"
+#include "assay/tensor/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "assay/metric/tile_rest.cc"

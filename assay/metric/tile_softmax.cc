@@ -1,5 +1,5 @@
 #include "assay/metric/tile_kernels.h"
-#include "assay/metric/tile_targets.h"
+#include "assay/tensor/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "assay/metric/tile_softmax.cc"
@@ -9,35 +9,7 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace assay::tile::HWY_NAMESPACE {
-constexpr double kDeepest = -708;  // exp of this is 3e-308, close to the smallest double of full precision
 HWY_INLINE bool IsDeep(const Extremes& side) { return !(side.min - side.max >= kDeepest); }
-
-// exp(x), x <= 0: 2^k · e^r with |r| <= ln 2 / 2, and e^r by the polynomial of degree 9 whose largest
-// relative error there is least (1.4e-14; coefficients by the Remez exchange). Below -708 the answer stays at
-// exp(-708), 3e-308.
-// kDeep: something may lie deeper below its peak than that.
-template <int kCount, bool kDeep>
-HWY_INLINE void ExpNonpositive(V64* x) {
-  constexpr double kCoefficients[] = {0x1.a17c025b8c9ddp-16, 0x1.a01bc270b2662p-13, 0x1.6c162d927894ap-10,
-                                      0x1.1111105b5dd29p-7,  0x1.555555879ba90p-5,  0x1.55555555bb64bp-3,
-                                      0x1.ffffffffe8295p-2,  0x1.ffffffffffc3ap-1,  0x1.0000000000039p+0};
-  const D64 d;
-  const hn::RebindToSigned<D64> di;
-  const V64 magic =
-      hn::Set(d, 0x1.8p52);  // adding it rounds to an integer, which then stands in the low bits
-  V64 shifted[kCount], p[kCount];
-  for (int i = 0; i < kCount; ++i) {
-    if constexpr (kDeep) x[i] = hn::Max(x[i], hn::Set(d, kDeepest));
-    shifted[i] = Fused(x[i], hn::Set(d, 1.4426950408889634), magic);
-    const V64 k = hn::Sub(shifted[i], magic);
-    x[i] = Fused(k, hn::Set(d, -1.9082149292705877e-10), Fused(k, hn::Set(d, -0.6931471803691238), x[i]));
-    p[i] = hn::Set(d, 0x1.70dc13550fc5fp-19);
-  }
-  for (const double coefficient : kCoefficients)
-    for (int i = 0; i < kCount; ++i) p[i] = Fused(p[i], x[i], hn::Set(d, coefficient));
-  for (int i = 0; i < kCount; ++i)
-    x[i] = hn::BitCast(d, hn::Add(hn::BitCast(di, p[i]), hn::ShiftLeft<52>(hn::BitCast(di, shifted[i]))));
-}
 
 double ExpOne(double x) {
   V64 v[1] = {hn::Set(D64(), x)};

@@ -84,18 +84,6 @@ void to_integers(const double* from, int64_t count, std::byte* to, double low, d
   convert_all(from, count, to, [=](double value) { return saturated<Int>(value, low, high); });
 }
 
-// 16-bit reals become f64 by way of f32, in pieces that stay in the first cache.
-template <class Widen>
-void to_f64_by_f32(Widen widen, const std::byte* from, int64_t count, double* to) {
-  constexpr int64_t kPiece = 1024;
-  float piece[kPiece];
-  for (int64_t done = 0; done < count; done += kPiece) {
-    const int64_t part = std::min(kPiece, count - done);
-    widen(from + 2 * done, part, piece);
-    for (int64_t i = 0; i < part; ++i) to[done + i] = static_cast<double>(piece[i]);
-  }
-}
-
 }  // namespace
 
 void to_f32(DType dtype, const std::byte* from, int64_t count, float* to) {
@@ -124,11 +112,11 @@ void to_f64(DType dtype, const std::byte* from, int64_t count, double* to) {
     case DType::f64:
       return widen_all<double>(from, count, to);
     case DType::f32:
-      return widen_all<float>(from, count, to);
+      return widen_f32(from, count, to);
     case DType::f16:
-      return to_f64_by_f32(widen_f16, from, count, to);
+      return widen_f16(from, count, to);
     case DType::bf16:
-      return to_f64_by_f32(widen_bf16, from, count, to);
+      return widen_bf16(from, count, to);
     case DType::i64:
       return widen_all<int64_t>(from, count, to);
     case DType::u64:

@@ -1,16 +1,14 @@
 #include "assay/tensor/dtype_simd.h"
 
 #include "assay/tensor/dtype.h"
-
-// The baseline and the two widths that differ: each further target costs compile time and gains nothing here.
-#ifndef HWY_DISABLED_TARGETS
-#define HWY_DISABLED_TARGETS \
-  (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
-#endif
+#include "assay/tensor/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "assay/tensor/dtype_simd.cc"
-#include <hwy/foreach_target.h>
+#include <hwy/foreach_target.h>  // must come before highway.h
+
+#include "assay/tensor/round-inl.h"
+
 #include <hwy/highway.h>
 #include <hwy/nanobenchmark.h>
 
@@ -69,6 +67,42 @@ void widen_bf16(const std::byte* from, int64_t count, float* to) {
       from, count, to, [](hn::Vec<WordTag> v) HWY_ATTR { return bf16_words_to_f32_words(v); }, bf16_to_f32);
 }
 
+constexpr int64_t kPieceOfFloats = 1024;
+
+template <void (*kWiden)(const std::byte*, int64_t, float*), int64_t kSize>
+HWY_INLINE void by_floats(const std::byte* from, int64_t count, double* to) {
+  float piece[kPieceOfFloats];
+  for (int64_t done = 0; done < count; done += kPieceOfFloats) {
+    const int64_t part = std::min(kPieceOfFloats, count - done);
+    kWiden(from + kSize * done, part, piece);
+    for (int64_t i = 0; i < part; ++i) to[done + i] = static_cast<double>(piece[i]);
+  }
+}
+
+void widen_f16_twice(const std::byte* from, int64_t count, double* to) {
+  by_floats<widen_f16, 2>(from, count, to);
+}
+void widen_bf16_twice(const std::byte* from, int64_t count, double* to) {
+  by_floats<widen_bf16, 2>(from, count, to);
+}
+void copy_f32(const std::byte* from, int64_t count, float* to) {
+  std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float));
+}
+void widen_f32(const std::byte* from, int64_t count, double* to) { by_floats<copy_f32, 4>(from, count, to); }
+
+template <class Numbers>
+HWY_INLINE void round_all(double* values, int64_t count) {
+  const hn::ScalableTag<double> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+    hn::StoreU(RoundTo<Numbers>(d, hn::LoadU(d, values + i)), d, values + i);
+  const hn::CappedTag<double, 1> one;
+  for (; i < count; ++i) hn::StoreU(RoundTo<Numbers>(one, hn::LoadU(one, values + i)), one, values + i);
+}
+void round_f16(double* values, int64_t count) { round_all<F16Numbers>(values, count); }
+void round_bf16(double* values, int64_t count) { round_all<Bf16Numbers>(values, count); }
+
 }  // namespace
 }  // namespace assay::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -82,6 +116,11 @@ namespace assay {
 
 HWY_EXPORT(widen_f16);
 HWY_EXPORT(widen_bf16);
+HWY_EXPORT(widen_f16_twice);
+HWY_EXPORT(widen_bf16_twice);
+HWY_EXPORT(widen_f32);
+HWY_EXPORT(round_f16);
+HWY_EXPORT(round_bf16);
 
 void widen_f16(const std::byte* from, int64_t count, float* to) {
   HWY_DYNAMIC_DISPATCH(widen_f16)(from, count, to);
@@ -89,6 +128,18 @@ void widen_f16(const std::byte* from, int64_t count, float* to) {
 void widen_bf16(const std::byte* from, int64_t count, float* to) {
   HWY_DYNAMIC_DISPATCH(widen_bf16)(from, count, to);
 }
+
+void widen_f16(const std::byte* from, int64_t count, double* to) {
+  HWY_DYNAMIC_DISPATCH(widen_f16_twice)(from, count, to);
+}
+void widen_bf16(const std::byte* from, int64_t count, double* to) {
+  HWY_DYNAMIC_DISPATCH(widen_bf16_twice)(from, count, to);
+}
+void widen_f32(const std::byte* from, int64_t count, double* to) {
+  HWY_DYNAMIC_DISPATCH(widen_f32)(from, count, to);
+}
+void round_f16(double* values, int64_t count) { HWY_DYNAMIC_DISPATCH(round_f16)(values, count); }
+void round_bf16(double* values, int64_t count) { HWY_DYNAMIC_DISPATCH(round_bf16)(values, count); }
 
 }  // namespace assay
 #endif

@@ -7,6 +7,24 @@
 
 namespace assay {
 
+// Values and what is allowed of the same elements, made when they are asked for: neither is ever held whole.
+class BoundedBlocks {
+ public:
+  // `granule`: elements that are made together. Readers do best to ask for multiples of it.
+  explicit BoundedBlocks(int64_t elements) : granule(elements) {}
+  virtual ~BoundedBlocks() = default;
+  BoundedBlocks(const BoundedBlocks&) = delete;
+  BoundedBlocks& operator=(const BoundedBlocks&) = delete;
+
+  struct Both {
+    Block value, allowed;
+  };
+  // As Operand::block.
+  virtual Result<Both> read(int64_t first, int64_t count, Scratch& scratch) const = 0;
+
+  const int64_t granule;
+};
+
 struct Expected {
   DType dtype = DType::f32;  // that the tensor is written in
   // Of another type than `dtype`: as computed, to be rounded to `dtype` once more, which may cost half a
@@ -14,8 +32,10 @@ struct Expected {
   OperandPtr value;
   OperandPtr allowed = nullptr;  // f32, of the same shape: the error before that rounding; null: none
   OperandPtr known = nullptr;    // u8, of the same shape: 0 where nobody can tell; null: all of it is known
-  std::string note = {};         // what is not known, and why
-  bool is_partial = false;       // elements beyond those that should be written say nothing
+  // Where each of the two would make the other in vain. Null: they are read one by one.
+  std::shared_ptr<const BoundedBlocks> together = nullptr;
+  std::string note = {};    // what is not known, and why
+  bool is_partial = false;  // elements beyond those that should be written say nothing
 
   bool rounds() const { return value->meta.dtype != dtype; }
 };

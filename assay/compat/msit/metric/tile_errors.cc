@@ -1,6 +1,6 @@
 #include "assay/compat/msit/metric/tile_errors.h"
 #include "assay/metric/tile_kernels.h"
-#include "assay/metric/tile_targets.h"
+#include "assay/tensor/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "assay/compat/msit/metric/tile_errors.cc"

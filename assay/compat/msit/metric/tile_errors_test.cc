@@ -1,6 +1,6 @@
 #include "assay/compat/msit/metric/tile_errors.h"
 #include "assay/metric/tile_kernels.h"
-#include "assay/metric/tile_targets.h"
+#include "assay/tensor/simd_targets.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// The instruction sets that the tile kernels are compiled for. Include before <hwy/foreach_target.h>.
+// The instruction sets that kernels are compiled for. Include before <hwy/foreach_target.h>.
 #pragma once
 
 // SSE has no fused multiply-add, so CPUs before 2013 take the portable code, whose std::fma gives the same

@@ -1,0 +1,444 @@
+#include "assay/golden/kernels.h"
+
+#include "assay/golden/bounded.h"
+#include "assay/tensor/simd_targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "assay/golden/kernels.cc"
+#include <hwy/foreach_target.h>  // must come before highway.h
+
+#include "assay/golden/functions-inl.h"
+
+#include <algorithm>
+#include <cfloat>
+#include <limits>
+
+HWY_BEFORE_NAMESPACE();
+namespace assay::kernel::HWY_NAMESPACE {
+using namespace assay::tile::HWY_NAMESPACE;
+
+// `f(x, value, error)` of each vector; what is left at the end is padded with ones.
+template <class F>
+HWY_INLINE void EachVector(const double* HWY_RESTRICT x, int64_t n, Out out, F f) {
+  const D64 d;
+  int64_t i = 0;
+  V64 value, error;
+  for (; i + kN <= n; i += kN) {
+    f(hn::LoadU(d, x + i), value, error);
+    hn::StoreU(value, d, out.values + i);
+    hn::StoreU(error, d, out.errors + i);
+  }
+  if (i == n) return;
+  double rest[kN], values[kN], errors[kN];
+  std::fill_n(rest, kN, 1.0);
+  std::copy(x + i, x + n, rest);
+  f(hn::LoadU(d, rest), value, error);
+  hn::StoreU(value, d, values);
+  hn::StoreU(error, d, errors);
+  std::copy(values, values + (n - i), out.values + i);
+  std::copy(errors, errors + (n - i), out.errors + i);
+}
+
+struct Bounds {
+  V64 u;
+  HWY_INLINE explicit Bounds(double unit) : u(Constant(unit)) {}
+  // u s (6 + 2 |z| (1 - s)), and what is flushed to zero.
+  HWY_INLINE V64 OfSigmoid(V64 z, V64 s) const {
+    const V64 rest = hn::Mul(hn::Abs(z), hn::Sub(Constant(1), s));
+    return hn::Add(hn::Mul(hn::Mul(u, s), Fused(Constant(2), rest, Constant(6))), Constant(double{FLT_MIN}));
+  }
+};
+
+void Sigmoid(const double* x, int64_t n, double unit, Out out) {
+  const Bounds bounds(unit);
+  EachVector(x, n, out, [&](V64 z, V64& value, V64& error) HWY_ATTR {
+    value = SigmoidOf(z).value;
+    error = bounds.OfSigmoid(z, value);
+  });
+}
+
+HWY_INLINE void SwishOf(const Bounds& bounds, V64 x, V64 z, V64& value, V64& error) {
+  const V64 s = SigmoidOf(z).value;
+  value = hn::Mul(x, s);
+  error = Fused(hn::Abs(x), bounds.OfSigmoid(z, s), hn::Mul(hn::Add(bounds.u, bounds.u), hn::Abs(value)));
+}
+
+void Swish(const double* x, int64_t n, double scale, double unit, Out out) {
+  const Bounds bounds(unit);
+  const V64 factor = Constant(scale);
+  EachVector(x, n, out, [&](V64 each, V64& value, V64& error) HWY_ATTR {
+    SwishOf(bounds, each, hn::Mul(factor, each), value, error);
+  });
+}
+
+void Swiglu(const double* HWY_RESTRICT a, const double* HWY_RESTRICT b, int64_t n, double unit, Out out) {
+  Swish(a, n, 1, unit, out);
+  for (int64_t i = 0; i < n; ++i) {
+    const double value = out.values[i] * b[i];
+    out.errors[i] = out.errors[i] * std::abs(b[i]) + unit * std::abs(value);
+    out.values[i] = value;
+  }
+}
+
+void GeluByTanh(const double* x, int64_t n, double unit, Out out) {
+  const V64 u = Constant(unit);
+  EachVector(x, n, out, [&](V64 each, V64& value, V64& error) HWY_ATTR {
+    const V64 cube = hn::Mul(hn::Mul(each, each), each);
+    const V64 t = hn::Mul(Constant(0.79788456080286535588), Fused(Constant(0.044715), cube, each));
+    const SigmoidParts s = SigmoidOf(hn::Add(t, t));
+    value = hn::Mul(each, s.value);
+    const V64 steep = hn::Mul(hn::Abs(t), hn::Mul(Constant(4), s.slope));
+    const V64 slope = hn::IfThenElseZero(hn::Gt(s.slope, hn::Zero(D64())), steep);
+    const V64 of_tanh =
+        hn::Mul(hn::Mul(Constant(0.5), hn::Abs(each)), Fused(Constant(5), slope, Constant(5)));
+    error = hn::Mul(u, Fused(Constant(3), hn::Abs(value), of_tanh));
+  });
+}
+
+void GeluByErf(const double* x, int64_t n, double unit, Out out) {
+  const V64 u = Constant(unit);
+  EachVector(x, n, out, [&](V64 each, V64& value, V64& error) HWY_ATTR {
+    const ErfcParts parts = ErfcOfRoot(each);
+    const V64 half = hn::Mul(Constant(0.5), parts.erfc);
+    const V64 share = hn::IfThenElse(hn::Lt(each, hn::Zero(D64())), half, hn::Sub(Constant(1), half));
+    value = hn::Mul(each, share);
+    const V64 slope = hn::Mul(parts.t, parts.exponential);
+    const V64 of_erf =
+        hn::Mul(hn::Mul(Constant(0.5), hn::Abs(each)), Fused(Constant(3), slope, Constant(16)));
+    error = hn::Mul(u, Fused(Constant(3), hn::Abs(value), of_erf));
+  });
+}
+
+// x exp(0.851 (x - |x|)) / (1 + exp(-1.702 |x|)) is x sigmoid(1.702 x).
+void FastGelu(const double* x, int64_t n, double unit, Out out) {
+  const V64 u = Constant(unit);
+  EachVector(x, n, out, [&](V64 each, V64& value, V64& error) HWY_ATTR {
+    const V64 away = hn::Abs(each);
+    value = hn::Mul(each, SigmoidOf(hn::Mul(Constant(1.702), each)).value);
+    const V64 relative = hn::Mul(u, Fused(Constant(6), away, Constant(12)));
+    error = Fused(away, Constant(double{FLT_MIN}), hn::Mul(relative, hn::Abs(value)));
+  });
+}
+
+void Logarithm(const double* x, int64_t n, double unit, Out out) {
+  const V64 u = Constant(unit);
+  EachVector(x, n, out, [&](V64 each, V64& value, V64& error) HWY_ATTR {
+    value = LogOf(each);
+    error = hn::Mul(u, Fused(Constant(4), hn::Abs(value), Constant(1)));
+  });
+}
+
+void Tanh(const double* x, int64_t n, double unit, Out out) {
+  const V64 five_units = Constant(5 * unit);
+  EachVector(x, n, out, [&](V64 each, V64& value, V64& error) HWY_ATTR {
+    value = TanhOf(each);
+    error = hn::Mul(five_units, hn::Abs(value));
+  });
+}
+
+// A vector with an angle that is farther, or none, takes the long way.
+template <class F>
+HWY_INLINE V64 OrOneByOne(V64 x, V64 value, F one) {
+  const D64 d;
+  if (hn::AllTrue(d, hn::Le(hn::Abs(x), Constant(kFarthestAngle)))) return value;
+  double each[kN];
+  hn::StoreU(x, d, each);
+  for (double& number : each) number = one(number);
+  return hn::LoadU(d, each);
+}
+
+void Sine(const double* x, int64_t n, double unit, Out out) {
+  const V64 u = Constant(unit);
+  EachVector(x, n, out, [&](V64 each, V64& value, V64& error) HWY_ATTR {
+    value = OrOneByOne(each, SineOf(each), [](double number) { return std::sin(number); });
+    const V64 of_angle = hn::Mul(Constant(2), hn::Min(Constant(1), hn::Abs(each)));
+    error = hn::Mul(u, Fused(Constant(4), hn::Abs(value), of_angle));
+  });
+}
+
+void Cosine(const double* x, int64_t n, double unit, Out out) {
+  const V64 u = Constant(unit);
+  EachVector(x, n, out, [&](V64 each, V64& value, V64& error) HWY_ATTR {
+    value = OrOneByOne(each, CosineOf(each), [](double number) { return std::cos(number); });
+    error = hn::Mul(u, Fused(Constant(4), hn::Abs(value), Constant(2)));
+  });
+}
+
+// ----- plain loops, which the compiler makes vectors of
+
+constexpr int64_t kSumLanes = 8;
+
+template <class Term>
+HWY_INLINE double SumInLanes(int64_t n, Term term) {
+  double lanes[kSumLanes] = {};
+  int64_t i = 0;
+  for (; i + kSumLanes <= n; i += kSumLanes)
+    for (int64_t lane = 0; lane < kSumLanes; ++lane) lanes[lane] += term(i + lane);
+  for (; i < n; ++i) lanes[i % kSumLanes] += term(i);
+  double sum = 0;
+  for (const double lane : lanes) sum += lane;
+  return sum;
+}
+
+double Sum(const double* x, int64_t n) {
+  return SumInLanes(n, [x](int64_t i) HWY_ATTR { return x[i]; });
+}
+double ProductSum(const double* x, const double* y, int64_t n) {
+  return SumInLanes(n, [x, y](int64_t i) HWY_ATTR { return x[i] * y[i]; });
+}
+
+template <class F>
+HWY_INLINE void EachPair(const double* HWY_RESTRICT a, const double* HWY_RESTRICT b, int64_t n,
+                         double relative, double* HWY_RESTRICT values, double* HWY_RESTRICT errors, F f) {
+  for (int64_t i = 0; i < n; ++i) {
+    const double value = f(a[i], b[i]);
+    values[i] = value;
+    errors[i] = relative * std::abs(value);
+  }
+}
+
+void Operate(Operation operation, const double* a, const double* b, int64_t n, double relative, Out out) {
+  const auto each = [&](auto f) HWY_ATTR { EachPair(a, b, n, relative, out.values, out.errors, f); };
+  switch (operation) {
+    case Operation::add:
+      return each([](double x, double y) HWY_ATTR { return x + y; });
+    case Operation::subtract:
+      return each([](double x, double y) HWY_ATTR { return x - y; });
+    case Operation::multiply:
+      return each([](double x, double y) HWY_ATTR { return x * y; });
+    case Operation::divide:
+      return each([](double x, double y) HWY_ATTR { return x / y; });
+  }
+}
+
+void Multiply(const double* HWY_RESTRICT x, double factor, int64_t n, double relative, Out out) {
+  double* HWY_RESTRICT values = out.values;
+  double* HWY_RESTRICT errors = out.errors;
+  for (int64_t i = 0; i < n; ++i) {
+    const double value = x[i] * factor;
+    values[i] = value;
+    errors[i] = relative * std::abs(value);
+  }
+}
+
+void Subtract(const double* HWY_RESTRICT x, double number, int64_t n, double* HWY_RESTRICT out) {
+  for (int64_t i = 0; i < n; ++i) out[i] = x[i] - number;
+}
+
+void Weigh(const double* x, double factor, const double* HWY_RESTRICT weight, int64_t n, double relative,
+           Out out) {
+  double* HWY_RESTRICT values = out.values;
+  double* HWY_RESTRICT errors = out.errors;
+  for (int64_t i = 0; i < n; ++i) {
+    const double value = x[i] * factor * weight[i];
+    values[i] = value;
+    errors[i] = std::abs(value) * relative;
+  }
+}
+
+void NormCentred(const CentredRow& row, int64_t n, double unit, Out out) {
+  const double* HWY_RESTRICT weight = row.weight;
+  double* HWY_RESTRICT values = out.values;
+  double* HWY_RESTRICT errors = out.errors;
+  for (int64_t i = 0; i < n; ++i) {
+    const double slope = weight[i] * row.inverse, product = errors[i] * slope;
+    values[i] = product;
+    errors[i] = std::abs(slope) * row.mean_error + std::abs(product) * row.relative_error;
+  }
+  if (row.bias != nullptr)
+    for (int64_t i = 0; i < n; ++i) values[i] += row.bias[i];
+  for (int64_t i = 0; i < n; ++i) errors[i] += unit * std::abs(values[i]);
+}
+
+void TurnHead(const double* HWY_RESTRICT x, const double* HWY_RESTRICT cos, const double* HWY_RESTRICT sin,
+              int64_t head, int64_t block, double* HWY_RESTRICT direct, double* HWY_RESTRICT turned) {
+  if (block == 2) {  // pairs, which turn by the angle of their even element
+    for (int64_t i = 0; i < head; i += 2) {
+      direct[i] = x[i] * cos[i];
+      direct[i + 1] = x[i + 1] * cos[i];
+      turned[i] = -x[i + 1] * sin[i];
+      turned[i + 1] = x[i] * sin[i];
+    }
+    return;
+  }
+  const int64_t half = block / 2;
+  for (int64_t first = 0; first < head; first += block) {
+    for (int64_t i = first; i < first + half; ++i) turned[i] = -x[i + half] * sin[i];
+    for (int64_t i = first + half; i < first + block; ++i) turned[i] = x[i - half] * sin[i];
+  }
+  for (int64_t i = 0; i < head; ++i) direct[i] = x[i] * cos[i];
+}
+
+void AddTurned(double unit, int64_t n, Out out) {
+  double* HWY_RESTRICT values = out.values;
+  double* HWY_RESTRICT errors = out.errors;
+  for (int64_t i = 0; i < n; ++i) {
+    const double a = values[i], b = errors[i];
+    values[i] = a + b;
+    errors[i] = unit * (std::abs(a) + std::abs(b));
+  }
+}
+
+void KeepAllowed(const double* HWY_RESTRICT values, const double* HWY_RESTRICT errors, int64_t n,
+                 double factor, double own, float* HWY_RESTRICT allowed) {
+  for (int64_t i = 0; i < n; ++i) {
+    const double error = factor * errors[i] + own * std::abs(values[i]);
+    // `allowance`, without a branch.
+    const float kept = static_cast<float>(std::min(error, double{FLT_MAX})) + FLT_MIN;
+    allowed[i] = error <= double{FLT_MAX} ? kept : 0.0F;
+  }
+}
+
+void KeepShort(const double* HWY_RESTRICT values, const double* HWY_RESTRICT errors, int64_t n,
+               float* HWY_RESTRICT to, float* HWY_RESTRICT allowed) {
+  for (int64_t i = 0; i < n; ++i) to[i] = static_cast<float>(values[i]);
+  KeepAllowed(values, errors, n, 1, 0x1p-24, allowed);
+}
+
+// ----- softmax
+
+// Adds to the lanes of a row: powers, and powers times how far below the peak. Stores the powers and how far
+// below they are, negative.
+struct SoftmaxSums {
+  double sum = 0, weighted = 0;
+  float narrow = 0;  // one after another, in f32
+};
+
+SoftmaxSums Powers(const double* HWY_RESTRICT x, int64_t n, double peak, Out out) {
+  EachVector(x, n, out, [&](V64 each, V64& power, V64& below) HWY_ATTR {
+    below = hn::Sub(each, Constant(peak));
+    power = ExpOrZero(below);
+    // Where there is no power, it does not matter how far below.
+    below = hn::IfThenZeroElse(hn::Eq(power, hn::Zero(D64())), below);
+  });
+  const double* HWY_RESTRICT powers = out.values;
+  const double* HWY_RESTRICT belows = out.errors;
+  SoftmaxSums sums;
+  sums.sum = Sum(powers, n);
+  sums.weighted = -ProductSum(powers, belows, n);
+  for (int64_t i = 0; i < n; ++i) sums.narrow += static_cast<float>(powers[i]);
+  return sums;
+}
+
+double Peak(const double* x, int64_t n) {
+  constexpr int64_t kPeakLanes = 16;
+  double lanes[kPeakLanes];
+  std::fill_n(lanes, kPeakLanes, -HUGE_VAL);
+  bool has_nan = false;
+  int64_t i = 0;
+  for (; i + kPeakLanes <= n; i += kPeakLanes)
+    for (int64_t lane = 0; lane < kPeakLanes; ++lane) {
+      const double each = x[i + lane];
+      lanes[lane] = each > lanes[lane] ? each : lanes[lane];
+      has_nan |= each != each;
+    }
+  for (; i < n; ++i) {
+    lanes[0] = x[i] > lanes[0] ? x[i] : lanes[0];
+    has_nan |= x[i] != x[i];
+  }
+  return has_nan ? std::numeric_limits<double>::quiet_NaN() : *std::max_element(lanes, lanes + kPeakLanes);
+}
+
+void SoftmaxRow(const double* HWY_RESTRICT x, int64_t n, double unit, Out out) {
+  const SoftmaxSums sums = Powers(x, n, Peak(x, n), out);
+  // Where terms are small beside their sum, an adder of f32 rounds them alike, which is no chance.
+  const double by_chance = 2 * std::sqrt(static_cast<double>(n));
+  const double seen = 2 * std::abs(double{sums.narrow} - sums.sum) / (sums.sum * unit);
+  const double error = 12 + sums.weighted / sums.sum + std::max(by_chance, seen);
+  const double share = 1 / sums.sum;
+  double* HWY_RESTRICT values = out.values;
+  double* HWY_RESTRICT errors = out.errors;
+  for (int64_t i = 0; i < n; ++i) {
+    const double value = values[i] * share;
+    values[i] = value;
+    errors[i] = unit * value * (error - errors[i]);
+  }
+}
+
+}  // namespace assay::kernel::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace assay::kernel {
+
+HWY_EXPORT(Sigmoid);
+HWY_EXPORT(Swish);
+HWY_EXPORT(Swiglu);
+HWY_EXPORT(GeluByTanh);
+HWY_EXPORT(GeluByErf);
+HWY_EXPORT(FastGelu);
+HWY_EXPORT(Logarithm);
+HWY_EXPORT(Tanh);
+HWY_EXPORT(Sine);
+HWY_EXPORT(Cosine);
+HWY_EXPORT(SoftmaxRow);
+HWY_EXPORT(Operate);
+HWY_EXPORT(Multiply);
+HWY_EXPORT(Subtract);
+HWY_EXPORT(Weigh);
+HWY_EXPORT(NormCentred);
+HWY_EXPORT(TurnHead);
+HWY_EXPORT(AddTurned);
+HWY_EXPORT(KeepShort);
+HWY_EXPORT(KeepAllowed);
+HWY_EXPORT(Sum);
+HWY_EXPORT(ProductSum);
+
+void sigmoid(const double* x, int64_t n, double u, Out out) { HWY_DYNAMIC_DISPATCH(Sigmoid)(x, n, u, out); }
+void swish(const double* x, int64_t n, double scale, double u, Out out) {
+  HWY_DYNAMIC_DISPATCH(Swish)(x, n, scale, u, out);
+}
+void swiglu(const double* a, const double* b, int64_t n, double u, Out out) {
+  HWY_DYNAMIC_DISPATCH(Swiglu)(a, b, n, u, out);
+}
+void gelu_by_tanh(const double* x, int64_t n, double u, Out out) {
+  HWY_DYNAMIC_DISPATCH(GeluByTanh)(x, n, u, out);
+}
+void gelu_by_erf(const double* x, int64_t n, double u, Out out) {
+  HWY_DYNAMIC_DISPATCH(GeluByErf)(x, n, u, out);
+}
+void fast_gelu(const double* x, int64_t n, double u, Out out) {
+  HWY_DYNAMIC_DISPATCH(FastGelu)(x, n, u, out);
+}
+void logarithm(const double* x, int64_t n, double u, Out out) {
+  HWY_DYNAMIC_DISPATCH(Logarithm)(x, n, u, out);
+}
+void tanh(const double* x, int64_t n, double u, Out out) { HWY_DYNAMIC_DISPATCH(Tanh)(x, n, u, out); }
+void sine(const double* x, int64_t n, double u, Out out) { HWY_DYNAMIC_DISPATCH(Sine)(x, n, u, out); }
+void cosine(const double* x, int64_t n, double u, Out out) { HWY_DYNAMIC_DISPATCH(Cosine)(x, n, u, out); }
+void softmax(const double* x, int64_t n, double u, Out out) {
+  HWY_DYNAMIC_DISPATCH(SoftmaxRow)(x, n, u, out);
+}
+void operate(Operation operation, const double* a, const double* b, int64_t n, double relative, Out out) {
+  HWY_DYNAMIC_DISPATCH(Operate)(operation, a, b, n, relative, out);
+}
+void scale(const double* x, double factor, int64_t n, double relative, Out out) {
+  HWY_DYNAMIC_DISPATCH(Multiply)(x, factor, n, relative, out);
+}
+void subtract(const double* x, double number, int64_t n, double* out) {
+  HWY_DYNAMIC_DISPATCH(Subtract)(x, number, n, out);
+}
+void weighted(const double* x, double factor, const double* weight, int64_t n, double relative, Out out) {
+  HWY_DYNAMIC_DISPATCH(Weigh)(x, factor, weight, n, relative, out);
+}
+void centred(const CentredRow& row, int64_t n, double u, Out out) {
+  HWY_DYNAMIC_DISPATCH(NormCentred)(row, n, u, out);
+}
+void turn_head(const double* x, const double* cos, const double* sin, int64_t head, int64_t block, Out out) {
+  HWY_DYNAMIC_DISPATCH(TurnHead)(x, cos, sin, head, block, out.values, out.errors);
+}
+void add_turned(double unit, int64_t n, Out out) { HWY_DYNAMIC_DISPATCH(AddTurned)(unit, n, out); }
+void keep_short(const double* values, const double* errors, int64_t n, float* to, float* allowed) {
+  HWY_DYNAMIC_DISPATCH(KeepShort)(values, errors, n, to, allowed);
+}
+void keep_allowed(const double* values, const double* errors, int64_t n, double factor, double own,
+                  float* allowed) {
+  HWY_DYNAMIC_DISPATCH(KeepAllowed)(values, errors, n, factor, own, allowed);
+}
+double sum_of(const double* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(Sum)(x, n); }
+double sum_of_products(const double* x, const double* y, int64_t n) {
+  return HWY_DYNAMIC_DISPATCH(ProductSum)(x, y, n);
+}
+
+}  // namespace assay::kernel
+#endif
