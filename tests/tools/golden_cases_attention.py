@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from golden_case import Case, Run, Tensor, tensor_of, values_of
+from golden_case import Case, Run, Tensor, rounding, tensor_of, values_of
 from golden_matrices import (REAL, SHORT, exchange_rows, lengths, one_element, packed, real, rounded, same, spoiled,
-                             twice_one_column, whole, zero_last_column)
+                             stale_last_tile, twice_one_column, whole, zero_last_column)
 
 
 def attend(rng, dtype: str, q, k, v, scale: float, mask=None, clamp=None, last: bool = False, how=None) -> np.ndarray:
@@ -57,16 +57,28 @@ def attention_faults(again):
 
     return {"last column zero": spoiled(zero_last_column), "one column doubled": spoiled(twice_one_column),
             "one element wrong": spoiled(one_element), "first and last row exchanged": spoiled(exchange_rows),
-            "a key left out": changed(drop=True), "scale ten percent large": changed(scale=1.1),
-            "heads of queries exchanged": changed(roll_heads=True), "values of the next key": changed(roll_values=True)}
+            "stale last tile": spoiled(stale_last_tile), "heaviest key left out": changed(drop="heaviest"),
+            "last key left out": changed(drop="last"), "scale ten percent large": changed(scale=1.1),
+            "scale of one head": changed(scale_of_head=1.5), "heads of queries exchanged": changed(roll_heads=True),
+            "values of the next key": changed(roll_values=True)}
+
+
+def masked(faults):
+    return faults | {"mask off by one": lambda rng, run: same(run, Attention.again(run, {"roll_mask": True}))}
 
 
 def tampered(parts, change):
     q, k, v, scale, mask = parts
     scale = scale * change.get("scale", 1)
-    if change.get("drop"):  # of the keys that the last query sees, the one that weighs most
+    if change.get("scale_of_head"):  # the first one's
+        q = np.concatenate([q[:, :1] * change["scale_of_head"], q[:, 1:]], axis=1)
+    if change.get("roll_mask"):  # each key has the mask of the one before
+        mask = np.concatenate([mask[..., :1], mask[..., :-1]], axis=-1)
+    if change.get("drop"):
         scores = k[:, 0] @ q[-1, 0] * scale + (0 if mask is None else mask[0, -1])
-        left = np.delete(np.arange(k.shape[0]), np.argmax(scores))
+        # Of the keys that the last query sees, the one that weighs most; or the last one.
+        gone = np.argmax(scores) if change["drop"] == "heaviest" else k.shape[0] - 1
+        left = np.delete(np.arange(k.shape[0]), gone)
         if left.size == 0:
             return q, k, v * 0, scale, mask
         k, v, mask = k[left], v[left], None if mask is None else mask[..., left]
@@ -289,10 +301,13 @@ def attention_cases() -> list[Case]:
     cases = []
 
     def self_case(name, make):
-        cases.append(Case("SelfAttentionOperation", name, make, faults))
+        cases.append(Case("SelfAttentionOperation", name, make, masked(faults) if has_mask(name) else faults))
 
     def paged_case(name, make):
-        cases.append(Case("PagedAttentionOperation", name, make, faults))
+        cases.append(Case("PagedAttentionOperation", name, make, masked(faults) if has_mask(name) else faults))
+
+    def has_mask(name):
+        return any(word in name for word in ("mask", "alibi", "cache", "prefix", "speculating", "offsets", "compressed"))
 
     for dtype in REAL:
         self_case(f"pa encoder {dtype}", lambda rng, d=dtype: pa_encoder(rng, d))
@@ -321,4 +336,4 @@ def attention_cases() -> list[Case]:
     return cases
 
 
-CASES = attention_cases()
+CASES = rounding(*attention_cases())
