@@ -15,6 +15,7 @@ struct Expected {
   OperandPtr allowed = nullptr;  // f32, of the same shape: the error before that rounding; null: none
   OperandPtr known = nullptr;    // u8, of the same shape: 0 where nobody can tell; null: all of it is known
   std::string note = {};         // what is not known, and why
+  std::string computed = {};     // the operator and its parameters in short
   bool is_partial = false;       // elements beyond those that should be written say nothing
 
   bool rounds() const { return value->meta.dtype != dtype; }
