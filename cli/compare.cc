@@ -1,6 +1,5 @@
 #include "assay/run/compare/compare.h"
 
-#include "assay/base/console.h"
 #include "assay/compat/msit/metric/metrics.h"
 #include "assay/compat/msprobe/metric/metrics.h"
 #include "assay/match/alike/rename.h"
@@ -13,7 +12,7 @@
 #include "cli/new_folder.h"
 #include "cli/noise.h"
 #include "cli/patterns.h"
-#include "cli/sinks.h"
+#include "cli/run_flags.h"
 
 #include <CLI/CLI.hpp>
 
@@ -30,13 +29,13 @@ namespace {
 
 struct CompareFlags {
   std::string mine, golden;
-  std::vector<std::string> metrics, rule, only, skip, report, noise;
-  std::string rules, output, memory, unmatched, layout, match, dtype, shape, offset, tolerance;
-  std::string color = "auto", order = "name", values = "note";
+  std::vector<std::string> metrics, rule, only, skip, noise;
+  std::string rules, unmatched, layout, match, dtype, shape, offset, tolerance;
+  std::string order = "name", values = "note";
   std::optional<double> rtol, atol;
-  bool fail_fast = false, quiet = false, fuzzy = false, trusted = false, allow_nonfinite = false;
+  bool fail_fast = false, fuzzy = false, trusted = false, allow_nonfinite = false;
   double min_compared = kLeastCompared;
-  int threads = 0;
+  RunFlags run;
   std::string api_mapping, cell_mapping, layer_mapping, data_mapping, op_mapping;
   std::vector<std::string> rename, rename_golden, strip_prefix;
 };
@@ -178,22 +177,6 @@ Result<void> choose_metrics(const CompareFlags& flags, CompareRequest& request) 
   return {};
 }
 
-// As the user gave it, for the verdict; a list that no sentence has room for is cut.
-std::string selection_text(const std::vector<std::string>& only, const std::vector<std::string>& skip) {
-  constexpr size_t kMostBytes = 120;
-  std::string text;
-  const auto add = [&](std::string_view flag, const std::vector<std::string>& patterns) {
-    if (patterns.empty()) return;
-    std::string list = printable(fmt::format("{}", fmt::join(patterns, ",")));
-    if (list.size() > kMostBytes)
-      list = fmt::format("{}…", printable(std::string_view(list).substr(0, kMostBytes)));
-    text += fmt::format("{}{} '{}'", text.empty() ? "" : " ", flag, list);
-  };
-  add("--only", only);
-  add("--skip", skip);
-  return text;
-}
-
 // A word for what the tables list: a slip of the pen is told with the word that was meant.
 template <class Table>
 Result<void> check_word(std::string_view flag, std::string_view what, const std::string& word,
@@ -208,37 +191,29 @@ Result<void> check_word(std::string_view flag, std::string_view what, const std:
 Result<int> run_compare(const CompareFlags& flags, const Context& context) {
   ASSAY_TRY_DO(check_word("--match", "method", flags.match, matchers()));
   ASSAY_TRY_DO(check_word("--layout", "layout", flags.layout, layouts()));
-  const NewFolder folder(flags.output == "-" ? fs::path() : fs::path(flags.output));
+  const NewFolder folder(flags.run.folder());
   CompareRequest request;
   request.mine = flags.mine;
   request.golden = flags.golden;
   request.open.layout = flags.layout;
   ASSAY_TRY_DO(choose_tensors(flags.only, flags.skip, request.open));
   ASSAY_TRY_DO(describe_raw(flags.dtype, flags.shape, flags.offset, request.open.format));
-  ASSAY_TRY_DO(limit_files(flags.memory, flags.threads, flags.trusted, request.open.format));
+  ASSAY_TRY_DO(limit_files(flags.run.memory, flags.run.threads, flags.trusted, request.open.format));
   ASSAY_TRY_DO(check_raw_is_meant(std::array{request.mine, request.golden}, "--dtype", request.open.format));
   ASSAY_TRY_DO(choose_matching(flags, request));
-  request.threads = flags.threads;
+  set_run(flags.run, context, request);
   request.fail_fast = flags.fail_fast;
-  request.now = context.now;
-  request.version = kVersion;
-  request.command_line = context.command_line;
-  request.terminal_width = console::width();
-  request.wraps_verdict = console::has_width();
-  request.colour =
-      flags.color == "always" || (flags.color == "auto" && console::takes_colours(console::Stream::out));
   request.open.order_by_time = flags.order == "time";
   request.open.format.values = flags.values != "skip";
-  request.progress = !flags.quiet;
   ASSAY_TRY_DO(choose_rules(flags, request));
   if (!flags.noise.empty()) {
     ASSAY_TRY(request.rules.noise, measure_noise(flags.noise, request));
   }
   ASSAY_TRY_DO(choose_metrics(flags, request));
   ReportSet reports;
-  ASSAY_TRY_DO(add_sinks({flags.report, flags.output, flags.quiet}, reports));
+  ASSAY_TRY_DO(add_sinks(flags.run.sinks(), reports));
   if (!flags.fail_fast && !request.rules.rules.empty()) reports.add(watch_rules(request.rules.rules));
-  const std::string selection = selection_text(request.open.only, request.open.skip);
+  const std::string selection = given_text({{"--only", request.open.only}, {"--skip", request.open.skip}});
   reports.select(selection);
   auto compared = compare(request, reports);
   // A run that was cut short did not see all.
@@ -247,8 +222,7 @@ Result<int> run_compare(const CompareFlags& flags, const Context& context) {
   ASSAY_TRY(CompareOutcome outcome, std::move(compared));
   outcome.summary.selection = selection;
   const VerdictSentence verdict = verdict_sentence(outcome.summary);
-  const bool is_unsaid = flags.quiet || flags.output == "-";
-  if (verdict.answer == Answer::not_compared && is_unsaid) log::error("{}", verdict.text());
+  if (verdict.answer == Answer::not_compared && flags.run.is_unsaid()) log::error("{}", verdict.text());
   return exit_code(verdict.answer);
 }
 
@@ -332,20 +306,10 @@ void add_compare(CLI::App& app, const Context& context, Action& action) {
   command->add_option("--skip", flags->skip, "Not those whose name fits (default: none)")
       ->type_name("GLOB,..")
       ->allow_extra_args(false);
-  command->add_option("--report", flags->report, "csv xlsx json jsonl junit sqlite terminal(default)")
-      ->type_name("NAME,..")
-      ->allow_extra_args(false);
-  command->add_option("--output", flags->output, "Folder for reports (default: .); - is stdout")
-      ->type_name("DIR");
-  command->add_option("--color", flags->color, "auto, always or never (default: auto)")
-      ->type_name("WHEN")
-      ->check(CLI::IsMember({"auto", "always", "never"}).description(""))
-      ->group("Running");
   command->add_option("--order", flags->order, "Of the files of a folder: name, or time (of\nmodification)")
       ->type_name("BY")
       ->check(CLI::IsMember({"name", "time"}).description(""))
       ->group("Reading");
-  command->add_flag("-q,--quiet", flags->quiet, "No terminal report, no progress");
   add_pairing_flags(*command, *flags);
   command
       ->add_option("--layout", flags->layout,
@@ -361,13 +325,7 @@ void add_compare(CLI::App& app, const Context& context, Action& action) {
   command->add_option("--offset", flags->offset, "Where the elements of raw files begin (0)")
       ->type_name("BYTES")
       ->group("Reading");
-  command->add_option("--memory", flags->memory, "For what must be held (default: RAM/4, max 8GiB)")
-      ->type_name("SIZE")
-      ->group("Running");
-  command->add_option("--threads", flags->threads, "Threads (default 0: all cores)")
-      ->type_name("N")
-      ->check(CLI::Range(0, 4096).description(""))
-      ->group("Running");
+  add_run_flags(*command, flags->run);
   command->add_flag("--trusted", flags->trusted, kTrustedHelp)->group("Running");
   use_grouped_help(*command);
   command->footer(

@@ -1,6 +1,5 @@
 #include "assay/run/opcheck.h"
 
-#include "assay/base/console.h"
 #include "assay/base/text.h"
 #include "assay/report/verdict_sentence.h"
 #include "assay/run/resources.h"
@@ -8,7 +7,8 @@
 #include "cli/commands.h"
 #include "cli/grouped_help.h"
 #include "cli/new_folder.h"
-#include "cli/sinks.h"
+#include "cli/patterns.h"
+#include "cli/run_flags.h"
 
 #include <CLI/CLI.hpp>
 
@@ -19,10 +19,9 @@ namespace assay::cli {
 namespace {
 
 struct OpcheckFlags {
-  std::string dump, csv, soc, output, memory, color = "auto";
-  std::vector<std::string> ids, op, metrics, rule, report;
-  bool quiet = false;
-  int threads = 0;
+  std::string dump, csv, soc;
+  std::vector<std::string> ids, op, metrics, rule;
+  RunFlags run;
 };
 
 // "0_6_10": numbers joined by '_'.
@@ -70,42 +69,40 @@ Result<void> choose_columns(const OpcheckFlags& flags, CompareRequest& request) 
 }
 
 Result<int> run_opcheck(const OpcheckFlags& flags, const Context& context) {
-  const NewFolder folder(flags.output == "-" ? fs::path() : fs::path(flags.output));
+  const NewFolder folder(flags.run.folder());
   CompareRequest request;
   OpcheckPlace place = locate_operators(flags.dump);
   request.mine = place.dump;
   int64_t budget = 0;
-  if (!flags.memory.empty()) {
-    ASSAY_TRY(budget, parse_memory(flags.memory));
+  if (!flags.run.memory.empty()) {
+    ASSAY_TRY(budget, parse_memory(flags.run.memory));
   }
-  limit_files(request.open.format, budget, flags.threads, false);
+  limit_files(request.open.format, budget, flags.run.threads, false);
   ASSAY_TRY(OpSelection selection, choose_operators(flags));
   selection.below = std::move(place.below);
   if (!flags.csv.empty()) ASSAY_TRY_DO(select_by_table(flags.csv, selection, request.golden_ops));
   request.golden_ops.memory = memory_budget(budget);
   ASSAY_TRY(request.golden_ops.soc, parse_soc(flags.soc));
+  const std::vector<std::string> table =
+      flags.csv.empty() ? std::vector<std::string>() : std::vector{flags.csv};
+  const std::string given =
+      given_text({{"--ids", selection.ids}, {"--op", selection.types}, {"--csv", table}});
   check_operators(std::move(selection), request);
-  request.threads = flags.threads;
-  request.now = context.now;
-  request.version = kVersion;
-  request.command_line = context.command_line;
-  request.terminal_width = console::width();
-  request.colour =
-      flags.color == "always" || (flags.color == "auto" && console::takes_colours(console::Stream::out));
-  request.progress = !flags.quiet;
+  set_run(flags.run, context, request);
   ASSAY_TRY_DO(choose_columns(flags, request));
   ReportSet reports;
-  ASSAY_TRY_DO(add_sinks({flags.report, flags.output, flags.quiet}, reports));
-  ASSAY_TRY(const CompareOutcome outcome, compare(request, reports));
-  const bool is_selected = !flags.ids.empty() || !flags.op.empty() || !flags.csv.empty();
-  if (outcome.summary.rows == 0 && is_selected)
+  ASSAY_TRY_DO(add_sinks(flags.run.sinks(), reports));
+  if (!request.rules.rules.empty()) reports.add(watch_rules(request.rules.rules));
+  reports.select(given);
+  ASSAY_TRY(CompareOutcome outcome, compare(request, reports));
+  if (outcome.summary.rows == 0 && !given.empty())
     return fail(ErrorKind::not_found,
                 "{}: no operator fits --ids, --op and --csv; types are those in the names of folders, "
                 "e.g. --op 'Linear*'",
                 printable(flags.dump));
+  outcome.summary.selection = given;
   const VerdictSentence verdict = verdict_sentence(outcome.summary);
-  const bool is_unsaid = flags.quiet || flags.output == "-";
-  if (verdict.answer == Answer::not_compared && is_unsaid) log::error("{}", verdict.text());
+  if (verdict.answer == Answer::not_compared && flags.run.is_unsaid()) log::error("{}", verdict.text());
   return exit_code(verdict.answer);
 }
 
@@ -133,23 +130,7 @@ void add_opcheck(CLI::App& app, const Context& context, Action& action) {
   command->add_option("--rule", flags->rule, "What passes, instead of rounding: 'EXPR' or 'GLOB=EXPR'")
       ->type_name("RULE")
       ->allow_extra_args(false);
-  command->add_option("--report", flags->report, "csv xlsx json jsonl junit sqlite terminal(default)")
-      ->type_name("NAME,..")
-      ->allow_extra_args(false);
-  command->add_option("--output", flags->output, "Folder for reports (default: .); - is stdout")
-      ->type_name("DIR");
-  command->add_option("--color", flags->color, "auto, always or never (default: auto)")
-      ->type_name("WHEN")
-      ->check(CLI::IsMember({"auto", "always", "never"}).description(""))
-      ->group("Running");
-  command->add_flag("-q,--quiet", flags->quiet, "No terminal report, no progress");
-  command->add_option("--memory", flags->memory, "For what must be held (default: RAM/4, max 8GiB)")
-      ->type_name("SIZE")
-      ->group("Running");
-  command->add_option("--threads", flags->threads, "Threads (default 0: all cores)")
-      ->type_name("N")
-      ->check(CLI::Range(0, 4096).description(""))
-      ->group("Running");
+  add_run_flags(*command, flags->run);
   use_grouped_help(*command);
   command->footer(
       "Each output is held against what its operator should have given for the inputs in the\n"

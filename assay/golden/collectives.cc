@@ -1,3 +1,5 @@
+#include "assay/golden/collectives.h"
+
 #include "assay/base/checked.h"
 #include "assay/golden/elements.h"
 #include "assay/golden/families.h"
@@ -12,11 +14,13 @@
 namespace assay {
 namespace {
 
-constexpr int64_t kMostRanks = 65536;
+Result<void> check_alike(const GoldenCall& call, const Operand& input, int rank, int own) {
+  if (input.meta == call.in[0]->meta) return {};
+  return fail(ErrorKind::mismatch, "rank {} has {} {} where rank {} has {} {}", rank, name(input.meta.dtype),
+              input.meta.shape.text(), own, name(dtype_of(call, 0)), shape_of(call, 0).text());
+}
 
-struct Ranks {
-  int own = 0, size = 0, root = 0;
-};
+}  // namespace
 
 Result<Ranks> ranks_of(const GoldenCall& call) {
   ASSAY_TRY(const int64_t size, call.params.integer({"rankSize"}));
@@ -31,7 +35,6 @@ Result<Ranks> ranks_of(const GoldenCall& call) {
   return Ranks{static_cast<int>(own), static_cast<int>(size), static_cast<int>(root)};
 }
 
-// What a rank was given: this one, or another.
 Result<std::vector<OperandPtr>> inputs_of_rank(const GoldenCall& call, int rank, int own) {
   if (rank == own) return call.in;
   const auto missing = [&] {
@@ -45,11 +48,7 @@ Result<std::vector<OperandPtr>> inputs_of_rank(const GoldenCall& call, int rank,
   return inputs;
 }
 
-Result<void> check_alike(const GoldenCall& call, const Operand& input, int rank, int own) {
-  if (input.meta == call.in[0]->meta) return {};
-  return fail(ErrorKind::mismatch, "rank {} has {} {} where rank {} has {} {}", rank, name(input.meta.dtype),
-              input.meta.shape.text(), own, name(dtype_of(call, 0)), shape_of(call, 0).text());
-}
+namespace {
 
 // The first inputs of all ranks, of one type and shape.
 Result<std::vector<OperandPtr>> first_inputs(const GoldenCall& call, const Ranks& ranks) {
@@ -108,7 +107,7 @@ Result<GoldenOutputs> compute_all_to_all(const GoldenCall& call) {
 
 // ----- what is computed over the ranks
 
-enum class Fold { sum, product, largest, smallest };
+}  // namespace
 
 Result<Fold> fold_of(const GoldenCall& call, std::string_view key) {
   ASSAY_TRY(const std::string word, call.params.text({key}));
@@ -119,6 +118,8 @@ Result<Fold> fold_of(const GoldenCall& call, std::string_view key) {
   return fail(ErrorKind::bad_argument, "the parameter {} is {}, which is none of sum, max, min, prod", key,
               word);
 }
+
+namespace {
 
 // The largest number of a type, and the smallest that has all its bits.
 struct Limits {
@@ -201,12 +202,12 @@ Result<std::vector<OperandPtr>> all_inputs(const GoldenCall& call, const Ranks& 
   return all;
 }
 
-// What the tensors of all ranks come to, element by element.
-Result<Expected> folded(const GoldenCall& call, const Ranks& ranks, Fold fold) {
-  const DType dtype = dtype_of(call, 0);
+}  // namespace
+
+Result<Expected> folded(const GoldenCall& call, const std::vector<OperandPtr>& inputs, Fold fold) {
+  const DType dtype = inputs[0]->meta.dtype;
   if (is_complex(dtype)) return fail(ErrorKind::mismatch, "a complex input is not computed with");
-  const Shape& shape = shape_of(call, 0);
-  ASSAY_TRY(const std::vector<OperandPtr> inputs, all_inputs(call, ranks));
+  const Shape& shape = inputs[0]->meta.shape;
   ASSAY_TRY(Elements known, zero_elements(call, DType::u8, shape));
   const int64_t count = shape.count();
   if (count > call.memory / static_cast<int64_t>(2 * sizeof(double)))
@@ -254,6 +255,8 @@ Result<Expected> folded(const GoldenCall& call, const Ranks& ranks, Fold fold) {
   return result;
 }
 
+namespace {
+
 // in: int8 tensor, scale and offset of it, [1] or one for each column
 Result<GoldenOutputs> dequantized_sum(const GoldenCall& call, const Ranks& ranks) {
   ASSAY_TRY_DO(check_given(call, 3, 3));
@@ -290,7 +293,8 @@ Result<GoldenOutputs> compute_all_reduce(const GoldenCall& call) {
     if (fold != Fold::sum) return fail(ErrorKind::bad_argument, "quantType {} goes with sum only", quant);
     return dequantized_sum(call, ranks);
   }
-  ASSAY_TRY(Expected result, folded(call, ranks, fold));
+  ASSAY_TRY(const std::vector<OperandPtr> inputs, all_inputs(call, ranks));
+  ASSAY_TRY(Expected result, folded(call, inputs, fold));
   return GoldenOutputs{std::move(result)};
 }
 
@@ -302,7 +306,8 @@ Result<GoldenOutputs> compute_reduce_scatter(const GoldenCall& call) {
   if (shape.dims.empty() || shape.dims[0] % ranks.size != 0)
     return fail(ErrorKind::mismatch, "{} cannot be shared out among {} ranks", shape.text(), ranks.size);
   const int64_t share = shape.dims[0] / ranks.size;
-  ASSAY_TRY(Expected result, folded(call, ranks, fold));
+  ASSAY_TRY(const std::vector<OperandPtr> inputs, all_inputs(call, ranks));
+  ASSAY_TRY(Expected result, folded(call, inputs, fold));
   for (OperandPtr* const part : {&result.value, &result.allowed, &result.known}) {
     if (*part == nullptr) continue;
     ASSAY_TRY(*part, sliced(*part, 0, ranks.own * share, share));
@@ -312,10 +317,14 @@ Result<GoldenOutputs> compute_reduce_scatter(const GoldenCall& call) {
 
 constexpr GoldenOp kCollectives[] = {
     {"AllGatherOperation", compute_all_gather, "the tensors of all ranks, stacked"},
+    {"AllGatherVOperation", golden_all_gather_v, "the tensors of all ranks, each where it is told to lie"},
     {"AllReduceOperation", compute_all_reduce, "sum, product, largest or smallest over the ranks"},
     {"AllToAllOperation", compute_all_to_all, "this rank's share of the tensors of all ranks"},
+    {"AllToAllVOperation", golden_all_to_all_v, "not checkable: other ranks' parameters say what they send"},
+    {"AllToAllVV2Operation", golden_all_to_all_vv2, "what each rank sends to this one"},
     {"BroadcastOperation", compute_broadcast, "the tensor of the root rank"},
     {"ReduceScatterOperation", compute_reduce_scatter, "this rank's share of what AllReduce gives"},
+    {"ReduceScatterVOperation", golden_reduce_scatter_v, "the same, of shares that are told"},
 };
 
 }  // namespace

@@ -40,10 +40,22 @@ using GoldenOutputs = std::vector<Expected>;
 // Errors: `mismatch` where tensors do not fit the operator (count, shape, type, an index out of range),
 // `bad_argument` for parameters, `unsupported` where no golden can exist (the message says why), `not_found`
 // where a rank is missing, `limit` for memory.
+// Of an operator that writes into its inputs: what a dump of them may and may not tell.
+struct InPlace {
+  // The inputs that hold the results afterwards, in the order of the golden; empty: it has outputs.
+  std::span<const int> results = {};
+  // It leaves the rest of them as it was: a dump from afterwards does not tell what it wrote there by
+  // mistake.
+  bool leaves_rest = false;
+  // The input that it adds to, which may be where it writes: what that was before is needed. Null: none.
+  std::optional<size_t> (*added_to)(const GoldenParams& params) = nullptr;
+};
+
 struct GoldenOp {
   std::string_view type;
   Result<GoldenOutputs> (*compute)(const GoldenCall& call);
   std::string_view meaning;  // one line, for docs and --help
+  InPlace in_place = {};
 };
 
 const GoldenOp* find_golden_op(std::string_view type);  // null: there is none for this type

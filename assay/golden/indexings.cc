@@ -142,17 +142,38 @@ Result<GoldenOutputs> compute_nonzero(const GoldenCall& call) {
   return GoldenOutputs{expected(DType::i64, places), expected(DType::i64, number)};
 }
 
+std::optional<size_t> scattered_sum(const GoldenParams& params) {
+  const bool adds = params.integer_or({"reduction"}, 0).value_or(0) == 1;
+  return adds ? std::optional<size_t>(0) : std::nullopt;
+}
+
+constexpr int kBothCaches[] = {0, 1};
+constexpr int kCacheOfLayers[] = {2};
+constexpr int kFirst[] = {0};
+
 constexpr GoldenOp kIndexings[] = {
-    {"BlockCopyOperation", golden_block_copy, "blocks of caches copied to others"},
+    {"BlockCopyOperation", golden_block_copy, "blocks of caches copied to others", {kBothCaches, true}},
     {"GatherOperation", compute_gather, "slices of a tensor, picked by their indices"},
     {"GatingOperation", golden_gating, "tokens sorted by the experts that they chose"},
-    {"IndexAddOperation", golden_index_add, "slices added to those that indices name"},
-    {"KvCacheOperation", golden_kv_cache, "new keys or values written into a cache"},
+    {"GroupTopkOperation",
+     golden_group_topk,
+     "scores with all but the best groups of experts set to zero",
+     {kFirst, true, [](const GoldenParams&) { return std::optional<size_t>(0); }}},
+    {"IndexAddOperation",
+     golden_index_add,
+     "slices added to those that indices name",
+     {{}, false, [](const GoldenParams&) { return std::optional<size_t>(0); }}},
+    {"KvCacheOperation", golden_kv_cache, "new keys or values written into a cache", {kCacheOfLayers, true}},
     {"NonzeroOperation", compute_nonzero, "the places of what is not zero, and their number"},
     {"OnehotOperation", compute_onehot, "ones at the indices, zeros elsewhere"},
-    {"ReshapeAndCacheOperation", golden_reshape_and_cache,
-     "new keys and values written into slots of a cache"},
-    {"ScatterElementsV2Operation", golden_scatter_elements, "elements written or added where indices say"},
+    {"ReshapeAndCacheOperation",
+     golden_reshape_and_cache,
+     "new keys and values written into slots of a cache",
+     {{}, true}},
+    {"ScatterElementsV2Operation",
+     golden_scatter_elements,
+     "elements written or added where indices say",
+     {kFirst, true, scattered_sum}},
 };
 
 }  // namespace

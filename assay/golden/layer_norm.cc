@@ -190,7 +190,7 @@ Result<GoldenOutputs> layer_norm(const GoldenCall& call) {
 Result<GoldenOutputs> cohere_layer_norm(const GoldenCall& call) {
   ASSAY_TRY_DO(check_inputs(call, 2, 2));
   ASSAY_TRY_DO(check_real(call, 0));
-  ASSAY_TRY(const double epsilon, call.params.real_or({"epsilon"}, 1e-5));
+  ASSAY_TRY(const double epsilon, call.params.epsilon_or({"epsilon"}, 1e-5));
   const std::vector<int64_t>&x_dims = shape_of(call, 0).dims, &dims = shape_of(call, 1).dims;
   if (dims.empty() || dims.size() > x_dims.size() || !std::equal(dims.rbegin(), dims.rend(), x_dims.rbegin()))
     return fail(ErrorKind::mismatch, "gamma of shape {} does not fit the input of shape {}",

@@ -189,6 +189,8 @@ Result<GoldenOutputs> compute_transdata(const GoldenCall& call) {
   return type == 1 ? tiles_into_rows(call) : rows_into_tiles(call);
 }
 
+constexpr int kBoxAndValues[] = {0, 1};
+
 constexpr GoldenOp kMoves[] = {
     {"AsStridedOperation", compute_as_strided, "the elements at steps through memory"},
     {"ConcatOperation", compute_concat, "tensors joined along a dimension"},
@@ -197,7 +199,7 @@ constexpr GoldenOp kMoves[] = {
     {"PadOperation", golden_pad, "the last token of each sample"},
     {"PadWithHiddenStateOperation", golden_pad_with_hidden_state, "samples padded to one length"},
     {"RepeatOperation", compute_repeat, "a tensor some times over along each dimension"},
-    {"SetValueOperation", golden_set_value, "a tensor with a box of it replaced"},
+    {"SetValueOperation", golden_set_value, "a tensor with a box of it replaced", {kBoxAndValues, true}},
     {"SliceOperation", compute_slice, "a box of a tensor"},
     {"SplitOperation", compute_split, "a tensor cut along a dimension"},
     {"TransdataOperation", compute_transdata, "rows into tiles (FRACTAL_NZ), or back"},

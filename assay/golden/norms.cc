@@ -14,7 +14,7 @@ Result<NormParams> NormParams::of(const GoldenCall& call) {
   norm.params_ = call.params;
   ASSAY_TRY(norm.layer_type_, call.params.choice({"layerType"}, kLayerTypes));
   norm.prefix_ = kObjects[norm.layer_type_ - 1];
-  ASSAY_TRY(norm.epsilon_, norm.real_or("epsilon", 1e-5));
+  ASSAY_TRY(norm.epsilon_, call.params.epsilon_or({norm.prefix_ + "epsilon"}, 1e-5));
   ASSAY_TRY(const int64_t quant_type, norm.choice_or("quantType", 0, kQuantTypes));
   norm.is_quantized_ = quant_type == 2;
   if (!norm.is_quantized_ || norm.layer_type_ != 1) return norm;

@@ -90,7 +90,7 @@ Result<std::vector<int64_t>> GoldenParams::integers(ParamKeys keys) const {
 Result<std::vector<double>> GoldenParams::reals(ParamKeys keys) const {
   const OpParam* const param = find(keys);
   if (param == nullptr) return missing(keys);
-  return several(*param, keys, "a list of numbers", real_number);
+  return several(*param, keys, "a list of finite numbers", real_number);
 }
 
 Result<std::string> GoldenParams::text(ParamKeys keys) const {
@@ -108,7 +108,13 @@ Result<int64_t> GoldenParams::integer_or(ParamKeys keys, int64_t otherwise) cons
 Result<double> GoldenParams::real_or(ParamKeys keys, double otherwise) const {
   const OpParam* const param = find(keys);
   if (param == nullptr) return otherwise;
-  return one(*param, keys, "a number", real_number);
+  return one(*param, keys, "a finite number", real_number);
+}
+
+Result<double> GoldenParams::epsilon_or(ParamKeys keys, double otherwise) const {
+  ASSAY_TRY(const double value, real_or(keys, otherwise));
+  if (value >= 0) return value;
+  return fail(ErrorKind::bad_argument, "the parameter {} is {}, which is negative", *keys.begin(), value);
 }
 
 Result<bool> GoldenParams::flag_or(ParamKeys keys, bool otherwise) const {

@@ -30,6 +30,8 @@ class GoldenParams {
   // An error only where it is no such thing.
   Result<int64_t> integer_or(ParamKeys keys, int64_t otherwise) const;
   Result<double> real_or(ParamKeys keys, double otherwise) const;
+  Result<double> epsilon_or(ParamKeys keys,
+                            double otherwise) const;           // 0 or more: a norm adds it under its root
   Result<bool> flag_or(ParamKeys keys, bool otherwise) const;  // whole numbers are flags too
   Result<std::vector<int64_t>> integers_or(ParamKeys keys, std::vector<int64_t> otherwise) const;
   // One of the numbers that `allowed` lists. The message names them.

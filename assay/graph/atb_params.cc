@@ -17,12 +17,14 @@ Value scalar_at(const JsonTape& tape, size_t place) {
     case JsonKind::integer:
       return tape.integer(place);
     case JsonKind::real:
+      // What is no finite number stays a text: taken for absent, it would mean the default.
       if (std::isfinite(tape.real(place))) return tape.real(place);
-      return {};
+      return std::isnan(tape.real(place)) ? std::string("NaN")
+                                          : std::string(tape.real(place) > 0 ? "Infinity" : "-Infinity");
     case JsonKind::big:
       if (const auto number = parse_double(tape.text(place)); number && std::isfinite(*number))
         return *number;
-      return {};
+      return std::string(tape.text(place));
     case JsonKind::text:
       return std::string(tape.text(place));
     default:

@@ -12,7 +12,7 @@ namespace assay {
 // so is a list of lists or objects: norm.0, norm.1.
 struct OpParam {
   std::string key;
-  std::vector<Value> values;  // one, unless it is a list; null, NaN and Infinity are absent values
+  std::vector<Value> values;  // one, unless it is a list; null is an absent value, NaN and Infinity are texts
   bool is_list = false;
 };
 

@@ -27,6 +27,7 @@ Result<void> select_by_table(const fs::path& table, OpSelection& selection, Gold
   ASSAY_TRY(const std::vector<OpTableRow> rows, read_op_table(table));
   if (rows.empty()) return fail(ErrorKind::not_found, "{}: lists no operator", display(table));
   auto params = std::make_shared<std::map<std::string, OpParams>>();
+  selection.table = display(table);
   for (const OpTableRow& row : rows) {
     selection.exact_ids.push_back(row.id);
     params->emplace(row.id, parse_op_params(row.params.empty() ? "{}" : row.params,
@@ -39,7 +40,10 @@ Result<void> select_by_table(const fs::path& table, OpSelection& selection, Gold
 void check_operators(OpSelection selection, CompareRequest& request) {
   request.golden.clear();
   request.open.layout = "atb";
-  request.matching.given = golden_op_matcher(std::move(selection));
+  request.matching.given = golden_op_matcher(std::move(selection), [](std::string_view type) {
+    const GoldenOp* const op = find_golden_op(type);
+    return op == nullptr ? std::span<const int>() : op->in_place.results;
+  });
   request.add_stated_columns = false;
   request.least_compared = 0;  // types without a golden are listed and counted; they are no fault
 }

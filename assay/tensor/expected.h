@@ -34,8 +34,9 @@ struct Expected {
   OperandPtr known = nullptr;    // u8, of the same shape: 0 where nobody can tell; null: all of it is known
   // Where each of the two would make the other in vain. Null: they are read one by one.
   std::shared_ptr<const BoundedBlocks> together = nullptr;
-  std::string note = {};    // what is not known, and why
-  bool is_partial = false;  // elements beyond those that should be written say nothing
+  std::string note = {};      // what is not known, and why
+  std::string computed = {};  // the operator and its parameters in short
+  bool is_partial = false;    // elements beyond those that should be written say nothing
 
   bool rounds() const { return value->meta.dtype != dtype; }
 };

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import collections
 import dataclasses
-import importlib
 import json
 import pathlib
 import shutil
@@ -22,7 +21,8 @@ import tempfile
 import numpy as np
 
 from golden_case import Case, Run, Tensor, tensor_of
-from golden_dump import dump_folder, token_folder, write_operator
+from golden_dump import token_folder, write_operator
+from golden_measure import Counts, Opcheck, all_cases, measure, measure_all
 
 HERE = pathlib.Path(__file__).resolve().parent
 DATA = HERE.parent / "data" / "opcheck"
@@ -64,36 +64,9 @@ def spoil(tensor: Tensor) -> Tensor | None:
 
 
 class OpChecks:
-    def __init__(self, program: pathlib.Path, work: pathlib.Path, rounds: int, only: str | None, seed: int) -> None:
-        self.program, self.work, self.rounds, self.only, self.seed = program, work, rounds, only, seed
+    def __init__(self, opcheck: Opcheck, only: str | None) -> None:
+        self.opcheck, self.program, self.work, self.only = opcheck, opcheck.program, opcheck.work, only
         self.passed = self.failed = 0
-        self.table: dict[tuple[str, str], list[int]] = collections.defaultdict(lambda: [0, 0, 0, 0])
-
-    def verdicts(self, runs: list[tuple[str, Run]], before: bool = True) -> list[list[dict]]:
-        """Of each run the rows of its outputs. Runs of one kind of processor at a time: a command has one --soc."""
-        rows: list[list[dict]] = [[] for _ in runs]
-        for soc in {run.soc for _, run in runs}:
-            root = pathlib.Path(tempfile.mkdtemp(dir=self.work))
-            names = {}
-            for number, (op, run) in enumerate(runs):
-                if run.soc != soc:
-                    continue
-                own = run.params.get("rank", 0) if run.ranks else 0
-                names[write_operator(token_folder(root, own), number, op, run, before)] = number
-                for rank, inputs in enumerate(run.ranks):
-                    if rank != own:
-                        write_operator(token_folder(root, rank), number, op, Run(run.params, inputs, []), before)
-            command = [self.program, "opcheck", dump_folder(root), "--report", "jsonl", "--output", root / "out", "-q"]
-            done = subprocess.run(command + (["--soc", soc] if soc else []), capture_output=True, text=True, timeout=600)
-            results = list((root / "out").glob("*.jsonl"))
-            if done.returncode not in (0, 1, 2) or not results:
-                sys.exit(f"opcheck ended with {done.returncode}: {done.stderr[-2000:]}")
-            for line in results[0].read_text().splitlines():
-                row = json.loads(line)
-                if "verdict" in row and row.get("mine"):
-                    rows[names[row["mine"].split("/")[0]]].append(row)
-            shutil.rmtree(root)
-        return rows
 
     def count(self, title: str, wrong: list[str]) -> None:
         self.passed += not wrong
@@ -104,7 +77,7 @@ class OpChecks:
     def check_fixtures(self) -> None:
         cases = [c for c in json.loads((DATA / "index.json").read_text())["cases"] if not self.only or self.only in c["op"]]
         runs = [(c["op"], fixture(c)) for c in cases]
-        for case, (_, run), rows in zip(cases, runs, self.verdicts(runs, before=False)):
+        for case, (_, run), rows in zip(cases, runs, self.opcheck.verdicts(runs, before=False)):
             if case["name"] in ROUNDED_ON_THE_WAY:
                 limit = ROUNDED_ON_THE_WAY[case["name"]]
                 self.count(f"fixture {case['name']}",
@@ -119,7 +92,7 @@ class OpChecks:
         for case, (op, run) in zip(cases, runs):
             outputs = [spoil(t) or t for t in run.outputs]
             spoilt.append((op, dataclasses.replace(run, outputs=outputs)))
-        for case, rows in zip(cases, self.verdicts(spoilt)):
+        for case, rows in zip(cases, self.opcheck.verdicts(spoilt)):
             self.count(f"spoilt fixture {case['name']}",
                        [f"passes: {r['mine']}" for r in rows if r["verdict"] not in ("fail", "ignored")])
 
@@ -161,73 +134,87 @@ class OpChecks:
                          if (row[column] or "") != case[key] and (case["name"], key) not in OTHER_DIGITS]
             self.count(f"vector {case['name']}", wrong)
 
-    def check_cases(self) -> None:
-        for path in sorted(HERE.glob("golden_cases_*.py")):
-            for case in importlib.import_module(path.stem).CASES:
-                if not self.only or self.only in case.op:
-                    self.check_case(case)
-
-    def check_case(self, case: Case) -> None:
-        rng = np.random.default_rng([self.seed, *case.op.encode(), *case.name.encode()])
-        left = self.rounds
-        honest = self.table[case.op, case.name]
-        alarms: list[str] = []
-        missed: collections.Counter = collections.Counter()
-        tried: collections.Counter = collections.Counter()
-        while left > 0:
-            runs = [case.make(rng) for _ in range(min(left, 50))]
-            left -= len(runs)
-            # All in one dump: to start the program takes longer than to check an operator.
-            spoilt = [(fault, dataclasses.replace(run, outputs=change(rng, run)), run)
-                      for fault, change in case.faults.items() for run in runs]
-            spoilt = [each for each in spoilt if differs(each[1], each[2])]
-            found = self.verdicts([(case.op, run) for run in runs] + [(case.op, run) for _, run, _ in spoilt])
-            for run, rows in zip(runs, found):
-                bad = [r for r in rows if r["verdict"] not in ("pass", "ignored")]
-                honest[0] += 1
-                honest[1] += bool(bad) or not rows
-                alarms += [f"{r['verdict']}: {r.get('reason') or r.get('note')} {json.dumps(run.params)}" for r in bad]
-            for (fault, _, _), rows in zip(spoilt, found[len(runs):]):
-                tried[fault] += 1
-                missed[fault] += not any(r["verdict"] == "fail" for r in rows)
-        honest[2] += sum(tried.values())
-        honest[3] += sum(missed.values())
-        self.count(f"honest {case.op} {case.name}", alarms)
-        self.count(f"faults {case.op} {case.name}",
-                   [f"{fault}: {missed[fault]} of {tried[fault]} passed" for fault in tried
-                    if missed[fault] > (1 - FAULTS_CAUGHT) * tried[fault]])
-
-    def print_table(self) -> None:
-        print("| operator | case | honest runs | alarms | faults | missed |\n|---|---|---|---|---|---|")
-        for (op, name), (runs, alarms, faults, missed) in sorted(self.table.items()):
-            print(f"| {op} | {name} | {runs} | {alarms} | {faults} | {missed} |")
+    def check_cases(self, measured: list[tuple[Case, dict[str, Counts]]]) -> None:
+        for case, by_type in measured:
+            counts = Counts()
+            for own in by_type.values():
+                counts.add(own)
+            self.count(f"honest {case.op} {case.name}", counts.alarms or ["gave no row"] * counts.alarmed)
+            self.count(f"faults {case.op} {case.name}",
+                       [f"{fault}: {counts.missed[fault]} of {counts.planted[fault]} passed" for fault in case.faults
+                        if counts.missed[fault] > (1 - FAULTS_CAUGHT) * (counts.planted[fault] - counts.hidden[fault])])
 
 
-def differs(wrong: Run, honest: Run) -> bool:
-    """A fault that happens to change nothing is none."""
-    return any(w.array.shape != h.array.shape or w.array.tobytes() != h.array.tobytes()
-               for w, h in zip(wrong.outputs, honest.outputs))
+def print_by_type(measured: list[tuple[Case, dict[str, Counts]]]) -> None:
+    """Every case in every type, then every fault of which some were not caught."""
+    print("| operator | case | type | honest runs | alarms | faults planted | caught | hidden by rounding | missed |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for case, by_type in measured:
+        for dtype, own in sorted(by_type.items()):
+            planted, hidden, missed = own.faults()
+            print(f"| {case.op} | {case.name} | {dtype} | {own.runs} | {own.alarmed} | {planted} | {planted - hidden - missed} | "
+                  f"{hidden} | {missed} |")
+    print("\n| operator | case | type | fault | planted | hidden by rounding | missed | caught of the others |\n"
+          "|---|---|---|---|---|---|---|---|")
+    for case, by_type in measured:
+        for fault in case.faults:
+            for dtype, own in sorted(by_type.items()):
+                planted, hidden, missed = own.planted[fault], own.hidden[fault], own.missed[fault]
+                if hidden or missed:
+                    share = f"{100 * (1 - missed / (planted - hidden)):.2f} %" if planted > hidden else ""
+                    print(f"| {case.op} | {case.name} | {dtype} | {fault} | {planted} | {hidden} | {missed} | {share} |")
+    print()
+    for case, by_type in measured:
+        for dtype, own in sorted(by_type.items()):
+            for title, texts in (("alarm", own.alarms), ("missed", own.misses)):
+                for text in texts[:MOST_SEEN]:
+                    print(f"{title}: {case.op} {case.name} {dtype}: {text}")
+
+
+def print_by_operator(measured: list[tuple[Case, dict[str, Counts]]]) -> None:
+    """What docs/operators.md shows."""
+    rows: dict[str, list[int]] = collections.defaultdict(lambda: [0] * 6)
+    for case, by_type in measured:
+        for own in by_type.values():
+            rows[case.op] = [a + b for a, b in zip(rows[case.op], [1, own.runs, own.alarmed, *own.faults()])]
+    print("| operator | variants and types | honest runs | alarms | spoilt runs | hidden by rounding | missed |\n"
+          "|---|---|---|---|---|---|---|")
+    total = [sum(column) for column in zip(*rows.values())]
+    for op, counts in sorted(rows.items()) + [("**all**", total)]:
+        print(f"| {op.removesuffix('Operation')} | " + " | ".join(f"{each:,}" for each in counts) + " |")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=pathlib.Path, required=True, help="folder with the assay program")
-    parser.add_argument("--rounds", type=int, default=2, help="honest runs of each case")
+    parser.add_argument("--rounds", type=int, default=2, help="honest runs of each case, with --jobs of each of its real types")
     parser.add_argument("--only", help="operators with this in their names")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--table", action="store_true", help="print what docs/operators.md shows")
+    parser.add_argument("--jobs", type=int, default=0, help="so many processes; the fixtures are left out")
+    parser.add_argument("--minutes", type=float, default=600, help="with --jobs: begin no more runs after that")
+    parser.add_argument("--faults-per-run", type=int, default=0, help="in so many ways each run is spoilt, in turn (0: in all)")
+    parser.add_argument("--table", action="store_true", help="print all counts, and what docs/operators.md shows")
     options = parser.parse_args()
     work = pathlib.Path(tempfile.mkdtemp())
-    checks = OpChecks((options.bin / "assay").resolve(), work, options.rounds, options.only, options.seed)
+    program = (options.bin / "assay").resolve()
+    checks = OpChecks(Opcheck(program, work), options.only)
     try:
-        checks.check_fixtures()
-        if not options.only:
-            checks.check_vectors()
-        checks.check_cases()
+        if options.jobs:
+            measured = measure_all(program, work, options.only, options.rounds, options.seed, options.jobs, options.minutes,
+                                   options.faults_per_run)
+        else:
+            checks.check_fixtures()
+            if not options.only:
+                checks.check_vectors()
+            measured = [(case, measure(checks.opcheck, case, np.random.default_rng(
+                [options.seed, *case.op.encode(), *case.name.encode()]), options.rounds, options.faults_per_run))
+                        for case in all_cases(options.only)]
+        checks.check_cases(measured)
     finally:
         shutil.rmtree(work, ignore_errors=True)
     if options.table:
-        checks.print_table()
+        print_by_type(measured)
+        print_by_operator(measured)
     print(f"{checks.passed} passed, {checks.failed} failed")
     return checks.failed > 0
 

@@ -29,6 +29,14 @@ class Case:
     name: str
     make: Callable[[np.random.Generator], Run]
     faults: dict[str, Callable[[np.random.Generator, Run], list[Tensor]]] = dataclasses.field(default_factory=dict)
+    # How often honest kernels round to the type of the output, or to one as short, on the way to it. Two of them may differ by
+    # as many steps, so a fault that moves no element further may be hidden by rounding. 0: the bits are known.
+    roundings: int = 0
+
+
+def rounding(*cases: Case) -> list[Case]:
+    """Cases whose operators round their results once."""
+    return [dataclasses.replace(case, roundings=max(1, case.roundings)) for case in cases]
 
 
 def to_bf16(values: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import torch
 
-from golden_case import Case, Tensor, tensor_of, values_of
+from golden_case import Case, Tensor, rounding, tensor_of, values_of
 from golden_ways import (FLOATS, WAYS, again, back, lib, make_run, noise, of_int8, of_numbers, off_by_a_percent, pick,
                          rows_as_int8, shape_of, spoiled, wide)
 
@@ -194,11 +194,16 @@ def make_fast_softmax_grad(rng):
                     pick(rng, WAYS))
 
 
-def one_masked(rng, params, inputs):
-    """The largest element was left out."""
-    x = values_of(inputs[0])
-    x.reshape(-1)[int(np.argmax(x))] = x.min() - 3
-    return params, [tensor_of(inputs[0].dtype, x)]
+def masked(choose):
+    def change(rng, params, inputs):
+        x = values_of(inputs[0])
+        x.reshape(-1)[choose(rng, x)] = x.min() - 3
+        return params, [tensor_of(inputs[0].dtype, x)]
+    return again(change)
+
+
+MASKED = {"largest element masked": masked(lambda rng, x: int(np.argmax(x))),
+          "one element masked": masked(lambda rng, x: int(rng.integers(x.size)))}
 
 
 # ----- swiglu, then int8
@@ -216,8 +221,7 @@ def make_swiglu_quant(rng):
     return make_run({"quantType": 0}, [x], swiglu_quant_outputs, pick(rng, WAYS))
 
 
-CASES = [
-    activation_case(1, "relu"),
+CASES = [activation_case(1, "relu")] + rounding(
     activation_case(2, "gelu by tanh"),
     activation_case(2, "gelu by erf", {"geluMode": 1}),
     activation_case(3, "fast gelu"),
@@ -227,12 +231,11 @@ CASES = [
     activation_case(7, "swiglu backward"),
     activation_case(8, "sigmoid"),
     activation_case(9, "faster gelu"),
-    Case("SoftmaxOperation", "softmax", make_softmax, of_numbers() | {"one element masked": again(one_masked)}),
-    Case("FastSoftMaxOperation", "fast softmax", make_fast_softmax,
-         of_numbers() | {"one element masked": again(one_masked)}),
+    Case("SoftmaxOperation", "softmax", make_softmax, of_numbers() | MASKED),
+    Case("FastSoftMaxOperation", "fast softmax", make_fast_softmax, of_numbers() | MASKED),
     Case("FastSoftMaxGradOperation", "fast softmax gradient", make_fast_softmax_grad,
          of_numbers() | {"sum left out": lambda rng, run: [tensor_of(
              run.inputs[0].dtype, values_of(run.inputs[0]) * values_of(run.inputs[1]))]}),
     Case("SwigluQuantOperation", "swiglu to int8", make_swiglu_quant, of_int8() | {"scale off": spoiled(
         1, off_by_a_percent)}),
-]
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from golden_case import Case, Run, Tensor, tensor_of, values_of
+from golden_case import Case, Run, Tensor, rounding, tensor_of, values_of
 from golden_faults import (ANY, COMPUTED, FLOATS, MOVED, anything, copies, floats, one_step, pick, recomputed, rounded,
                            same_type, sizes, surely, whole)
 
@@ -306,16 +306,17 @@ CASES = [
     Case("NonzeroOperation", "nonzero", nonzero, dict(MOVED, **{"zeros counted": recomputed(count_of_zeros)})),
     Case("GatingOperation", "gating", gating, dict(MOVED, **{"order reversed": recomputed(unstable_order),
                                                              "counts not summed": counts_not_summed})),
-    Case("IndexAddOperation", "index add", index_add, ADDED),
-    Case("IndexAddOperation", "index add of valid ones", index_add_valid, ADDED),
-    Case("ScatterElementsV2Operation", "scatter", scatter_elements,
-         dict(COMPUTED, **{"not scattered": recomputed(not_scattered)})),
     Case("KvCacheOperation", "kv cache", kv_cache, dict(CACHED, **{"not written": not_cached(2)})),
     Case("ReshapeAndCacheOperation", "rows", rows_cache, CACHED),
     Case("ReshapeAndCacheOperation", "tiles", tiles_cache, dict(CACHED, **{"not written": not_cached(2)})),
     Case("ReshapeAndCacheOperation", "compressed heads", lambda rng: head_cache(rng, False),
          dict(CACHED, **{"not written": not_cached(2)})),
+    Case("BlockCopyOperation", "block copy", block_copy, dict(CACHED, **{"not written": not_cached(0)})),
+] + rounding(
+    Case("IndexAddOperation", "index add", index_add, ADDED),
+    Case("IndexAddOperation", "index add of valid ones", index_add_valid, ADDED),
+    Case("ScatterElementsV2Operation", "scatter", scatter_elements,
+         dict(COMPUTED, **{"not scattered": recomputed(not_scattered)})),
     Case("ReshapeAndCacheOperation", "merged heads", lambda rng: head_cache(rng, True),
          dict(COMPUTED, **{"not written": not_cached(2)})),
-    Case("BlockCopyOperation", "block copy", block_copy, dict(CACHED, **{"not written": not_cached(0)})),
-]
+)

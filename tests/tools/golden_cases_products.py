@@ -1,80 +1,11 @@
-"""Honest runs of products and attention, computed apart from the program, and ways to spoil their outputs."""
+"""Honest runs of products, computed apart from the program, and ways to spoil their outputs."""
 from __future__ import annotations
 
 import numpy as np
 
-from golden_case import Case, Run, Tensor, tensor_of, values_of
+from golden_case import Case, Run, Tensor, rounding, tensor_of, values_of
+from golden_matrices import COMMON, REAL, SHORT, packed, real, rounded, same, spoiled, whole
 
-SHORT = ["float16", "bfloat16"]
-REAL = [*SHORT, "float32"]
-
-
-def rounded(dtype: str, values: np.ndarray) -> np.ndarray:
-    """In f64, rounded to `dtype`."""
-    return values_of(tensor_of(dtype, values))
-
-
-def real(rng: np.random.Generator, dtype: str, *shape: int, scale: float = 1.0) -> Tensor:
-    return tensor_of(dtype, rng.standard_normal(shape) * scale)
-
-
-def whole(rng: np.random.Generator, *shape: int, low: int = -128, high: int = 127) -> Tensor:
-    return Tensor("int8", rng.integers(low, high, shape, endpoint=True).astype(np.int8))
-
-
-def lengths(values) -> Tensor:
-    return Tensor("int32", np.asarray(values, dtype=np.int32))
-
-
-def same(run: Run, values: np.ndarray) -> list[Tensor]:
-    """The outputs with the first replaced by these values, rounded to its type."""
-    first = run.outputs[0]
-    return [tensor_of(first.dtype, values.reshape(first.array.shape)), *run.outputs[1:]]
-
-
-def spoiled(change):
-    """A fault that only looks at the output: `change(rng, values)` in f64."""
-    def fault(rng, run):
-        return same(run, change(rng, values_of(run.outputs[0]).copy()))
-    return fault
-
-
-def zero_last_column(rng, values):
-    values[..., -1] = 0
-    return values
-
-
-def exchange_rows(rng, values):
-    flat = values.reshape(-1, values.shape[-1])
-    flat[[0, -1]] = flat[[-1, 0]]
-    return flat.reshape(values.shape)
-
-
-def stale_last_tile(rng, values):
-    width = max(1, values.shape[-1] // 4)
-    values[..., -width:] = values[..., :width] if values.shape[-1] > width else values * 2
-    return values
-
-
-def twice_one_column(rng, values):
-    values[..., int(rng.integers(values.shape[-1]))] *= 2
-    return values
-
-
-def one_element(rng, values):
-    """A neighbour's value in place of the largest element."""
-    flat = values.reshape(-1)
-    at = int(np.argmax(np.abs(flat)))
-    flat[at] = flat[(at + 1) % flat.size] * 0.5
-    return values
-
-
-COMMON = {"last column zero": spoiled(zero_last_column), "first and last row exchanged": spoiled(exchange_rows),
-          "stale last tile": spoiled(stale_last_tile), "one column doubled": spoiled(twice_one_column),
-          "one element wrong": spoiled(one_element)}
-
-
-# ----- products
 
 def accumulated(rng, dtype: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """a @ b as some honest arithmetic has it: f64, or f32 in one of several orders."""
@@ -141,19 +72,16 @@ def product_faults(transpose: str = "transposeB"):
         a, b, added = parts(run)
         return same(run, a @ np.roll(b, 1, axis=-1) + added)
 
-    faults = {**COMMON, "accumulated in the small type": small, "last term left out": last_term,
-              "columns off by one": shifted}
-    return faults
+    def transposed(rng, run):
+        a, b, added = parts(run)  # the memory of the weight read in the other order
+        return same(run, a @ np.swapaxes(b.reshape(*b.shape[:-2], b.shape[-1], b.shape[-2]), -1, -2) + added)
+
+    return {**COMMON, "accumulated in the small type": small, "last term left out": last_term,
+            "columns off by one": shifted, "transposed weight": transposed}
 
 
 def no_bias(rng, run):
     return same(run, values_of(run.outputs[0]) - values_of(run.inputs[2]))
-
-
-def packed(scale: np.ndarray) -> Tensor:
-    """f32 in the low half of an int64, with the bits that the cube reads."""
-    bits = scale.astype(np.float32).view(np.uint32) & np.uint32(0xFFFFE000)
-    return Tensor("int64", bits.astype(np.int64))
 
 
 def quantised(rng, dtype: str, bias: bool = True, per_token: bool = False) -> Run:
@@ -179,7 +107,7 @@ def quantised(rng, dtype: str, bias: bool = True, per_token: bool = False) -> Ru
     return Run(params, inputs, [tensor_of(dtype, y)])
 
 
-def quantised_faults():
+def quantised_faults(has_bias: bool = False):
     def sums_of(run):
         return run.inputs[0].array.astype(np.int64) @ run.inputs[1].array.astype(np.int64).T
 
@@ -192,16 +120,22 @@ def quantised_faults():
     def wraps(rng, run):
         return same(run, ratio(run, sums_of(run).astype(np.int16).astype(np.float64) * 0.97))
 
-    def last_term(rng, run):
+    def last_terms(rng, run):
         a, b = run.inputs[0].array.astype(np.int64), run.inputs[1].array.astype(np.int64)
         return same(run, ratio(run, a[:, :-32] @ b[:, :-32].T if a.shape[1] > 32 else a[:, :-1] @ b[:, :-1].T))
+
+    def no_bias(rng, run):
+        sums = sums_of(run).astype(np.float64)
+        both = sums + run.inputs[2].array
+        return same(run, values_of(run.outputs[0]) * sums / np.where(both == 0, 1, both))
 
     def wrong_scale(rng, run):
         values = values_of(run.outputs[0]).copy()
         values[:, 0] *= 1.02
         return same(run, values)
 
-    return {**COMMON, "sums too short": wraps, "last terms left out": last_term, "scale of one channel": wrong_scale}
+    faults = {**COMMON, "sums too short": wraps, "last terms left out": last_terms, "scale of one channel": wrong_scale}
+    return {**faults, "bias left out": no_bias} if has_bias else faults
 
 
 def accumulating(rng, dtype: str) -> Run:
@@ -296,8 +230,7 @@ def product_cases() -> list[Case]:
         ]
     for dtype in SHORT:
         cases += [
-            Case("LinearOperation", f"int8 to {dtype}", lambda rng, d=dtype: quantised(rng, d), {
-                **quantised_faults(), "bias left out": spoiled(lambda rng, v: v * 0.9)}),
+            Case("LinearOperation", f"int8 to {dtype}", lambda rng, d=dtype: quantised(rng, d), quantised_faults(True)),
             Case("LinearOperation", f"int8 to {dtype} without bias", lambda rng, d=dtype: quantised(rng, d, False),
                  quantised_faults()),
             Case("LinearOperation", f"int8 to {dtype} per token", lambda rng, d=dtype: quantised(
@@ -311,319 +244,4 @@ def product_cases() -> list[Case]:
     ]
 
 
-# ----- attention
-
-def attend(rng, dtype: str, q, k, v, scale: float, mask=None, clamp=None, last: bool = False, how=None) -> np.ndarray:
-    """[queries, heads, size] of one sample, as some honest arithmetic has it: f64; f32; f32 with weights rounded before
-    the second product (flash kernels); every step rounded (operator by operator)."""
-    how = int(rng.integers(4)) if how is None else how
-    if dtype == "float32" and how > 1:
-        how = 1
-    kind = np.float64 if how == 0 else np.float32
-    step = (lambda values: rounded(dtype, values).astype(np.float32)) if how == 3 else (lambda values: values)
-    group = q.shape[1] // k.shape[1]
-    q, k, v = (each.astype(kind) for each in (q, np.repeat(k, group, axis=1), np.repeat(v, group, axis=1)))
-    scores = step(np.einsum("ihd,jhd->hij", q, k))
-    if not last:
-        scores = step(scores * kind(scale))
-    if clamp:
-        scores = np.clip(scores, *clamp)
-    if mask is not None:
-        scores = step(scores + mask.astype(kind))
-    if last:
-        scores = step(scores * kind(scale))
-    weights = np.exp(scores - scores.max(-1, keepdims=True))
-    sums = weights.sum(-1, keepdims=True)
-    if how == 3:
-        weights, sums = step(weights / sums), kind(1)
-    elif how == 2:
-        weights = rounded(dtype, weights).astype(kind)
-    out = np.einsum("hij,jhd->hid", weights, v) / sums
-    return out.transpose(1, 0, 2).astype(np.float64)
-
-
-def head_sizes(rng) -> tuple[int, int, int]:
-    keys, group = int(rng.integers(1, 4)), int(rng.integers(1, 4))
-    return keys * group, keys, int(rng.choice([8, 16, 32, 64]))
-
-
-def split(values: np.ndarray, sizes) -> list[np.ndarray]:
-    return np.split(values, np.cumsum(sizes)[:-1])
-
-
-def triangle(rows: int, columns: int, hidden: float) -> np.ndarray:
-    return np.triu(np.full((rows, columns), hidden), 1 + columns - rows)
-
-
-def attention_faults(again):
-    """`again(run, change)` computes the run anew in f64 with one thing changed."""
-    def changed(**change):
-        return lambda rng, run: same(run, again(run, change))
-
-    return {"last column zero": spoiled(zero_last_column), "one column doubled": spoiled(twice_one_column),
-            "one element wrong": spoiled(one_element), "first and last row exchanged": spoiled(exchange_rows),
-            "a key left out": changed(drop=True), "scale ten percent large": changed(scale=1.1),
-            "heads of queries exchanged": changed(roll_heads=True), "values of the next key": changed(roll_values=True)}
-
-
-def tampered(parts, change):
-    q, k, v, scale, mask = parts
-    scale = scale * change.get("scale", 1)
-    if change.get("drop"):  # of the keys that the last query sees, the one that weighs most
-        scores = k[:, 0] @ q[-1, 0] * scale + (0 if mask is None else mask[0, -1])
-        left = np.delete(np.arange(k.shape[0]), np.argmax(scores))
-        if left.size == 0:
-            return q, k, v * 0, scale, mask
-        k, v, mask = k[left], v[left], None if mask is None else mask[..., left]
-    if change.get("roll_heads"):
-        q = np.roll(q, 1, axis=1) if q.shape[1] > 1 else -q
-    if change.get("roll_values"):
-        v = np.roll(v, 1, axis=0)
-    return q, k, v, scale, mask
-
-
-class Attention:
-    """A run and the samples it was computed from."""
-
-    def __init__(self, params, inputs, parts, dtype, rng, soc="", **rules):
-        self.parts, self.dtype, self.rules = parts, dtype, rules
-        out = np.concatenate([attend(rng, dtype, *part, **rules) for part in parts])
-        shape = inputs[0].array.shape
-        width = parts[0][2].shape[-1]
-        out = out.reshape(*shape[:-1], width) if len(shape) == 3 else out.reshape(shape[0], -1)
-        self.run = Run(params, inputs, [tensor_of(dtype, out)], soc)
-        self.run.attention = self
-
-    @staticmethod
-    def again(run, change):
-        me = run.attention
-        return np.concatenate([attend(None, me.dtype, *tampered(part, change), **me.rules, how=0)
-                               for part in me.parts])
-
-
-def pa_encoder(rng, dtype: str, mask_type: int = 0, clamp=None, mla: bool = False, precise: bool = False) -> Run:
-    heads, keys, size = head_sizes(rng)
-    samples = [int(each) for each in rng.integers(2, 90, int(rng.integers(1, 4)))]
-    tokens, width = sum(samples), size // 2 if mla else size
-    q, k = real(rng, dtype, tokens, heads, size), real(rng, dtype, tokens, keys, size)
-    v = Tensor(k.dtype, k.array[..., :width]) if mla else real(rng, dtype, tokens, keys, width)
-    scale = size**-0.5
-    params = {"headNum": heads, "kvHeadNum": keys, "qkScale": scale, "qScale": 1.0, "calcType": 3, "maskType": mask_type,
-              "kernelType": int(precise), "mlaVHeadSize": width if mla else 0}
-    inputs, extra, longest = [q, k] if mla else [q, k, v], [], max(samples)
-    plain = dtype == "float16" or precise
-    slopes = 2.0**-np.arange(1, heads + 1)
-    masks = [None] * len(samples)
-    if mask_type in (1, 3):
-        given = triangle(longest, longest, -10000 if plain else 1)
-        inputs.append(tensor_of(dtype, given if mask_type == 1 else given[:2, :2]))
-        masks = [triangle(s, s, -10000.0)[None] for s in samples]
-    elif mask_type == 2:
-        given = (np.arange(longest)[None, :] - np.arange(longest)[:, None]) * slopes[:, None, None]
-        given = given + triangle(longest, longest, -10000)
-        inputs.append(tensor_of(dtype, given))
-        masks = [values_of(inputs[-1])[:, :s, :s] for s in samples]
-    elif mask_type in (4, 5, 6):
-        small = 16
-        lower = np.tril(np.arange(small)[:, None] - np.arange(small)[None, :])
-        if mask_type == 6:
-            given = np.tile(np.arange(small, dtype=float), (small, 1)) + np.triu(np.full((small, small), -np.inf), 1)
-        else:
-            given = (np.sqrt(lower) if mask_type == 5 else lower) + np.triu(np.full((small, small), 60000.0), 1)
-        inputs.append(tensor_of(dtype, given))
-        extra = [Tensor("float32", (slopes if mask_type == 6 else -slopes).astype(np.float32))]
-        column = values_of(inputs[-1])[:, 0]
-
-        def bias(s):
-            far = np.arange(s)[:, None] - np.arange(s)[None, :]
-            if mask_type == 6:
-                factors = np.broadcast_to(np.arange(s, dtype=float)[None, :], (s, s)) * np.ones((s, 1))
-                each = factors * slopes[:, None, None]
-            else:
-                distance = np.maximum(far, 0)
-                factors = np.sqrt(distance) if mask_type == 5 else distance.astype(float)
-                factors = np.where(distance < small, column[np.minimum(distance, small - 1)], factors)
-                each = -slopes[:, None, None] * factors
-            return np.where(far < 0, -1e9, each)
-        masks = [bias(s) for s in samples]
-    if clamp:
-        params.update(clampType=1, clampMin=clamp[0], clampMax=clamp[1])
-    inputs += [lengths(samples), *extra]
-    parts = [(a, b, c, scale, m) for a, b, c, m in zip(split(values_of(q), samples), split(values_of(k), samples),
-                                                       split(values_of(v), samples), masks)]
-    return Attention(params, inputs, parts, dtype, rng, clamp=clamp).run
-
-
-def bypass(rng, dtype: str, has_mask: bool) -> Run:
-    heads, keys, size = head_sizes(rng)
-    batch, layers, room = int(rng.integers(1, 4)), 2, 50
-    contexts = [int(each) for each in rng.integers(8, room, batch)]
-    queries = [int(rng.integers(1, n + 1)) for n in contexts]
-    q = real(rng, dtype, sum(queries), heads * size)
-    k, v = real(rng, dtype, layers, batch, room, keys * size), real(rng, dtype, layers, batch, room, keys * size)
-    scale, inputs, masks = size**-0.5, [q, k, v], [None] * batch
-    params = {"headNum": heads, "kvHeadNum": keys, "qScale": 1.0, "qkScale": scale, "calcType": 2, "kvcacheCfg": 1,
-              "maskType": int(has_mask)}
-    if has_mask:
-        hidden = rng.integers(0, 2, (batch, room, room)) * (rng.random((batch, room, room)) < 0.5)
-        hidden[..., 0] = 0
-        inputs.append(tensor_of(dtype, hidden * (-10000.0 if dtype == "float16" else 1.0)))
-        masks = [hidden[b, :queries[b], :contexts[b]][None] * -10000.0 for b in range(batch)]
-    inputs += [lengths(contexts), lengths(queries), lengths([1])]
-    parts = []
-    for b, part in enumerate(split(values_of(q).reshape(-1, heads, size), queries)):
-        cut = [values_of(each)[1, b, :contexts[b]].reshape(-1, keys, size) for each in (k, v)]
-        parts.append((part, *cut, scale, masks[b]))
-    return Attention(params, inputs, parts, dtype, rng).run
-
-
-def with_cache(rng, dtype: str) -> Run:
-    heads, _, size = head_sizes(rng)
-    batch, layers, room = int(rng.integers(1, 4)), 2, 40
-    queries = [int(each) for each in rng.integers(1, 8, batch)]
-    contexts = [s + int(rng.integers(4, 30)) for s in queries]
-    q, k, v = (real(rng, dtype, sum(queries), heads * size) for _ in range(3))
-    old_k, old_v = (real(rng, dtype, layers, batch, room, heads * size) for _ in range(2))
-    mask = (rng.random((40, 40)) < 0.2) * (np.arange(40) > 0) * -10000.0
-    scale = size**-0.5
-    params = {"headNum": heads, "kvHeadNum": heads, "qScale": 1.0, "qkScale": scale, "calcType": 0, "maskType": 1}
-    inputs = [q, k, v, old_k, old_v, tensor_of(dtype, mask), lengths(contexts), lengths(queries), lengths([0])]
-    parts = []
-    for b, (part, new_k, new_v) in enumerate(zip(*(split(values_of(each), queries) for each in (q, k, v)))):
-        old = contexts[b] - queries[b]
-        both = [np.concatenate([values_of(cache)[0, b, :old], new]).reshape(-1, heads, size)
-                for cache, new in ((old_k, new_k), (old_v, new_v))]
-        parts.append((part.reshape(-1, heads, size), *both, scale,
-                      values_of(inputs[5])[None, :queries[b], :contexts[b]]))
-    return Attention(params, inputs, parts, dtype, rng, last=True).run
-
-
-def blocks_of(cache: np.ndarray, table: np.ndarray, count: int) -> np.ndarray:
-    return cache[table].reshape(-1, *cache.shape[2:])[:count]
-
-
-def paged(rng, dtype: str, mask_type: int = 0, quant: str = "", spec: bool = False, mla: bool = False,
-          in_blocks: bool = False, compresses: bool = False, prefix: bool = False) -> Run:
-    heads, keys, size = (head_sizes(rng) if not mla else (int(rng.integers(1, 9)), 1, 32))
-    if in_blocks:
-        size = 32
-    block, count, batch = int(rng.choice([4, 16])), int(rng.integers(8, 20)), int(rng.integers(1, 5))
-    contexts = [int(rng.integers(8, 60)), *(int(each) for each in rng.integers(1, 60, batch - 1))]
-    queries = [int(rng.integers(1, min(n, 6) + 1)) for n in contexts] if spec or prefix else [1] * batch
-    tokens, width, scale = sum(queries), 16 if mla else size, size**-0.5
-    q = real(rng, dtype, tokens, heads, size)
-    rows = 1 if compresses else keys
-    inputs, scales = [q], []
-    if quant:
-        caches = [whole(rng, count, block, rows, size) for _ in range(2)]
-        real_caches = []
-        for cache in caches:
-            factor = (rng.uniform(0.5, 1.5, rows * size) * 0.02).astype(np.float32)
-            offset = rng.integers(-20, 20, rows * size).astype(np.int32)
-            scales.append(packed(factor) if quant == "packed" else Tensor("float32", factor))
-            if quant == "packed":
-                factor = scales[-1].array.astype(np.uint32).view(np.float32)
-                scales.append(Tensor("int32", offset))
-            else:
-                offset = offset * 0
-            real_caches.append((cache.array.astype(np.float64) + offset.reshape(rows, size)) *
-                               factor.astype(np.float64).reshape(rows, size))
-    else:
-        caches = [real(rng, dtype, count, block, rows, size) for _ in range(2)]
-        real_caches = [values_of(each) for each in caches]
-    if mla:
-        caches, real_caches = caches[:1], [real_caches[0], real_caches[0][..., :width]]
-    if in_blocks:
-        inputs += [Tensor(each.dtype, np.ascontiguousarray(each.array.reshape(count, block, -1, 16).transpose(
-            0, 2, 1, 3))) for each in caches]
-    else:
-        inputs += caches
-    per_token = keys if compresses else 1
-    widest = max(-(-n // block) for n in contexts)
-    table = rng.integers(0, count, (batch * per_token, widest)).astype(np.int32)
-    inputs += [Tensor("int32", table)]
-    all_contexts = [n for n in contexts for _ in range(per_token)]
-    longest = max(contexts)
-    if not prefix:
-        inputs.append(lengths(all_contexts))
-    masks = [None] * batch
-    if prefix:
-        inputs.append(tensor_of(dtype, triangle(128, 128, -10000.0 if dtype == "float16" else 1.0)))
-        masks = [triangle(queries[b], contexts[b], -10000.0)[None] for b in range(batch)]
-    elif mask_type == 1 and spec:
-        square = triangle(longest, longest, -10000.0)
-        inputs.append(tensor_of(dtype, square))
-        masks = [values_of(inputs[-1])[None, n - s:n, :n] for s, n in zip(queries, contexts)]
-    elif mask_type == 1:
-        hidden = (rng.random((batch, 1, longest)) < 0.3) * (np.arange(longest) > 0) * -10000.0
-        inputs.append(tensor_of(dtype, hidden))
-        masks = [values_of(inputs[-1])[b, :, None, :n] for b, n in enumerate(contexts)]
-    elif mask_type == 2:
-        bias = (np.arange(longest) - longest + 1) * 2.0**-np.arange(1, heads + 1)[None, :, None, None]
-        inputs.append(tensor_of(dtype, np.repeat(bias, batch, axis=0)))
-        masks = [values_of(inputs[-1])[b, :, :, :n] for b, n in enumerate(contexts)]
-    elif mask_type == 3:
-        hidden = (rng.random((tokens, longest)) < 0.3) * (np.arange(longest) > 0) * -10000.0
-        inputs.append(tensor_of(dtype, hidden))
-        masks = [each[None, :, :n] for each, n in zip(split(values_of(inputs[-1]), queries), contexts)]
-    inputs += scales
-    if spec or prefix:
-        inputs.append(lengths(queries))
-    if prefix:
-        inputs.append(lengths(contexts))
-    params = {"headNum": heads, "kvHeadNum": keys, "qkScale": scale, "maskType": 3 if prefix else mask_type,
-              "mlaVHeadSize": width if mla else 0}
-    if prefix:
-        params["calcType"] = 4
-    else:
-        params.update(calcType=int(spec), quantType=int(bool(quant)), hasQuantOffset=quant == "packed",
-                      compressType=int(compresses))
-    parts = []
-    for b, part in enumerate(split(values_of(q), queries)):
-        if compresses:
-            cut = [np.concatenate([blocks_of(each, table[b * keys + h], contexts[b]) for h in range(keys)], axis=1)
-                   for each in real_caches]
-        else:
-            cut = [blocks_of(each, table[b], contexts[b]) for each in real_caches]
-        parts.append((part, *cut, scale, masks[b]))
-    return Attention(params, inputs, parts, dtype, rng, soc="Ascend310P" if in_blocks else "").run
-
-
-def attention_cases() -> list[Case]:
-    faults = attention_faults(Attention.again)
-    cases = []
-
-    def self_case(name, make):
-        cases.append(Case("SelfAttentionOperation", name, make, faults))
-
-    def paged_case(name, make):
-        cases.append(Case("PagedAttentionOperation", name, make, faults))
-
-    for dtype in REAL:
-        self_case(f"pa encoder {dtype}", lambda rng, d=dtype: pa_encoder(rng, d))
-        self_case(f"pa encoder {dtype}, mask", lambda rng, d=dtype: pa_encoder(rng, d, 1))
-        self_case(f"pa encoder {dtype}, alibi", lambda rng, d=dtype: pa_encoder(rng, d, 2))
-        self_case(f"with cache {dtype}", lambda rng, d=dtype: with_cache(rng, d))
-        self_case(f"bypass {dtype}, mask", lambda rng, d=dtype: bypass(rng, d, True))
-        paged_case(f"paged {dtype}", lambda rng, d=dtype: paged(rng, d))
-        paged_case(f"paged {dtype}, mask", lambda rng, d=dtype: paged(rng, d, 1))
-    for dtype in SHORT:
-        self_case(f"pa encoder {dtype}, compressed mask", lambda rng, d=dtype: pa_encoder(rng, d, 3))
-        for kind, name in ((4, "alibi"), (5, "root alibi"), (6, "left alibi")):
-            self_case(f"pa encoder {dtype}, compressed {name}", lambda rng, d=dtype, k=kind: pa_encoder(rng, d, k))
-        self_case(f"pa encoder {dtype}, clamp", lambda rng, d=dtype: pa_encoder(rng, d, clamp=(-0.75, 0.5)))
-        self_case(f"pa encoder {dtype}, values in keys", lambda rng, d=dtype: pa_encoder(rng, d, mla=True))
-        self_case(f"bypass {dtype}", lambda rng, d=dtype: bypass(rng, d, False))
-        self_case(f"prefix encoder {dtype}", lambda rng, d=dtype: paged(rng, d, prefix=True))
-        paged_case(f"paged {dtype}, alibi", lambda rng, d=dtype: paged(rng, d, 2))
-        paged_case(f"paged {dtype}, speculating", lambda rng, d=dtype: paged(rng, d, 3, spec=True))
-        paged_case(f"paged {dtype}, speculating, square mask", lambda rng, d=dtype: paged(rng, d, 1, spec=True))
-        paged_case(f"paged {dtype}, int8", lambda rng, d=dtype: paged(rng, d, quant="plain"))
-        paged_case(f"paged {dtype}, int8 with offsets", lambda rng, d=dtype: paged(rng, d, 1, quant="packed"))
-        paged_case(f"paged {dtype}, compressed heads", lambda rng, d=dtype: paged(rng, d, 1, compresses=True))
-        paged_case(f"paged {dtype}, values in keys", lambda rng, d=dtype: paged(rng, d, mla=True))
-    paged_case("paged float16, blocks of columns", lambda rng: paged(rng, "float16", in_blocks=True))
-    return cases
-
-
-CASES = product_cases() + attention_cases()
+CASES = rounding(*product_cases())

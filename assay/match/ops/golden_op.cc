@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
+#include <set>
 
 namespace assay {
 namespace {
@@ -14,23 +16,7 @@ struct Ports {
   std::map<int, int32_t> inputs, outputs;  // items, by number
 };
 
-// Operators that work on their inputs and have no outputs: which inputs hold the results, in the order of
-// their golden.
-struct InPlace {
-  std::string_view type;
-  std::vector<int> results;
-};
-std::span<const int> results_in_place(std::string_view type) {
-  static const InPlace kTable[] = {{"SetValueOperation", {0, 1}},
-                                   {"KvCacheOperation", {2}},
-                                   {"BlockCopyOperation", {0, 1}},
-                                   {"ScatterElementsV2Operation", {0}}};
-  for (const InPlace& each : kTable)
-    if (each.type == type) return each.results;
-  return {};
-}
-
-Ports ports_of(const Node& node) {
+Ports ports_of(const Node& node, ResultsInPlace in_place) {
   Ports ports;
   for (size_t i = 0; i < node.items.size(); ++i) {
     const Port& port = node.items[i].port;
@@ -48,7 +34,7 @@ Ports ports_of(const Node& node) {
       found->second = item;
   }
   if (!ports.outputs.empty()) return ports;
-  const std::span<const int> results = results_in_place(node.type);
+  const std::span<const int> results = in_place(node.type);
   for (size_t k = 0; k < results.size(); ++k)
     for (size_t i = 0; i < node.items.size(); ++i) {
       const Port& port = node.items[i].port;
@@ -71,7 +57,8 @@ std::string_view path_of(const Frame& frame, size_t node) {
 
 class Planner {
  public:
-  Planner(const Indexed& frames, const OpSelection& selection) : frames_(frames), selection_(selection) {}
+  Planner(const Indexed& frames, const OpSelection& selection, ResultsInPlace in_place)
+      : frames_(frames), selection_(selection), in_place_(in_place) {}
 
   Pairing plan() {
     for (size_t i = 0; i < frames_.mine.size(); ++i) {
@@ -80,7 +67,7 @@ class Planner {
         if (!is_group(frame, node) && is_selected(selection_, path_of(frame, node), frame.nodes[node].type))
           add(static_cast<int32_t>(i), static_cast<int32_t>(node));
     }
-    pairing_.repeats_batch = selection_.broadcasts;
+    pairing_.repeats_batch = pairing_.flattens = selection_.broadcasts;
     if (selection_.in_order_of_text)
       std::ranges::stable_sort(pairing_.nodes, {}, [](const PairedNode& node) { return op_id(node.name); });
     return std::move(pairing_);
@@ -89,7 +76,7 @@ class Planner {
  private:
   void add(int32_t frame, int32_t number) {
     const Node& node = frames_.mine[static_cast<size_t>(frame)].nodes[static_cast<size_t>(number)];
-    const Ports ports = ports_of(node);
+    const Ports ports = ports_of(node, in_place_);
     PairedNode out{node.name, node.order, node.stack};
     const auto id = [&](int32_t item) {
       ItemId made;
@@ -98,27 +85,61 @@ class Planner {
       made.item = item;
       return made;
     };
-    for (const auto& [index, output] : ports.outputs) {
-      Plan plan = as_it_stands(Side::mine, id(output));
+    const auto hold = [&](int32_t item, int index) {
+      Plan plan = as_it_stands(Side::mine, id(item));
       std::vector<PlanSource> inputs;
       for (const auto& [unused, input] : ports.inputs) inputs.push_back({Side::mine, id(input)});
       plan.add_with(PlanOp::golden, inputs, {index, std::ssize(ports.outputs)});
       plan.name = fmt::format("{}, computed", node.type);
       PairPlans plans;
       plans.golden = std::move(plan);
-      Pair pair{id(output), id(output), Why::own_inputs};
+      Pair pair{id(item), id(item), Why::own_inputs};
       pair.plans = &pairing_.plans.emplace_back(std::move(plans));
       out.pairs.push_back(pair);
-    }
+    };
+    for (const auto& [index, output] : ports.outputs) hold(output, index);
+    // Its row says that there is nothing to check.
+    if (ports.outputs.empty() && !ports.inputs.empty()) hold(ports.inputs.begin()->second, kNoOutput);
     if (out.pairs.empty())
-      pairing_.warnings.push_back(left_out(fmt::format("{}: has no output in the dump to check", node.name)));
+      pairing_.warnings.push_back(left_out(fmt::format("{}: has no tensor in the dump to check", node.name)));
     else
       pairing_.nodes.push_back(std::move(out));
   }
 
   const Indexed& frames_;
   const OpSelection& selection_;
+  const ResultsInPlace in_place_;
   Pairing pairing_;
+};
+
+// Operators that a table lists, until each was met in a rank or token.
+class Awaited {
+ public:
+  explicit Awaited(const OpSelection& selection)
+      : table_(selection.table), ids_(selection.exact_ids.begin(), selection.exact_ids.end()) {}
+
+  void expect(size_t sections) { sections_ = sections; }
+  // After each section; the last one says what never came.
+  void see(Pairing& pairing) {
+    const std::scoped_lock lock(guard_);
+    for (const PairedNode& node : pairing.nodes) ids_.erase(op_id(node.name));
+    if (sections_ == 0 || --sections_ > 0 || ids_.empty()) return;
+    constexpr ptrdiff_t kNamed = 8;
+    std::string names;
+    for (auto id = ids_.begin(); id != ids_.end() && std::distance(ids_.begin(), id) < kNamed; ++id)
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", *id);
+    pairing.warnings.push_back(
+        left_out(fmt::format("{}: {} of {} operators {} not in the dump: {}{}", table_, ids_.size(), count_,
+                             ids_.size() == 1 ? "is" : "are", names, std::ssize(ids_) > kNamed ? ", …" : ""),
+                 std::ssize(ids_)));
+  }
+
+ private:
+  const std::string table_;
+  std::mutex guard_;
+  std::set<std::string> ids_;
+  const size_t count_ = ids_.size();
+  size_t sections_ = 0;
 };
 
 // One for each rank and token: nothing is compared between them.
@@ -163,15 +184,20 @@ bool is_selected(const OpSelection& selection, std::string_view path, std::strin
                 [&](const std::string& each) { return name.find(each) != std::string::npos; });
 }
 
-std::shared_ptr<const Matcher> golden_op_matcher(OpSelection selection) {
+std::shared_ptr<const Matcher> golden_op_matcher(OpSelection selection, ResultsInPlace in_place) {
   Matcher matcher;
   matcher.name = "golden_op";
-  matcher.sections = [](const Dump& mine, const Dump&, const MatchOptions&) {
-    return sections_of_one_dump(mine);
+  const auto awaited = std::make_shared<Awaited>(selection);
+  matcher.sections = [awaited](const Dump& mine, const Dump&, const MatchOptions&) {
+    auto sections = sections_of_one_dump(mine);
+    if (sections) awaited->expect(sections->size());
+    return sections;
   };
-  matcher.match = [selection = std::move(selection)](const Indexed& frames,
-                                                     const MatchOptions&) -> Result<Pairing> {
-    return Planner(frames, selection).plan();
+  matcher.match = [awaited, in_place, selection = std::move(selection)](
+                      const Indexed& frames, const MatchOptions&) -> Result<Pairing> {
+    Pairing pairing = Planner(frames, selection, in_place).plan();
+    awaited->see(pairing);
+    return pairing;
   };
   matcher.needs.params = true;
   return std::make_shared<const Matcher>(std::move(matcher));

@@ -5,12 +5,16 @@
 
 namespace assay {
 
+// Stands for the number of an output where an operator has none in the dump.
+constexpr int kNoOutput = -1;
+
 // Which operators are checked. Empty lists: all.
 struct OpSelection {
   std::vector<std::string> ids;         // "0_6": that operator and all inside of it, by their numbers
   std::vector<std::string> types;       // globs over types: "Linear*"
   std::vector<std::string> name_parts;  // of what stands behind the last '_' of a folder; in lower case
-  std::vector<std::string> exact_ids;   // … and nothing inside
+  std::vector<std::string> exact_ids;   // … and nothing inside; of a table:
+  std::string table;                    // … its name, for those that are not in the dump
   std::string below;                    // the folder of an operator: it and all inside of it; empty: all
   bool broadcasts = false;              // one element stands against any number of them
   bool in_order_of_text = false;        // by their ids as texts, 0_10 before 0_2; else as they ran
@@ -22,6 +26,10 @@ std::string op_id(std::string_view path);
 std::string_view op_name(std::string_view path);
 bool is_selected(const OpSelection& selection, std::string_view path, std::string_view type);
 
-std::shared_ptr<const Matcher> golden_op_matcher(OpSelection selection);
+// Of operators that work on their inputs and have no outputs: which inputs hold the results, in the order of
+// their golden.
+using ResultsInPlace = std::span<const int> (*)(std::string_view type);
+
+std::shared_ptr<const Matcher> golden_op_matcher(OpSelection selection, ResultsInPlace in_place);
 
 }  // namespace assay

@@ -20,19 +20,29 @@ std::optional<int> rank_in(const fs::path& file, const fs::path& of_other_rank) 
                                                      : std::nullopt;
 }
 
-// Operators that add to one of their inputs, which may be where they write: its number.
-std::optional<size_t> added_to(std::string_view type, const GoldenParams& params) {
-  if (type == "IndexAddOperation") return 0;
-  if (type == "ScatterElementsV2Operation" && params.integer_or({"reduction"}, 0).value_or(0) == 1) return 0;
-  if (type == "LinearOperation" && params.flag_or({"enAccum"}, false).value_or(false)) return 2;
-  return std::nullopt;
-}
-
-// Operators that write into one of their inputs, and leave the rest of it as it was.
-bool writes_in_place(std::string_view type) {
-  constexpr std::string_view kTypes[] = {"ReshapeAndCacheOperation", "KvCacheOperation", "SetValueOperation",
-                                         "BlockCopyOperation", "ScatterElementsV2Operation"};
-  return std::ranges::find(kTypes, type) != std::end(kTypes);
+// What is not zero and not empty, as many as a line can bear: "layerType 1, normParam.epsilon 1e-05".
+std::string in_short(std::span<const OpParam> params) {
+  constexpr size_t kMostBytes = 120, kMostOfList = 4;
+  std::string out;
+  const auto text_of = [](const Value& value) -> std::string {
+    if (const auto* const number = std::get_if<int64_t>(&value)) return fmt::format("{}", *number);
+    if (const auto* const real = std::get_if<double>(&value)) return fmt::format("{:g}", *real);
+    if (const auto* const flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
+    if (const auto* const text = std::get_if<std::string>(&value)) return printable(*text);
+    return {};
+  };
+  for (const OpParam& param : params) {
+    std::string value;
+    for (size_t i = 0; i < std::min(param.values.size(), kMostOfList); ++i)
+      value += fmt::format("{}{}", i == 0 ? "" : ", ", text_of(param.values[i]));
+    if (value.empty() || value == "0" || value == "false") continue;
+    if (param.values.size() > kMostOfList) value += ", …";
+    if (param.is_list) value = fmt::format("[{}]", value);
+    const std::string entry = fmt::format("{}{} {}", out.empty() ? "" : ", ", printable(param.key), value);
+    if (out.size() + entry.size() > kMostBytes) return out + (out.empty() ? "…" : ", …");
+    out += entry;
+  }
+  return out;
 }
 
 Result<bool> are_equal(const Operand& a, const Operand& b) {
@@ -52,8 +62,12 @@ Result<bool> are_equal(const Operand& a, const Operand& b) {
 
 Result<Expected> GoldenSteps::run(const Plan& plan, const PlanStep& step) {
   const int64_t wanted = step.args[0];
+  const ItemId& output = plan.from.front().item;
+  const Node& node = frames_.node(Side::mine, output);
+  if (wanted == kNoOutput)
+    return fail(ErrorKind::unsupported, "{} has no output in the dump to check", node.name);
   ASSAY_TRY(const auto outputs, outputs_of(plan, step));
-  const std::string_view type = frames_.node(Side::mine, plan.from.front().item).type;
+  const std::string_view type = node.type;
   if (wanted >= std::ssize(*outputs))
     return fail(ErrorKind::mismatch, "{} gives {} with these parameters; the dump has an output {}", type,
                 outputs->size() == 1 ? "1 output" : fmt::format("{} outputs", outputs->size()), wanted);
@@ -68,7 +82,9 @@ Result<Expected> GoldenSteps::run(const Plan& plan, const PlanStep& step) {
     const Port& port = frames_.item(Side::mine, source.item).port;
     return port.direction == Direction::input && port.phase == Phase::after;
   });
-  if (writes_in_place(type) && is_from_after) {
+  const std::string told = in_short(params_of(output).list);
+  expected.computed = told.empty() ? std::string(type) : fmt::format("{} with {}", type, told);
+  if (find_golden_op(type)->in_place.leaves_rest && is_from_after) {
     expected.is_partial = true;
     say("its inputs were dumped after it ran: that it wrote nothing else cannot be told");
   }
@@ -121,7 +137,8 @@ Result<GoldenOutputs> GoldenSteps::compute(const Plan& plan) const {
     ASSAY_TRY(OperandPtr data, prepared(input, std::move(loaded.data)));
     call.in.push_back(std::move(data));
   }
-  if (const auto sum = added_to(node.type, call.params); sum && *sum < call.in.size()) {
+  const auto sum = op->in_place.added_to == nullptr ? std::nullopt : op->in_place.added_to(call.params);
+  if (sum && *sum < call.in.size()) {
     const bool is_from_after = frames_.item(Side::mine, plan.from[*sum + 1].item).port.phase == Phase::after;
     ASSAY_TRY(const Loaded written, loader_.load(Side::mine, output));
     ASSAY_TRY(const bool is_result, are_equal(*call.in[*sum], *written.data));

@@ -110,8 +110,9 @@ class Measurer {
 
   Result<std::optional<Aligned>> align_pair(const Made& mine, const Made& golden, const Pair& pair) const {
     AlignRules rules;
-    rules.merge = has_trees_ || matched_.pairing.graphs_differ;
-    rules.flatten = matched_.pairing.flattens || golden.expected != nullptr;
+    // Operators of ATB write [tokens, heads · width] where others write [tokens, heads, width].
+    rules.merge = has_trees_ || matched_.pairing.graphs_differ || golden.expected != nullptr;
+    rules.flatten = matched_.pairing.flattens;
     // A table that numbers its pairs is another tool's, which leaves such pairs out.
     rules.last_row = pair.why == Why::last_output && pair.number < 0;
     rules.repeat = matched_.pairing.repeats_batch;

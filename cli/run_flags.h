@@ -1,0 +1,36 @@
+// Flags of every command that runs a comparison: where reports go, and what it may take.
+#pragma once
+
+#include "assay/run/compare/compare.h"
+#include "cli/commands.h"
+#include "cli/sinks.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace assay::cli {
+
+struct RunFlags {
+  std::vector<std::string> report;
+  std::string output, memory, color = "auto";
+  bool quiet = false;
+  int threads = 0;
+
+  SinkFlags sinks() const { return {report, output, quiet}; }
+  // The folder for reports that is made where it is not there; empty: none is.
+  fs::path folder() const { return output == "-" ? fs::path() : fs::path(output); }
+  // Nobody reads the verdict on the screen.
+  bool is_unsaid() const { return quiet || output == "-"; }
+};
+
+void add_run_flags(CLI::App& command, RunFlags& flags);
+
+// All but the memory, which is what files may take, or operators.
+void set_run(const RunFlags& flags, const Context& context, CompareRequest& request);
+
+// What the user chose by flags, as given, for the verdict: "--only 'a*' --skip 'b*'". A list that no sentence
+// has room for is cut.
+std::string given_text(std::vector<std::pair<std::string_view, std::vector<std::string>>> flags);
+
+}  // namespace assay::cli
