@@ -36,6 +36,7 @@ Result<int> run_inspect(const InspectFlags& flags) {
   if (!flags.slice.empty()) {
     ASSAY_TRY(request.slice, parse_slice(flags.slice));
   }
+  request.open.format.values = true;
   request.names = flags.names;
   request.values = flags.values;
   request.threads = flags.threads;

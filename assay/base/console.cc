@@ -1,5 +1,7 @@
 #include "assay/base/console.h"
 
+#include "assay/base/columns.h"
+
 #include "assay/base/system_message.h"
 
 #include <fcntl.h>
@@ -60,9 +62,25 @@ std::string cleaned(std::string_view text, Colours colours) {
   return out;
 }
 
+// Of a terminal, or as COLUMNS says.
+std::optional<int> known_width(int stream) {
+  winsize size{};
+  if (::ioctl(stream, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  const char* columns = std::getenv("COLUMNS");
+  const auto number = columns == nullptr ? std::nullopt : parse_int(columns);
+  if (!number || *number < 20 || *number > 1000) return std::nullopt;
+  return static_cast<int>(*number);
+}
+
 }  // namespace
 
 Result<void> write_line(Stream to, std::string_view text) { return put(to, printable(text) + '\n'); }
+
+Result<void> write_message(std::string_view text) {
+  const std::string shown = printable(text);
+  const auto columns = known_width(STDERR_FILENO);
+  return put(Stream::err, columns ? wrapped(shown, *columns, 0) : shown + '\n');
+}
 
 Result<void> write_text(Stream to, std::string_view text, Colours colours) {
   return put(to, cleaned(text, colours));
@@ -94,21 +112,8 @@ bool takes_colours(Stream stream) {
   return is_terminal(stream) && !is_refused && (kind == nullptr || std::string_view(kind) != "dumb");
 }
 
-namespace {
+bool has_width() { return known_width(STDOUT_FILENO).has_value(); }
 
-std::optional<int> known_width() {
-  winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  const char* columns = std::getenv("COLUMNS");
-  const auto number = columns == nullptr ? std::nullopt : parse_int(columns);
-  if (!number || *number < 20 || *number > 1000) return std::nullopt;
-  return static_cast<int>(*number);
-}
-
-}  // namespace
-
-bool has_width() { return known_width().has_value(); }
-
-int width() { return known_width().value_or(100); }
+int width() { return known_width(STDOUT_FILENO).value_or(100); }
 
 }  // namespace assay::console

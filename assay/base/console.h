@@ -36,6 +36,8 @@ enum class Stream : uint8_t { out, err };
 // An error that no caller asked about is not lost: flush() answers the first one of standard output. A reader
 // that went away (a closed pipe) is ErrorKind::cancelled.
 Result<void> write_line(Stream to, std::string_view text);  // printable, as one line
+// To standard error: on one line, or broken into lines where someone looks at a terminal.
+Result<void> write_message(std::string_view text);
 enum class Colours : uint8_t { shown, kept };  // what sets a colour, and nothing else, may be kept
 Result<void> write_text(Stream to, std::string_view text, Colours colours = Colours::shown);  // many lines
 Result<void> write_report(

@@ -217,41 +217,66 @@ std::vector<size_t> execution_order(const std::vector<FoundFile>& files, const s
       order.push_back(found->second);
     }
   }
+  const std::string_view no_order =
+      order.empty() ? "; nothing of what is there is listed, so that it tells no order" : "";
   if (!missing.empty()) {
     const std::string text =
-        fmt::format("{}: {} of the {} files that it names are not there: {}", display(manifest.file),
-                    missing.size(), manifest.paths.size(), some_names(missing));
+        fmt::format("{}: {} of the {} files that it names are not there: {}{}", display(manifest.file),
+                    missing.size(), manifest.paths.size(), some_names(missing), no_order);
     // One that names nothing of what is here may be left over from another dump.
     warnings.push_back(order.empty() ? left_out(text, std::ssize(missing)) : unreadable(text));
   }
   if (!others.empty())
-    warnings.push_back(fmt::format("{}: {} of its {} entries are no tensor files of the folder: {}",
+    warnings.push_back(fmt::format("{}: {} of its {} entries are no tensor files of the folder: {}{}",
                                    display(manifest.file), others.size(), manifest.paths.size(),
-                                   some_names(others)));
+                                   some_names(others), missing.empty() ? no_order : ""));
   if (!twice.empty())
     warnings.push_back(fmt::format("{}: lists {} files more than once; the first place counts: {}",
                                    display(manifest.file), twice.size(), some_names(twice)));
-  for (size_t i = 0; i < files.size(); ++i)
-    if (!listed[i]) order.push_back(i);
+  if (manifest.paths.empty() && !manifest.file.empty())
+    warnings.push_back(fmt::format("{}: lists no files, so that it tells no order", display(manifest.file)));
+  const size_t in_manifest = order.size();
+  std::vector<std::string> unlisted;
+  for (size_t i = 0; i < files.size(); ++i) {
+    if (listed[i]) continue;
+    order.push_back(i);
+    if (reads[i].counts) unlisted.push_back(files[i].relative);
+  }
+  if (in_manifest > 0 && !unlisted.empty())
+    warnings.push_back(fmt::format("{}: does not list {} of the {} tensor files, which come last by name: {}",
+                                   display(manifest.file), unlisted.size(), unlisted.size() + in_manifest,
+                                   some_names(unlisted)));
   return order;
 }
 
-// Sorts by what the files were given, if that is something for each of them and another for any two.
+// Whether a manifest lists anything of what is there: else it tells no order.
+bool lists_any(const Manifest& manifest, const std::vector<FoundFile>& files) {
+  const std::set<std::string_view> named(manifest.paths.begin(), manifest.paths.end());
+  return std::ranges::any_of(files, [&](const FoundFile& file) {
+    const auto stood_for = path_before_min_max(file.relative);
+    return named.contains(file.relative) || (stood_for && named.contains(*stood_for));
+  });
+}
+
+// Sorts by what the files were given, if that is something for each of them and another for any two; else
+// answers two that tell no order, or one that has nothing.
 template <class T>
-bool sort_by_distinct(std::vector<FoundFile>& files,
-                      std::optional<T> (*of)(const fs::path&, const FoundFile&), const fs::path& root) {
+std::vector<std::string> sort_by_distinct(std::vector<FoundFile>& files,
+                                          std::optional<T> (*of)(const fs::path&, const FoundFile&),
+                                          const fs::path& root) {
   std::vector<std::pair<T, size_t>> keys;
   for (size_t i = 0; i < files.size(); ++i) {
     const auto key = of(root, files[i]);
-    if (!key) return false;
+    if (!key) return {files[i].relative};
     keys.emplace_back(*key, i);
   }
   std::ranges::sort(keys);
-  if (std::ranges::adjacent_find(keys, {}, &std::pair<T, size_t>::first) != keys.end()) return false;
+  if (const auto tie = std::ranges::adjacent_find(keys, {}, &std::pair<T, size_t>::first); tie != keys.end())
+    return {files[tie->second].relative, files[std::next(tie)->second].relative};
   std::vector<FoundFile> sorted;
   for (const auto& [key, i] : keys) sorted.push_back(std::move(files[i]));
   files = std::move(sorted);
-  return true;
+  return {};
 }
 
 // Where nothing states the order: by the numbers that names have (conv1, bn2, relu3), or by time if the user
@@ -266,11 +291,12 @@ bool find_order(const fs::path& root, const OpenOptions& options, std::vector<Fo
     return error ? Time() : Time(time);
   };
   if (options.order_by_time) {
-    if (sort_by_distinct<fs::file_time_type>(files, time_of, root)) return true;
-    warnings.push_back(
-        fmt::format("{}: files share a modification time, so that times tell no order; the order of names is "
-                    "used instead",
-                    display(root)));
+    const std::vector<std::string> untold = sort_by_distinct<fs::file_time_type>(files, time_of, root);
+    if (untold.empty()) return true;
+    warnings.push_back(fmt::format(
+        "{}: {}, so that times tell no order; the order of names is used instead", display(root),
+        untold.size() == 1 ? fmt::format("{} has no modification time", printable(untold[0]))
+                           : fmt::format("files share a modification time ({})", some_names(untold))));
   }
   sort_by_distinct<int64_t>(files, number_of, root);
   return false;
@@ -332,7 +358,8 @@ Result<Frame> index_folder(const FrameInfo& info, const OpenOptions& options) {
   walk.files.erase(indexes, walk.files.end());
   std::erase_if(walk.files, [&](const FoundFile& file) { return *manifest && is_manifest(file.relative); });
 
-  const bool is_in_order = !*manifest && find_order(root, options, walk.files, frame.warnings);
+  const bool is_listed = *manifest && lists_any(**manifest, walk.files);
+  const bool is_in_order = !is_listed && find_order(root, options, walk.files, frame.warnings);
 
   std::vector<ReadFile> reads(walk.files.size());
   parallel_for(walk.files.size(), [&](size_t i) {
@@ -354,7 +381,7 @@ Result<Frame> index_folder(const FrameInfo& info, const OpenOptions& options) {
 
   const std::vector<size_t> order =
       execution_order(walk.files, reads, manifest->value_or(Manifest{}), options, frame.warnings);
-  frame.states_order = manifest->has_value() || is_in_order;
+  frame.states_order = is_listed || is_in_order;
   for (const size_t i : order) add_node(frame, root, walk.files[i], reads[i], options);
   if (std::all_of(walk.files.begin(), walk.files.end(), [](const FoundFile& f) { return f.is_statistics; }))
     frame.content = Content::statistics;

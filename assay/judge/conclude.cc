@@ -141,6 +141,8 @@ void Findings::add(const Findings& section) {
     when = other_when;
   };
   take_earlier(summary_.first_divergence, first_divergence_, s.first_divergence, section.first_divergence_);
+  take_earlier(summary_.first_unmatched, first_unmatched_, s.first_unmatched, section.first_unmatched_);
+  for (const auto& [when, name] : section.unmatched_) keep_unmatched(when, name);
   take_earlier(summary_.first_origin, first_origin_, s.first_origin, section.first_origin_);
   take_earlier(summary_.first_other_token, first_other_token_, s.first_other_token,
                section.first_other_token_);
@@ -165,9 +167,33 @@ void Findings::note_value(const NodeResult& node, const Comparison& row) {
 void Findings::note_failure(const NodeResult& node, const Comparison& row) {
   ++summary_.failed;
   const When now{moment_, node.order};
+  if (row.status == Status::only_mine || row.status == Status::only_golden) {
+    keep_unmatched(now, fmt::format("{} ({})", one_of(row), text(row.status)));
+    if (summary_.first_unmatched && now >= first_unmatched_) return;
+    first_unmatched_ = now;
+    summary_.first_unmatched = place_of(node, row);
+    return;
+  }
   if (summary_.first_divergence && now >= first_divergence_) return;
   first_divergence_ = now;
   summary_.first_divergence = place_of(node, row);
+}
+
+void Findings::keep_unmatched(const When& when, std::string name) {
+  constexpr size_t kMost = 8;
+  if (unmatched_.size() == kMost && when >= unmatched_.back().first) return;
+  const auto place =
+      std::ranges::upper_bound(unmatched_, when, {}, [](const auto& each) { return each.first; });
+  unmatched_.emplace(place, when, std::move(name));
+  if (unmatched_.size() > kMost) unmatched_.pop_back();
+}
+
+Summary Findings::conclude() const {
+  Summary summary = summary_;
+  if (summary.first_divergence)
+    for (const auto& [when, name] : unmatched_)
+      if (when < first_divergence_) summary.unmatched_before.push_back(name);
+  return summary;
 }
 
 void Findings::note_other_token(const NodeResult& node, const Comparison& row) {

@@ -1,6 +1,6 @@
 #include "assay/judge/judge.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 namespace assay {
 namespace {
@@ -75,6 +75,23 @@ TEST(Findings, FirstDivergenceFollowsExecutionOrderNotReportOrder) {
   EXPECT_EQ(summary.first_divergence->mine, "c");
   EXPECT_EQ(summary.first_divergence->golden, "c");
   EXPECT_EQ(summary.first_divergence->row.verdict.reason, "because");
+}
+
+TEST(Findings, WhatHasNoPartnerIsNoDivergence) {
+  const auto alone = [](std::string_view name) { return row(name, Level::fail, Status::only_mine); };
+  Findings section("rank 0");
+  section.add({"behind", 9, {}, {alone("behind")}});
+  section.add({"before", 1, {}, {alone("before")}});
+  EXPECT_FALSE(section.conclude().first_divergence);
+  EXPECT_THAT(section.conclude().unmatched_before, ::testing::IsEmpty());
+  section.add({"differs", 4, {}, {row("differs", Level::fail)}});
+  Findings findings;
+  findings.add(section);
+  const Summary summary = findings.conclude();
+  EXPECT_EQ(summary.first_divergence->mine, "differs");
+  EXPECT_EQ(summary.first_unmatched->mine, "before");
+  EXPECT_THAT(summary.unmatched_before, ::testing::ElementsAre("before (only in mine)"));
+  EXPECT_EQ(summary.failed, 3);
 }
 
 TEST(Findings, NoDivergenceWhereNothingFails) {

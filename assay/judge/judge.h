@@ -126,6 +126,7 @@ class Findings {
     summary_.judged_by = judged_by;
   }
   void open(std::string section) { section_ = std::move(section); }
+  void judge_by(std::string rules) { summary_.rules = std::move(rules); }  // of the user
   void check_operators() { summary_.of_operators = true; }
   void broken(const Error& error);    // a section that could not be indexed
   void note(const Remark& remark);    // on a dump or a part of it
@@ -133,7 +134,7 @@ class Findings {
   void add(const NodeResult& node);   // in report order
   void add(const Findings& section);  // all that was found in one
   bool any_trouble() const { return summary_.failed > 0 || summary_.errors > 0; }
-  Summary conclude() const { return summary_; }
+  Summary conclude() const;
 
  private:
   void note_value(const NodeResult& node, const Comparison& row);
@@ -162,7 +163,10 @@ class Findings {
     int64_t order = 0;
     auto operator<=>(const When&) const = default;
   };
-  When first_divergence_, first_origin_, first_other_token_;
+  When first_divergence_, first_origin_, first_other_token_, first_unmatched_;
+  // The first rows that have one side only, in order; a few.
+  std::vector<std::pair<When, std::string>> unmatched_;
+  void keep_unmatched(const When& when, std::string name);
   // Where the graph is known: verdicts of results, and operators without a row of any result.
   std::unordered_map<int64_t, Level> results_;
   struct Operator {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,27 @@ std::vector<std::pair<size_t, size_t>> pair_in_order(size_t first, size_t second
       ++j;
   }
   return pairs;
+}
+
+// Indices of a longest sequence of candidates whose keys rise.
+template <class Candidate, class Key>
+std::vector<size_t> longest_rising(const std::vector<Candidate>& candidates, Key key) {
+  constexpr size_t kNone = static_cast<size_t>(-1);
+  const auto key_of = [&](size_t i) { return std::invoke(key, candidates[i]); };
+  std::vector<size_t> tails;  // tails[k]: the candidate that ends the best rising sequence of k + 1
+  std::vector<size_t> before(candidates.size(), kNone);
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    const auto place = std::ranges::lower_bound(tails, key_of(i), {}, key_of);
+    if (place != tails.begin()) before[i] = *(place - 1);
+    if (place == tails.end())
+      tails.push_back(i);
+    else
+      *place = i;
+  }
+  std::vector<size_t> chosen(tails.size());
+  size_t at = tails.empty() ? kNone : tails.back();
+  for (size_t k = chosen.size(); k-- > 0; at = before[at]) chosen[k] = at;
+  return chosen;
 }
 
 }  // namespace assay

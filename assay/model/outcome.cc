@@ -13,6 +13,8 @@ std::string_view text(Why why) {
       return "same name but for the suffix";
     case Why::only_one_each:
       return "one tensor on each side";
+    case Why::renumbered:
+      return "same name but for its running number";
     case Why::renamed:
       return "same name as renamed";
     case Why::alike_name:

@@ -171,13 +171,18 @@ struct Summary {
   int64_t values_failed = 0;              // of the last two: where the user asks for it
   std::vector<std::string> other_values;  // names of those that differ, the first few
   double least_compared = kLeastCompared;
-  std::string_view judged_by;                // the rules of another tool; empty: our own
-  std::optional<RowPlace> first_divergence;  // the failed row that comes first in execution order
+  std::string_view judged_by;  // the rules of another tool; empty: our own
+  // The failed row that comes first in execution order, of those that have both sides.
+  std::optional<RowPlace> first_divergence;
+  std::optional<RowPlace> first_unmatched;  // the first that has one side only, and fails by that
+  // Names of such rows before the first divergence, a few of the first, with their side: "x (only in mine)".
+  std::vector<std::string> unmatched_before;
   std::optional<RowPlace> first_origin;  // … whose node was given inputs that pass: it made the difference
   std::optional<RowPlace> first_other_token;  // the first logits whose arg-max differs
   std::optional<std::string> first_error;
   bool stopped_early = false;  // --fail-fast
   bool of_operators = false;   // outputs against what their operators should have given
+  std::string rules;           // of the user, where they decided in the place of the defaults; empty: none
   std::string selection;       // by which tensors were chosen, as flags: "--only 'layers.*'"; empty: all
 };
 

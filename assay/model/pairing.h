@@ -33,6 +33,7 @@ enum class Why : uint8_t {
   same_name,
   same_stem,
   only_one_each,
+  renumbered,       // but for the running numbers of their files
   renamed,          // as the user asked
   alike_name,       // but for prefixes, files and separators
   known_name,       // systems that many use call it so

@@ -91,16 +91,18 @@ Plan as_it_stands(Side side, const ItemId& item);  // to add steps to
 // Of the two sides of a pair.
 struct PairPlans {
   Plan mine, golden;
-  bool is_guess = false;   // that they are one tensor: a cache may have grown since the graph was drawn
-  std::string note = {};   // how they were found to be a pair; empty: the reason says enough
-  bool is_unsure = false;  // other tensors, or other ways to lay them out, fit as well
+  bool is_guess = false;     // that they are one tensor: a cache may have grown since the graph was drawn
+  std::string note = {};     // how they were found to be a pair; empty: the reason says enough
+  bool is_unsure = false;    // other tensors, or other ways to lay them out, fit as well
+  bool is_one_rank = false;  // other ranks hold the rest, and are not there
   // What names or other layers say against the pair, though the data speak for it; empty: nothing.
   std::string contradiction = {};
 
   Plan& of(Side side) { return side == Side::mine ? mine : golden; }
   const Plan& of(Side side) const { return side == Side::mine ? mine : golden; }
   bool is_empty() const {
-    return mine.is_empty() && golden.is_empty() && !is_guess && note.empty() && contradiction.empty();
+    return mine.is_empty() && golden.is_empty() && !is_guess && note.empty() && contradiction.empty() &&
+           !is_one_rank;
   }
   // Nobody is to blame where the sides cannot be made comparable: no dump says for certain that they can.
   bool may_not_fit() const;

@@ -56,6 +56,8 @@ std::vector<Fact> summary_facts(const Summary& summary) {
       {"first_error", summary.first_error ? Value(*summary.first_error) : Value()},
   };
   facts.insert(facts.end(), std::begin(rest), std::end(rest));
+  if (const auto& place = summary.first_unmatched)
+    facts.push_back({"first_unmatched", place->mine.empty() ? place->golden : place->mine});
   if (summary.by_content > 0) {
     facts.push_back({"paired_by_content", summary.by_content});
     facts.push_back({"unsure_pairs", summary.unsure});

@@ -240,7 +240,8 @@ void TerminalReport::add(std::string_view section, std::span<const NodeResult> n
       }
       ++bad_rows_;
       const bool is_error = row.verdict.level == Level::error;
-      const int rank = is_error ? 3 : measured ? 1 : 2;
+      const bool is_alone = row.status == Status::only_mine || row.status == Status::only_golden;
+      const int rank = is_error ? 4 : is_alone ? 1 : measured ? 2 : 3;
       const auto less_bad = [&](const Kept& kept) {
         return kept.rank != rank ? kept.rank < rank : kept.distance < distance;
       };
@@ -287,10 +288,32 @@ std::string TerminalReport::metric_list(const std::vector<Value>& metrics,
   return out;
 }
 
-std::string TerminalReport::divergence(const RowPlace& place, bool is_one_of_several) const {
-  const Comparison& row = place.row;  // its names are gone; those of the place are not
+std::string TerminalReport::divergence(const Summary& summary) const {
   std::string out = bound_max_ >= 0 ? "First wrong output: " : "First divergence: ";
-  if (head_.order_is_by_name && is_one_of_several) out = "First divergence (order unknown; first by name): ";
+  if (head_.order_is_by_name && summary.failed > 1) out = "First divergence (order unknown; first by name): ";
+  out += row_in_full(*summary.first_divergence);
+  constexpr size_t kMost = 4;
+  const std::vector<std::string>& before = summary.unmatched_before;
+  std::string names;
+  for (const std::string& name : before | std::views::take(kMost))
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", shown(name));
+  if (!before.empty())
+    out += wrapped(fmt::format("unmatched before it, so that it may not be the first: {}{}", names,
+                               before.size() > kMost ? ", …" : ""),
+                   width(), 2);
+  return out;
+}
+
+// Where nothing that was compared fails.
+std::string TerminalReport::unmatched(const Summary& summary) const {
+  const bool is_by_name = head_.order_is_by_name && summary.alone > 1;
+  return fmt::format("First unmatched{}: {}", is_by_name ? " (order unknown; first by name)" : "",
+                     row_in_full(*summary.first_unmatched));
+}
+
+std::string TerminalReport::row_in_full(const RowPlace& place) const {
+  const Comparison& row = place.row;  // its names are gone; those of the place are not
+  std::string out;
   if (!place.section.empty()) out += fmt::format("[{}] ", shown(place.section));
   out += names_of(place) + '\n';
   const std::string mine = side_text(row.mine, "mine"), golden = side_text(row.golden, "golden");
@@ -416,12 +439,13 @@ std::string TerminalReport::text(const Summary& summary, std::span<const fs::pat
   if (summary.first_error && summary.errors > 0)
     out += fmt::format("First error: {}\n", shown(*summary.first_error));
   if (summary.first_divergence)
-    out += '\n' + divergence(*summary.first_divergence, summary.failed > 1) +
-           trend_around(*summary.first_divergence);
+    out += '\n' + divergence(summary) + trend_around(*summary.first_divergence);
+  else if (summary.first_unmatched)
+    out += '\n' + unmatched(summary);
   if (summary.first_origin) out += '\n' + origin(*summary.first_origin);
   if (summary.first_other_token) out += '\n' + other_token(*summary.first_other_token);
   // One pair is printed once.
-  const bool is_said = bad_rows_ == 1 && summary.first_divergence && worst_.front().rank == 1;
+  const bool is_said = bad_rows_ == 1 && summary.first_divergence && worst_.front().rank == 2;
   if (!is_said && !worst_.empty()) {
     if (bad_rows_ > std::ssize(worst_))
       out += fmt::format("\nWorst {} of {} rows that did not pass:\n", worst_.size(), bad_rows_);
@@ -429,7 +453,7 @@ std::string TerminalReport::text(const Summary& summary, std::span<const fs::pat
       out += fmt::format("\nRows that did not pass:\n");
     out += worst_table();
   } else if (!is_said) {
-    if (summary.first_divergence) out += '\n';
+    if (summary.first_divergence || summary.first_unmatched) out += '\n';
     out += fmt::format("{} row{}: {} compared, {} unmatched, {} ignored.\n", summary.rows,
                        summary.rows == 1 ? "" : "s", summary.compared, summary.unmatched, summary.ignored);
     if (worst_pass_ && worst_pass_->distance > 0)

@@ -19,7 +19,7 @@ class TerminalReport {
 
  private:
   struct Kept {
-    int rank = 0;         // 3 error, 2 could not be measured, 1 measured and failed, 0 passed
+    int rank = 0;         // 4 error, 3 could not be measured, 2 measured and failed, 1 unmatched, 0 passed
     double distance = 0;  // rel_l2, else max_abs
     std::string name;
     Level level = Level::pass;
@@ -54,7 +54,9 @@ class TerminalReport {
   std::string sentence(const Summary& summary) const;
   void follow(std::string_view section, const NodeResult& node, const Comparison& row);
   std::string trend_around(const RowPlace& place) const;
-  std::string divergence(const RowPlace& place, bool is_one_of_several) const;
+  std::string divergence(const Summary& summary) const;
+  std::string unmatched(const Summary& summary) const;
+  std::string row_in_full(const RowPlace& place) const;
   static std::string names_of(const RowPlace& place);
   static std::string not_compared(const RowPlace& place);
   std::string origin(const RowPlace& place) const;

@@ -12,48 +12,6 @@ namespace {
 
 constexpr int kFlexibleMinimum = 12;
 
-struct Range {
-  uint32_t first, last;
-};
-// The blocks that matter of Unicode's EastAsianWidth.txt (W and F) and of its combining marks.
-constexpr Range kWide[] = {{0x1100, 0x115F},   {0x2E80, 0x303E},   {0x3041, 0x33FF},   {0x3400, 0x4DBF},
-                           {0x4E00, 0x9FFF},   {0xA000, 0xA4CF},   {0xA960, 0xA97F},   {0xAC00, 0xD7A3},
-                           {0xF900, 0xFAFF},   {0xFE30, 0xFE6F},   {0xFF01, 0xFF60},   {0xFFE0, 0xFFE6},
-                           {0x1F300, 0x1F64F}, {0x1F680, 0x1F6FF}, {0x1F900, 0x1F9FF}, {0x20000, 0x3FFFD}};
-constexpr Range kZero[] = {
-    {0x0300, 0x036F}, {0x200B, 0x200F}, {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}, {0xFEFF, 0xFEFF}};
-
-bool lies_in(std::span<const Range> ranges, uint32_t code) {
-  return std::any_of(ranges.begin(), ranges.end(),
-                     [&](const Range& r) { return r.first <= code && code <= r.last; });
-}
-
-struct Character {
-  size_t size;
-  int width;
-};
-
-Character first_character(std::string_view text) {
-  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
-  if (byte(0) < 0x80) return {1, 1};
-  const size_t size = std::min(byte(0) >= 0xF0   ? size_t{4}
-                               : byte(0) >= 0xE0 ? size_t{3}
-                                                 : size_t{2},
-                               text.size());
-  uint32_t code = byte(0) & (0xFFU >> (size + 1));
-  for (size_t i = 1; i < size; ++i) code = (code << 6) | (byte(i) & 0x3FU);
-  return {size, lies_in(kZero, code) ? 0 : lies_in(kWide, code) ? 2 : 1};
-}
-
-std::vector<Character> characters(std::string_view text) {
-  std::vector<Character> out;
-  while (!text.empty()) {
-    out.push_back(first_character(text));
-    text.remove_prefix(out.back().size);
-  }
-  return out;
-}
-
 // Bytes of the longest run from the front (or from the back, with reverse iterators) that takes at most
 // `width` columns.
 template <class It>
@@ -131,12 +89,6 @@ void append_cell(std::string& out, const Laid& laid, const std::string& text, st
 
 }  // namespace
 
-int display_width(std::string_view text) {
-  int width = 0;
-  for (const Character& c : characters(text)) width += c.width;
-  return width;
-}
-
 int column_width(const TerminalColumn& column) {
   int width = display_width(column.title);
   for (const std::string& cell : column.cells) width = std::max(width, display_width(cell));
@@ -185,9 +137,9 @@ void leave_out_common_words(std::vector<std::string>& names) {
 
 std::string shorten_middle(std::string_view text, int width) {
   ASSAY_CHECK(width >= 1);
-  const std::vector<Character> all = characters(text);
+  const std::vector<ShownCharacter> all = characters(text);
   int needed = 0;
-  for (const Character& c : all) needed += c.width;
+  for (const ShownCharacter& c : all) needed += c.width;
   if (needed <= width) return std::string(text);
   const int front = (width - 1) / 2, back = width - 1 - front;  // the end of a name tells more than its start
   const size_t head = fitting_bytes(all.begin(), all.end(), front);

@@ -1,15 +1,13 @@
 // Text in columns of a terminal.
 #pragma once
 
+#include "assay/base/columns.h"
+
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace assay {
-
-// Columns that a valid UTF-8 text without control characters takes: 2 for East Asian wide characters and
-// emoji, 0 for combining marks.
-int display_width(std::string_view text);
 
 // The text in at most `width` columns: "model.layers.17.…_proj.weight". Precondition: width >= 1.
 std::string shorten_middle(std::string_view text, int width);

@@ -49,32 +49,6 @@ std::string brief(const Value& value) {
   return text;
 }
 
-std::string wrapped(std::string_view text, int width, int indent) {
-  std::string out, line(static_cast<size_t>(indent), ' ');
-  bool is_begun = false;
-  const auto next_line = [&] {
-    out += line + '\n';
-    line.assign(static_cast<size_t>(indent) + 2, ' ');
-    is_begun = false;
-  };
-  const auto add = [&](std::string_view part) {
-    if (is_begun && display_width(line) + 1 + display_width(part) > width) next_line();
-    if (is_begun) line += ' ';
-    line += part;
-    is_begun = true;
-  };
-  while (!text.empty()) {
-    const size_t end = text.find("; ");
-    const std::string_view part = text.substr(0, end == std::string_view::npos ? end : end + 1);
-    text.remove_prefix(std::min(text.size(), part.size() + 1));
-    if (indent + 2 + display_width(part) <= width)
-      add(part);
-    else
-      for (const std::string_view word : split(part, ' ')) add(word);
-  }
-  return out + line + '\n';
-}
-
 std::string neighbourhood(const Comparison& row, int64_t worst, int width) {
   if (!row.near || !row.mine.meta || is_complex(row.mine.meta->dtype)) return {};
   const Shape& shape = row.mine.meta->shape;

@@ -1,6 +1,7 @@
 // Pieces of the terminal report that are made of numbers and text alone.
 #pragma once
 
+#include "assay/base/columns.h"
 #include "assay/model/outcome.h"
 
 #include <span>
@@ -14,10 +15,6 @@ std::optional<double> number_of(const Value& value);
 
 // Digits for the eye; the files have them all. What is less than 1 is never shown as 1.
 std::string brief(const Value& value);
-
-// The text in lines of at most `width` columns, broken behind a semicolon, or else at blanks; `indent` before
-// each, two more before those that go on. A word that is longer has a line of its own.
-std::string wrapped(std::string_view text, int width, int indent);
 
 // The values of both sides around the worst element, as far as they lie in its row; empty where there is
 // nothing to see beside it.

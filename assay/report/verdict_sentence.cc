@@ -210,6 +210,14 @@ std::string other_values(const Summary& summary) {
                      more, alone);
 }
 
+// Whole rules, as many as a sentence can bear.
+std::string the_first_of(const std::string& rules) {
+  constexpr size_t kMost = 80;
+  if (rules.size() <= kMost) return rules;
+  const size_t end = rules.rfind("; ", kMost);
+  return end == std::string::npos ? rules.substr(0, rules.find("; ")) + "; …" : rules.substr(0, end) + "; …";
+}
+
 }  // namespace
 
 VerdictSentence verdict_sentence(const Summary& summary) {
@@ -219,6 +227,9 @@ VerdictSentence verdict_sentence(const Summary& summary) {
     out = pass(summary);
     if (summary.unsure > 0 && out.head.ends_with(':'))
       out.head = fmt::format("PASS, but unsure of {}:", counted(summary.unsure, "pair", "pairs"));
+    if (!summary.rules.empty())
+      out.head.insert(std::string_view("PASS").size(),
+                      fmt::format(" under your rules ({})", the_first_of(summary.rules)));
     add_selection(summary.selection, out.rest);
   } else if (answer == Answer::not_compared) {
     out = not_enough_sentence(summary);

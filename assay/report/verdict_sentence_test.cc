@@ -63,6 +63,18 @@ TEST(VerdictSentence, SaysWhoseRulesDecided) {
             "PASS: all 3 tensors agree. Judged by the rules of msprobe_g3, not by assay's own.");
 }
 
+TEST(VerdictSentence, APassUnderOtherRulesIsNoPlainPass) {
+  Summary summary = passing({{Evidence::elements, 3}});
+  summary.rules = "rel_l2 <= 0.5";
+  EXPECT_EQ(said(summary), "PASS under your rules (rel_l2 <= 0.5): all 3 tensors agree.");
+  summary.unsure = 1;
+  EXPECT_TRUE(said(summary).starts_with("PASS under your rules (rel_l2 <= 0.5), but unsure of 1 pair:"));
+  summary.unsure = 0;
+  summary.rules = std::string(50, 'a') + " < 1; " + std::string(50, 'b') + " < 2";
+  EXPECT_EQ(said(summary),
+            "PASS under your rules (" + std::string(50, 'a') + " < 1; …): all 3 tensors agree.");
+}
+
 TEST(VerdictSentence, SaysWhatNoRowStandsFor) {
   Summary summary = passing({{Evidence::elements, 3}});
   summary.left_out = 1;

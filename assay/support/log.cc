@@ -36,9 +36,8 @@ void write(Level level, std::string_view text) {
     const std::lock_guard lock(foreign().guard);
     if (foreign().writer) return foreign().writer(level, text);
   }
-  static_cast<void>(console::write_line(console::Stream::err,
-                                        fmt::format("assay: {}{}", level == Level::warn ? "warning: " : "",
-                                                    fit_for_a_message(std::string(text)))));
+  static_cast<void>(console::write_message(fmt::format("assay: {}{}", level == Level::warn ? "warning: " : "",
+                                                       fit_for_a_message(std::string(text)))));
 }
 
 }  // namespace assay::log

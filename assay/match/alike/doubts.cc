@@ -47,6 +47,24 @@ void doubt(Decision& decision, const std::string& text) {
   decision.note += fmt::format("{}unsure: {}", decision.note.empty() ? "" : "; ", text);
 }
 
+// Names of one kind that have the same numbers on both sides, some of them not with their own: layers stand
+// in each other's place.
+void contradict_crossed(const std::vector<Found*>& layers) {
+  std::set<int64_t> parts, wholes;
+  for (const Found* each : layers) {
+    if (each->whole.rest != layers[0]->whole.rest || each->stretch != layers[0]->stretch) return;
+    parts.insert(*each->part.layer);
+    wholes.insert(*each->whole.layer);
+  }
+  if (parts != wholes) return;
+  for (Found* each : layers)
+    if (each->step() != 0)
+      contradict(
+          *each->decision,
+          fmt::format("'{}' agrees with '{}', though '{}' has its number", each->part.at(*each->part.layer),
+                      each->whole.at(*each->whole.layer), each->whole.at(*each->part.layer)));
+}
+
 // Tensors of one name in all layers belong to those of one name in the other side. Where most do, the others
 // are doubtful; where as many do as do not, all of them are.
 void hold_against_layers(Meeting& meeting, std::vector<Found>& found) {
@@ -62,6 +80,7 @@ void hold_against_layers(Meeting& meeting, std::vector<Found>& found) {
     std::map<decltype(layers[0]->where()), std::vector<Found*>> ways;
     for (Found* each : layers) ways[each->where()].push_back(each);
     if (ways.size() < 2) continue;
+    contradict_crossed(layers);
     std::vector<const std::vector<Found*>*> common;  // two at most
     for (const auto& [where, others] : ways)
       if (others.size() * 2 >= layers.size()) common.push_back(&others);

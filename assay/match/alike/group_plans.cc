@@ -109,7 +109,7 @@ std::string name_of_view(const Arrangement& arrangement, const std::vector<std::
 
 void join_part(PairingBuilder& builder, const GroupOnRank& on_rank, size_t part, const Shape& shape,
                Side parts_side, const Shape& whole_shape, const Arrangement& arrangement, Why why,
-               std::string note, const Doubts& doubts) {
+               std::string note, const Doubts& doubts, bool is_one_rank) {
   const Side whole_side = other_side(parts_side);
   PairPlans plans;
   std::vector<size_t> used;
@@ -127,6 +127,7 @@ void join_part(PairingBuilder& builder, const GroupOnRank& on_rank, size_t part,
   }
   plans.note = std::move(note);
   plans.is_unsure = doubts.is_unsure;
+  plans.is_one_rank = is_one_rank;
   plans.contradiction = doubts.contradiction;
   const size_t of_part = on_rank.part_positions[part], of_whole = on_rank.source_positions[used[0]];
   const size_t mine = parts_side == Side::mine ? of_part : of_whole;
@@ -134,6 +135,15 @@ void join_part(PairingBuilder& builder, const GroupOnRank& on_rank, size_t part,
   for (const size_t source : used)
     if (const size_t position = on_rank.source_positions[source]; !builder.is_joined(whole_side, position))
       builder.cover(whole_side, position, mine);
+}
+
+// Of the arrangements of all ranks, those of the ranks that are there.
+std::vector<Arrangement> those_there(const std::vector<Arrangement>& shares, const PartGroup& group) {
+  std::vector<Arrangement> there;
+  for (size_t part = 0; part < group.parts.size(); ++part)
+    for (const int64_t rank : group.parts[part]->ranks)
+      there.push_back(shares[part * group.of_ranks + static_cast<size_t>(rank)]);
+  return there;
 }
 
 }  // namespace
@@ -146,6 +156,7 @@ GroupShapes shapes_of(const PartGroup& group) {
   };
   for (const Holder* part : group.parts) add(*part);
   add(*group.whole);
+  if (group.of_ranks > 0) shapes.ranks = group.parts[0]->ranks;
   return shapes;
 }
 
@@ -159,6 +170,13 @@ std::vector<std::vector<Arrangement>> arrangements_of(const PartGroup& group) {
       std::ranges::any_of(group.parts, [](const Holder* part) { return part->sums.count > kMostElements; }))
     return {};
   const bool is_single = shapes.size() == 1;
+  if (group.of_ranks > 0) {
+    auto all = is_single
+                   ? partitions(std::vector<Shape>(group.of_ranks, shapes[0]), whole, 1, PartOrder::as_given)
+                   : shared_partitions(shapes, whole, group.of_ranks);
+    for (std::vector<Arrangement>& shares : all) shares = those_there(shares, group);
+    return all;
+  }
   if (ranks->part_shares > 1 && is_single)
     return partitions(std::vector<Shape>(ranks->part_shares, shapes[0]), whole, 1, PartOrder::as_given);
   if (ranks->part_shares > 1) return shared_partitions(shapes, whole, ranks->part_shares);
@@ -196,9 +214,15 @@ void join_group(PairingBuilder& builder, const PartGroup& group, const std::vect
                 Why why, const std::string& note, const Doubts& doubts) {
   for (const GroupOnRank& rank : on_ranks(builder, group)) {
     const size_t shares = rank.parts.size() / group.parts.size();
-    for (size_t part = 0; part < rank.parts.size(); ++part)
-      join_part(builder, rank, part, group.parts[part / shares]->shape, group.parts_side, group.whole->shape,
-                arrangement[part], why, note, doubts);
+    for (size_t part = 0; part < rank.parts.size(); ++part) {
+      const Holder& holder = *group.parts[part / shares];
+      const std::string of_rank = group.of_ranks == 0
+                                      ? ""
+                                      : fmt::format("{}only rank {} of {}", note.empty() ? "" : "; ",
+                                                    holder.ranks[part % shares], group.of_ranks);
+      join_part(builder, rank, part, holder.shape, group.parts_side, group.whole->shape, arrangement[part],
+                why, note + of_rank, doubts, group.of_ranks > 0);
+    }
   }
 }
 

@@ -17,6 +17,7 @@ struct GroupOnRank {
 struct GroupShapes {
   std::vector<std::vector<int64_t>> dims;  // of the parts, then of the whole
   std::vector<size_t> shares;              // that ranks hold of each of them
+  std::vector<int64_t> ranks;              // that are there, where others are not
   friend auto operator<=>(const GroupShapes&, const GroupShapes&) = default;
 };
 GroupShapes shapes_of(const PartGroup& group);

@@ -37,6 +37,7 @@ void add_named(std::vector<Holder> named, std::vector<Holder>& out) {
     Holder together = named[0];
     for (size_t i = 1; i < named.size(); ++i) {
       together.positions.push_back(named[i].positions[0]);
+      together.ranks.push_back(named[i].ranks[0]);
       together.sketches.insert(together.sketches.end(), named[i].sketches.begin(), named[i].sketches.end());
     }
     if (std::ranges::all_of(named, [&](const Holder& each) { return each.shape == named[0].shape; })) {
@@ -56,6 +57,7 @@ Holder holder_of(std::pair<size_t, NameForm> waiting) {
   holder.form = std::move(waiting.second);
   holder.role = known_name_of(holder.form.plain);
   holder.positions = {waiting.first};
+  holder.ranks = {holder.form.rank};
   return holder;
 }
 

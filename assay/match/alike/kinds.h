@@ -13,6 +13,8 @@ struct PartGroup {
   Side parts_side = Side::mine;
   std::vector<Holder*> parts = {};
   Holder* whole = nullptr;
+  // Where not all ranks of the parts are there: how many there should be. 0: all are.
+  size_t of_ranks = 0;
 };
 
 class Kinds {

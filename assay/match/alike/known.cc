@@ -10,7 +10,7 @@ namespace assay {
 namespace {
 
 // By how many elements they have: whether ranks hold shares of a tensor or copies. False where neither fits.
-bool settle_ranks(const PartGroup& group) {
+bool settle_ranks(PartGroup& group) {
   const size_t of_parts = group.parts[0]->sources(), of_whole = group.whole->sources();
   int64_t together = 0;
   for (const Holder* part : group.parts) {
@@ -22,6 +22,18 @@ bool settle_ranks(const PartGroup& group) {
   for (Holder* part : group.parts) part->is_copied = are_copies && of_parts > 1;
   group.whole->is_copied = are_copies && of_whole > 1;
   const int64_t all = together * static_cast<int64_t>(of_parts);
+  if (of_whole == 1 && group.whole->ranks[0] < 0 && all < whole && whole % together == 0) {
+    // Some ranks of several, which say which they are.
+    const int64_t of_ranks = whole / together;
+    const auto is_one_of_them = [&](const Holder* part) {
+      return part->ranks == group.parts[0]->ranks && part->ranks.front() >= 0 &&
+             part->ranks.back() < of_ranks;
+    };
+    if (std::ranges::all_of(group.parts, is_one_of_them)) {
+      group.of_ranks = static_cast<size_t>(of_ranks);
+      return true;
+    }
+  }
   // One that is padded is longer; its data will tell.
   const bool may_be_padded = group.parts.size() == 1 && of_parts == 1;
   return are_copies || all == whole * static_cast<int64_t>(of_whole) || may_be_padded;

@@ -9,10 +9,22 @@
 
 namespace assay {
 
-void join_alike_names(PairingBuilder& builder) {
+namespace {
+
+bool are_of_one_size(const PairingBuilder& builder, size_t mine, size_t golden, const Contents& contents) {
+  const auto of_mine = contents.meta({Side::mine, builder.items(Side::mine)[mine]}),
+             of_golden = contents.meta({Side::golden, builder.items(Side::golden)[golden]});
+  return !of_mine || !of_golden || of_mine->shape.count() == of_golden->shape.count();
+}
+
+}  // namespace
+
+bool join_alike_names(PairingBuilder& builder, const Contents* contents) {
   struct Bearers {
     std::vector<size_t> positions[2];
+    bool has_rank[2] = {false, false};
   };
+  bool left_any = false;
   std::unordered_map<std::string, Bearers> by_name;
   std::vector<const Bearers*> in_order;
   for (const Side side : {Side::mine, Side::golden})
@@ -20,15 +32,22 @@ void join_alike_names(PairingBuilder& builder) {
       const auto [found, is_new] = by_name.try_emplace(form.plain);
       if (is_new) in_order.push_back(&found->second);
       found->second.positions[static_cast<size_t>(side)].push_back(position);
+      found->second.has_rank[static_cast<size_t>(side)] |= form.rank >= 0;
     }
   for (const Bearers* bearers : in_order) {
     if (bearers->positions[0].size() != 1 || bearers->positions[1].size() != 1) continue;
     const size_t mine = bearers->positions[0][0], golden = bearers->positions[1][0];
+    if (contents != nullptr && bearers->has_rank[0] != bearers->has_rank[1] &&
+        !are_of_one_size(builder, mine, golden, *contents)) {
+      left_any = true;
+      continue;
+    }
     PairPlans plans;
     plans.note = fmt::format(
         "same but for {}", difference_of(builder.name(Side::mine, mine), builder.name(Side::golden, golden)));
     builder.join(mine, golden, Why::alike_name, std::move(plans));
   }
+  return left_any;
 }
 
 namespace {

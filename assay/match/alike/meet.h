@@ -7,7 +7,9 @@
 namespace assay {
 
 // Names that are equal but for prefixes, files and separators, where each side has them once. Reads no data.
-void join_alike_names(PairingBuilder& builder);
+// contents: what one rank of several has is left to join_known_names, where it is of another size; answers
+// whether anything was. Null: it is not.
+bool join_alike_names(PairingBuilder& builder, const Contents* contents);
 
 // Names that are known to mean the same ("wq", "q_proj", a part of "qkv_proj"), and those of ranks: a few
 // elements say how the tensors lie in each other.

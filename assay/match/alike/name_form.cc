@@ -64,28 +64,49 @@ int64_t rank_in(std::string_view word) {
   return number_in(word.substr(digits));
 }
 
+// "model", "rank", "0", "part", "1" of "model-rank-0-part-1"; "rank", "0" of "rank0".
+std::vector<std::string_view> tokens_of(std::string_view word) {
+  std::vector<std::string_view> tokens;
+  const auto kind = [](char c) { return is_digit(c) ? 1 : c == '_' || c == '-' ? 0 : 2; };
+  for (size_t begin = 0; begin < word.size();) {
+    size_t end = begin;
+    while (end < word.size() && kind(word[end]) == kind(word[begin])) ++end;
+    if (kind(word[begin]) != 0) tokens.push_back(word.substr(begin, end - begin));
+    begin = end;
+  }
+  return tokens;
+}
+
 // A folder or file of a checkpoint in shards: "mp_rank_01_003" (of tensors and of the pipeline),
-// "tp_rank_01_pp_rank_003", "zero_pp_rank_3_mp_rank_01_optim_states", whose first number is that of a part of
-// flat data.
+// "tp_rank_01_pp_rank_003", "model_world_size_4_rank_1", "model-rank-0-part-1" (the parts of a rank are files
+// of other tensors), "layer_03-model_01-model_states" (a layer, and a rank), and
+// "zero_pp_rank_3_mp_rank_01_optim_states", whose first number is that of a part of flat data.
 void read_shard_word(std::string_view word, NameForm& form) {
   constexpr int64_t kMostParts = 100'000;
   const std::string lower = to_lower(word);
   std::string before;
   int64_t part = -1, rank = -1;
-  bool follows_rank = false;
-  for (const std::string_view token : split(lower, '_')) {
-    const int64_t number = !token.empty() && std::ranges::all_of(token, is_digit) ? number_in(token) : -1;
+  bool follows_rank = false, follows_layer = false;
+  for (const std::string_view token : tokens_of(lower)) {
+    const int64_t number = is_digit(token[0]) ? number_in(token) : -1;
     if (number < 0) {
       before += (before.empty() ? "" : "_") + std::string(token);
       continue;
     }
-    if (before == "zero_pp_rank" || before == "zero_dp_rank" || before == "dp_rank")
+    const auto is_after = [&](std::string_view words) {
+      return before == words || before.ends_with("_" + std::string(words));
+    };
+    if (before == "zero_pp_rank" || before == "zero_dp_rank" || is_after("dp_rank"))
       part = number;
-    else if (before == "pp" || before == "pp_rank" || (before.empty() && follows_rank))
+    else if (before == "pp" || is_after("pp_rank") || (before.empty() && follows_rank))
       form.stage = form.stage < 0 ? number : form.stage;
-    else if (std::ranges::find(kRankWords, before) != kRankWords.end())
+    else if (is_after("rank") || std::ranges::find(kRankWords, before) != kRankWords.end() ||
+             (before == "model" && follows_layer))
       rank = rank < 0 ? number : rank;
+    if (before == "layer" && lower.starts_with("layer") && lower.find("-model_") != std::string::npos)
+      form.layer_of_file = number;
     follows_rank = before == "mp_rank";
+    follows_layer = before == "layer";
     before.clear();
   }
   if (part >= 0 && part < kMostParts && rank < kMostParts)
@@ -140,11 +161,18 @@ NameForm form_of(std::string_view item_name) {
     }
   }
   NameForm form;
+  std::string_view last;
   for (const std::string_view word : split_path(file)) {
     if (const int64_t rank = rank_in(word); rank >= 0 && form.rank < 0) form.rank = rank;
+    // As Meta writes them: "consolidated.01.pth".
+    if (last == "consolidated" && std::ranges::all_of(word, is_digit) && form.rank < 0)
+      form.rank = number_in(word);
     read_shard_word(word, form);
+    last = word;
   }
+  const std::string layer = std::to_string(form.layer_of_file);
   std::vector<std::string_view> words;
+  if (form.layer_of_file >= 0) words = {"layers", layer};
   for (const std::string_view word : split_path(tensor)) {
     const int64_t rank = rank_in(word);
     if (rank >= 0 && form.rank < 0)

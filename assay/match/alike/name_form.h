@@ -11,8 +11,9 @@ namespace assay {
 struct NameForm {
   // "mp_rank_01/model.pt:module.model.layers.3.mlp/w" is "layers.3.mlp.w" of rank 1.
   std::string plain;
-  int64_t rank = -1;   // that its path tells; -1: none
-  int64_t stage = -1;  // of a pipeline, likewise: each may count its layers from 0
+  int64_t rank = -1;           // that its path tells; -1: none
+  int64_t stage = -1;          // of a pipeline, likewise: each may count its layers from 0
+  int64_t layer_of_file = -1;  // where a file holds one layer, whose names do not tell it
 
   // plain with every number as '#', and the numbers: names of one kind in all layers have one pattern.
   std::string pattern;

@@ -47,6 +47,25 @@ TEST(NameForm, ReadsRanksAndStagesOfShards) {
   EXPECT_EQ(form_of("model-00001-of-00003.safetensors:layers.0.w").rank, -1);
 }
 
+TEST(NameForm, ReadsTheRankOfFilesOfOtherSystems) {
+  EXPECT_EQ(form_of("llama/consolidated.03.pth:layers.0.attention.wq.weight").rank, 3);
+  EXPECT_EQ(form_of("llama/consolidated.03.pth:layers.0.attention.wq.weight").plain,
+            "layers.0.attention.wq.weight");
+  EXPECT_EQ(form_of("consolidated.pth:layers.0.w").rank, -1);
+  const NameForm first = form_of("model-rank-1-part-0.safetensors:model.layers.0.w"),
+                 second = form_of("model-rank-1-part-1.safetensors:model.layers.1.w");
+  EXPECT_EQ(first.rank, 1);
+  EXPECT_EQ(second.rank, 1);
+  EXPECT_EQ(form_of("model_world_size_4_rank_2.pt:layers.0.w").rank, 2);
+  EXPECT_EQ(form_of("pytorch_model_fsdp_rank3.bin:layers.0.w").rank, 3);
+  const NameForm both = form_of("model_weight_pp-rank-1-of-2_tp-rank-3-of-4.safetensors:layers.0.w");
+  EXPECT_EQ(both.rank, 3);
+  EXPECT_EQ(both.stage, 1);
+  const NameForm layer = form_of("layer_03-model_01-model_states.pt:mlp.dense.weight");
+  EXPECT_EQ(layer.rank, 1);
+  EXPECT_EQ(layer.plain, "layers.3.mlp.dense.weight");
+}
+
 TEST(NameForm, NumbersLayersThroughAllStages) {
   std::vector<NameForm> forms;
   for (const char* name : {"mp_rank_00_000/m.pt:layers.0.w", "mp_rank_00_000/m.pt:layers.1.w",

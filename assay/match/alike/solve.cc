@@ -9,6 +9,7 @@ namespace assay {
 namespace {
 
 constexpr size_t kFirstLook = 12, kSecondLook = 160;
+constexpr size_t kLeastOfShare = 4;  // where many parts are looked at, and all of them have to fit
 constexpr double kAsGood = 0.02;
 constexpr double kMayFit = 0.4, kFits = 0.6;  // of unrelated tensors, 5 of 100 elements are close by chance
 
@@ -36,8 +37,14 @@ std::vector<int64_t> choose_places(int64_t count, size_t elements) {
 
 }  // namespace
 
+const std::vector<int64_t>& Solver::places_of(int64_t count, size_t elements) const {
+  const auto [found, is_new] = places_.try_emplace({count, elements});
+  if (is_new) found->second = choose_places(count, elements);
+  return found->second;
+}
+
 Solver::Probe Solver::probe(const PlanSource& part, int64_t count, size_t elements) const {
-  Probe probe{choose_places(count, elements), {}};
+  Probe probe{places_of(count, elements), {}};
   probe.values = contents_.elements(part, probe.places);
   double sum = 0, squares = 0, finite = 0;
   for (const double value : probe.values) {
@@ -112,8 +119,9 @@ bool Solver::is_padding_zero(const Arrangement& arrangement, std::span<const Pla
 bool Solver::is_likely(std::span<const PlanSource> parts, std::span<const int64_t> counts,
                        std::span<const PlanSource> sources,
                        const std::vector<Arrangement>& arrangement) const {
+  const size_t looks = std::max(kLeastOfShare, kFirstLook / parts.size());
   for (size_t part = 0; part < parts.size(); ++part)
-    if (fit(probe(parts[part], counts[part], kFirstLook), arrangement[part], sources) < kFits) return false;
+    if (fit(probe(parts[part], counts[part], looks), arrangement[part], sources) < kFits) return false;
   return true;
 }
 

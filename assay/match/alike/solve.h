@@ -4,6 +4,8 @@
 #include "assay/match/alike/arrange.h"
 #include "assay/match/alike/contents.h"
 
+#include <map>
+
 namespace assay {
 
 // Fewer may be equal by chance.
@@ -41,6 +43,7 @@ class Solver {
     double mean = 0, spread = 0;  // of the finite ones: a norm's weights are all near 1
   };
   Probe probe(const PlanSource& part, int64_t count, size_t elements) const;
+  const std::vector<int64_t>& places_of(int64_t count, size_t elements) const;
   // The share of the elements that are where the arrangement says.
   double fit(const Probe& probe, const Arrangement& arrangement, std::span<const PlanSource> sources) const;
   // … of every part; short where one does not fit and all are wanted.
@@ -49,6 +52,7 @@ class Solver {
   bool is_padding_zero(const Arrangement& arrangement, std::span<const PlanSource> sources) const;
 
   const Contents& contents_;
+  mutable std::map<std::pair<int64_t, size_t>, std::vector<int64_t>> places_;  // layers are of one size
 };
 
 }  // namespace assay

@@ -6,6 +6,7 @@
 #include "assay/match/alike/name_form.h"
 #include "assay/match/alike/rename.h"
 #include "assay/match/frames.h"
+#include "assay/match/keyed/running_number.h"
 #include "assay/match/pairing_builder.h"
 
 #include <algorithm>
@@ -192,6 +193,7 @@ Result<Pairing> match_names(const Indexed& frames, const MatchOptions& options, 
   }
   const bool looks_inside = names != Names::exact && options.contents != nullptr;
   const bool holds_back = looks_inside && have_other_shares(builder);
+  if (names != Names::exact) join_renumbered(builder, remarks);
   join_same_names(builder, !holds_back);
   if (holds_back) {
     join_known_names(builder, *options.contents);
@@ -205,8 +207,10 @@ Result<Pairing> match_names(const Indexed& frames, const MatchOptions& options, 
   if (is_file(frames.mine) && is_file(frames.golden) && of_mine && of_golden &&
       !builder.is_joined(Side::mine, *of_mine))
     builder.join(*of_mine, *of_golden, Why::only_one_each);
-  if (names != Names::exact) join_alike_names(builder);
+  const bool left_ranks =
+      names != Names::exact && join_alike_names(builder, looks_inside ? options.contents : nullptr);
   if (looks_inside) join_known_names(builder, *options.contents);
+  if (left_ranks) join_alike_names(builder, nullptr);
   if (names == Names::or_content && options.contents != nullptr) {
     ASSAY_TRY_DO(join_by_content(builder, *options.contents, remarks));
   }

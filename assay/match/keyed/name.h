@@ -1,4 +1,5 @@
-// Pairs items of the same name; then of the same name but for the suffix of the file; then parameters that
+// Pairs items of the same name (running_number.h: where files are numbered otherwise, but for the numbers);
+// then of the same name but for the suffix of the file; then parameters that
 // torch hooks dumped with those of a checkpoint; then the only item of each side; then, unless names must be
 // exact, names but for prefixes, and names that are known to mean the same; then, where content is asked for,
 // what alike/meet.h finds.

@@ -48,6 +48,7 @@ class Sections {
     note(mine.warnings);
     note(golden.warnings);
     if (runs_operators()) findings_.check_operators();
+    findings_.judge_by(head_.rules);
   }
 
   // One after another, so that memory follows the largest and one broken rank costs one section.
@@ -132,6 +133,7 @@ class Sections {
     Findings of_section(at.text(), {at.step, at.token}, request_.least_compared, judged_by_);
     of_section.pass_over(matched.pairing.passed_over);
     if (runs_operators()) of_section.check_operators();
+    of_section.judge_by(head_.rules);
     note(matched.pairing.warnings);
     log_matching(matched);
     ASSAY_TRY_DO(reports_.open_section(head_));

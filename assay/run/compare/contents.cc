@@ -12,33 +12,33 @@
 namespace assay {
 namespace {
 
-std::vector<double> elements_of(const Operand& operand, std::span<const int64_t> places) {
+// Elements of a tensor of `count`; fewer where one cannot be read.
+std::vector<double> elements_at(std::span<const int64_t> places, int64_t count,
+                                const std::function<const std::byte*(int64_t)>& find, DType dtype) {
   std::vector<double> values;
-  if (is_complex(operand.meta.dtype)) return values;
-  const int64_t count = operand.meta.shape.count();
-  Scratch scratch;
-  // Of a small tensor all elements at once: so many bytes take no longer to read than one of them.
-  constexpr int64_t kBytesAtOnce = 512;
-  if (count <= kBlockElements && operand.meta.byte_size() <= std::ssize(places) * kBytesAtOnce) {
-    const auto block = operand.block(0, count, scratch);
-    if (!block) return values;
-    for (const int64_t place : places) {
-      if (place < 0 || place >= count) return values;
-      double value = 0;
-      to_f64(block->dtype, block->data + place * size_of(block->dtype), 1, &value);
-      values.push_back(value);
-    }
-    return values;
-  }
+  values.reserve(places.size());
   for (const int64_t place : places) {
-    if (place < 0 || place >= count) return values;
-    const auto block = operand.block(place, 1, scratch);
-    if (!block) return values;
+    const std::byte* const element = place < 0 || place >= count ? nullptr : find(place);
+    if (element == nullptr) return values;
     double value = 0;
-    to_f64(block->dtype, block->data, 1, &value);
+    to_f64(dtype, element, 1, &value);
     values.push_back(value);
   }
   return values;
+}
+
+std::vector<double> elements_of(const Operand& operand, std::span<const int64_t> places, Scratch& scratch) {
+  if (is_complex(operand.meta.dtype)) return {};
+  const auto read = [&](int64_t place) -> const std::byte* {
+    const auto block = operand.block(place, 1, scratch);
+    return block ? block->data : nullptr;
+  };
+  return elements_at(places, operand.meta.shape.count(), read, operand.meta.dtype);
+}
+
+std::vector<double> elements_of(const Block& all, std::span<const int64_t> places) {
+  const auto find = [&](int64_t place) { return all.data + place * size_of(all.dtype); };
+  return elements_at(places, all.count, find, all.dtype);
 }
 
 // Two tensors that are at hand.
@@ -54,7 +54,8 @@ class PairContents : public Contents {
     return (item.side == Side::mine ? *mine_ : *golden_).meta;
   }
   std::vector<double> elements(const PlanSource& item, std::span<const int64_t> places) const override {
-    return elements_of(item.side == Side::mine ? *mine_ : *golden_, places);
+    Scratch scratch;
+    return elements_of(item.side == Side::mine ? *mine_ : *golden_, places, scratch);
   }
 
  private:
@@ -98,17 +99,34 @@ std::optional<TensorMeta> LoadedContents::meta(const PlanSource& item) const {
   return loaded ? std::optional(loaded->data->meta) : std::nullopt;
 }
 
-std::vector<double> LoadedContents::elements(const PlanSource& item, std::span<const int64_t> places) const {
+LoadedContents::Opened* LoadedContents::open(const PlanSource& item) const {
   constexpr size_t kMostOpened = 64;  // parts of one group, and those it is tried against
-  const auto found = std::ranges::find_if(opened_, [&](const Opened& each) {
-    return each.item.side == item.side && each.item.item == item.item;
+  const auto found = std::ranges::find_if(opened_, [&](const auto& each) {
+    return each->item.side == item.side && each->item.item == item.item;
   });
-  if (found != opened_.end()) return elements_of(*found->data, places);
+  if (found != opened_.end()) return found->get();
   auto loaded = loader_.load(item.side, item.item);
-  if (!loaded) return {};
-  if (opened_.size() == kMostOpened) opened_.erase(opened_.begin());
-  opened_.push_back({item, std::move(loaded->data)});
-  return elements_of(*opened_.back().data, places);
+  if (!loaded) return nullptr;
+  auto opened = std::make_unique<Opened>(Opened{item, std::move(loaded->data), {}});
+  if (opened_.size() < kMostOpened) return opened_.emplace_back(std::move(opened)).get();
+  std::unique_ptr<Opened>& place = opened_[oldest_++ % kMostOpened];
+  place = std::move(opened);
+  return place.get();
+}
+
+std::vector<double> LoadedContents::elements(const PlanSource& item, std::span<const int64_t> places) const {
+  // So many bytes take no longer to read than one element does, …
+  constexpr int64_t kBytesForOne = 2048;
+  // … and a tensor of this size is read once where it is asked for again: all ranks look into one.
+  constexpr int64_t kBytesForAll = 256 << 10;
+  Opened* const opened = open(item);
+  if (opened == nullptr || is_complex(opened->data->meta.dtype)) return {};
+  const Operand& data = *opened->data;
+  const int64_t count = data.meta.shape.count();
+  const int64_t most = opened->asked++ == 0 ? std::ssize(places) * kBytesForOne : kBytesForAll;
+  if (!opened->all && count <= kBlockElements && data.meta.byte_size() <= most)
+    if (auto block = data.block(0, count, opened->scratch)) opened->all = *block;
+  return opened->all ? elements_of(*opened->all, places) : elements_of(data, places, opened->scratch);
 }
 
 Result<std::optional<Aligned>> rearrange(const OperandPtr& mine, const OperandPtr& golden) {

@@ -22,12 +22,18 @@ class LoadedContents : public Contents {
   struct Opened {
     PlanSource item;
     OperandPtr data;
+    Scratch scratch;
+    std::optional<Block> all = {};  // its elements, once they are worth reading at once; may lie in scratch
+    int asked = 0;                  // how many times
   };
+  Opened* open(const PlanSource& item) const;  // null: it cannot be read
 
   const Indexed& frames_;
   const bool shows_progress_;
   mutable Loader loader_;
-  mutable std::vector<Opened> opened_;  // the last few that single elements were asked of
+  // The last few that single elements were asked of; the next one takes the place of the oldest.
+  mutable std::vector<std::unique_ptr<Opened>> opened_;
+  mutable size_t oldest_ = 0;
 };
 
 // Two tensors of shapes that differ, as the data show that they fit: transposed, in another order of

@@ -192,6 +192,8 @@ class Measurer {
     const bool is_by_elements = row.evidence == Evidence::elements || row.evidence == Evidence::one_rank ||
                                 row.evidence == Evidence::finite_elements;
     if (is_by_elements && is_part) row.evidence = Evidence::some_elements;
+    if (row.evidence == Evidence::elements && row.pair.plans != nullptr && row.pair.plans->is_one_rank)
+      row.evidence = Evidence::one_rank;
   }
 
   bool may_be_rearranged(const Pair& pair, const Made& mine, const Made& golden) const {

@@ -144,7 +144,7 @@ class FrameInspector {
       });
       ASSAY_TRY_DO(check_cancelled());
       for (const InspectedTensor& tensor : found) {
-        ++summary.tensors;
+        if (!is_beside_tensors(*tensor.item)) ++summary.tensors;
         summary.troubles += tensor.trouble.empty() ? 0 : 1;
         ASSAY_TRY_DO(sink.add(tensor));
         progress.done(1);
@@ -219,7 +219,7 @@ Result<void> inspect_path(const fs::path& path, const InspectRequest& request, I
     found.files += std::ssize(frame->files);
     for (const FileEntry& file : frame->files) found.bytes += file.size;
     for (const Node& node : frame->nodes) {
-      found.tensors += std::ssize(node.items);
+      for (const Item& item : node.items) ++(is_beside_tensors(item) ? found.values : found.tensors);
       for (const Item& item : node.items)  // files that were not looked at yet have no size
         if (item.data && item.meta != nullptr && frame->files[static_cast<size_t>(item.data->file)].size == 0)
           found.bytes += item.meta->byte_size();
@@ -227,7 +227,7 @@ Result<void> inspect_path(const fs::path& path, const InspectRequest& request, I
     frames.push_back(std::move(*frame));
   }
   ASSAY_TRY_DO(sink.open(found));
-  Progress progress("inspecting", found.tensors, request.progress);
+  Progress progress("inspecting", found.tensors + found.values, request.progress);
   for (const Frame& frame : frames) ASSAY_TRY_DO(FrameInspector(frame, request).run(sink, summary, progress));
   return {};
 }

@@ -22,7 +22,7 @@ struct InspectRequest {
 
 inline constexpr size_t kHistogramBins = 16;
 
-// One tensor as it was found. The views live as long as the call that receives it.
+// One tensor, or value beside tensors, as it was found. The views live as long as the call that receives it.
 struct InspectedTensor {
   const Item* item = nullptr;
   fs::path file;
@@ -37,10 +37,16 @@ struct InspectedTensor {
   std::string slice = {};  // which part of it this is: "[0, :, 3]"
 };
 
+// No tensor, but a number or text that the file holds beside its tensors: stated has it.
+inline bool is_beside_tensors(const Item& item) {
+  return item.stated != nullptr && item.stated->given == Given::beside;
+}
+
 struct InspectedPath {
   fs::path path;
   std::string kind;  // "npy", "safetensors", or the layout of a folder: "folder"
   int64_t files = 0, tensors = 0, bytes = 0;
+  int64_t values = 0;   // numbers and text beside the tensors
   std::string trouble;  // nothing could be read at all
 };
 

@@ -50,13 +50,17 @@ class TextSink : public InspectSink {
     if (!path.trouble.empty())
       out += format_shown("{}\n  unreadable: {}\n", path.path.native(), path.trouble);
     else
-      out += format_shown("{}: {}, {}{}, {}\n", path.path.native(), path.kind,
-                          path.files == 1 ? "" : plural(path.files, "file") + ", ",
-                          plural(path.tensors, "tensor"), format_size(path.bytes));
+      out += format_shown(
+          "{}: {}, {}{}{}, {}\n", path.path.native(), path.kind,
+          path.files == 1 ? "" : plural(path.files, "file") + ", ", plural(path.tensors, "tensor"),
+          path.values == 0 ? "" : ", " + plural(path.values, "value"), format_size(path.bytes));
     return write_(out);
   }
 
   Result<void> add(const InspectedTensor& tensor) override {
+    if (is_beside_tensors(*tensor.item))
+      return write_(
+          format_shown("  {} = {}\n", tensor.item->name, value_text(to_value(tensor.item->stated->max))));
     std::string out = format_shown("  {}{}", tensor.item->name, tensor.slice);
     if (tensor.meta)
       out += fmt::format("  {} {}  {}", name(tensor.meta->dtype), tensor.meta->shape.text(),
@@ -125,6 +129,7 @@ class JsonSink : public InspectSink {
   Result<void> add(const InspectedTensor& tensor) override {
     return object([&](Writer& json) {
       member(json, "name", tensor.item->name);
+      if (is_beside_tensors(*tensor.item)) return value(json, "value", to_value(tensor.item->stated->max));
       if (!tensor.file.empty()) member(json, "file", display(tensor.file));
       if (tensor.meta) {
         member(json, "dtype", name(tensor.meta->dtype));
