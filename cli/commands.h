@@ -38,6 +38,7 @@ void add_compare(CLI::App& app, const Context& context, Action& action);
 // the next word for it.
 void settle_bare_flags(std::vector<std::string>& arguments);
 void add_opcheck(CLI::App& app, const Context& context, Action& action);
+void add_errcheck(CLI::App& app, const Context& context, Action& action);
 void add_inspect(CLI::App& app, const Context& context, Action& action);
 void add_convert(CLI::App& app, const Context& context, Action& action);
 void add_compact(CLI::App& app, const Context& context, Action& action);

@@ -178,22 +178,6 @@ Result<void> choose_metrics(const CompareFlags& flags, CompareRequest& request) 
   return {};
 }
 
-// As the user gave it, for the verdict; a list that no sentence has room for is cut.
-std::string selection_text(const std::vector<std::string>& only, const std::vector<std::string>& skip) {
-  constexpr size_t kMostBytes = 120;
-  std::string text;
-  const auto add = [&](std::string_view flag, const std::vector<std::string>& patterns) {
-    if (patterns.empty()) return;
-    std::string list = printable(fmt::format("{}", fmt::join(patterns, ",")));
-    if (list.size() > kMostBytes)
-      list = fmt::format("{}…", printable(std::string_view(list).substr(0, kMostBytes)));
-    text += fmt::format("{}{} '{}'", text.empty() ? "" : " ", flag, list);
-  };
-  add("--only", only);
-  add("--skip", skip);
-  return text;
-}
-
 // A word for what the tables list: a slip of the pen is told with the word that was meant.
 template <class Table>
 Result<void> check_word(std::string_view flag, std::string_view what, const std::string& word,

@@ -137,6 +137,7 @@ int run(int argc, char** argv) {
   app.fallthrough();
   add_compare(app, context, action);
   add_opcheck(app, context, action);
+  add_errcheck(app, context, action);
   add_inspect(app, context, action);
   add_convert(app, context, action);
   add_compact(app, context, action);

@@ -3,15 +3,15 @@
 _assay() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} verb= word
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case $word in compare|opcheck|inspect|convert|compact|topology|doctor|demo) verb=$word && break ;; esac
+    case $word in compare|opcheck|errcheck|inspect|convert|compact|topology|doctor|demo) verb=$word && break ;; esac
   done
 
   local words=
   case $verb,$previous in
-    compare,--report|opcheck,--report) words='terminal csv xlsx json jsonl junit sqlite' ;;
+    compare,--report|opcheck,--report|errcheck,--report) words='terminal csv xlsx json jsonl junit sqlite' ;;
     compare,--unmatched) words='fail ignore' ;;
     compare,--values) words='note fail skip' ;;
-    compare,--color|opcheck,--color) words='auto always never' ;;
+    compare,--color|opcheck,--color|errcheck,--color) words='auto always never' ;;
     compare,--order) words='name time' ;;
     opcheck,--soc) words='910B 310P' ;;
     convert,--layout) words='nd' ;;
@@ -31,6 +31,7 @@ _assay() {
                            --rtol --atol --tolerance --noise --unmatched --values --min-compared --allow-nonfinite --trusted --layout --match --rename --rename-golden --strip-prefix --fuzzy --api-mapping --cell-mapping --layer-mapping --data-mapping --op-mapping
                            --dtype --shape --offset --order --color --quiet --help --help-all' ;;
         opcheck,-*) words='--ids --op --csv --soc --metrics --rule --report --output --color --quiet --memory --threads --help --help-all' ;;
+        errcheck,-*) words='--only --skip --rule --report --output --layout --dtype --shape --offset --trusted --color --quiet --memory --threads --help --help-all' ;;
         inspect,-*) words='--json --values --names --slice --trusted --only --skip --layout --dtype --shape --offset --memory --threads --help' ;;
         convert,-*) words='--to --dtype --all-dtypes --trusted --layout --force --only --skip --raw-dtype --raw-shape --raw-offset --memory --quiet --help' ;;
         compact,-*) words='--as --watch --trusted --idle --dry-run --keep-going --only --skip --memory --threads --quiet --help' ;;
@@ -38,7 +39,7 @@ _assay() {
         demo,-*) words='--output --help' ;;
         doctor,-*) words='--help' ;;
         ,-*) words='--version --verbose --help' ;;
-        ,*) words='compare opcheck inspect convert compact topology doctor demo help msprobe msit ait' ;;
+        ,*) words='compare opcheck errcheck inspect convert compact topology doctor demo help msprobe msit ait' ;;
       esac ;;
   esac
   if [[ $words ]]; then

@@ -1,6 +1,7 @@
 #include "assay/match/ops/golden_op.h"
 
 #include "assay/base/text.h"
+#include "assay/match/frames.h"
 #include "assay/model/graph.h"
 
 #include <algorithm>
@@ -121,13 +122,6 @@ class Planner {
   Pairing pairing_;
 };
 
-// One for each rank and token: nothing is compared between them.
-Result<std::vector<Section>> sections_of_one_dump(const Dump& mine) {
-  std::vector<Section> sections;
-  for (const FrameInfo& frame : mine.frames) sections.push_back({frame.at, {frame}, {}});
-  return sections;
-}
-
 }  // namespace
 
 std::string op_id(std::string_view path) {
@@ -166,9 +160,7 @@ bool is_selected(const OpSelection& selection, std::string_view path, std::strin
 std::shared_ptr<const Matcher> golden_op_matcher(OpSelection selection) {
   Matcher matcher;
   matcher.name = "golden_op";
-  matcher.sections = [](const Dump& mine, const Dump&, const MatchOptions&) {
-    return sections_of_one_dump(mine);
-  };
+  matcher.sections = sections_of_one_dump;
   matcher.match = [selection = std::move(selection)](const Indexed& frames,
                                                      const MatchOptions&) -> Result<Pairing> {
     return Planner(frames, selection).plan();
