@@ -6,6 +6,7 @@
 #include "assay/support/log.h"
 #include "cli/commands.h"
 #include "cli/grouped_help.h"
+#include "cli/launch.h"
 #include "cli/new_folder.h"
 #include "cli/patterns.h"
 #include "cli/sinks.h"
@@ -20,7 +21,7 @@ namespace {
 struct ErrcheckFlags {
   std::string dump, layout, dtype, shape, offset, output, memory, color = "auto";
   std::vector<std::string> only, skip, rule, report;
-  bool quiet = false, trusted = false;
+  bool quiet = false, trusted = false, exit = false;
   int threads = 0;
 };
 
@@ -62,15 +63,30 @@ Result<int> check_dump(const ErrcheckFlags& flags, const Context& context) {
   return exit_code(verdict.answer);
 }
 
+// A program whose overflows ATB reports.
+Result<int> check_program(const ErrcheckFlags& flags, const Context& context) {
+  const fs::path output = flags.output.empty() ? "." : flags.output;
+  ASSAY_TRY(const CheckedRun run, run_check(output, flags.exit, "info", context.child));
+  return run.overflowed ? exit_code(Answer::fail) : run.status;
+}
+
+Result<int> check(const ErrcheckFlags& flags, const Context& context) {
+  if (flags.dump.empty() == context.child.empty())
+    return fail(ErrorKind::bad_argument,
+                "errcheck takes a dump, or behind -- a command to run, and {}; see 'assay errcheck --help'",
+                flags.dump.empty() ? "there is neither" : "there are both");
+  if (context.child.empty() && flags.exit)
+    return fail(ErrorKind::bad_argument, "--exit stops a program that runs; a dump has ended already");
+  return context.child.empty() ? check_dump(flags, context) : check_program(flags, context);
+}
+
 }  // namespace
 
 void add_errcheck(CLI::App& app, const Context& context, Action& action) {
   const auto flags = std::make_shared<ErrcheckFlags>();
   CLI::App* const command =
       app.add_subcommand("errcheck", "Find the operator that made the first NaN or infinity");
-  command->add_option("dump", flags->dump, "A dump, or a file or folder of tensors")
-      ->required()
-      ->type_name("");
+  command->add_option("dump", flags->dump, "A dump, or a file or folder of tensors")->type_name("");
   add_choice_flags(*command, "tensors", "name", flags->only, flags->skip);
   command->add_option("--rule", flags->rule, "What passes: 'EXPR', 'GLOB=EXPR' or 'GLOB=ignore'")
       ->type_name("RULE")
@@ -80,6 +96,7 @@ void add_errcheck(CLI::App& app, const Context& context, Action& action) {
       ->allow_extra_args(false);
   command->add_option("--output", flags->output, "Folder for reports (default: .); - is stdout")
       ->type_name("DIR");
+  command->add_flag("--exit", flags->exit, "With -- COMMAND: stop it at the first overflow");
   command->add_flag("-q,--quiet", flags->quiet, "No terminal report, no progress");
   const auto add = [&](const std::string& name, std::string& text, const std::string& help,
                        const std::string& value, const char* group) {
@@ -102,12 +119,14 @@ void add_errcheck(CLI::App& app, const Context& context, Action& action) {
       "Each tensor is looked at by itself: NaN, infinities, and how close its numbers come to the ends\n"
       "of their type (docs/scenarios/errcheck.md). Columns for --rule: nan inf plus_inf min max\n"
       "of_type_max near_max subnormal zero count.\n"
+      "Behind --, a program is run instead, and ATB reports what overflows in it.\n"
       "Exit code: 0 all finite, 1 NaN or infinities were found, 2 trouble or too little looked at.\n"
       "Examples:\n"
       "  assay errcheck msit_dump_20260101_120000 --report csv\n"
-      "  assay errcheck dump/step0 --rule 'nan == 0 and plus_inf == 0'");
+      "  assay errcheck dump/step0 --rule 'nan == 0 and plus_inf == 0'\n"
+      "  assay errcheck --exit -- bash run.sh");
   command->callback(
-      [flags, &context, &action] { action = [flags, &context] { return check_dump(*flags, context); }; });
+      [flags, &context, &action] { action = [flags, &context] { return check(*flags, context); }; });
 }
 
 }  // namespace assay::cli

@@ -312,13 +312,14 @@ void Findings::remember(const NodeResult& node, const Inputs& inputs) {
 
 // A result that has no row of its own is seen where it is an input: the operator that made it is the origin.
 void Findings::note_origin_before(const NodeResult& node) {
+  const bool is_of_overflow = summary_.question == Question::overflow;
   for (const Comparison& row : node.rows) {
     if (direction_of(row) != Direction::input || row.verdict.level != Level::fail ||
         row.mine.item == nullptr || is_unmatched(row))
       continue;
     const InputSource* const source = find_source(node.sources, row.mine.item->port.index);
     if (source == nullptr || source->kind != InputSource::Kind::result ||
-        results_.contains(result_key(source->node, source->output)))
+        (is_of_overflow && results_.contains(result_key(source->node, source->output))))
       continue;
     const auto producer = without_results_.find(source->node);
     if (producer == without_results_.end() || producer->second.inputs.standing != Standing::good) continue;

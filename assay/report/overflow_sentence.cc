@@ -39,7 +39,7 @@ VerdictSentence all_finite(const Summary& summary) {
                             : fmt::format("all {} that were looked at are finite", tensors(summary.compared));
   if (summary.rows_by(Evidence::statistics) == summary.compared)
     return {Answer::pass, "PASS by statistics only:",
-            fmt::format("{} as far as {} shows{}; elements were not looked at.", finite,
+            fmt::format("{} as far as they tell ({}); elements were not looked at{}.", finite,
                         statistics_of(summary, ""), left)};
   const std::string seen = what_was_seen(summary);
   return {Answer::pass, "PASS:", fmt::format("{}{}{}.", finite, seen.empty() ? "" : "; " + seen, left)};
