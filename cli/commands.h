@@ -26,7 +26,8 @@ extern const char* const kCommit;  // empty in a build from a tarball
 
 struct Context {
   Moment now;
-  std::string command_line;  // as typed, for the reports
+  std::string command_line;             // as typed, for the reports
+  std::vector<std::string> child = {};  // the words behind --: a program to be started
 };
 
 // A subcommand registers its flags on `app` and leaves its action in `action`; main calls it after parsing.
@@ -38,6 +39,8 @@ void add_compare(CLI::App& app, const Context& context, Action& action);
 // the next word for it.
 void settle_bare_flags(std::vector<std::string>& arguments);
 void add_opcheck(CLI::App& app, const Context& context, Action& action);
+void add_errcheck(CLI::App& app, const Context& context, Action& action);
+void add_dump(CLI::App& app, const Context& context, Action& action);
 void add_inspect(CLI::App& app, const Context& context, Action& action);
 void add_convert(CLI::App& app, const Context& context, Action& action);
 void add_compact(CLI::App& app, const Context& context, Action& action);

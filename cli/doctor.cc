@@ -2,6 +2,7 @@
 #include "assay/base/file.h"
 #include "assay/base/text.h"
 #include "assay/metric/tile_kernels.h"
+#include "assay/run/launch/atb_place.h"
 #include "assay/run/resources.h"
 #include "assay/support/parallel.h"
 #include "cli/commands.h"
@@ -93,6 +94,20 @@ void python_parts() {
   line("torch", present(2) ? "present" : "missing; only scripts need it: pip install torch");
 }
 
+// What recording a program needs.
+void capture_parts() {
+  const auto probe = find_probe();
+  line("probe", probe ? display(*probe) : probe.error().message);
+  const auto atb = find_atb();
+  line("ATB",
+       !atb ? atb.error().message
+       : !atb->abi
+           ? fmt::format("{}; it has no names of a probe: too old to be recorded", display(atb->library))
+           : fmt::format("{}, strings of ABI {}", display(atb->library), static_cast<int>(*atb->abi)));
+  const auto toolkit = find_toolkit();
+  line("CANN", toolkit ? display(*toolkit) : toolkit.error().message);
+}
+
 Result<int> run_doctor() {
   line("assay", fmt::format("{}{}", kVersion, *kCommit == '\0' ? "" : fmt::format(" (commit {})", kCommit)));
   line("compiler", compiler());
@@ -104,6 +119,7 @@ Result<int> run_doctor() {
   line("temp folder", temp_folder());
   line("terminal", terminal());
   python_parts();
+  capture_parts();
   return 0;
 }
 

@@ -111,10 +111,26 @@ std::vector<std::string> with_help_asked(std::vector<std::string> arguments) {
   return {arguments[1], "--help"};
 }
 
+// Behind -- stands the program that `dump` and `errcheck` start: its words are its own. argc ends before
+// them.
+std::vector<std::string> take_child(int& argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    if (std::string_view(argv[i]) != "--") continue;
+    const auto is_verb = [](const char* word) {
+      return std::string_view(word) == "dump" || std::string_view(word) == "errcheck";
+    };
+    if (std::none_of(argv + 1, argv + i, is_verb)) return {};
+    std::vector<std::string> words(argv + i + 1, argv + argc);
+    argc = i;
+    return words;
+  }
+  return {};
+}
+
 int run(int argc, char** argv) {
   const auto now = read_clock();
   if (!now) return complain(now.error().message);
-  const Context context{*now, command_line(argc, argv)};
+  Context context{*now, command_line(argc, argv)};
   int first = 0;
   if (const std::string_view tool = tool_stood_for(argc, argv, first); !tool.empty()) {
     const std::vector<std::string> arguments(argv + first, argv + argc);
@@ -126,6 +142,7 @@ int run(int argc, char** argv) {
   if (of_tool == "msit" || of_tool == "ait")
     return finish(
         run_msit(std::vector<std::string>{"--help"}, of_tool == "msit" ? Tool::msit : Tool::ait, context));
+  context.child = take_child(argc, argv);
   Action action;
   CLI::App app{"Assay says where two runs of a model part: which tensor diverged first, and by how much.",
                "assay"};
@@ -137,6 +154,8 @@ int run(int argc, char** argv) {
   app.fallthrough();
   add_compare(app, context, action);
   add_opcheck(app, context, action);
+  add_errcheck(app, context, action);
+  add_dump(app, context, action);
   add_inspect(app, context, action);
   add_convert(app, context, action);
   add_compact(app, context, action);

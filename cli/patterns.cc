@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace assay::cli {
 namespace {
@@ -69,6 +70,21 @@ void warn_of_patterns_in_vain(const OpenOptions& open) {
 
 std::unique_ptr<Sink> watch_rules(const std::vector<Rule>& rules) {
   return std::make_unique<RuleWatch>(rules);
+}
+
+std::string selection_text(const std::vector<std::string>& only, const std::vector<std::string>& skip) {
+  constexpr size_t kMostBytes = 120;
+  std::string text;
+  const auto add = [&](std::string_view flag, const std::vector<std::string>& patterns) {
+    if (patterns.empty()) return;
+    std::string list = printable(fmt::format("{}", fmt::join(patterns, ",")));
+    if (list.size() > kMostBytes)
+      list = fmt::format("{}…", printable(std::string_view(list).substr(0, kMostBytes)));
+    text += fmt::format("{}{} '{}'", text.empty() ? "" : " ", flag, list);
+  };
+  add("--only", only);
+  add("--skip", skip);
+  return text;
 }
 
 }  // namespace assay::cli

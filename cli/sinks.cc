@@ -37,10 +37,10 @@ Result<void> add_sinks(const SinkFlags& flags, ReportSet& reports) {
     if (to_stdout && !output->to_stdout)
       return fail(ErrorKind::bad_argument,
                   "--report {}: cannot be written to standard output; give --output a folder", name);
-    reports.add(output->open({folder, &native_profile}));
+    reports.add(output->open({folder, flags.profile}));
     writes_files |= !to_stdout && name != "terminal";
   }
-  if (writes_files) reports.add(section_summary(folder, native_profile));
+  if (writes_files) reports.add(section_summary(folder, *flags.profile));
   return {};
 }
 

@@ -12,6 +12,7 @@ struct SinkFlags {
   std::vector<std::string> report;  // names, several in one text too; empty: on the terminal, or csv as well
   std::string output;               // a folder; "-": standard output; empty: here
   bool quiet = false;               // nothing on the terminal
+  const Profile* profile = &native_profile;
 };
 
 Result<void> add_sinks(const SinkFlags& flags, ReportSet& reports);

@@ -7,6 +7,8 @@ foreach(tool msprobe msit ait)
   file(CREATE_LINK ../../../bin/assay ${PROJECT_BINARY_DIR}/${tool} SYMBOLIC)
   install(FILES ${PROJECT_BINARY_DIR}/${tool} DESTINATION lib/assay/compat)
 endforeach()
+# For programs that nobody can start through assay: a shell in which everything is recorded.
+install(FILES scripts/atb/load_atb_probe.sh scripts/atb/unload_atb_probe.sh scripts/atb/config.json DESTINATION lib/assay/atb)
 install(FILES cli/completion/assay.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME assay)
 install(FILES cli/completion/_assay DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")

@@ -46,6 +46,10 @@ int64_t Summary::*kind_of_failure(const Comparison& row) {
   }
 }
 
+bool is_unmatched(const Comparison& row) {
+  return row.status == Status::only_mine || row.status == Status::only_golden;
+}
+
 constexpr size_t kNamedValues = 3;
 
 bool may_be_real(const Item& item) { return item.meta == nullptr || is_real(item.meta->dtype); }
@@ -84,9 +88,12 @@ void Findings::add(const NodeResult& node) {
     const bool is_empty = row.evidence == Evidence::empty;
     const bool of_mine = row.pair.mine && !is_argument(row.mine);
     const bool of_golden = row.pair.golden && !is_argument(row.golden);
-    summary_.of_mine += of_mine && !is_empty;
+    // Nobody asks for the numbers of what was not written yet.
+    const bool is_asked = summary_.question != Question::overflow || !row.is_excused;
+    summary_.of_mine += of_mine && !is_empty && is_asked;
     summary_.of_golden += of_golden && !is_empty;
     summary_.arguments += !of_mine && !of_golden;
+    summary_.nonfinite += row.range != nullptr && !row.range->is_finite() && row.verdict.level == Level::fail;
     ++summary_.by[static_cast<size_t>(row.evidence)];
     summary_.compared += row.evidence != Evidence::nothing && !is_empty;
     if (row.evidence == Evidence::statistics) {
@@ -94,7 +101,7 @@ void Findings::add(const NodeResult& node) {
       summary_.shared_statistics &= row.statistics;
     }
     if (row.arg_max != nullptr && row.arg_max->mine != row.arg_max->golden) note_other_token(node, row);
-    if (row.status == Status::only_mine || row.status == Status::only_golden) ++summary_.unmatched;
+    if (is_unmatched(row)) ++summary_.unmatched;
     switch (row.verdict.level) {
       case Level::pass:
         ++summary_.passed;
@@ -126,7 +133,7 @@ void Findings::add(const Findings& section) {
         &Summary::of_mine,       &Summary::of_golden,    &Summary::arguments,      &Summary::by_content,
         &Summary::unsure,        &Summary::rearranged,   &Summary::judged_coarser, &Summary::within_noise,
         &Summary::left_out,      &Summary::values_equal, &Summary::values_differ,  &Summary::values_alone,
-        &Summary::values_failed, &Summary::contradicted})
+        &Summary::values_failed, &Summary::contradicted, &Summary::nonfinite})
     summary_.*count += s.*count;
   for (const std::string& name : s.other_values)
     if (summary_.other_values.size() < kNamedValues) summary_.other_values.push_back(name);
@@ -266,7 +273,9 @@ Findings::Inputs Findings::inputs_of(const NodeResult& node) const {
   for (const InputSource& source : node.sources) {
     if (settled.contains(source.port)) continue;
     if (!add_source(source, inputs)) return {Standing::bad};
-    if (source.kind != InputSource::Kind::unknown) continue;
+    // A weight that was not dumped is given, and nobody has seen its numbers.
+    const bool is_unseen = summary_.question == Question::overflow && source.kind == InputSource::Kind::given;
+    if (source.kind != InputSource::Kind::unknown && !is_unseen) continue;
     const auto row = unsettled.find(source.port);
     inputs.not_compared.push_back(row == unsettled.end() ? fmt::format("{} input {}", node.name, source.port)
                                                          : std::string(row->second));
@@ -277,6 +286,13 @@ Findings::Inputs Findings::inputs_of(const NodeResult& node) const {
     return source.kind == InputSource::Kind::result && producer != without_results_.end() &&
            producer->second.inputs.standing == Standing::good;
   });
+  // What was not dumped as an input was looked at where it was made.
+  if (summary_.question == Question::overflow)
+    has_good |= std::ranges::any_of(node.sources, [&](const InputSource& source) {
+      const auto result = results_.find(result_key(source.node, source.output));
+      return source.kind == InputSource::Kind::result && result != results_.end() &&
+             result->second == Level::pass;
+    });
   if (has_good) inputs.standing = Standing::good;
   return inputs;
 }
@@ -306,6 +322,7 @@ void Findings::remember(const NodeResult& node, const Inputs& inputs) {
   for (const Comparison& row : node.rows) {
     if (row.status != Status::compared && row.status != Status::shape_mismatch) continue;
     const Direction direction = direction_of(row);
+    if (row.pair.why == Why::in_place) continue;  // its number is that of an input
     if (direction == Direction::output && row.mine.item != nullptr) {
       results_.insert_or_assign(result_key(node.index, row.mine.item->port.index), row.verdict.level);
       has_result = true;
@@ -321,12 +338,15 @@ void Findings::remember(const NodeResult& node, const Inputs& inputs) {
 
 // A result that has no row of its own is seen where it is an input: the operator that made it is the origin.
 void Findings::note_origin_before(const NodeResult& node) {
+  const bool is_of_overflow = summary_.question == Question::overflow;
   for (const Comparison& row : node.rows) {
     if (direction_of(row) != Direction::input || row.verdict.level != Level::fail ||
-        row.mine.item == nullptr || row.golden.item == nullptr)
+        row.mine.item == nullptr || is_unmatched(row))
       continue;
     const InputSource* const source = find_source(node.sources, row.mine.item->port.index);
-    if (source == nullptr || source->kind != InputSource::Kind::result) continue;
+    if (source == nullptr || source->kind != InputSource::Kind::result ||
+        (is_of_overflow && results_.contains(result_key(source->node, source->output))))
+      continue;
     const auto producer = without_results_.find(source->node);
     if (producer == without_results_.end() || producer->second.inputs.standing != Standing::good) continue;
     const When then{moment_, producer->second.order};
@@ -343,12 +363,12 @@ void Findings::note_origin_before(const NodeResult& node) {
 void Findings::note_origin(const NodeResult& node) {
   const When now{moment_, node.order};
   Inputs inputs = inputs_of(node);
-  if (node.place.has_graph) note_origin_before(node);
+  if (node.place.has_graph || summary_.question == Question::overflow) note_origin_before(node);
   remember(node, inputs);
   if (inputs.standing != Standing::good || (summary_.first_origin && now >= first_origin_)) return;
   const auto is_bad_output = [](const Comparison& row) {
     return direction_of(row) == Direction::output && row.verdict.level == Level::fail &&
-           row.mine.item != nullptr && row.golden.item != nullptr;
+           row.mine.item != nullptr && !is_unmatched(row);
   };
   const auto bad_output = std::ranges::find_if(node.rows, is_bad_output);
   if (bad_output == node.rows.end()) return;

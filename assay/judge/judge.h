@@ -48,6 +48,10 @@ struct Rule {
   std::string text() const;              // as --rule takes it
 };
 
+// The rule of the user for a row; null: none of them fits.
+const Rule* find_user_rule(const Comparison& row, std::string_view node, const std::vector<Rule>& rules);
+Verdict ignored_by(const Rule& rule);  // one without an expression
+
 // How far two runs of the same side are apart in one tensor: what is not further off may be chance.
 struct NoiseFloor {
   double rel_l2 = 0, max_abs = 0;
@@ -98,9 +102,12 @@ struct RuleSet {
   std::string_view name;
   // For one section; head and options outlive the judge.
   std::function<Judge(const Head& head, const RuleOptions& options)> prepare;
+  bool is_own = false;  // ours, and not those of another tool
 };
 extern const RuleSet
     native_rules;  // "native": default rules aware of dtype and rounding; docs/rules.md says why
+extern const RuleSet
+    overflow_rules;  // "overflow": of tensors that stand by themselves; docs/scenarios/errcheck.md
 
 // The default rule for a pair of element types, the same whichever side has which.
 // amplifies: it has room for what terms that cancel make of errors.
@@ -120,14 +127,15 @@ class Findings {
   // least_compared: the share of the larger side below which there is no pass.
   // judged_by: the other tool whose rules the verdicts come from.
   explicit Findings(std::string section = {}, std::pair<int, int> moment = {-1, -1},
-                    double least_compared = kLeastCompared, std::string_view judged_by = {})
+                    double least_compared = kLeastCompared, std::string_view judged_by = {},
+                    Question question = Question::agreement)
       : section_(std::move(section)), moment_(moment) {
     summary_.least_compared = least_compared;
     summary_.judged_by = judged_by;
+    summary_.question = question;
   }
   void open(std::string section) { section_ = std::move(section); }
   void judge_by(std::string rules) { summary_.rules = std::move(rules); }  // of the user
-  void check_operators() { summary_.of_operators = true; }
   void broken(const Error& error);    // a section that could not be indexed
   void note(const Remark& remark);    // on a dump or a part of it
   void pass_over(int64_t tensors);    // that have no row: they are not compared

@@ -62,13 +62,6 @@ std::optional<double> look(const void* context, std::string_view name) {
   return value;
 }
 
-const Rule* find_user_rule(const Comparison& row, std::string_view node, const std::vector<Rule>& rules) {
-  for (auto rule = rules.rbegin(); rule != rules.rend(); ++rule)
-    for (const std::string_view name : {row.mine.name, row.golden.name, node})
-      if (!name.empty() && glob_match(rule->pattern, name)) return &*rule;
-  return nullptr;
-}
-
 bool makes_real(const Plan* plan) {
   return plan != nullptr && (plan->has(PlanOp::dequantise) || plan->has(PlanOp::rescale));
 }
@@ -357,7 +350,7 @@ Verdict judge_row(const Comparison& row, const NodeResult& node, const Lineage& 
   // What could not be read is trouble still: nobody knows what it is.
   if (const Rule* const own = find_user_rule(row, node.name, options.rules);
       own != nullptr && !own->expression && row.status != Status::unreadable)
-    return {Level::ignored, fmt::format("ignored by the rule for '{}'", printable(own->pattern))};
+    return ignored_by(*own);
   switch (row.status) {
     case Status::compared: {
       Verdict verdict = judge_compared(row, node, lineage, inputs, head, options);
@@ -485,6 +478,6 @@ std::vector<std::string> columns_needed(const RuleOptions& options) {
   return columns;
 }
 
-const RuleSet native_rules = {"native", prepare_native};
+const RuleSet native_rules = {"native", prepare_native, true};
 
 }  // namespace assay

@@ -93,6 +93,17 @@ Result<std::vector<Rule>> rules_from(const YAML::Node& root, const std::string& 
 
 }  // namespace
 
+const Rule* find_user_rule(const Comparison& row, std::string_view node, const std::vector<Rule>& rules) {
+  for (auto rule = rules.rbegin(); rule != rules.rend(); ++rule)
+    for (const std::string_view name : {row.mine.name, row.golden.name, node})
+      if (!name.empty() && glob_match(rule->pattern, name)) return &*rule;
+  return nullptr;
+}
+
+Verdict ignored_by(const Rule& rule) {
+  return {Level::ignored, fmt::format("ignored by the rule for '{}'", printable(rule.pattern))};
+}
+
 std::string Rule::text() const {
   const std::string_view what = expression ? std::string_view(expression->text()) : kIgnore;
   return pattern == "*" && expression ? std::string(what) : fmt::format("{}={}", pattern, what);

@@ -16,4 +16,8 @@ namespace assay {
 Result<std::vector<Section>> sections_by_at(const Dump& mine, const Dump& golden,
                                             const MatchOptions& options);
 
+// Where there is one dump alone: each rank, step and token by itself.
+Result<std::vector<Section>> sections_of_one_dump(const Dump& mine, const Dump& golden,
+                                                  const MatchOptions& options);
+
 }  // namespace assay

@@ -1,6 +1,7 @@
 #include "assay/metric/bounded.h"
 
 #include "assay/metric/families.h"
+#include "assay/tensor/dtype_limits.h"
 
 #include <algorithm>
 #include <cmath>
@@ -24,10 +25,7 @@ struct Steps {
 
   explicit Steps(DType dtype) : is_real(assay::is_real(dtype)), mantissa_bits(info(dtype).mantissa_bits) {
     least_exponent = dtype == DType::f16 ? -14 : dtype == DType::f64 ? -1022 : -126;
-    largest = dtype == DType::f16    ? 65504.0
-              : dtype == DType::bf16 ? 0x1.FEp127
-              : dtype == DType::f32  ? double{std::numeric_limits<float>::max()}
-                                     : std::numeric_limits<double>::max();
+    largest = limits_of(dtype).largest;
   }
   // What rounding to the type may cost at a number.
   double half(double value) const {

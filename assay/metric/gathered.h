@@ -159,8 +159,9 @@ struct SoftmaxSums {
   void merge(const SoftmaxSums& later);
 };
 
-struct ArgMax;   // assay/model/outcome.h
-struct Bounded;  // assay/model/bounded.h
+struct ArgMax;       // assay/model/outcome.h
+struct Bounded;      // assay/model/bounded.h
+struct NumberRange;  // assay/model/number_range.h
 
 struct Gathered {
   DType mine_dtype = DType::f32, golden_dtype = DType::f32;
@@ -170,7 +171,8 @@ struct Gathered {
   std::unique_ptr<LogHistogram> abs_diff, ulps;  // only if asked for
   SoftmaxSums softmax;
   std::shared_ptr<const ArgMax> arg_max;
-  std::shared_ptr<const Bounded> bounded;  // where golden was computed
+  std::shared_ptr<const Bounded> bounded;    // where golden was computed
+  std::shared_ptr<const NumberRange> range;  // where a tensor stands by itself
   std::string mine_crc32, golden_crc32, mine_md5, golden_md5;
   struct Own {
     OpenOwnSums opened_by;

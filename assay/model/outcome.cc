@@ -57,6 +57,10 @@ std::string_view text(Why why) {
       return "its own input: it changes type or layout only";
     case Why::own_inputs:
       return "computed from its own inputs";
+    case Why::by_itself:
+      return "looked at by itself";
+    case Why::in_place:
+      return "an input, as its operator left it";
     case Why::nothing_fits:
       return "no counterpart";
     case Why::left_out:
@@ -67,6 +71,8 @@ std::string_view text(Why why) {
       return "same name, another element type";
     case Why::not_reached:
       return "behind the point where the method stops";
+    case Why::not_written:
+      return "an output before its operator ran: nothing was written to it yet";
   }
   return "";
 }
@@ -232,6 +238,7 @@ void note_stated_evidence(bool is_range, Comparison& row) {
 }
 
 Direction direction_of(const Comparison& row) {
+  if (row.pair.why == Why::in_place) return Direction::output;
   const Item* const item = row.mine.item != nullptr ? row.mine.item : row.golden.item;
   return item != nullptr ? item->port.direction : Direction::none;
 }

@@ -5,6 +5,7 @@
 #include "assay/model/bounded.h"
 #include "assay/model/evidence.h"
 #include "assay/model/neighbours.h"
+#include "assay/model/number_range.h"
 #include "assay/model/pairing.h"
 
 namespace assay {
@@ -35,6 +36,13 @@ struct Verdict {
   std::string_view no_metric = {};  // stands in the metric cells of a row without numbers: "unsupported"
   Paint paint = Paint::none;
   bool is_contradiction = false;  // the elements agree; that they are a pair is what the names deny
+};
+
+// What a run is asked.
+enum class Question : uint8_t {
+  agreement,  // of two runs
+  operators,  // whether outputs are what their operators should have given
+  overflow,   // where numbers end: each tensor by itself
 };
 
 // What the metrics of a row were computed from.
@@ -99,9 +107,10 @@ struct Comparison {
   SideFacts mine, golden;
   std::vector<Value> metrics;  // one per column of the plan (Head::metric_columns); empty without a basis
   Verdict verdict;
-  std::shared_ptr<const ArgMax> arg_max = {};   // of a pair of logits
-  std::shared_ptr<const Neighbours> near = {};  // of the worst element, where anything differs
-  std::shared_ptr<const Bounded> bounded = {};  // where golden was computed, with a bound for each element
+  std::shared_ptr<const ArgMax> arg_max = {};     // of a pair of logits
+  std::shared_ptr<const Neighbours> near = {};    // of the worst element, where anything differs
+  std::shared_ptr<const Bounded> bounded = {};    // where golden was computed, with a bound for each element
+  std::shared_ptr<const NumberRange> range = {};  // of a tensor that is looked at by itself
   std::optional<DType> judged_as = {};  // coarser than both sides: what one of them was rounded to, or a wish
   int64_t left_out = 0;                 // things in its files that no row stands for
   // Why it was not compared, or a remark such as "shapes differ in dimensions of size 1".
@@ -162,6 +171,7 @@ struct Summary {
   int64_t by_content = 0;              // rows whose pair the data told, not the names
   int64_t unsure = 0;                  // … where others fit as well
   int64_t contradicted = 0;            // rows that agree, though names or other layers speak against the pair
+  int64_t nonfinite = 0;               // rows that hold NaN or infinities, where that is the question
   int64_t judged_coarser = 0;          // rows judged as of a type that one side was rounded to
   int64_t within_noise = 0;            // rows that only the noise of mine excuses
   int64_t rearranged = 0;              // rows in which the data told how shapes that differ fit
@@ -181,9 +191,9 @@ struct Summary {
   std::optional<RowPlace> first_other_token;  // the first logits whose arg-max differs
   std::optional<std::string> first_error;
   bool stopped_early = false;  // --fail-fast
-  bool of_operators = false;   // outputs against what their operators should have given
-  std::string rules;           // of the user, where they decided in the place of the defaults; empty: none
-  std::string selection;       // by which tensors were chosen, as flags: "--only 'layers.*'"; empty: all
+  Question question = Question::agreement;
+  std::string rules;      // of the user, where they decided in the place of the defaults; empty: none
+  std::string selection;  // by which tensors were chosen, as flags: "--only 'layers.*'"; empty: all
 };
 
 // Rows of the side that has more of them, and how many of these were compared, or are known to have other
@@ -203,7 +213,8 @@ struct Head {
   std::string command_line;
   fs::path mine, golden;
   std::string mine_layout, golden_layout, matcher, rule_set;
-  std::string rules = {};                   // of the user, as given; empty: the rule set alone decides
+  std::string rules = {};  // of the user, as given; empty: the rule set alone decides
+  Question question = Question::agreement;
   bool order_is_by_name = false;            // nothing says in which order the tensors were made
   std::vector<std::string> metric_columns;  // names, in the order of Comparison::metrics
   std::vector<std::string> shown_columns;   // those a report prints; the rest were gathered for a rule

@@ -55,12 +55,15 @@ enum class Why : uint8_t {
   producer,     // what the graph says its input comes from
   own_input,    // of an operator that only changes type or layout
   own_inputs,   // what the operator should have given, computed from what it was given
+  by_itself,    // it is not compared: what it holds is looked at
+  in_place,     // the same of an input that its operator may have written to
   // Reasons why an item stands alone.
   nothing_fits,
   left_out,
   other_shape,
   other_dtype,
   not_reached,  // the method ends before it
+  not_written,  // an output, as it was before its operator ran
 };
 std::string_view text(Why why);  // "same name"
 
@@ -134,6 +137,7 @@ struct Pairing {
   bool dequantises = false;    // int8 against a real type is made real by its scale and offset
   bool rearranges = false;     // of shapes that differ, the data may tell how they fit
   bool flattens = false;       // as many elements are enough, whatever the shapes
+  bool by_itself = false;      // no tensor stands against another: each is looked at
   bool repeats_batch = false;  // a side whose first dimension is a part of the other's is repeated
 };
 

@@ -63,6 +63,7 @@ struct Profile {
   unsigned file_mode = 0666, folder_mode = 0777;  // less what the umask takes away
 };
 extern const Profile native_profile;
+extern const Profile overflow_profile;  // of tensors that stand by themselves
 
 // One output of one run. Memory does not grow with the number of rows.
 class Sink {

@@ -5,9 +5,9 @@
 #include "assay/report/cells.h"
 #include "assay/report/outputs.h"
 #include "assay/report/rows.h"
+#include "assay/report/terminal_overflow.h"
 #include "assay/report/terminal_table.h"
 #include "assay/report/terminal_text.h"
-#include "assay/report/verdict_sentence.h"
 
 #include <fmt/format.h>
 
@@ -22,24 +22,7 @@ namespace {
 constexpr size_t kShownRows = 10, kShownNotes = 5;
 constexpr size_t kTrendEachSide = 5;
 constexpr size_t kMostTrends = 256;  // sections whose first failure is remembered with its surroundings
-constexpr int kNarrowest = 40;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr std::string_view kRed = "\x1b[1;31m", kGreen = "\x1b[1;32m", kYellow = "\x1b[1;33m",
-                           kGrey = "\x1b[90m";
-
-std::string_view colour_of(Level level) {
-  switch (level) {
-    case Level::pass:
-      return kGreen;
-    case Level::ignored:
-      return kGrey;
-    case Level::fail:
-      return kRed;
-    case Level::error:
-      return kYellow;
-  }
-  return "";
-}
 
 const Value& metric_of(const std::vector<Value>& metrics, int index) {
   static const Value kAbsent;
@@ -106,7 +89,7 @@ void TerminalReport::begin(const Head& head) {
   for (const std::string& column : telling) add(column);
 }
 
-int TerminalReport::width() const { return std::max(head_.terminal_width, kNarrowest); }
+int TerminalReport::width() const { return text_width(head_); }
 
 // NaN against a number is as far apart as can be.
 double TerminalReport::distance_of(const Comparison& row) const {
@@ -252,22 +235,6 @@ void TerminalReport::add(std::string_view section, std::span<const NodeResult> n
     }
 }
 
-std::string TerminalReport::coloured(std::string_view text, std::string_view colour) const {
-  return head_.colour ? fmt::format("{}{}{}", colour, text, kResetColour) : std::string(text);
-}
-
-std::string TerminalReport::sentence(const Summary& summary) const {
-  const VerdictSentence verdict = verdict_sentence(summary);
-  const std::string_view colour = verdict.answer == Answer::pass   ? kGreen
-                                  : verdict.answer == Answer::fail ? kRed
-                                                                   : kYellow;
-  if (!head_.wraps_verdict) return fmt::format("{} {}\n", coloured(verdict.head, colour), verdict.rest);
-  const std::string lines = wrapped(verdict.text(), width(), 0);
-  // A head of several words may be broken where nobody would colour it.
-  const bool is_whole = lines.starts_with(verdict.head);
-  return is_whole ? coloured(verdict.head, colour) + lines.substr(verdict.head.size()) : lines;
-}
-
 std::string TerminalReport::metric_list(const std::vector<Value>& metrics,
                                         std::vector<std::string> first) const {
   std::string out;
@@ -361,17 +328,6 @@ std::string TerminalReport::names_of(const RowPlace& place) {
   return out;
 }
 
-// Where the fault may lie as well.
-std::string TerminalReport::not_compared(const RowPlace& place) {
-  constexpr size_t kMost = 4;
-  std::string out;
-  for (const std::string& name : place.not_compared | std::views::take(kMost))
-    out += fmt::format("{}{}", out.empty() ? "  not compared before it: " : ", ", shown(name));
-  if (place.not_compared.size() > kMost)
-    out += fmt::format(" and {} more", place.not_compared.size() - kMost);
-  return out + '\n';
-}
-
 std::string TerminalReport::origin(const RowPlace& place) const {
   std::string out = "First origin: ";
   if (!place.section.empty()) out += fmt::format("[{}] ", shown(place.section));
@@ -379,8 +335,9 @@ std::string TerminalReport::origin(const RowPlace& place) const {
   if (place.not_compared.empty())
     out += fmt::format("{}: its inputs pass, its output {} does not\n", shown(place.node), output);
   else
-    out += fmt::format("{}: what was compared of its inputs passes, its output {} does not\n{}",
-                       shown(place.node), output, not_compared(place));
+    out +=
+        fmt::format("{}: what was compared of its inputs passes, its output {} does not\n{}",
+                    shown(place.node), output, first_few("  not compared before it: ", place.not_compared));
   if (!place.called_at.empty()) out += fmt::format("  called at {}\n", shown(place.called_at));
   return out;
 }
@@ -435,7 +392,7 @@ std::string TerminalReport::other_token(const RowPlace& place) {
 }
 
 std::string TerminalReport::text(const Summary& summary, std::span<const fs::path> files) const {
-  std::string out = sentence(summary);
+  std::string out = sentence_line(summary, head_);
   if (summary.first_error && summary.errors > 0)
     out += fmt::format("First error: {}\n", shown(*summary.first_error));
   if (summary.first_divergence)
@@ -472,26 +429,30 @@ namespace {
 class TerminalSink : public Sink {
  public:
   Result<void> begin(const Head& head) override {
-    report_.begin(head);
+    if (head.question == Question::overflow)
+      view_ = std::make_unique<OverflowView>();
+    else
+      view_ = std::make_unique<TerminalReport>();
+    view_->begin(head);
     head_ = head;
     return {};
   }
   std::string render(std::string_view, std::span<const NodeResult>) const override { return {}; }
   Result<void> write(std::string_view section, std::span<const NodeResult> nodes, std::string&&) override {
-    report_.add(section, nodes);
+    view_->add(section, nodes);
     return {};
   }
   Result<void> end(const Summary&) override { return {}; }
   Result<void> announce(const Summary& summary, std::span<const fs::path> files) override {
     const auto colours = head_.colour ? console::Colours::kept : console::Colours::shown;
-    auto written = console::write_text(console::Stream::out, report_.text(summary, files), colours);
+    auto written = console::write_text(console::Stream::out, view_->text(summary, files), colours);
     if (written) written = console::flush();
     if (!written && written.error().kind == ErrorKind::cancelled) return {};  // a reader that went away
     return written;
   }
 
  private:
-  TerminalReport report_;
+  std::unique_ptr<TerminalView> view_;
   Head head_;
 };
 

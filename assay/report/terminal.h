@@ -11,11 +11,20 @@
 namespace assay {
 
 // Looks at all rows, keeps the few that are worth showing.
-class TerminalReport {
+class TerminalView {
  public:
-  void begin(const Head& head);
-  void add(std::string_view section, std::span<const NodeResult> nodes);
-  std::string text(const Summary& summary, std::span<const fs::path> files) const;
+  virtual ~TerminalView() = default;
+  virtual void begin(const Head& head) = 0;
+  virtual void add(std::string_view section, std::span<const NodeResult> nodes) = 0;
+  virtual std::string text(const Summary& summary, std::span<const fs::path> files) const = 0;
+};
+
+// Of a comparison.
+class TerminalReport : public TerminalView {
+ public:
+  void begin(const Head& head) override;
+  void add(std::string_view section, std::span<const NodeResult> nodes) override;
+  std::string text(const Summary& summary, std::span<const fs::path> files) const override;
 
  private:
   struct Kept {
@@ -50,15 +59,12 @@ class TerminalReport {
   double distance_of(const Comparison& row) const;
   Kept keep(std::string_view section, const NodeResult& node, const Comparison& row, int rank,
             double distance) const;
-  std::string coloured(std::string_view text, std::string_view colour) const;
-  std::string sentence(const Summary& summary) const;
   void follow(std::string_view section, const NodeResult& node, const Comparison& row);
   std::string trend_around(const RowPlace& place) const;
   std::string divergence(const Summary& summary) const;
   std::string unmatched(const Summary& summary) const;
   std::string row_in_full(const RowPlace& place) const;
   static std::string names_of(const RowPlace& place);
-  static std::string not_compared(const RowPlace& place);
   std::string origin(const RowPlace& place) const;
   static std::string other_token(const RowPlace& place);
   std::string worst_table() const;

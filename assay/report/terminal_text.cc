@@ -3,6 +3,7 @@
 #include "assay/base/text.h"
 #include "assay/report/cells.h"
 #include "assay/report/terminal_table.h"
+#include "assay/report/verdict_sentence.h"
 
 #include <fmt/format.h>
 
@@ -17,6 +18,9 @@ constexpr int kBar = 24, kShortBar = 8;  // the longest, where there is room for
 constexpr double kLeastDecades = 1;      // that a bar of full length stands for
 constexpr double kRoom = 1.25;           // the smallest error has a bar still
 constexpr int kMostDigits = 17;
+constexpr int kNarrowest = 40;
+constexpr std::string_view kRed = "\x1b[1;31m", kGreen = "\x1b[1;32m", kYellow = "\x1b[1;33m",
+                           kGrey = "\x1b[90m";
 
 std::string near_value(double value) {
   return std::isfinite(value) ? fmt::format("{:.6g}", value) : plain(Value(value));
@@ -32,6 +36,44 @@ std::string bar_of(double length) {
 }
 
 }  // namespace
+
+int text_width(const Head& head) { return std::max(head.terminal_width, kNarrowest); }
+
+std::string_view colour_of(Level level) {
+  switch (level) {
+    case Level::pass:
+      return kGreen;
+    case Level::ignored:
+      return kGrey;
+    case Level::fail:
+      return kRed;
+    case Level::error:
+      return kYellow;
+  }
+  return "";
+}
+
+std::string sentence_line(const Summary& summary, const Head& head) {
+  const VerdictSentence verdict = verdict_sentence(summary);
+  const std::string_view colour = verdict.answer == Answer::pass   ? kGreen
+                                  : verdict.answer == Answer::fail ? kRed
+                                                                   : kYellow;
+  const std::string coloured =
+      head.colour ? fmt::format("{}{}{}", colour, verdict.head, kResetColour) : verdict.head;
+  if (!head.wraps_verdict) return fmt::format("{} {}\n", coloured, verdict.rest);
+  const std::string lines = wrapped(verdict.text(), text_width(head), 0);
+  // A head of several words may be broken where nobody would colour it.
+  return lines.starts_with(verdict.head) ? coloured + lines.substr(verdict.head.size()) : lines;
+}
+
+std::string first_few(std::string_view what, std::span<const std::string> names) {
+  constexpr size_t kMost = 4;
+  std::string out(what);
+  for (size_t i = 0; i < std::min(names.size(), kMost); ++i)
+    out += fmt::format("{}{}", i == 0 ? "" : ", ", shown(names[i]));
+  if (names.size() > kMost) out += fmt::format(" and {} more", names.size() - kMost);
+  return out + '\n';
+}
 
 std::optional<double> number_of(const Value& value) {
   if (const auto* number = std::get_if<double>(&value)) return *number;

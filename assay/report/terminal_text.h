@@ -13,8 +13,16 @@ namespace assay {
 
 std::optional<double> number_of(const Value& value);
 
+int text_width(const Head& head);         // columns there are to write in
+std::string_view colour_of(Level level);  // an escape sequence
+// The answer of the run, in colour where the head allows for it.
+std::string sentence_line(const Summary& summary, const Head& head);
+
 // Digits for the eye; the files have them all. What is less than 1 is never shown as 1.
 std::string brief(const Value& value);
+
+// A line of the first names of a list behind `what`: where a fault may lie as well.
+std::string first_few(std::string_view what, std::span<const std::string> names);
 
 // The values of both sides around the worst element, as far as they lie in its row; empty where there is
 // nothing to see beside it.

@@ -1,5 +1,7 @@
 #include "assay/report/verdict_sentence.h"
 
+#include "assay/report/sentence_parts.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -9,28 +11,10 @@
 namespace assay {
 namespace {
 
-std::string counted(int64_t count, std::string_view one, std::string_view many) {
-  return fmt::format("{} {}", count, count == 1 ? one : many);
-}
-
-std::string tensors(int64_t count) { return counted(count, "tensor", "tensors"); }
+bool is_of_operators(const Summary& summary) { return summary.question == Question::operators; }
 
 std::string items(const Summary& summary, int64_t count) {
-  return summary.of_operators ? counted(count, "output", "outputs") : tensors(count);
-}
-
-std::string joined(const std::vector<std::string>& clauses) {
-  std::string out;
-  for (const std::string& clause : clauses) out += (out.empty() ? "" : "; ") + clause;
-  return out;
-}
-
-// "max, min of 4 tensors"; "max of 4 tensors; min of some" where not all rows have the same.
-std::string statistics_of(const Summary& summary, std::string_view tensors) {
-  const auto others = static_cast<StatisticSet>(summary.statistics & ~summary.shared_statistics);
-  if (others == 0) return fmt::format("{}{}", names_of(summary.shared_statistics), tensors);
-  if (summary.shared_statistics == 0) return fmt::format("{} of some{}", names_of(others), tensors);
-  return fmt::format("{}{}; {} of some", names_of(summary.shared_statistics), tensors, names_of(others));
+  return is_of_operators(summary) ? counted(count, "output", "outputs") : tensors(count);
 }
 
 // What the rows that do not pass have against them: "3 of 120 tensors differ beyond tolerance; 1 unmatched".
@@ -45,7 +29,7 @@ std::vector<std::string> faults(const Summary& summary) {
                                       : counted(count, one, many));
   };
   add(summary.broken, "could not be compared", "could not be compared");
-  if (summary.of_operators)
+  if (is_of_operators(summary))
     add(summary.differ, "is not what its operator should have given",
         "are not what their operators should have given");
   else
@@ -86,7 +70,7 @@ std::string not_compared(const Summary& summary) {
   const int64_t empty = summary.rows_by(Evidence::empty);
   const int64_t count = summary.rows - summary.compared - empty;
   std::string out =
-      count == 0 ? "" : fmt::format("; {} not {}", count, summary.of_operators ? "checked" : "compared");
+      count == 0 ? "" : fmt::format("; {} not {}", count, is_of_operators(summary) ? "checked" : "compared");
   if (empty > 0) out += fmt::format("; {} no elements", counted(empty, "has", "have"));
   return out;
 }
@@ -129,7 +113,7 @@ VerdictSentence pass(const Summary& summary) {
   const std::vector<std::string> ways = weaker(summary);
   const int64_t agreeing = summary.compared - values;
   if (agreeing == 0) return {Answer::pass, "PASS:", arguments.substr(2) + not_compared(summary) + "."};
-  if (summary.of_operators) {
+  if (is_of_operators(summary)) {
     std::string text =
         agreeing == 1
             ? "the one checked output is what its operator should have given"
@@ -149,11 +133,11 @@ VerdictSentence pass(const Summary& summary) {
 }  // namespace
 
 VerdictSentence not_enough_sentence(const Summary& summary) {
-  const std::string_view kHead = summary.of_operators ? "NOT CHECKED:" : "NOT COMPARED:";
+  const std::string_view kHead = is_of_operators(summary) ? "NOT CHECKED:" : "NOT COMPARED:";
   if (summary.rows == 0)
     return {Answer::not_compared, std::string(kHead),
-            summary.of_operators ? "there are no operators with outputs." : "there are no tensors."};
-  if (summary.of_operators && summary.compared == 0)
+            is_of_operators(summary) ? "there are no operators with outputs." : "there are no tensors."};
+  if (is_of_operators(summary) && summary.compared == 0)
     return {Answer::not_compared, std::string(kHead),
             fmt::format("none of {} could be checked; notes say why.", items(summary, summary.rows))};
   const Coverage coverage = coverage_of(summary);
@@ -178,18 +162,6 @@ VerdictSentence not_enough_sentence(const Summary& summary) {
                         summary.judged_by.empty() ? "; --min-compared sets it" : "");
   return {Answer::not_compared, std::string(kHead), text + "."};
 }
-
-namespace {
-
-// Within the sentence, which ends with what `rest` has so far.
-void add_selection(std::string_view selection, std::string& rest) {
-  if (selection.empty()) return;
-  const bool has_brackets = rest.ends_with(").");
-  rest.resize(rest.size() - (has_brackets ? 2 : 1));
-  rest += fmt::format("{}only what {} leaves).", has_brackets ? "; " : " (", selection);
-}
-
-}  // namespace
 
 namespace {
 
@@ -221,6 +193,7 @@ std::string the_first_of(const std::string& rules) {
 }  // namespace
 
 VerdictSentence verdict_sentence(const Summary& summary) {
+  if (summary.question == Question::overflow) return overflow_sentence(summary);
   const Answer answer = answer_of(summary);
   VerdictSentence out{answer, {}, {}};
   if (answer == Answer::pass) {
@@ -244,7 +217,7 @@ VerdictSentence verdict_sentence(const Summary& summary) {
       out.rest += fmt::format(" Of {} compared, {}.", summary.compared, joined(ways));
     if (summary.ignored > 0)
       out.rest += fmt::format(" {} not {}.", counted(summary.ignored, "other was", "others were"),
-                              summary.of_operators ? "checked" : "compared");
+                              is_of_operators(summary) ? "checked" : "compared");
   }
   if (!summary.judged_by.empty() && answer != Answer::not_compared)
     out.rest += fmt::format(" Judged by the rules of {}, not by assay's own.", summary.judged_by);

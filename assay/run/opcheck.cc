@@ -39,6 +39,7 @@ Result<void> select_by_table(const fs::path& table, OpSelection& selection, Gold
 
 void check_operators(OpSelection selection, CompareRequest& request) {
   request.golden.clear();
+  request.question = Question::operators;
   request.open.layout = "atb";
   request.matching.given = golden_op_matcher(std::move(selection), [](std::string_view type) {
     const GoldenOp* const op = find_golden_op(type);

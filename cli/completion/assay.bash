@@ -3,16 +3,19 @@
 _assay() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} verb= word
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case $word in compare|opcheck|inspect|convert|compact|topology|doctor|demo) verb=$word && break ;; esac
+    case $word in compare|opcheck|errcheck|dump|inspect|convert|compact|topology|doctor|demo) verb=$word && break ;; esac
   done
 
   local words=
   case $verb,$previous in
-    compare,--report|opcheck,--report) words='terminal csv xlsx json jsonl junit sqlite' ;;
+    compare,--report|opcheck,--report|errcheck,--report) words='terminal csv xlsx json jsonl junit sqlite' ;;
     compare,--unmatched) words='fail ignore' ;;
     compare,--values) words='note fail skip' ;;
-    compare,--color|opcheck,--color) words='auto always never' ;;
+    compare,--color|opcheck,--color|errcheck,--color) words='auto always never' ;;
     compare,--order) words='name time' ;;
+    dump,--type) words='tensor model layer op kernel cpu_profiling onnx stats' ;;
+    dump,--when) words='before after both in-out' ;;
+    dump,--part) words='in out both' ;;
     opcheck,--soc) words='910B 310P' ;;
     convert,--layout) words='nd' ;;
     compact,--as) words='stats min_max' ;;
@@ -21,16 +24,18 @@ _assay() {
     *,--to) words='npy npz pt safetensors bin' ;;
     compare,--tolerance) words='bf16 f16 f32 fp8 f8e4m3fn f8e5m2' ;;
     *,--dtype|*,--raw-dtype) words='f64 f32 f16 bf16 f8e4m3fn f8e5m2 i64 i32 i16 i8 u64 u32 u16 u8 bool c64 c128' ;;
-    *,--rules|*,--csv|*,--noise|*,--data-mapping|*,--op-mapping) COMPREPLY=($(compgen -f -- "$current")) && return ;;
+    *,--rules|*,--csv|*,--config|*,--noise|*,--data-mapping|*,--op-mapping) COMPREPLY=($(compgen -f -- "$current")) && return ;;
     topology,--output|topology,-o) COMPREPLY=($(compgen -f -- "$current")) && return ;;
     *,--output) COMPREPLY=($(compgen -d -- "$current")) && return ;;
-    *,--metrics|*,--ids|*,--op|*,--rule|*,--only|*,--skip|*,--memory|*,--threads|*,--shape|*,--raw-shape|*,--level|*,--idle|*,--min-compared|*,--rtol|*,--atol|*,--offset|*,--raw-offset|*,--slice|*,--rename|*,--rename-golden|*,--strip-prefix) return ;;
+    *,--metrics|*,--ids|*,--tokens|*,--device|*,--seed|*,--op|*,--rule|*,--only|*,--skip|*,--memory|*,--threads|*,--shape|*,--raw-shape|*,--level|*,--idle|*,--min-compared|*,--rtol|*,--atol|*,--offset|*,--raw-offset|*,--slice|*,--rename|*,--rename-golden|*,--strip-prefix) return ;;
     *)
       case $verb,$current in
         compare,-*) words='--metrics --rule --rules --fail-fast --only --skip --memory --threads --output --report
                            --rtol --atol --tolerance --noise --unmatched --values --min-compared --allow-nonfinite --trusted --layout --match --rename --rename-golden --strip-prefix --fuzzy --api-mapping --cell-mapping --layer-mapping --data-mapping --op-mapping
                            --dtype --shape --offset --order --color --quiet --help --help-all' ;;
         opcheck,-*) words='--ids --op --csv --soc --metrics --rule --report --output --color --quiet --memory --threads --help --help-all' ;;
+        errcheck,-*) words='--only --skip --rule --report --output --exit --layout --dtype --shape --offset --trusted --color --quiet --memory --threads --help --help-all' ;;
+        dump,-*) words='--type --tokens --ids --op --when --part --output --device --descriptions --no-children --tiling --links --config --seed --help' ;;
         inspect,-*) words='--json --values --names --slice --trusted --only --skip --layout --dtype --shape --offset --memory --threads --help' ;;
         convert,-*) words='--to --dtype --all-dtypes --trusted --layout --force --only --skip --raw-dtype --raw-shape --raw-offset --memory --quiet --help' ;;
         compact,-*) words='--as --watch --trusted --idle --dry-run --keep-going --only --skip --memory --threads --quiet --help' ;;
@@ -38,7 +43,7 @@ _assay() {
         demo,-*) words='--output --help' ;;
         doctor,-*) words='--help' ;;
         ,-*) words='--version --verbose --help' ;;
-        ,*) words='compare opcheck inspect convert compact topology doctor demo help msprobe msit ait' ;;
+        ,*) words='compare opcheck errcheck dump inspect convert compact topology doctor demo help msprobe msit ait' ;;
       esac ;;
   esac
   if [[ $words ]]; then

@@ -5,6 +5,7 @@
 #include "assay/support/log.h"
 #include "cli/msit/analyze.h"
 #include "cli/msit/compare.h"
+#include "cli/msit/dump.h"
 #include "cli/msit/flags.h"
 #include "cli/msit/logits.h"
 #include "cli/msit/opcheck.h"
@@ -116,12 +117,10 @@ struct Command {
 };
 
 constexpr Command kCommands[] = {
-    {"dump", "dd", "Dump tool for ascend transformer boost", nullptr, nullptr,
-     "dump with the original on the device, and compare what it wrote with assay"},
+    {"dump", "dd", "Dump tool for ascend transformer boost", dump_command, run_msit_dump, {}},
     {"compare", "cc", "Accuracy compare tool for large language model", compare_command, run_compare, {}},
     {"opcheck", "oo", "Operation check tool for large language model", opcheck_command, run_msit_opcheck, {}},
-    {"errcheck", "ee", "Error check tool for large language model.", nullptr, nullptr,
-     "'assay inspect' counts NaN and infinities of dumped tensors"},
+    {"errcheck", "ee", "Error check tool for large language model.", errcheck_command, run_msit_errcheck, {}},
     {"transform", "", "Transform tool for large language model.", nullptr, nullptr,
      "it makes code and compares nothing; use the original"},
     {"analyze", "", "Bad Case analyze tool for large language model.", analyze_command, run_analyze, {}},

@@ -1,5 +1,10 @@
 #include "cli/msit/flags.h"
 
+#include "assay/base/text.h"
+#include "assay/run/launch/dump_settings.h"
+
+#include <fmt/format.h>
+
 namespace assay::cli {
 
 using Takes = ForeignFlag::Takes;
@@ -48,6 +53,26 @@ Result<void> check_csv(const fs::path& path) {
   if (!path.native().ends_with(".csv"))
     return fail(ErrorKind::bad_argument, "The {} should be a .csv file!", display(path));
   return {};
+}
+
+std::optional<std::string> check_ids(const std::string& value) {
+  const auto ids = read_ids(value);
+  return ids ? std::nullopt : std::optional(ids.error().message);
+}
+
+std::optional<std::string> check_name(const std::string& value) {
+  constexpr std::string_view kOthers = "_\"'><=[])(,}{: /.~-";
+  for (const char c : value)
+    if (!(c >= 'A' && c <= 'Z') && !(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') &&
+        kOthers.find(c) == std::string_view::npos)
+      return "String parameter contains invalid characters.";
+  return std::nullopt;
+}
+
+std::optional<std::string> check_number(const std::string& value, int64_t least, int64_t most) {
+  const auto number = parse_int(value);
+  if (number && *number >= least && *number <= most) return std::nullopt;
+  return fmt::format("{} is not a whole number from {} to {}", printable(value), least, most);
 }
 
 }  // namespace assay::cli

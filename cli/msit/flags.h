@@ -11,6 +11,12 @@ ForeignFlag msit_log_level_flag();
 ForeignFlag trusted_flag();  // of ours
 ForeignFlag required_path_flag(std::string_view name, std::string_view letters, std::string_view help);
 
+// Checks of ForeignFlag.
+std::optional<std::string> check_ids(const std::string& value);  // "24,3_1"
+std::optional<std::string> check_name(
+    const std::string& value);  // the characters that the original lets through
+std::optional<std::string> check_number(const std::string& value, int64_t least, int64_t most);
+
 Result<void> check_exists(const fs::path& path);
 Result<void> check_folder(const fs::path& path);
 Result<void> check_output_folder(const fs::path& path);  // need not be there, but must be no file

@@ -5,6 +5,7 @@
 #include "assay/compat/msit/metric/metrics.h"
 #include "assay/compat/msit/opcheck.h"
 #include "assay/report/verdict_sentence.h"
+#include "assay/run/launch/dump_settings.h"
 #include "assay/run/opcheck.h"
 #include "assay/run/resources.h"
 #include "assay/support/log.h"
@@ -22,37 +23,6 @@ using Takes = ForeignFlag::Takes;
 
 constexpr std::string_view kStart = "===================Opcheck start====================";
 constexpr std::string_view kEnd = "===================Opcheck end====================";
-
-// "24,3_1": numbers joined by '_', these by ','.
-bool is_list_of_ids(std::string_view text) {
-  bool after_digit = false;
-  for (const char c : text) {
-    const bool is_digit = c >= '0' && c <= '9';
-    if (!is_digit && (!after_digit || (c != '_' && c != ','))) return false;
-    after_digit = is_digit;
-  }
-  return after_digit;
-}
-
-std::optional<std::string> check_ids(const std::string& value) {
-  if (value.empty() || is_list_of_ids(value)) return std::nullopt;
-  return fmt::format("dym range string \"{}\" is not a legal string", printable(value));
-}
-
-std::optional<std::string> check_name(const std::string& value) {
-  constexpr std::string_view kOthers = "_\"'><=[])(,}{: /.~-";
-  for (const char c : value)
-    if (!(c >= 'A' && c <= 'Z') && !(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') &&
-        kOthers.find(c) == std::string_view::npos)
-      return "String parameter contains invalid characters.";
-  return std::nullopt;
-}
-
-std::optional<std::string> check_number(const std::string& value, int64_t least, int64_t most) {
-  const auto number = parse_int(value);
-  if (number && *number >= least && *number <= most) return std::nullopt;
-  return fmt::format("{} is not a whole number from {} to {}", printable(value), least, most);
-}
 
 std::optional<std::string> refuse_code(const std::string& value) {
   return fmt::format(
@@ -128,8 +98,8 @@ Result<void> select(const Parsed& parsed, const fs::path& input, const fs::path&
                     GoldenOptions& golden) {
   if (const fs::path below = input.lexically_relative(base); below != ".")
     selection.below = below.generic_string();
-  if (const auto ids = parsed.value("--operation-ids"); ids && !ids->empty())
-    selection.ids = split_list({*ids});
+  ASSAY_TRY(const std::string ids, read_ids(parsed.value("--operation-ids").value_or("")));
+  if (!ids.empty()) selection.ids = split_list({ids});
   if (const auto names = parsed.value("--operation-name"); names && !names->empty())
     for (const std::string& name : split_list({*names})) selection.name_parts.push_back(to_lower(trim(name)));
   selection.in_order_of_text = selection.broadcasts = true;

@@ -156,6 +156,7 @@ def check_install(preset: str) -> tuple[int, int, int]:
             return 0, 1, 0
         first.rename(moved)
         wanted = ["bin/assay", "lib/assay/compat/msprobe", "lib/assay/compat/msit", "lib/assay/compat/ait",
+                  "lib/assay/atb/load_atb_probe.sh", "lib/assay/atb/unload_atb_probe.sh", "lib/assay/atb/config.json",
                   "share/bash-completion/completions/assay", "share/zsh/site-functions/_assay"]
         missing = [name for name in wanted if not (moved / name).is_file()]
         if missing:
@@ -168,7 +169,7 @@ def check_completion(preset: str) -> tuple[int, int, int]:
     """Every flag that --help shows is offered by the completion files."""
     program = ROOT / "build" / preset / "assay"
     flags = set()
-    for verb in ([], ["compare"], ["opcheck"], ["inspect"], ["convert"], ["compact"], ["topology"], ["doctor"], ["demo"]):
+    for verb in ([], ["compare"], ["opcheck"], ["errcheck"], ["dump"], ["inspect"], ["convert"], ["compact"], ["topology"], ["doctor"], ["demo"]):
         flags |= set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", run(program, *verb, "--help").stdout))
     missing = [f"{path.name} lacks {flag}" for path in sorted((ROOT / "cli" / "completion").iterdir())
                for flag in sorted(flags) if not re.search(rf"{flag}(?![a-z-])", path.read_text())]

@@ -1,6 +1,7 @@
 #include "assay/match/ops/golden_op.h"
 
 #include "assay/base/text.h"
+#include "assay/match/frames.h"
 #include "assay/model/graph.h"
 
 #include <algorithm>
@@ -142,13 +143,6 @@ class Awaited {
   size_t sections_ = 0;
 };
 
-// One for each rank and token: nothing is compared between them.
-Result<std::vector<Section>> sections_of_one_dump(const Dump& mine) {
-  std::vector<Section> sections;
-  for (const FrameInfo& frame : mine.frames) sections.push_back({frame.at, {frame}, {}});
-  return sections;
-}
-
 }  // namespace
 
 std::string op_id(std::string_view path) {
@@ -188,8 +182,8 @@ std::shared_ptr<const Matcher> golden_op_matcher(OpSelection selection, ResultsI
   Matcher matcher;
   matcher.name = "golden_op";
   const auto awaited = std::make_shared<Awaited>(selection);
-  matcher.sections = [awaited](const Dump& mine, const Dump&, const MatchOptions&) {
-    auto sections = sections_of_one_dump(mine);
+  matcher.sections = [awaited](const Dump& mine, const Dump& golden, const MatchOptions& options) {
+    auto sections = sections_of_one_dump(mine, golden, options);
     if (sections) awaited->expect(sections->size());
     return sections;
   };

@@ -241,11 +241,15 @@ void note_sources(Matched& matched, const RunGraphs& graphs) {
 void note_model_places(Matched& matched) {
   const Indexed& frames = matched.frames;
   const auto has_places = [](const Frame& frame) { return !frame.tree().ops.empty() || is_graph(frame); };
-  for (const Side side : {Side::mine, Side::golden})
-    if (frames.frames(side).empty() || !std::ranges::all_of(frames.frames(side), has_places)) return;
+  for (const Side side : {Side::mine, Side::golden}) {
+    const bool is_asked = side == Side::mine || !matched.pairing.by_itself;
+    if (is_asked && (frames.frames(side).empty() || !std::ranges::all_of(frames.frames(side), has_places)))
+      return;
+  }
   const FirstInt8 in_mine = first_int8(frames.mine), in_golden = first_int8(frames.golden);
   // Where both are, nothing of the difference is owed to it.
-  const bool is_one_side = (in_mine.progress == kNever) != (in_golden.progress == kNever);
+  const bool is_one_side =
+      !matched.pairing.by_itself && (in_mine.progress == kNever) != (in_golden.progress == kNever);
   const FirstInt8& first = in_mine.progress != kNever ? in_mine : in_golden;
   const int32_t from = is_one_side ? first.progress : kNever;
   if (is_one_side)

@@ -43,11 +43,10 @@ class Sections {
         reports_(reports),
         metrics_(request.metrics),
         head_(head_of(request, mine, golden, matcher)),
-        judged_by_(request.rule_set == &native_rules ? std::string_view() : request.rule_set->name),
-        findings_({}, {-1, -1}, request.least_compared, judged_by_) {
+        judged_by_(request.rule_set->is_own ? std::string_view() : request.rule_set->name),
+        findings_({}, {-1, -1}, request.least_compared, judged_by_, request.question) {
     note(mine.warnings);
     note(golden.warnings);
-    if (runs_operators()) findings_.check_operators();
     findings_.judge_by(head_.rules);
   }
 
@@ -130,20 +129,21 @@ class Sections {
   }
 
   Result<void> measure_and_judge(const At& at, const Matched& matched, const OpenOptions& open) {
-    Findings of_section(at.text(), {at.step, at.token}, request_.least_compared, judged_by_);
+    Findings of_section(at.text(), {at.step, at.token}, request_.least_compared, judged_by_,
+                        request_.question);
     of_section.pass_over(matched.pairing.passed_over);
-    if (runs_operators()) of_section.check_operators();
     of_section.judge_by(head_.rules);
     note(matched.pairing.warnings);
     log_matching(matched);
     ASSAY_TRY_DO(reports_.open_section(head_));
-    Progress progress("comparing", bytes_to_read(matched), request_.progress);
+    Progress progress(request_.question == Question::overflow ? "looking" : "comparing",
+                      bytes_to_read(matched), request_.progress);
     const Judge judge = request_.rule_set->prepare(head_, request_.rules);
     RowFlow flow;
     flow.judge = [&](std::span<NodeResult> nodes) {
       for (NodeResult& node : nodes) judge(node);
     };
-    flow.checks_claims = request_.rule_set == &native_rules;
+    flow.checks_claims = judged_by_.empty();
     if (request_.rule_set == &native_rules)
       flow.doubts = [&](const Comparison& row, std::string_view node) {
         return fails_by_type(row, node, head_, request_.rules);
@@ -163,9 +163,6 @@ class Sections {
     return reports_.close_section(of_section.conclude());
   }
 
-  // Mine stands against what its operators should have given.
-  bool runs_operators() const { return request_.golden.empty(); }
-
   void note(const Remarks& remarks) {
     for (const Remark& remark : remarks) {
       if (!said_.insert(remark.text).second) continue;
@@ -181,6 +178,7 @@ class Sections {
   }
 
   void log_matching(const Matched& matched) {
+    if (matched.pairing.by_itself) return;
     int64_t joined = 0, mine_alone = 0, golden_alone = 0;
     std::map<Why, int64_t> by;
     for (const PairedNode& node : matched.pairing.nodes)

@@ -23,6 +23,7 @@ struct CompareRequest {
   MetricPlan metrics;
   std::vector<std::string> shown_columns;
   bool add_stated_columns = true;  // show differences of statistics too where a dump may have nothing else
+  Question question = Question::agreement;
   const RuleSet* rule_set = &native_rules;
   RuleOptions rules;
   Admit admit = admit_unless_empty;

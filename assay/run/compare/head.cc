@@ -42,6 +42,7 @@ Head head_of(const CompareRequest& request, const Dump& mine, const Dump& golden
   head.mine_layout = mine.layout->name;
   head.golden_layout = golden.layout->name;
   head.matcher = matcher.name;
+  head.question = request.question;
   head.rule_set = request.rule_set->name;
   head.rules = rules_in_words(request.rules);
   head.metric_columns = request.metrics.columns;

@@ -3,6 +3,7 @@
 #include "assay/base/cancel.h"
 #include "assay/model/graph.h"
 #include "assay/run/compare/contents.h"
+#include "assay/run/compare/look.h"
 #include "assay/run/compare/quantised_rows.h"
 #include "assay/run/compare/row_facts.h"
 #include "assay/run/compare/row_gatherer.h"
@@ -44,6 +45,7 @@ class Measurer {
            const GoldenOptions& golden)
       : matched_(matched),
         metrics_(metrics),
+        progress_(progress),
         doubts_(flow.doubts),
         loader_(matched.frames, options.format, options.open_files),
         sides_(matched, loader_, side_statistics, prepare, golden, flow.checks_claims),
@@ -87,6 +89,10 @@ class Measurer {
     for (const Side side : {Side::mine, Side::golden})
       if (const Plan* const plan = pair.plan(side); plan != nullptr && !plan->name.empty())
         row.of(side).name = plan->name;
+    if (matched_.pairing.by_itself) {
+      look_at(mine ? mine->own() : nullptr, metrics_, progress_, row);
+      return row;
+    }
     if (!pair.mine || !pair.golden) {  // what cannot be read is trouble whether it has a partner or not
       if (row.status != Status::unreadable) row.status = pair.mine ? Status::only_mine : Status::only_golden;
       if (is_beside(row)) row.note.clear();  // nobody would look for data
@@ -259,6 +265,7 @@ class Measurer {
 
   const Matched& matched_;
   const MetricPlan& metrics_;
+  Progress& progress_;
   const std::function<bool(const Comparison&, std::string_view)>& doubts_;
   Loader loader_;
   SideTaker sides_;
@@ -323,7 +330,9 @@ int64_t bytes_to_read(const Matched& matched) {
   int64_t bytes = 0;
   for (const PairedNode& node : matched.pairing.nodes)
     for (const Pair& pair : node.pairs)
-      if (pair.mine && pair.golden)
+      if (matched.pairing.by_itself && pair.mine)
+        bytes += loader.size_of_item(Side::mine, *pair.mine);
+      else if (pair.mine && pair.golden)
         bytes += loader.size_of_item(Side::mine, *pair.mine) +
                  loader.size_of_item(pair.golden_side(), *pair.golden);
   return bytes;

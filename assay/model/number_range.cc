@@ -1,0 +1,89 @@
+#include "assay/model/number_range.h"
+
+#include "assay/model/evidence.h"
+#include "assay/tensor/dtype_limits.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace assay {
+
+double NumberRange::of_type_max() const {
+  if (type_max == 0) return std::numeric_limits<double>::quiet_NaN();
+  return std::max(std::abs(min), std::abs(max)) / type_max;
+}
+
+void NumberRange::merge(const NumberRange& later) {
+  if (first_nonfinite < 0) first_nonfinite = later.first_nonfinite;
+  count += later.count;
+  nans += later.nans;
+  plus_infs += later.plus_infs;
+  minus_infs += later.minus_infs;
+  near_max += later.near_max;
+  subnormal += later.subnormal;
+  zeros += later.zeros;
+  min = std::fmin(min, later.min);  // NaN stands for no number
+  max = std::fmax(max, later.max);
+  type_max = later.type_max;
+}
+
+std::optional<NumberRange> stated_range(const Stated& stated, const TensorMeta* meta) {
+  std::array<double, kStatistics.size()> numbers;
+  for (size_t i = 0; i < numbers.size(); ++i)
+    numbers[i] = number_of(stated.*kStatistics[i].of).value_or(std::numeric_limits<double>::quiet_NaN());
+  const auto is_stated = [&](size_t i) { return number_of(stated.*kStatistics[i].of).has_value(); };
+  const auto is_nan = [&](size_t i) { return is_stated(i) && std::isnan(numbers[i]); };
+  NumberRange range;
+  range.is_stated = true;
+  range.count = meta == nullptr ? NumberRange::kNotKnown : meta->shape.count() * components(meta->dtype);
+  range.type_max = meta == nullptr ? 0 : limits_of(meta->dtype).largest;
+  const bool has_plus = numbers[kMaxAt] == HUGE_VAL || numbers[kMinAt] == HUGE_VAL;
+  const bool has_minus = numbers[kMinAt] == -HUGE_VAL || numbers[kMaxAt] == -HUGE_VAL;
+  // The mean of infinities of both signs is NaN without any NaN among the elements. A norm, or a mean, may be
+  // infinite because its own sum overflowed: that says nothing of the elements.
+  const bool has_nan =
+      is_nan(kMaxAt) || is_nan(kMinAt) || is_nan(kNormAt) || (is_nan(kMeanAt) && !(has_plus && has_minus));
+  const Nonfinite* const counts = stated.nonfinite;
+  const bool has_counts = counts != nullptr && counts->nans >= 0 && counts->infs >= 0;
+  if (has_counts) {
+    range.nans = counts->nans;
+    const bool knows_signs = counts->infs == 0 || counts->minus_infs >= 0;
+    range.minus_infs = knows_signs ? std::max<int64_t>(counts->minus_infs, 0) : NumberRange::kNotKnown;
+    range.plus_infs = knows_signs ? counts->infs - range.minus_infs : NumberRange::kNotKnown;
+  } else {
+    if (has_nan) range.nans = NumberRange::kNotKnown;
+    if (has_plus) range.plus_infs = NumberRange::kNotKnown;
+    if (has_minus) range.minus_infs = NumberRange::kNotKnown;
+    // What passes over NaN, as ATB's largest and smallest do, does not tell that there are infinities either.
+    const bool knows_ends = is_stated(kMaxAt) && is_stated(kMinAt);
+    if (range.is_finite() && !knows_ends) return std::nullopt;
+  }
+  const auto largest = number_of(finite_statistic(stated, kStatistics[kMaxAt]));
+  const auto smallest = number_of(finite_statistic(stated, kStatistics[kMinAt]));
+  // Of a tensor of NaN alone ATB writes the ends of the type, the wrong way round.
+  if (largest && smallest && *smallest <= *largest) {
+    range.max = *largest;
+    range.min = *smallest;
+  }
+  // Not more than half of what the type holds: then none of them is. Statistics do not tell how many.
+  range.near_max = range.of_type_max() < 0.5 ? 0 : NumberRange::kNotKnown;
+  range.subnormal = range.zeros = NumberRange::kNotKnown;
+  return range;
+}
+
+std::string nonfinite_text(const NumberRange& range) {
+  std::string out;
+  const auto add = [&](int64_t count, std::string_view what) {
+    if (count == 0) return;
+    out += out.empty() ? "" : ", ";
+    out += count < 0 ? std::string(what) : fmt::format("{} {}", count, what);
+  };
+  add(range.nans, "NaN");
+  add(range.plus_infs, "Inf");
+  add(range.minus_infs, "-Inf");
+  return out;
+}
+
+}  // namespace assay

@@ -1,0 +1,88 @@
+#include "assay/model/number_range.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace assay {
+namespace {
+
+const TensorMeta kHalf{DType::f16, Shape{{4}}};
+
+Stated statistics(Scalar max, Scalar min, Scalar mean, Scalar norm) {
+  Stated stated;
+  stated.max = max;
+  stated.min = min;
+  stated.mean = mean;
+  stated.norm = norm;
+  return stated;
+}
+
+TEST(StatedRange, OfFiniteEndsIsFinite) {
+  const auto range = stated_range(statistics(4.0, -3.0, 1.0, 5.5), &kHalf);
+  ASSERT_TRUE(range);
+  EXPECT_TRUE(range->is_finite());
+  EXPECT_TRUE(range->is_stated);
+  EXPECT_EQ(range->max, 4);
+  EXPECT_EQ(range->near_max, 0);  // the largest is far away: none of them is near
+  EXPECT_EQ(range->subnormal, NumberRange::kNotKnown);
+}
+
+TEST(StatedRange, CloseToTheEndDoesNotTellHowMany) {
+  const auto range = stated_range(statistics(60000.0, -3.0, 1.0, 60000.0), &kHalf);
+  ASSERT_TRUE(range);
+  EXPECT_EQ(range->near_max, NumberRange::kNotKnown);
+  EXPECT_NEAR(range->of_type_max(), 60000.0 / 65504, 1e-12);
+}
+
+// ATB's max and min pass over NaN; its mean and norm do not.
+TEST(StatedRange, NanOfAMeanIsOneOfAnElement) {
+  const auto range = stated_range(statistics("2.000000", "2.000000", "nan", "-nan"), &kHalf);
+  ASSERT_TRUE(range);
+  EXPECT_NE(range->nans, 0);
+  EXPECT_EQ(range->infs(), 0);
+  EXPECT_EQ(nonfinite_text(*range), "NaN");
+}
+
+TEST(StatedRange, MeanOfBothInfinitiesIsNoNan) {
+  const auto range = stated_range(statistics(HUGE_VAL, -HUGE_VAL, std::nan(""), HUGE_VAL), &kHalf);
+  ASSERT_TRUE(range);
+  EXPECT_EQ(range->nans, 0);
+  EXPECT_EQ(nonfinite_text(*range), "Inf, -Inf");
+}
+
+// The norm of an f16 tensor, kept in f16, overflows long before its elements do.
+TEST(StatedRange, NormThatOverflowedSaysNothingOfElements) {
+  const auto range = stated_range(statistics(3000.0, -3000.0, 0.0, HUGE_VAL), &kHalf);
+  ASSERT_TRUE(range);
+  EXPECT_TRUE(range->is_finite());
+}
+
+TEST(StatedRange, WithoutEndsIsNotKnown) {
+  EXPECT_FALSE(stated_range(statistics(Scalar(), Scalar(), Scalar(), Scalar()), &kHalf));
+  EXPECT_FALSE(stated_range(statistics("N/A", "N/A", "N/A", "N/A"), &kHalf));
+  EXPECT_FALSE(stated_range(statistics(4.0, Scalar(), Scalar(), Scalar()), &kHalf));
+}
+
+TEST(StatedRange, CountsWin) {
+  Nonfinite counts;
+  counts.nans = 1;
+  counts.infs = 3;
+  counts.minus_infs = 2;
+  Stated stated = statistics(HUGE_VAL, -HUGE_VAL, std::nan(""), std::nan(""));
+  stated.nonfinite = &counts;
+  const auto range = stated_range(stated, &kHalf);
+  ASSERT_TRUE(range);
+  EXPECT_EQ(nonfinite_text(*range), "1 NaN, 1 Inf, 2 -Inf");
+}
+
+// Of NaN alone, ATB writes the ends of the type the wrong way round.
+TEST(StatedRange, EndsTheWrongWayRoundAreNone) {
+  const auto range = stated_range(statistics(-3.4e38, 3.4e38, "nan", "nan"), nullptr);
+  ASSERT_TRUE(range);
+  EXPECT_TRUE(std::isnan(range->max));
+  EXPECT_NE(range->nans, 0);
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,151 @@
+#include "assay/run/launch/dump_settings.h"
+
+#include "assay/base/text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace assay {
+namespace {
+
+std::string without_blanks(std::string_view text) {
+  std::string out;
+  for (const char c : text)
+    if (c != ' ' && c != '\t') out += c;
+  return out;
+}
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// Digits between which there is one of these characters.
+bool is_list(std::string_view text, std::string_view separators) {
+  bool after_digit = false;
+  for (const char c : text) {
+    if (!is_digit(c) && (!after_digit || separators.find(c) == std::string_view::npos)) return false;
+    after_digit = is_digit(c);
+  }
+  return after_digit;
+}
+
+std::string one_or_zero(bool value) { return value ? "1" : "0"; }
+
+std::string number_of_level(std::string_view level) {
+  constexpr std::array<std::pair<std::string_view, int>, 7> kLevels = {
+      {{"debug", 0}, {"info", 1}, {"warning", 2}, {"warn", 2}, {"error", 3}, {"fatal", 4}, {"critical", 5}}};
+  const auto found = std::ranges::find(kLevels, level, &std::pair<std::string_view, int>::first);
+  return fmt::format("{}", found == kLevels.end() ? 1 : found->second);
+}
+
+EnvironmentChange preload(const fs::path& probe) {
+  const char* const before = std::getenv("LD_PRELOAD");
+  const bool has_others = before != nullptr && *before != '\0';
+  return {"LD_PRELOAD", has_others ? fmt::format("{}:{}", probe.native(), before) : probe.native()};
+}
+
+// 20250102_030405
+std::string stamp_of(Moment now) {
+  std::string stamp = local_stamp(now);
+  return stamp.insert(8, "_");
+}
+
+// What makes libraries compute the same way twice.
+void add_seed(int64_t seed, std::vector<EnvironmentChange>& out) {
+  out.push_back({"LCCL_DETERMINISTIC", "1"});
+  out.push_back({"HCCL_DETERMINISTIC", "true"});
+  out.push_back({"ATB_MATMUL_SHUFFLE_K_ENABLE", "0"});
+  out.push_back({"ATB_LLM_LCOC_ENABLE", "0"});
+  out.push_back({"PYTHONHASHSEED", fmt::format("{}", seed)});
+}
+
+}  // namespace
+
+bool DumpSettings::has(std::string_view type) const { return std::ranges::find(types, type) != types.end(); }
+
+Result<std::string> read_ids(std::string_view text) {
+  std::string ids = without_blanks(text);
+  if (ids.empty() || is_list(ids, "_,")) return ids;
+  return fail(
+      ErrorKind::bad_argument,
+      "dym range string \"{}\" is not a legal string: numbers joined by '_', these by ',', e.g. 2,3_1",
+      printable(text));
+}
+
+Result<std::string> read_range(std::string_view text) {
+  std::string range = without_blanks(text);
+  constexpr size_t kMost = 500;
+  if (range.size() <= kMost && (range == "all" || range == "none" || is_list(range, ","))) return range;
+  return fail(ErrorKind::bad_argument,
+              "\"{}\" is no range of rounds: pairs of the first and the last, e.g. 0,0 or 3,5,7,7",
+              printable(text.substr(0, 60)));
+}
+
+fs::path list_of_topologies(const DumpSettings& settings, int64_t process) {
+  return fs::absolute(settings.output).lexically_normal() / fmt::format("{}", process);
+}
+
+std::vector<EnvironmentChange> environment_of(const DumpSettings& settings, const fs::path& probe, Moment now,
+                                              int64_t process) {
+  const auto unless_empty = [](const std::string& text) {
+    return text.empty() ? std::optional<std::string>() : text;
+  };
+  std::vector<std::string> types = settings.types;
+  if (settings.has("onnx")) types.insert(types.end(), {"model", "op"});
+  std::string output = fs::absolute(settings.output).lexically_normal();
+  if (!output.ends_with('/')) output += '/';
+  std::vector<EnvironmentChange> out;
+  if (!settings.config.empty()) out.push_back({"ATB_DUMP_CONFIG", settings.config.native()});
+  const bool in_before_out_after = settings.time == 3;
+  out.push_back({"ATB_SAVE_TENSOR", settings.only_descriptions ? "2" : "1"});
+  out.push_back({"ATB_SAVE_TENSOR_IN_BEFORE_OUT_AFTER", one_or_zero(in_before_out_after)});
+  out.push_back({"ATB_SAVE_TENSOR_TIME", in_before_out_after ? "1" : fmt::format("{}", settings.time)});
+  out.push_back({"ATB_SAVE_TENSOR_IDS", unless_empty(settings.ids)});
+  out.push_back({"ATB_SAVE_TENSOR_RUNNER", unless_empty(to_lower(settings.names))});
+  out.push_back({"ATB_TIMESTAMP", stamp_of(now)});
+  out.push_back({"ATB_OUTPUT_DIR", output});
+  out.push_back({"ATB_DUMP_TYPE", fmt::format("{}", fmt::join(types, "|"))});
+  out.push_back({"ATB_SAVE_TENSOR_STATISTICS", settings.has("stats") && settings.has("tensor")
+                                                   ? std::optional<std::string>("1")
+                                                   : std::nullopt});
+  out.push_back({"ATB_DUMP_SUB_PROC_INFO_SAVE_PATH",
+                 settings.has("onnx")
+                     ? std::optional<std::string>(list_of_topologies(settings, process).native())
+                     : std::nullopt});
+  out.push_back({"ATB_SAVE_CHILD", one_or_zero(settings.children)});
+  out.push_back({"ATB_SAVE_TILING", one_or_zero(settings.tiling)});
+  out.push_back({"ATB_SAVE_CPU_PROFILING", one_or_zero(settings.has("cpu_profiling"))});
+  out.push_back({"ATB_SAVE_SYMLINK", one_or_zero(settings.links)});
+  out.push_back({"ATB_SAVE_TENSOR_RANGE", settings.range});
+  out.push_back({"ATB_SAVE_TENSOR_PART", fmt::format("{}", settings.part)});
+  out.push_back({"ATB_CUR_PID", fmt::format("{}", process)});
+  out.push_back({"ATB_DEVICE_ID", settings.device ? std::optional(fmt::format("{}", *settings.device))
+                                                  : std::optional<std::string>()});
+  out.push_back({"ATB_AIT_LOG_LEVEL", number_of_level(settings.log_level)});
+  if (settings.seed) add_seed(*settings.seed, out);
+  out.push_back(preload(probe));
+  return out;
+}
+
+std::vector<EnvironmentChange> environment_of_check(const fs::path& output, bool stops,
+                                                    std::string_view log_level, const fs::path& probe) {
+  return {{"ATB_CHECK_TYPE", "1"},
+          {"ATB_OUTPUT_DIR", fs::absolute(output).lexically_normal().native()},
+          {"ATB_EXIT", one_or_zero(stops)},
+          {"ATB_AIT_LOG_LEVEL", number_of_level(log_level)},
+          preload(probe)};
+}
+
+Result<void> check_room(const fs::path& output) {
+  constexpr uintmax_t kLeast = uintmax_t{2} << 30;
+  std::error_code error;
+  const fs::space_info space = fs::space(output, error);
+  if (error || space.available > kLeast) return {};
+  return fail(
+      ErrorKind::io,
+      "{}: {} are free; please make sure that the remaining disk space in the dump path is greater than 2 GB",
+      display(output), format_size(static_cast<int64_t>(space.available)));
+}
+
+}  // namespace assay

@@ -1,0 +1,20 @@
+// What the check for overflows left behind: msit_overflow_res_{process}.txt, ait_overflow_res_{process}.txt.
+#pragma once
+
+#include "assay/base/clock.h"
+#include "assay/base/file.h"
+
+namespace assay {
+
+struct OverflowReport {
+  fs::path file;
+  std::vector<std::string> operators;  // in the order in which they were reported
+  bool is_old_form = false;            // one record, written over those before: only the last is there
+};
+
+// Those in the folder that are not older than `since`, by name.
+std::vector<OverflowReport> read_overflow_reports(const fs::path& folder, Moment since);
+
+std::string text_of(const std::vector<OverflowReport>& reports);  // lines for people; empty: no overflow
+
+}  // namespace assay

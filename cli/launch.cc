@@ -1,0 +1,71 @@
+#include "cli/launch.h"
+
+#include "assay/base/console.h"
+#include "assay/base/text.h"
+#include "assay/run/launch/after_dump.h"
+#include "assay/run/launch/atb_place.h"
+#include "assay/run/launch/overflow_report.h"
+#include "assay/support/log.h"
+
+#include <unistd.h>
+
+#include <ctime>
+
+namespace assay::cli {
+namespace {
+
+void say(std::string_view text) { static_cast<void>(console::write_text(console::Stream::err, text)); }
+
+std::string how_it_ended(const ChildEnd& end) {
+  if (end.signal != 0) return fmt::format("the program was ended by signal {}\n", end.signal);
+  return end.status == 0 ? std::string() : fmt::format("the program ended with status {}\n", end.status);
+}
+
+// The real time: what a program leaves behind has it, whatever ASSAY_NOW says.
+Moment moment_of_start() { return {static_cast<int64_t>(std::time(nullptr))}; }
+
+}  // namespace
+
+int run_recorded(const std::vector<std::string>& command, const std::vector<EnvironmentChange>& environment) {
+  static_cast<void>(console::flush());
+  const auto end = run_child(command, environment);
+  if (!end) {
+    log::error("{}", end.error().message);
+    return end.error().kind == ErrorKind::not_found ? 127 : 126;
+  }
+  say(how_it_ended(*end));
+  return end->status;
+}
+
+Result<int> run_dump(const DumpSettings& settings, const std::vector<std::string>& command,
+                     const Context& context) {
+  ASSAY_TRY(const fs::path probe, find_probe());
+  ASSAY_TRY_DO(make_folder(settings.output));
+  ASSAY_TRY_DO(check_room(settings.output));
+  const auto process = static_cast<int64_t>(::getpid());
+  if (settings.has("onnx")) ASSAY_TRY_DO(make_folder(list_of_topologies(settings, process)));
+  const Moment started = moment_of_start();
+  const int status = run_recorded(command, environment_of(settings, probe, context.now, process));
+  const DumpOutcome outcome = finish_dump(settings, context.now, started, process);
+  for (const std::string& warning : outcome.warnings) log::warn("{}", warning);
+  if (status != 126 && status != 127) say(text_of(outcome));
+  return status;
+}
+
+Result<CheckedRun> run_check(const fs::path& output, bool stops, std::string_view log_level,
+                             const std::vector<std::string>& command) {
+  ASSAY_TRY(const fs::path probe, find_probe());
+  ASSAY_TRY_DO(make_folder(output));
+  const Moment started = moment_of_start();
+  CheckedRun run;
+  run.status = run_recorded(command, environment_of_check(output, stops, log_level, probe));
+  if (run.status == 126 || run.status == 127) return run;
+  const auto reports = read_overflow_reports(output, started);
+  run.overflowed = !reports.empty();
+  say(run.overflowed ? text_of(reports)
+                     : fmt::format("no overflow was reported in {}\n",
+                                   display(fs::absolute(output).lexically_normal())));
+  return run;
+}
+
+}  // namespace assay::cli

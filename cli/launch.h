@@ -1,0 +1,26 @@
+// Programs that are started with the probe in them: what `assay dump`, `assay errcheck` and their twins
+// share.
+#pragma once
+
+#include "assay/run/launch/dump_settings.h"
+#include "cli/commands.h"
+
+namespace assay::cli {
+
+// Runs the command, and gives its exit status; where it could not be run, 127 (there is none) or 126, as
+// shells do, and a message.
+int run_recorded(const std::vector<std::string>& command, const std::vector<EnvironmentChange>& environment);
+
+// A program that is recorded; afterwards what was recorded is drawn, tabled and summed up. Gives its status.
+Result<int> run_dump(const DumpSettings& settings, const std::vector<std::string>& command,
+                     const Context& context);
+
+// A program whose overflows are reported. Lines on stderr tell of them.
+struct CheckedRun {
+  int status = 0;  // of the program
+  bool overflowed = false;
+};
+Result<CheckedRun> run_check(const fs::path& output, bool stops, std::string_view log_level,
+                             const std::vector<std::string>& command);
+
+}  // namespace assay::cli
