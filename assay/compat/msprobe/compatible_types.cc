@@ -60,9 +60,8 @@ bool is_cross_framework(const Indexed& frames) {
 }  // namespace
 
 TypeRule type_rule(Generation generation, const Mappings& mappings) {
-  const bool is_g1 = generation == Generation::g1;
   const bool maps_calls = mappings.use_api_table || !mappings.apis.empty() || mappings.rename_cells;
-  return {is_g1, !is_g1 || maps_calls};
+  return {generation, generation != Generation::g1 || maps_calls};
 }
 
 CompatibleTypes::CompatibleTypes(const Indexed& frames, const TypeRule& rule)
@@ -73,14 +72,15 @@ bool CompatibleTypes::operator()(std::string_view mine, std::string_view golden)
   const KnownType m = find_type(mine), g = find_type(golden);
   if (m.type == nullptr || g.type == nullptr || (!cross_ && m.is_torch != g.is_torch)) return false;
   const std::string_view a = m.type->word, b = g.type->word;
-  if (rule_.is_g1)
+  if (rule_.generation == Generation::g1)
     return a == b || (a == "float16" && is_one_of(b, "float32", "bfloat16")) ||
            (b == "float16" && is_one_of(a, "float32", "bfloat16"));
   if (cross_) return m.type->kind == g.type->kind;
-  const auto is_short = [](std::string_view word) {
-    return word == "float16" || word == "float32" || word == "bfloat16";
+  // float64 joined the others with msprobe 26.2.
+  const auto is_float = [&](const TypeName& type) {
+    return type.kind == 'f' && (type.word != "float64" || rule_.generation == Generation::g3);
   };
-  return is_short(a) && is_short(b);
+  return is_float(*m.type) && is_float(*g.type);
 }
 
 }  // namespace assay

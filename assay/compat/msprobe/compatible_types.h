@@ -7,7 +7,7 @@
 namespace assay {
 
 struct TypeRule {
-  bool is_g1 = false;
+  Generation generation = Generation::g2;
   bool translates = true;  // names of the other framework are understood
 };
 // Generation 1 translates only where a mapping of APIs or cells is given.

@@ -17,6 +17,11 @@ TEST(CompatibleTypes, FollowTheTable) {
   EXPECT_FALSE(g2("Float32", "torch.float32"));
   EXPECT_FALSE(g2("Int32", "Int64"));
   EXPECT_FALSE(g2("", "Float32"));
+  const CompatibleTypes g3(frames, type_rule(Generation::g3, {}));
+  EXPECT_TRUE(g3("Float32", "Float64"));
+  EXPECT_TRUE(g3("torch.float64", "torch.bfloat16"));
+  EXPECT_FALSE(g3("Float64", "torch.float64"));
+  EXPECT_FALSE(g3("Int32", "Int64"));
   const CompatibleTypes g1(frames, type_rule(Generation::g1, {}));
   EXPECT_TRUE(g1("Float16", "Float32"));
   EXPECT_TRUE(g1("BFloat16", "Float16"));
