@@ -36,6 +36,10 @@ void scale(const double* x, double factor, int64_t n, double relative, Out out);
 double sum_of(const double* x, int64_t n);
 double sum_of_products(const double* x, const double* y, int64_t n);
 
+// In place. A NaN stays one.
+void cut_negative(double* values, int64_t n);  // to 0
+void negate(double* values, int64_t n);
+
 void subtract(const double* x, double number, int64_t n, double* out);
 // x · factor · weight.
 void weighted(const double* x, double factor, const double* weight, int64_t n, double relative, Out out);

@@ -205,6 +205,29 @@ Expected computed_when_read(Recipe recipe) {
   return out;
 }
 
+class MappedElements final : public Operand {
+ public:
+  MappedElements(OperandPtr source, DType dtype, void (*f)(double*, int64_t))
+      : Operand({dtype, source->meta.shape}), source_(std::move(source)), f_(f) {}
+
+  Result<Block> block(int64_t first, int64_t count, Scratch& scratch) const override {
+    std::byte* const out = scratch.buffer(count * size_of(meta.dtype));
+    double wide[kPieceElements];
+    ASSAY_TRY(const Block block, source_->block(first, count, scratch.below(0)));
+    for (int64_t at = 0; at < count; at += kPieceElements) {
+      const int64_t some = std::min(kPieceElements, count - at);
+      to_f64(block.dtype, block.data + at * size_of(block.dtype), some, wide);
+      f_(wide, some);
+      from_f64(meta.dtype, wide, some, out + at * size_of(meta.dtype));
+    }
+    return Block{meta.dtype, out, count};
+  }
+
+ private:
+  const OperandPtr source_;
+  void (*f_)(double*, int64_t);
+};
+
 Result<Expected> computed_now(const GoldenCall& call, const Recipe& recipe, int64_t cost) {
   ASSAY_TRY(Sheet sheet, Sheet::of(recipe.dtype, recipe.pieces.shape, call.memory));
   const int64_t piece = recipe.pieces.piece;
@@ -263,6 +286,10 @@ Result<GoldenOutputs> streamed_function(
     };
   ASSAY_TRY(Expected out, streamed(call, {call.in[0]}, kPieceElements, cost, std::move(compute)));
   return GoldenOutputs{std::move(out)};
+}
+
+OperandPtr mapped_when_read(OperandPtr source, DType dtype, void (*f)(double*, int64_t)) {
+  return std::make_shared<MappedElements>(std::move(source), dtype, f);
 }
 
 }  // namespace assay
