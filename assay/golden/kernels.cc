@@ -191,6 +191,11 @@ double ProductSum(const double* x, const double* y, int64_t n) {
   return SumInLanes(n, [x, y](int64_t i) HWY_ATTR { return x[i] * y[i]; });
 }
 
+double SquareSumF32(const float* x, int64_t n) {
+  return SumInLanes(
+      n, [x](int64_t i) HWY_ATTR { return static_cast<double>(x[i]) * static_cast<double>(x[i]); });
+}
+
 template <class F>
 HWY_INLINE void EachPair(const double* HWY_RESTRICT a, const double* HWY_RESTRICT b, int64_t n,
                          double relative, double* HWY_RESTRICT values, double* HWY_RESTRICT errors, F f) {
@@ -326,6 +331,33 @@ void KeepShort(const double* HWY_RESTRICT values, const double* HWY_RESTRICT err
   KeepAllowed(values, errors, n, 1, 0x1p-24, allowed);
 }
 
+// An error that is no number is the largest.
+void KeepNarrow(const double* HWY_RESTRICT values, const double* HWY_RESTRICT errors, int64_t n,
+                float* HWY_RESTRICT to, float* HWY_RESTRICT allowed) {
+  constexpr double kMost = static_cast<double>(3e38f), kRoundedUp = 1 + 1e-6;
+  const D64 d;
+  const DFloats floats;
+  const V64 most = Constant(kMost);
+  const auto keep = [&](V64 value, V64 error, float* values_to, float* errors_to) HWY_ATTR {
+    const V64 away = hn::Abs(value);
+    const V64 whole = hn::Mul(Fused(away, Constant(0x1p-24), error), Constant(kRoundedUp));
+    const V64 bounded = hn::IfThenElse(hn::Lt(whole, most), whole, most);
+    const V64 kept = hn::IfThenElseZero(hn::Lt(away, Constant(HUGE_VAL)), bounded);
+    hn::StoreU(hn::DemoteTo(floats, value), floats, values_to);
+    hn::StoreU(hn::DemoteTo(floats, kept), floats, errors_to);
+  };
+  int64_t i = 0;
+  for (; i + kN <= n; i += kN) keep(hn::LoadU(d, values + i), hn::LoadU(d, errors + i), to + i, allowed + i);
+  if (i == n) return;
+  double rest[kN] = {}, of_rest[kN] = {};
+  float rest_to[kN], of_rest_to[kN];
+  std::copy(values + i, values + n, rest);
+  std::copy(errors + i, errors + n, of_rest);
+  keep(hn::LoadU(d, rest), hn::LoadU(d, of_rest), rest_to, of_rest_to);
+  std::copy(rest_to, rest_to + (n - i), to + i);
+  std::copy(of_rest_to, of_rest_to + (n - i), allowed + i);
+}
+
 // ----- softmax
 
 // Powers e^(x - peak) into out.values, and x - peak into out.errors: 0 where there is no power. Gives the sum
@@ -415,6 +447,8 @@ HWY_EXPORT(Weigh);
 HWY_EXPORT(NormCentred);
 HWY_EXPORT(TurnHead);
 HWY_EXPORT(AddTurned);
+HWY_EXPORT(SquareSumF32);
+HWY_EXPORT(KeepNarrow);
 HWY_EXPORT(KeepShort);
 HWY_EXPORT(KeepAllowed);
 HWY_EXPORT(Sum);
@@ -476,6 +510,12 @@ void keep_allowed(const double* values, const double* errors, int64_t n, double 
 double sum_of(const double* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(Sum)(x, n); }
 double sum_of_products(const double* x, const double* y, int64_t n) {
   return HWY_DYNAMIC_DISPATCH(ProductSum)(x, y, n);
+}
+
+double sum_of_squares(const float* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(SquareSumF32)(x, n); }
+double sum_of_squares(const double* x, int64_t n) { return sum_of_products(x, x, n); }
+void keep_narrow(const double* values, const double* errors, int64_t n, float* to, float* allowed) {
+  HWY_DYNAMIC_DISPATCH(KeepNarrow)(values, errors, n, to, allowed);
 }
 
 }  // namespace assay::kernel
