@@ -1,10 +1,10 @@
 #include "assay/golden/attention.h"
 
+#include "assay/golden/attention_kernel.h"
 #include "assay/golden/numbers.h"
 #include "assay/support/parallel.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -14,32 +14,43 @@ namespace {
 
 constexpr int64_t kScoresAtOnce = int64_t{1} << 22;  // elements of one block of scores
 constexpr int64_t kQueriesAtOnce = 256;
-constexpr int64_t kBoundKeys = 64;  // keys whose values are bounded together
-constexpr int64_t kScoreLanes = 16;
 
-// e^x for x <= 0, within 2 units; 0 where it is no normal number. Without branches, so that it runs on
-// vectors.
-float exp_of_negative(float x) {
-  constexpr float kLog2e = 1.44269504f,
-                  kMagic = 12582912.0f;  // 1.5 * 2^23: leaves whole numbers in the low bits
-  constexpr float kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f, kLeast = -87.0f;
-  const float inside = x < kLeast ? kLeast : x;
-  const float shifted = inside * kLog2e + kMagic;
-  const float whole = shifted - kMagic;
-  const float r = (inside - whole * kLn2High) - whole * kLn2Low;
-  float sum = 1.0f / 5040;
-  sum = sum * r + 1.0f / 720;
-  sum = sum * r + 1.0f / 120;
-  sum = sum * r + 1.0f / 24;
-  sum = sum * r + 1.0f / 6;
-  sum = sum * r + 0.5f;
-  sum = sum * r + 1.0f;
-  sum = sum * r + 1.0f;
-  const uint32_t exponent = (std::bit_cast<uint32_t>(shifted) - std::bit_cast<uint32_t>(kMagic) + 127u) << 23;
-  const float result = sum * std::bit_cast<float>(exponent & 0x7F800000u);
-  return x < kLeast ? 0.0f : result;
+using kernel::largest_score, kernel::scale_scores, kernel::weigh_scores;
+
+// The same in f64, for tensors that are computed so: one by one.
+void scale_scores(double* scores, int64_t n, double factor) {
+  for (int64_t i = 0; i < n; ++i) scores[i] *= factor;
 }
-double exp_of_negative(double x) { return std::exp(x); }
+
+double largest_score(const double* scores, int64_t n) {
+  double largest = -std::numeric_limits<double>::infinity();
+  for (int64_t i = 0; i < n; ++i) largest = scores[i] > largest ? scores[i] : largest;
+  return largest;
+}
+
+double weigh_scores(double* scores, int64_t n, double largest, const double* mask,
+                    const kernel::WeightBounds<double>& bounds, double* linear, double* random) {
+  double sum = 0;
+  for (int64_t first = 0, group = 0; first < n; first += kernel::kBoundKeys, ++group) {
+    double weights = 0, sizes = 0, spreads = 0;
+    for (int64_t j = first; j < std::min(n, first + kernel::kBoundKeys); ++j) {
+      const double s = scores[j], weight = std::exp(s - largest);
+      const double added = mask == nullptr ? 0 : mask[j] * bounds.mask_scale;
+      // A key that is masked has no weight, and a score that may be infinite.
+      const double below = weight > 0 ? s - largest : 0;
+      const double score = weight > 0 ? std::max(std::abs(s), std::abs(s - added)) : 0;
+      weights += weight;
+      sizes += weight * score;
+      spreads +=
+          weight * weight * (1 + bounds.of_inputs + bounds.of_scores * (4 * score * score + below * below));
+      scores[j] = weight;
+    }
+    sum += weights;
+    linear[group] = weights * bounds.fixed + sizes * bounds.per_score;
+    random[group] = spreads;
+  }
+  return sum;
+}
 
 template <class T>
 Result<void> read_attention_rows(const RowsOf& rows, int64_t first, int64_t count, T* to, Scratch& scratch) {
@@ -73,7 +84,7 @@ class JobRunner {
         keys_(std::ssize(job.keys.starts)),
         depth_(job.keys.width),
         width_(job.values.width),
-        groups_((keys_ + kBoundKeys - 1) / kBoundKeys),
+        groups_((keys_ + kernel::kBoundKeys - 1) / kernel::kBoundKeys),
         scale_(rule.scale * (rule.scale_of ? rule.scale_of(job.sample) : 1)) {}
 
   Result<void> run() {
@@ -111,7 +122,7 @@ class JobRunner {
     }
     largest_.assign(static_cast<size_t>(groups_ * width_), T{0});
     for (int64_t j = 0; j < keys_; ++j) {
-      T* const largest = largest_.data() + j / kBoundKeys * width_;
+      T* const largest = largest_.data() + j / kernel::kBoundKeys * width_;
       const T* const value = value_.data() + j * width_;
       for (int64_t d = 0; d < width_; ++d) largest[d] = std::max(largest[d], std::abs(value[d]));
     }
@@ -125,7 +136,7 @@ class JobRunner {
     const auto scale = static_cast<T>(scale_);
     round_step(scores);
     if (!rule_.scales_last) {
-      for (int64_t j = 0; j < keys_; ++j) scores[j] *= scale;
+      scale_scores(scores, keys_, scale);
       round_step(scores);
     }
     if (rule_.clamp) {
@@ -140,7 +151,7 @@ class JobRunner {
       round_step(scores);
     }
     if (rule_.scales_last) {
-      for (int64_t j = 0; j < keys_; ++j) scores[j] *= scale;
+      scale_scores(scores, keys_, scale);
       round_step(scores);
     }
     return {};
@@ -161,64 +172,17 @@ class JobRunner {
     double input_spread = 0;  // square of what rounded keys do to a score, in units of that rounding
   };
 
-  // Scores become weights e^(s - max). Returns their sum; `linear` and `random` get, per group of keys, what
-  // the errors of weights weigh: those that may add up, and those that are independent.
+  // Scores become weights e^(s - max). Returns their sum.
   double finish_weights(T* scores, const RowBound& bound, const std::vector<double>& mask, T* linear,
                         T* random) const {
-    const T largest = largest_of(scores);  // -infinity where all keys are masked: the row is NaN
+    const T largest = largest_score(scores, keys_);  // -infinity where all keys are masked: the row is NaN
     const double unit = unit_of_arithmetic(rule_.dtype);
-    const auto fixed =
-        static_cast<T>(bound.score_error + unit * (std::sqrt(static_cast<double>(keys_)) + 16));
-    const auto per_score = static_cast<T>(4 * unit);
-    const T of_inputs = rule_.rounds_inputs ? static_cast<T>(1 + bound.input_spread) : T{0};
-    const T of_scores = rule_.rounds_scores ? T{1} : T{0};
-    const double of_mask = rule_.scales_last ? scale_ : 1;  // a score was rounded before it was added, too
-    double sum = 0;
-    for (int64_t group = 0; group < groups_; ++group) {
-      const int64_t first = group * kBoundKeys, count = std::min(kBoundKeys, keys_ - first);
-      // Whole groups of a fixed size run on vectors.
-      T s[kBoundKeys], weight[kBoundKeys], size[kBoundKeys], spread[kBoundKeys], added[kBoundKeys] = {};
-      std::copy_n(scores + first, count, s);
-      std::fill(s + count, s + kBoundKeys, -std::numeric_limits<T>::infinity());
-      if (!mask.empty())
-        std::transform(mask.begin() + first, mask.begin() + first + count, added,
-                       [&](double each) { return static_cast<T>(each * of_mask); });
-      for (int64_t j = 0; j < kBoundKeys; ++j) weight[j] = exp_of_negative(s[j] - largest);
-      for (int64_t j = 0; j < kBoundKeys; ++j) {
-        // A key that is masked has no weight, and a score that may be infinite.
-        const T below = weight[j] > 0 ? s[j] - largest : T{0};
-        const T score = weight[j] > 0 ? std::max(std::abs(s[j]), std::abs(s[j] - added[j])) : T{0};
-        size[j] = weight[j] * score;
-        spread[j] = weight[j] * weight[j] * (1 + of_inputs + of_scores * (4 * score * score + below * below));
-      }
-      std::copy_n(weight, count, scores + first);
-      const T weights = sum_of(weight);
-      sum += static_cast<double>(weights);
-      linear[group] = weights * fixed + sum_of(size) * per_score;
-      random[group] = sum_of(spread);
-    }
-    return sum;
-  }
-
-  T largest_of(const T* scores) const {
-    T lanes[kScoreLanes];
-    std::fill_n(lanes, kScoreLanes, -std::numeric_limits<T>::infinity());
-    int64_t j = 0;
-    for (; j + kScoreLanes <= keys_; j += kScoreLanes)
-      for (int64_t lane = 0; lane < kScoreLanes; ++lane)
-        lanes[lane] = scores[j + lane] > lanes[lane] ? scores[j + lane] : lanes[lane];
-    for (; j < keys_; ++j) lanes[0] = scores[j] > lanes[0] ? scores[j] : lanes[0];
-    return *std::max_element(lanes, lanes + kScoreLanes);
-  }
-
-  // Of one group.
-  static T sum_of(const T* values) {
-    T lanes[kScoreLanes] = {};
-    for (int64_t j = 0; j < kBoundKeys; j += kScoreLanes)
-      for (int64_t lane = 0; lane < kScoreLanes; ++lane) lanes[lane] += values[j + lane];
-    T sum = 0;
-    for (const T lane : lanes) sum += lane;
-    return sum;
+    const kernel::WeightBounds<T> bounds{
+        static_cast<T>(bound.score_error + unit * (std::sqrt(static_cast<double>(keys_)) + 16)),
+        static_cast<T>(4 * unit), rule_.rounds_inputs ? static_cast<T>(1 + bound.input_spread) : T{0},
+        rule_.rounds_scores ? T{1} : T{0},
+        rule_.scales_last ? scale_ : 1};  // a score was rounded before it was added, too
+    return weigh_scores(scores, keys_, largest, mask.empty() ? nullptr : mask.data(), bounds, linear, random);
   }
 
   // Weights of sum 1, rounded, as a softmax on its own gives them.
@@ -237,14 +201,14 @@ class JobRunner {
     std::vector<T> query(static_cast<size_t>(count * depth_));
     ASSAY_TRY_DO(read_attention_rows(job_.queries, first, count, query.data(), scratch));
     if (rule_.query_scale != 1) scale_queries(query);
-    std::vector<T> scores(static_cast<size_t>(count * keys_));
+    const auto scores = std::make_unique_for_overwrite<T[]>(static_cast<size_t>(count * keys_));
     multiply(Gemm<T>{false, true, count, keys_, depth_, query.data(), depth_, key_.data(), depth_,
-                     scores.data(), keys_});
+                     scores.get(), keys_});
 
     std::vector<double> mask(static_cast<size_t>(rule_.mask ? keys_ : 0)), sums(static_cast<size_t>(count));
     std::vector<T> linear(static_cast<size_t>(count * groups_)), random(linear.size());
     for (int64_t i = 0; i < count; ++i) {
-      T* const row = scores.data() + i * keys_;
+      T* const row = scores.get() + i * keys_;
       ASSAY_TRY_DO(finish_scores(first + i, row, mask, of_mask));
       double square = 0;
       for (int64_t d = 0; d < depth_; ++d) {
@@ -263,24 +227,28 @@ class JobRunner {
     }
 
     const auto size = static_cast<size_t>(count * width_);
-    std::vector<T> value(size), errors(size), spreads(size);
-    multiply(Gemm<T>{false, false, count, width_, keys_, scores.data(), keys_, value_.data(), width_,
-                     value.data(), width_});
+    const auto value = std::make_unique_for_overwrite<T[]>(size);
+    const auto errors = std::make_unique_for_overwrite<T[]>(size),
+               spreads = std::make_unique_for_overwrite<T[]>(size);
+    multiply(Gemm<T>{false, false, count, width_, keys_, scores.get(), keys_, value_.data(), width_,
+                     value.get(), width_});
     multiply(Gemm<T>{false, false, count, width_, groups_, linear.data(), groups_, largest_.data(), width_,
-                     errors.data(), width_});
+                     errors.get(), width_});
     multiply(Gemm<T>{false, false, count, width_, groups_, random.data(), groups_, squares_.data(), width_,
-                     spreads.data(), width_});
+                     spreads.get(), width_});
     const double rounding = std::max(unit_roundoff(rule_.dtype), unit_of_arithmetic(rule_.dtype));
-    for (int64_t i = 0; i < count; ++i)
+    std::vector<double> results(static_cast<size_t>(width_)), allowed(results.size());
+    for (int64_t i = 0; i < count; ++i) {
+      const double share = 1 / sums[static_cast<size_t>(i)];
       for (int64_t d = 0; d < width_; ++d) {
-        const auto at = static_cast<size_t>(i * width_ + d);
-        const double sum = sums[static_cast<size_t>(i)];
-        const double result = static_cast<double>(value[at]) / sum;
-        const double allowed = static_cast<double>(errors[at]) / sum +
-                               2 * rounding * std::sqrt(static_cast<double>(spreads[at])) / sum +
-                               rounding * std::abs(result);
-        out_.set(job_.outputs[static_cast<size_t>(first + i)] + d, result, allowed);
+        const auto at = static_cast<size_t>(i * width_ + d), to = static_cast<size_t>(d);
+        results[to] = static_cast<double>(value[at]) * share;
+        allowed[to] = static_cast<double>(errors[at]) * share +
+                      2 * rounding * std::sqrt(static_cast<double>(spreads[at])) * share +
+                      rounding * std::abs(results[to]);
       }
+      out_.set(job_.outputs[static_cast<size_t>(first + i)], width_, results.data(), allowed.data());
+    }
     return {};
   }
 

@@ -11,11 +11,12 @@
 
 #include <algorithm>
 #include <cfloat>
-#include <limits>
 
 HWY_BEFORE_NAMESPACE();
 namespace assay::kernel::HWY_NAMESPACE {
 using namespace assay::tile::HWY_NAMESPACE;
+
+using DFloats = hn::Rebind<float, D64>;  // as many floats as there are doubles in a V64
 
 // `f(x, value, error)` of each vector; what is left at the end is padded with ones.
 template <class F>
@@ -95,6 +96,9 @@ void GeluByTanh(const double* x, int64_t n, double unit, Out out) {
   });
 }
 
+// 2^-33 of erfc, in units of f32: 2^-9.
+constexpr double kOwnErrorOfErfc = 0x1p-9;
+
 void GeluByErf(const double* x, int64_t n, double unit, Out out) {
   const V64 u = Constant(unit);
   EachVector(x, n, out, [&](V64 each, V64& value, V64& error) HWY_ATTR {
@@ -103,8 +107,8 @@ void GeluByErf(const double* x, int64_t n, double unit, Out out) {
     const V64 share = hn::IfThenElse(hn::Lt(each, hn::Zero(D64())), half, hn::Sub(Constant(1), half));
     value = hn::Mul(each, share);
     const V64 slope = hn::Mul(parts.t, parts.exponential);
-    const V64 of_erf =
-        hn::Mul(hn::Mul(Constant(0.5), hn::Abs(each)), Fused(Constant(3), slope, Constant(16)));
+    const V64 of_erf = hn::Mul(hn::Mul(Constant(0.5), hn::Abs(each)),
+                               Fused(Constant(3), slope, Constant(16 + kOwnErrorOfErfc)));
     error = hn::Mul(u, Fused(Constant(3), hn::Abs(value), of_erf));
   });
 }
@@ -187,6 +191,11 @@ double ProductSum(const double* x, const double* y, int64_t n) {
   return SumInLanes(n, [x, y](int64_t i) HWY_ATTR { return x[i] * y[i]; });
 }
 
+double SquareSumF32(const float* x, int64_t n) {
+  return SumInLanes(
+      n, [x](int64_t i) HWY_ATTR { return static_cast<double>(x[i]) * static_cast<double>(x[i]); });
+}
+
 template <class F>
 HWY_INLINE void EachPair(const double* HWY_RESTRICT a, const double* HWY_RESTRICT b, int64_t n,
                          double relative, double* HWY_RESTRICT values, double* HWY_RESTRICT errors, F f) {
@@ -219,6 +228,20 @@ void Multiply(const double* HWY_RESTRICT x, double factor, int64_t n, double rel
     values[i] = value;
     errors[i] = relative * std::abs(value);
   }
+}
+
+void CutNegative(double* values, int64_t n) {
+  const D64 d;
+  int64_t i = 0;
+  for (; i + kN <= n; i += kN) {
+    const V64 each = hn::LoadU(d, values + i);
+    hn::StoreU(hn::IfThenZeroElse(hn::Lt(each, hn::Zero(d)), each), d, values + i);
+  }
+  for (; i < n; ++i) values[i] = values[i] < 0 ? 0 : values[i];
+}
+
+void Negate(double* values, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) values[i] = -values[i];
 }
 
 void Subtract(const double* HWY_RESTRICT x, double number, int64_t n, double* HWY_RESTRICT out) {
@@ -279,14 +302,27 @@ void AddTurned(double unit, int64_t n, Out out) {
   }
 }
 
+// As f32, never less than the smallest normal one, and nothing for what is larger than all of them or no
+// number: `allowance`, of vectors.
+HWY_INLINE hn::Vec<DFloats> Allowance(V64 error) {
+  const V64 most = Constant(double{FLT_MAX});
+  const V64 kept = hn::IfThenElseZero(hn::Le(error, most), error);
+  const V64 least = hn::IfThenElseZero(hn::Le(error, most), Constant(double{FLT_MIN}));
+  const DFloats floats;
+  return hn::Add(hn::DemoteTo(floats, kept), hn::DemoteTo(floats, least));
+}
+
 void KeepAllowed(const double* HWY_RESTRICT values, const double* HWY_RESTRICT errors, int64_t n,
                  double factor, double own, float* HWY_RESTRICT allowed) {
-  for (int64_t i = 0; i < n; ++i) {
-    const double error = factor * errors[i] + own * std::abs(values[i]);
-    // `allowance`, without a branch.
-    const float kept = static_cast<float>(std::min(error, double{FLT_MAX})) + FLT_MIN;
-    allowed[i] = error <= double{FLT_MAX} ? kept : 0.0F;
+  const D64 d;
+  const V64 times = Constant(factor), share = Constant(own);
+  int64_t i = 0;
+  for (; i + kN <= n; i += kN) {
+    const V64 error = hn::Mul(times, hn::LoadU(d, errors + i));
+    const V64 whole = hn::Add(error, hn::Mul(share, hn::Abs(hn::LoadU(d, values + i))));
+    hn::StoreU(Allowance(whole), DFloats(), allowed + i);
   }
+  for (; i < n; ++i) allowed[i] = allowance(factor * errors[i] + own * std::abs(values[i]));
 }
 
 void KeepShort(const double* HWY_RESTRICT values, const double* HWY_RESTRICT errors, int64_t n,
@@ -295,57 +331,87 @@ void KeepShort(const double* HWY_RESTRICT values, const double* HWY_RESTRICT err
   KeepAllowed(values, errors, n, 1, 0x1p-24, allowed);
 }
 
-// ----- softmax
-
-// Adds to the lanes of a row: powers, and powers times how far below the peak. Stores the powers and how far
-// below they are, negative.
-struct SoftmaxSums {
-  double sum = 0, weighted = 0;
-  float narrow = 0;  // one after another, in f32
-};
-
-SoftmaxSums Powers(const double* HWY_RESTRICT x, int64_t n, double peak, Out out) {
-  EachVector(x, n, out, [&](V64 each, V64& power, V64& below) HWY_ATTR {
-    below = hn::Sub(each, Constant(peak));
-    power = ExpOrZero(below);
-    // Where there is no power, it does not matter how far below.
-    below = hn::IfThenZeroElse(hn::Eq(power, hn::Zero(D64())), below);
-  });
-  const double* HWY_RESTRICT powers = out.values;
-  const double* HWY_RESTRICT belows = out.errors;
-  SoftmaxSums sums;
-  sums.sum = Sum(powers, n);
-  sums.weighted = -ProductSum(powers, belows, n);
-  for (int64_t i = 0; i < n; ++i) sums.narrow += static_cast<float>(powers[i]);
-  return sums;
+// An error that is no number is the largest.
+void KeepNarrow(const double* HWY_RESTRICT values, const double* HWY_RESTRICT errors, int64_t n,
+                float* HWY_RESTRICT to, float* HWY_RESTRICT allowed) {
+  constexpr double kMost = static_cast<double>(3e38f), kRoundedUp = 1 + 1e-6;
+  const D64 d;
+  const DFloats floats;
+  const V64 most = Constant(kMost);
+  const auto keep = [&](V64 value, V64 error, float* values_to, float* errors_to) HWY_ATTR {
+    const V64 away = hn::Abs(value);
+    const V64 whole = hn::Mul(Fused(away, Constant(0x1p-24), error), Constant(kRoundedUp));
+    const V64 bounded = hn::IfThenElse(hn::Lt(whole, most), whole, most);
+    const V64 kept = hn::IfThenElseZero(hn::Lt(away, Constant(HUGE_VAL)), bounded);
+    hn::StoreU(hn::DemoteTo(floats, value), floats, values_to);
+    hn::StoreU(hn::DemoteTo(floats, kept), floats, errors_to);
+  };
+  int64_t i = 0;
+  for (; i + kN <= n; i += kN) keep(hn::LoadU(d, values + i), hn::LoadU(d, errors + i), to + i, allowed + i);
+  if (i == n) return;
+  double rest[kN] = {}, of_rest[kN] = {};
+  float rest_to[kN], of_rest_to[kN];
+  std::copy(values + i, values + n, rest);
+  std::copy(errors + i, errors + n, of_rest);
+  keep(hn::LoadU(d, rest), hn::LoadU(d, of_rest), rest_to, of_rest_to);
+  std::copy(rest_to, rest_to + (n - i), to + i);
+  std::copy(of_rest_to, of_rest_to + (n - i), allowed + i);
 }
 
+// ----- softmax
+
+// Powers e^(x - peak) into out.values, and x - peak into out.errors: 0 where there is no power. Gives the sum
+// of the powers as an adder of f32 makes it, one after another: that takes as long as all else, and runs
+// beside it.
+float Powers(const double* HWY_RESTRICT x, int64_t n, double peak, Out out) {
+  const V64 top = Constant(peak);
+  float sum = 0;
+  int64_t left = n;
+  EachVector(x, n, out, [&](V64 each, V64& power, V64& below) HWY_ATTR {
+    below = hn::Sub(each, top);
+    power = ExpOrZero(below);
+    below = hn::IfThenZeroElse(hn::Eq(power, hn::Zero(D64())), below);
+    float terms[kN];
+    hn::StoreU(hn::DemoteTo(DFloats(), power), DFloats(), terms);
+    if (left >= kN)
+      for (const float term : terms) sum += term;
+    else
+      for (int64_t i = 0; i < left; ++i) sum += terms[i];
+    left -= kN;
+  });
+  return sum;
+}
+
+// NaN where there is one.
 double Peak(const double* x, int64_t n) {
-  constexpr int64_t kPeakLanes = 16;
-  double lanes[kPeakLanes];
-  std::fill_n(lanes, kPeakLanes, -HUGE_VAL);
-  bool has_nan = false;
+  const D64 d;
+  V64 peak = Constant(-HUGE_VAL), sum = hn::Zero(d);
   int64_t i = 0;
-  for (; i + kPeakLanes <= n; i += kPeakLanes)
-    for (int64_t lane = 0; lane < kPeakLanes; ++lane) {
-      const double each = x[i + lane];
-      lanes[lane] = each > lanes[lane] ? each : lanes[lane];
-      has_nan |= each != each;
-    }
-  for (; i < n; ++i) {
-    lanes[0] = x[i] > lanes[0] ? x[i] : lanes[0];
-    has_nan |= x[i] != x[i];
+  for (; i + kN <= n; i += kN) {
+    const V64 each = hn::LoadU(d, x + i);
+    peak = hn::IfThenElse(hn::Gt(each, peak), each, peak);
+    sum = hn::IfThenElse(hn::IsNaN(each), each, sum);
   }
-  return has_nan ? std::numeric_limits<double>::quiet_NaN() : *std::max_element(lanes, lanes + kPeakLanes);
+  double peaks[kN], nans[kN];
+  hn::StoreU(peak, d, peaks);
+  hn::StoreU(sum, d, nans);
+  double largest = *std::max_element(peaks, peaks + kN), nan = 0;
+  for (const double each : nans) nan += each;
+  for (; i < n; ++i) {
+    largest = x[i] > largest ? x[i] : largest;
+    nan += x[i] == x[i] ? 0 : x[i];
+  }
+  return nan == nan ? largest : nan;
 }
 
 void SoftmaxRow(const double* HWY_RESTRICT x, int64_t n, double unit, Out out) {
-  const SoftmaxSums sums = Powers(x, n, Peak(x, n), out);
+  const double narrow = double{Powers(x, n, Peak(x, n), out)};
+  const double sum = Sum(out.values, n), weighted = -ProductSum(out.values, out.errors, n);
   // Where terms are small beside their sum, an adder of f32 rounds them alike, which is no chance.
   const double by_chance = 2 * std::sqrt(static_cast<double>(n));
-  const double seen = 2 * std::abs(double{sums.narrow} - sums.sum) / (sums.sum * unit);
-  const double error = 12 + sums.weighted / sums.sum + std::max(by_chance, seen);
-  const double share = 1 / sums.sum;
+  const double seen = 2 * std::abs(narrow - sum) / (sum * unit);
+  const double error = 12 + weighted / sum + std::max(by_chance, seen);
+  const double share = 1 / sum;
   double* HWY_RESTRICT values = out.values;
   double* HWY_RESTRICT errors = out.errors;
   for (int64_t i = 0; i < n; ++i) {
@@ -374,11 +440,15 @@ HWY_EXPORT(Cosine);
 HWY_EXPORT(SoftmaxRow);
 HWY_EXPORT(Operate);
 HWY_EXPORT(Multiply);
+HWY_EXPORT(CutNegative);
+HWY_EXPORT(Negate);
 HWY_EXPORT(Subtract);
 HWY_EXPORT(Weigh);
 HWY_EXPORT(NormCentred);
 HWY_EXPORT(TurnHead);
 HWY_EXPORT(AddTurned);
+HWY_EXPORT(SquareSumF32);
+HWY_EXPORT(KeepNarrow);
 HWY_EXPORT(KeepShort);
 HWY_EXPORT(KeepAllowed);
 HWY_EXPORT(Sum);
@@ -415,6 +485,8 @@ void operate(Operation operation, const double* a, const double* b, int64_t n, d
 void scale(const double* x, double factor, int64_t n, double relative, Out out) {
   HWY_DYNAMIC_DISPATCH(Multiply)(x, factor, n, relative, out);
 }
+void cut_negative(double* values, int64_t n) { HWY_DYNAMIC_DISPATCH(CutNegative)(values, n); }
+void negate(double* values, int64_t n) { HWY_DYNAMIC_DISPATCH(Negate)(values, n); }
 void subtract(const double* x, double number, int64_t n, double* out) {
   HWY_DYNAMIC_DISPATCH(Subtract)(x, number, n, out);
 }
@@ -438,6 +510,12 @@ void keep_allowed(const double* values, const double* errors, int64_t n, double 
 double sum_of(const double* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(Sum)(x, n); }
 double sum_of_products(const double* x, const double* y, int64_t n) {
   return HWY_DYNAMIC_DISPATCH(ProductSum)(x, y, n);
+}
+
+double sum_of_squares(const float* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(SquareSumF32)(x, n); }
+double sum_of_squares(const double* x, int64_t n) { return sum_of_products(x, x, n); }
+void keep_narrow(const double* values, const double* errors, int64_t n, float* to, float* allowed) {
+  HWY_DYNAMIC_DISPATCH(KeepNarrow)(values, errors, n, to, allowed);
 }
 
 }  // namespace assay::kernel

@@ -35,6 +35,12 @@ void scale(const double* x, double factor, int64_t n, double relative, Out out);
 // Of n numbers, in lanes that add independently.
 double sum_of(const double* x, int64_t n);
 double sum_of_products(const double* x, const double* y, int64_t n);
+double sum_of_squares(const float* x, int64_t n);
+double sum_of_squares(const double* x, int64_t n);
+
+// In place. A NaN stays one.
+void cut_negative(double* values, int64_t n);  // to 0
+void negate(double* values, int64_t n);
 
 void subtract(const double* x, double number, int64_t n, double* out);
 // x · factor · weight.
@@ -61,5 +67,8 @@ void keep_short(const double* values, const double* errors, int64_t n, float* to
 // What is allowed where an error is so large, times `factor`, and `own` of the value.
 void keep_allowed(const double* values, const double* errors, int64_t n, double factor, double own,
                   float* allowed);
+
+// As f32, with what is allowed rounded up; nothing where the value is not finite.
+void keep_narrow(const double* values, const double* errors, int64_t n, float* to, float* allowed);
 
 }  // namespace assay::kernel

@@ -198,12 +198,14 @@ Result<GoldenOutputs> real_linear(const GoldenCall& call, LinearRun run, bool ha
   const double unit = unit_of_arithmetic(x);
   return compute_linear(call, run, dtype, [&](const ProductRun& part, ComputedTensor& out) {
     const int64_t first = run.token(part.term, part.row) * run.columns + part.column;
+    const double error_of_norm = product_error(unit, run.length, 1);
+    if (!has_bias) {
+      std::vector<double> errors(part.norms, part.norms + part.count);
+      for (double& each : errors) each *= error_of_norm;
+      return out.set(first, part.count, part.sums, errors.data());
+    }
     for (int64_t j = 0; j < part.count; ++j) {
-      const double error = product_error(unit, run.length, part.norms[j]);
-      if (!has_bias) {
-        out.set(first + j, part.sums[j], error);
-        continue;
-      }
+      const double error = error_of_norm * part.norms[j];
       const double added =
           bias.values[per_column(bias.values.size(), run.columns, part.term, part.column + j)];
       const RoundedStep step = rounded_step(x, part.sums[j], error);

@@ -1,9 +1,9 @@
 #include "assay/golden/matrices.h"
 
 #include "assay/base/checked.h"
+#include "assay/golden/kernels.h"
 #include "assay/golden/numbers.h"
 #include "assay/support/parallel.h"
-#include "assay/tensor/dense.h"
 
 #include <cblas.h>
 
@@ -17,9 +17,10 @@
 namespace assay {
 namespace {
 
-constexpr int64_t kRowsAtOnce = 2048;
-// A tile of b that is stored by columns of the product is read row by row: short runs cost a call each.
-constexpr int64_t kColumnsAtOnce = 256, kColumnsOfRows = 1024, kLeastColumns = 16;
+constexpr int64_t kRowsAtOnce = 2048;  // of a that are held
+// A tile is as high as it is wide: OpenBLAS packs both factors anew for each. Its size does not follow the
+// threads, nor does the result.
+constexpr int64_t kTile = 1024;
 // Products of int8 are at most 2^14: sums of this many are exact in f32.
 constexpr int64_t kExactLength = 1024;
 
@@ -54,10 +55,7 @@ std::vector<double> matrix_norms(const T* matrix, int64_t rows, int64_t columns,
       for (int64_t j = 0; j < columns; ++j)
         squares[static_cast<size_t>(j)] += static_cast<double>(row[j]) * static_cast<double>(row[j]);
     } else {
-      double lanes[8] = {};
-      for (int64_t j = 0; j < columns; ++j)
-        lanes[j % 8] += static_cast<double>(row[j]) * static_cast<double>(row[j]);
-      for (const double lane : lanes) squares[static_cast<size_t>(i)] += lane;
+      squares[static_cast<size_t>(i)] = kernel::sum_of_squares(row, columns);
     }
   }
   for (double& each : squares) each = std::sqrt(each);
@@ -78,9 +76,7 @@ class TermRunner {
         k_(product.length(term_)) {
     const int64_t affordable = memory / 4 / static_cast<int64_t>(sizeof(T)) / std::max<int64_t>(1, k_);
     rows_at_once_ = std::clamp<int64_t>(affordable, 1, kRowsAtOnce);
-    const int64_t widest = product.transpose_b ? kColumnsAtOnce : kColumnsOfRows;
-    columns_at_once_ = std::clamp<int64_t>(n_ / (4 * blas_threads()), kLeastColumns, widest);
-    columns_at_once_ = std::clamp<int64_t>(affordable / blas_threads(), 1, columns_at_once_);
+    columns_at_once_ = std::clamp<int64_t>(affordable / blas_threads(), 1, kTile);
     fits_ = affordable > 0;
   }
 
@@ -94,69 +90,94 @@ class TermRunner {
 
  private:
   Result<void> run_rows(int64_t row, int64_t rows) {
-    a_.resize(static_cast<size_t>(rows * k_));
+    a_ = a_part_.of(rows * k_);
     ASSAY_TRY_DO(load_a(row, rows));
-    a_norms_ = matrix_norms(a_.data(), product_.transpose_a ? k_ : rows, product_.transpose_a ? rows : k_,
+    a_norms_ = matrix_norms(a_, product_.transpose_a ? k_ : rows, product_.transpose_a ? rows : k_,
                             product_.transpose_a);
-    const int64_t tiles = (n_ + columns_at_once_ - 1) / columns_at_once_;
-    return try_in_parallel(
-        tiles, rows * columns_at_once_ * std::max<int64_t>(1, k_),
-        [&](int64_t first, int64_t last) -> Result<void> {
-          for (int64_t tile = first; tile < last; ++tile) {
-            const int64_t column = tile * columns_at_once_;
-            ASSAY_TRY_DO(run_tile(row, rows, column, std::min(columns_at_once_, n_ - column)));
-          }
-          return {};
-        });
+    const int64_t across = (n_ + columns_at_once_ - 1) / columns_at_once_, down = (rows + kTile - 1) / kTile;
+    return try_in_parallel(across * down, std::min(rows, kTile) * columns_at_once_ * std::max<int64_t>(1, k_),
+                           [&](int64_t first, int64_t last) -> Result<void> {
+                             for (int64_t tile = first; tile < last; ++tile) {
+                               const int64_t within = tile / across * kTile,
+                                             column = tile % across * columns_at_once_;
+                               ASSAY_TRY_DO(run_tile({row, within, std::min(kTile, rows - within), rows},
+                                                     column, std::min(columns_at_once_, n_ - column)));
+                             }
+                             return {};
+                           });
   }
 
   Result<void> load_a(int64_t row, int64_t rows) {
     const int64_t stored = product_.transpose_a ? k_ : rows, width = product_.transpose_a ? rows : k_;
     return try_in_parallel(stored, width, [&](int64_t first, int64_t last) -> Result<void> {
       Scratch scratch;
-      T* const to = a_.data() + first * width;
+      T* const to = a_ + first * width;
       return product_.transpose_a ? read_part(term_.a, first, last - first, row, width, to, scratch)
                                   : read_part(term_.a, row + first, last - first, 0, width, to, scratch);
     });
   }
 
-  Result<void> run_tile(int64_t row, int64_t rows, int64_t column, int64_t columns) {
+  // Rows of a tile: `count` from `within` on of the `held` ones, the first of which is `first` of the matrix.
+  struct TileRows {
+    int64_t first = 0, within = 0, count = 0, held = 0;
+  };
+
+  Result<void> run_tile(const TileRows& rows, int64_t column, int64_t columns) {
     const int64_t stored = product_.transpose_b ? columns : k_, width = product_.transpose_b ? k_ : columns;
     const int64_t b_row = product_.transpose_b ? column : 0, b_column = product_.transpose_b ? 0 : column;
-    std::vector<T> b(static_cast<size_t>(stored * width));
+    Room& room = rooms_.local();
+    T* const b = room.b.of(stored * width);
     Scratch scratch;
-    ASSAY_TRY_DO(read_part(term_.b, b_row, stored, b_column, width, b.data(), scratch));
+    ASSAY_TRY_DO(read_part(term_.b, b_row, stored, b_column, width, b, scratch));
     if constexpr (std::is_same_v<T, float>)
-      if (product_.adapt_b) product_.adapt_b(b_row, stored, b_column, width, b.data());
-    const std::vector<double> b_norms = matrix_norms(b.data(), stored, width, !product_.transpose_b);
+      if (product_.adapt_b) product_.adapt_b(b_row, stored, b_column, width, b);
+    const std::vector<double> b_norms = matrix_norms(b, stored, width, !product_.transpose_b);
 
-    std::vector<T> c(static_cast<size_t>(rows * columns));
+    T* const c = room.c.of(rows.count * columns);
+    if (k_ == 0) std::fill_n(c, rows.count * columns, T{0});  // otherwise the product writes all of it
     std::vector<double> sums(
-        static_cast<size_t>(product_.accumulator == Accumulator::whole ? rows * columns : 0));
+        static_cast<size_t>(product_.accumulator == Accumulator::whole ? rows.count * columns : 0));
     const int64_t step = product_.accumulator == Accumulator::whole ? kExactLength : std::max<int64_t>(1, k_);
     for (int64_t k = 0; k < k_; k += step) {
-      Gemm<T> gemm{product_.transpose_a, product_.transpose_b, rows, columns, std::min(step, k_ - k)};
-      gemm.a_stride = product_.transpose_a ? rows : k_;
-      gemm.a = a_.data() + k * (product_.transpose_a ? gemm.a_stride : 1);
+      Gemm<T> gemm{product_.transpose_a, product_.transpose_b, rows.count, columns, std::min(step, k_ - k)};
+      gemm.a_stride = product_.transpose_a ? rows.held : k_;
+      gemm.a = a_ + (product_.transpose_a ? k * gemm.a_stride + rows.within : rows.within * k_ + k);
       gemm.b_stride = width;
-      gemm.b = b.data() + k * (product_.transpose_b ? 1 : gemm.b_stride);
-      gemm.c = c.data();
+      gemm.b = b + k * (product_.transpose_b ? 1 : gemm.b_stride);
+      gemm.c = c;
       gemm.c_stride = columns;
       multiply(gemm);
       for (size_t i = 0; i < sums.size(); ++i) sums[i] += static_cast<double>(c[i]);
     }
 
     std::vector<double> wide(static_cast<size_t>(columns)), norms(static_cast<size_t>(columns));
-    for (int64_t i = 0; i < rows; ++i) {
-      for (int64_t j = 0; j < columns; ++j) {
-        const auto at = static_cast<size_t>(i * columns + j), to = static_cast<size_t>(j);
-        wide[to] = sums.empty() ? static_cast<double>(c[at]) : sums[at];
-        norms[to] = a_norms_[static_cast<size_t>(i)] * b_norms[to];
-      }
-      take_({number_, row + i, column, columns, wide.data(), norms.data()});
+    for (int64_t i = 0; i < rows.count; ++i) {
+      const double norm = a_norms_[static_cast<size_t>(rows.within + i)];
+      const T* const row = c + i * columns;
+      if (sums.empty())
+        std::copy_n(row, columns, wide.data());
+      else
+        std::copy_n(sums.data() + i * columns, columns, wide.data());
+      for (int64_t j = 0; j < columns; ++j)
+        norms[static_cast<size_t>(j)] = norm * b_norms[static_cast<size_t>(j)];
+      take_({number_, rows.first + rows.within + i, column, columns, wide.data(), norms.data()});
     }
     return {};
   }
+
+  // Memory of a thread, for one tile after another.
+  struct Part {
+    std::shared_ptr<std::byte[]> bytes;
+    int64_t count = 0;
+    T* of(int64_t wanted) {
+      if (count < wanted) bytes = fresh_bytes(wanted * static_cast<int64_t>(sizeof(T)));
+      count = std::max(count, wanted);
+      return reinterpret_cast<T*>(bytes.get());
+    }
+  };
+  struct Room {
+    Part b, c;
+  };
 
   const Product& product_;
   const ProductTerm& term_;
@@ -165,8 +186,10 @@ class TermRunner {
   int64_t m_, n_, k_;
   int64_t rows_at_once_ = 1, columns_at_once_ = 1;
   bool fits_ = true;
-  std::vector<T> a_;
+  Part a_part_;
+  T* a_ = nullptr;
   std::vector<double> a_norms_;
+  PerThread<Room> rooms_;
 };
 
 template <class T>
@@ -298,8 +321,8 @@ Result<ComputedTensor> ComputedTensor::make(DType dtype, Shape shape, int64_t me
                 shape.text(), memory >> 20);
   out.dtype_ = dtype;
   out.shape_ = std::move(shape);
-  out.values_.resize(static_cast<size_t>(count * of_value));
-  out.allowed_.resize(static_cast<size_t>(count) * sizeof(float));
+  out.values_ = fresh_bytes(count * of_value);
+  out.allowed_ = fresh_bytes(count * static_cast<int64_t>(sizeof(float)));
   return out;
 }
 
@@ -307,41 +330,49 @@ void ComputedTensor::set(int64_t i, double value, double allowed) {
   const auto at = static_cast<size_t>(i);
   if (is_narrow_) {
     const auto narrow = static_cast<float>(value);
-    std::memcpy(values_.data() + at * sizeof(narrow), &narrow, sizeof(narrow));
+    std::memcpy(values_.get() + at * sizeof(narrow), &narrow, sizeof(narrow));
     allowed += std::abs(value) * unit_roundoff(DType::f32);
   } else {
-    std::memcpy(values_.data() + at * sizeof(value), &value, sizeof(value));
+    std::memcpy(values_.get() + at * sizeof(value), &value, sizeof(value));
   }
   // What is not finite has to be as it is. The factor makes up for rounding to f32.
   float kept = 0;
   if (std::isfinite(value))
     kept = std::isnan(allowed) ? 3e38f : static_cast<float>(std::min(allowed * (1 + 1e-6), 3e38));
-  std::memcpy(allowed_.data() + at * sizeof(kept), &kept, sizeof(kept));
+  std::memcpy(allowed_.get() + at * sizeof(kept), &kept, sizeof(kept));
+}
+
+void ComputedTensor::set(int64_t first, int64_t count, const double* values, const double* allowed) {
+  if (is_narrow_)
+    kernel::keep_narrow(values, allowed, count, reinterpret_cast<float*>(values_.get()) + first,
+                        reinterpret_cast<float*>(allowed_.get()) + first);
+  else
+    for (int64_t i = 0; i < count; ++i) set(first + i, values[i], allowed[i]);
 }
 
 double ComputedTensor::value(int64_t i) const {
   const auto at = static_cast<size_t>(i);
   if (is_narrow_) {
     float narrow = 0;
-    std::memcpy(&narrow, values_.data() + at * sizeof(narrow), sizeof(narrow));
+    std::memcpy(&narrow, values_.get() + at * sizeof(narrow), sizeof(narrow));
     return static_cast<double>(narrow);
   }
   double wide = 0;
-  std::memcpy(&wide, values_.data() + at * sizeof(wide), sizeof(wide));
+  std::memcpy(&wide, values_.get() + at * sizeof(wide), sizeof(wide));
   return wide;
 }
 
 double ComputedTensor::allowed(int64_t i) const {
   float kept = 0;
-  std::memcpy(&kept, allowed_.data() + static_cast<size_t>(i) * sizeof(kept), sizeof(kept));
+  std::memcpy(&kept, allowed_.get() + static_cast<size_t>(i) * sizeof(kept), sizeof(kept));
   return static_cast<double>(kept);
 }
 
 Expected ComputedTensor::take() {
   Expected out;
   out.dtype = dtype_;
-  out.value = dense_in_memory(std::move(values_), {is_narrow_ ? DType::f32 : DType::f64, shape_});
-  out.allowed = dense_in_memory(std::move(allowed_), {DType::f32, shape_});
+  out.value = held({is_narrow_ ? DType::f32 : DType::f64, shape_}, std::move(values_));
+  out.allowed = held({DType::f32, shape_}, std::move(allowed_));
   return out;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <functional>
+#include <memory>
 #include <vector>
 
 namespace assay {
@@ -105,6 +106,7 @@ class ComputedTensor {
   // and what is allowed do not fit into memory.
   static Result<ComputedTensor> make(DType dtype, Shape shape, int64_t memory);
   void set(int64_t i, double value, double allowed);
+  void set(int64_t first, int64_t count, const double* values, const double* allowed);
   double value(int64_t i) const;
   double allowed(int64_t i) const;
   Expected take();  // once
@@ -114,8 +116,8 @@ class ComputedTensor {
   DType dtype_ = DType::f32;
   Shape shape_;
   bool is_narrow_ = false;
-  std::vector<std::byte> values_;   // f32 where it is narrow, else f64
-  std::vector<std::byte> allowed_;  // f32
+  std::shared_ptr<std::byte[]> values_;   // f32 where it is narrow, else f64
+  std::shared_ptr<std::byte[]> allowed_;  // f32
 };
 
 }  // namespace assay

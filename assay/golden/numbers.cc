@@ -6,9 +6,12 @@
 #include "assay/tensor/dtype_simd.h"
 #include "assay/tensor/gather.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <new>
 
 namespace assay {
 namespace {
@@ -57,7 +60,34 @@ OperandPtr in_memory(DType dtype, const Shape& shape, const std::vector<T>& valu
   return dense_in_memory(std::move(bytes), TensorMeta{dtype, shape});
 }
 
+class Held final : public Operand {
+ public:
+  Held(TensorMeta tensor, std::shared_ptr<const std::byte[]> elements)
+      : Operand(std::move(tensor)), elements_(std::move(elements)) {}
+
+  Result<Block> block(int64_t first, int64_t count, Scratch& /*scratch*/) const override {
+    return Block{meta.dtype, elements_.get() + first * size_of(meta.dtype), count};
+  }
+
+ private:
+  const std::shared_ptr<const std::byte[]> elements_;
+};
+
 }  // namespace
+
+std::shared_ptr<std::byte[]> fresh_bytes(int64_t count) {
+  constexpr int64_t kLarge = int64_t{4} << 20;
+  const auto size = static_cast<size_t>(count);
+  if (count < kLarge) return std::make_shared<std::byte[]>(size);
+  void* const memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  ::madvise(memory, size, MADV_HUGEPAGE);  // a page of 4 KiB at a time, the kernel takes longer than we do
+  return {static_cast<std::byte*>(memory), [size](std::byte* at) { ::munmap(at, size); }};
+}
+
+OperandPtr held(TensorMeta meta, std::shared_ptr<const std::byte[]> elements) {
+  return std::make_shared<Held>(std::move(meta), std::move(elements));
+}
 
 Result<void> check_inputs(const GoldenCall& call, size_t least, size_t most) {
   if (call.in.size() >= least && call.in.size() <= most) return {};

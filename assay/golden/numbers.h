@@ -5,6 +5,7 @@
 #include "assay/golden/golden.h"
 
 #include <functional>
+#include <memory>
 
 namespace assay {
 
@@ -42,6 +43,10 @@ bool has_input(const GoldenCall& call, size_t i);
 // As computed, to be rounded to `dtype`. `allowed` is empty where the last rounding is all that may differ.
 Expected expected(DType dtype, Numbers value, std::vector<float> allowed = {});
 Expected expected(DType dtype, const Integers& value);
+// Memory that is zero until it is written to, and costs nothing until then.
+std::shared_ptr<std::byte[]> fresh_bytes(int64_t count);
+// Row-major elements in it.
+OperandPtr held(TensorMeta meta, std::shared_ptr<const std::byte[]> elements);
 // The elements themselves, however they lie.
 Expected exactly(OperandPtr value);
 

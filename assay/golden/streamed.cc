@@ -11,21 +11,6 @@
 namespace assay {
 namespace {
 
-// Numbers in memory that were made here.
-template <class T>
-class HeldNumbers final : public Operand {
- public:
-  HeldNumbers(DType dtype, const Shape& shape, std::unique_ptr<T[]> numbers)
-      : Operand(TensorMeta{dtype, shape}), numbers_(std::move(numbers)) {}
-
-  Result<Block> block(int64_t first, int64_t count, Scratch& /*scratch*/) const override {
-    return Block{meta.dtype, reinterpret_cast<const std::byte*>(numbers_.get() + first), count};
-  }
-
- private:
-  std::unique_ptr<T[]> numbers_;
-};
-
 bool is_short(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
 
 // Types of 16 bits: values in f32, which holds them a thousand times finer. All others in f64.
@@ -42,61 +27,44 @@ void keep(DType dtype, const double* values, const double* errors, int64_t count
                        allowed);
 }
 
+DType type_of_values(DType dtype) { return is_short(dtype) ? DType::f32 : DType::f64; }
+
 // An output that several threads write, each its own places.
 class Sheet {
  public:
-  // An error where the shape has no size, or more than `memory` bytes would be held.
-  static Result<Sheet> of(DType dtype, const Shape& shape, int64_t memory);
+  // An error where more than `memory` bytes would be held.
+  static Result<Sheet> of(DType dtype, const Shape& shape, int64_t memory) {
+    ASSAY_TRY(const int64_t count, count_of(shape));
+    const int64_t size = size_of(type_of_values(dtype));
+    const auto bytes = checked_multiply(count, size + int64_t{sizeof(float)});
+    if (!bytes || *bytes > memory)
+      return fail(ErrorKind::limit, "an output of shape {} needs more than the {} MiB that --memory allows",
+                  shape.text(), memory >> 20);
+    return Sheet(dtype, shape, fresh_bytes(count * size), fresh_bytes(count * int64_t{sizeof(float)}));
+  }
 
   // Elements from `first` on, and how far each may be off.
-  void put(int64_t first, int64_t count, const double* values, const double* errors);
-  Expected finish() &&;
+  void put(int64_t first, int64_t count, const double* values, const double* errors) {
+    keep(dtype_, values, errors, count, values_.get() + first * size_of(type_of_values(dtype_)),
+         reinterpret_cast<float*>(allowed_.get()) + first);
+  }
+
+  Expected finish() && {
+    Expected out;
+    out.dtype = dtype_;
+    out.value = held({type_of_values(dtype_), shape_}, std::move(values_));
+    out.allowed = held({DType::f32, shape_}, std::move(allowed_));
+    return out;
+  }
 
  private:
-  DType dtype_ = DType::f32;
+  Sheet(DType dtype, Shape shape, std::shared_ptr<std::byte[]> values, std::shared_ptr<std::byte[]> allowed)
+      : dtype_(dtype), shape_(std::move(shape)), values_(std::move(values)), allowed_(std::move(allowed)) {}
+
+  DType dtype_;
   Shape shape_;
-  // Types of 16 bits: values in f32, which holds them a thousand times finer. All others in f64.
-  std::unique_ptr<float[]> short_;
-  std::unique_ptr<double[]> wide_;
-  std::unique_ptr<float[]> allowed_;
+  std::shared_ptr<std::byte[]> values_, allowed_;
 };
-
-Result<Sheet> Sheet::of(DType dtype, const Shape& shape, int64_t memory) {
-  ASSAY_TRY(const int64_t count, count_of(shape));
-  const auto bytes = checked_multiply(count, is_short(dtype) ? 8 : 12);
-  if (!bytes || *bytes > memory)
-    return fail(ErrorKind::limit, "an output of shape {} needs more than the {} MiB that --memory allows",
-                shape.text(), memory >> 20);
-  Sheet sheet;
-  sheet.dtype_ = dtype;
-  sheet.shape_ = shape;
-  const auto size = static_cast<size_t>(count);
-  // Not set to zero: the threads that write the pages are the first to touch them.
-  sheet.allowed_ = std::make_unique_for_overwrite<float[]>(size);
-  if (is_short(dtype))
-    sheet.short_ = std::make_unique_for_overwrite<float[]>(size);
-  else
-    sheet.wide_ = std::make_unique_for_overwrite<double[]>(size);
-  return sheet;
-}
-
-void Sheet::put(int64_t first, int64_t count, const double* values, const double* errors) {
-  keep(dtype_, values, errors, count,
-       short_ != nullptr ? reinterpret_cast<std::byte*>(short_.get() + first)
-                         : reinterpret_cast<std::byte*>(wide_.get() + first),
-       allowed_.get() + first);
-}
-
-Expected Sheet::finish() && {
-  Expected out;
-  out.dtype = dtype_;
-  out.allowed = std::make_shared<HeldNumbers<float>>(DType::f32, shape_, std::move(allowed_));
-  if (short_ != nullptr)
-    out.value = std::make_shared<HeldNumbers<float>>(DType::f32, shape_, std::move(short_));
-  else
-    out.value = std::make_shared<HeldNumbers<double>>(DType::f64, shape_, std::move(wide_));
-  return out;
-}
 
 Result<void> check_piece(int64_t elements, int64_t memory) {
   constexpr int64_t kBytesOfElement = 64;  // in f64, for as many threads as pieces of such a size are worth
@@ -153,7 +121,7 @@ class StreamedBlocks final : public BoundedBlocks {
   explicit StreamedBlocks(Recipe recipe) : BoundedBlocks(recipe.pieces.piece), recipe_(std::move(recipe)) {}
 
   Result<Both> read(int64_t first, int64_t count, Scratch& scratch) const override {
-    const int64_t size = size_of(type_of_values());
+    const int64_t size = size_of(value_type());
     std::byte* const values = scratch.buffer(count * (size + static_cast<int64_t>(sizeof(float))));
     auto* const allowed = reinterpret_cast<float*>(values + count * size);
     auto* const room = reinterpret_cast<double*>(
@@ -166,11 +134,11 @@ class StreamedBlocks final : public BoundedBlocks {
            allowed + (at - first));
       at += some;
     }
-    return Both{Block{type_of_values(), values, count},
+    return Both{Block{value_type(), values, count},
                 Block{DType::f32, reinterpret_cast<const std::byte*>(allowed), count}};
   }
 
-  DType type_of_values() const { return is_short(recipe_.dtype) ? DType::f32 : DType::f64; }
+  DType value_type() const { return type_of_values(recipe_.dtype); }
   const Shape& shape() const { return recipe_.pieces.shape; }
 
  private:
@@ -181,7 +149,7 @@ class StreamedBlocks final : public BoundedBlocks {
 class StreamedPart final : public Operand {
  public:
   StreamedPart(std::shared_ptr<const StreamedBlocks> blocks, bool is_allowed)
-      : Operand({is_allowed ? DType::f32 : blocks->type_of_values(), blocks->shape()}),
+      : Operand({is_allowed ? DType::f32 : blocks->value_type(), blocks->shape()}),
         blocks_(std::move(blocks)),
         is_allowed_(is_allowed) {}
 
@@ -204,6 +172,29 @@ Expected computed_when_read(Recipe recipe) {
   out.together = blocks;
   return out;
 }
+
+class MappedElements final : public Operand {
+ public:
+  MappedElements(OperandPtr source, DType dtype, void (*f)(double*, int64_t))
+      : Operand({dtype, source->meta.shape}), source_(std::move(source)), f_(f) {}
+
+  Result<Block> block(int64_t first, int64_t count, Scratch& scratch) const override {
+    std::byte* const out = scratch.buffer(count * size_of(meta.dtype));
+    double wide[kPieceElements];
+    ASSAY_TRY(const Block block, source_->block(first, count, scratch.below(0)));
+    for (int64_t at = 0; at < count; at += kPieceElements) {
+      const int64_t some = std::min(kPieceElements, count - at);
+      to_f64(block.dtype, block.data + at * size_of(block.dtype), some, wide);
+      f_(wide, some);
+      from_f64(meta.dtype, wide, some, out + at * size_of(meta.dtype));
+    }
+    return Block{meta.dtype, out, count};
+  }
+
+ private:
+  const OperandPtr source_;
+  void (*f_)(double*, int64_t);
+};
 
 Result<Expected> computed_now(const GoldenCall& call, const Recipe& recipe, int64_t cost) {
   ASSAY_TRY(Sheet sheet, Sheet::of(recipe.dtype, recipe.pieces.shape, call.memory));
@@ -263,6 +254,10 @@ Result<GoldenOutputs> streamed_function(
     };
   ASSAY_TRY(Expected out, streamed(call, {call.in[0]}, kPieceElements, cost, std::move(compute)));
   return GoldenOutputs{std::move(out)};
+}
+
+OperandPtr mapped_when_read(OperandPtr source, DType dtype, void (*f)(double*, int64_t)) {
+  return std::make_shared<MappedElements>(std::move(source), dtype, f);
 }
 
 }  // namespace assay

@@ -35,4 +35,7 @@ Result<GoldenOutputs> streamed_function(
     const GoldenCall& call, int64_t cost, std::function<Approx(double x, double u)> exact,
     std::function<void(const double* x, int64_t n, double u, kernel::Out out)> by_vectors);
 
+// A tensor with each element replaced by `f` of it, exactly or rounded once to `dtype`, made when it is read.
+OperandPtr mapped_when_read(OperandPtr source, DType dtype, void (*f)(double* values, int64_t count));
+
 }  // namespace assay

@@ -92,6 +92,8 @@ void from_f64(DType dtype, const double* from, int64_t count, std::byte* to);
 // ----- single values, for tables, tests and rounding inside kernels
 float f16_to_f32(uint16_t bits);
 float bf16_to_f32(uint16_t bits);
+uint16_t f64_to_f16(double value);
+uint16_t f64_to_bf16(double value);
 uint16_t f32_to_f16(float value);
 uint16_t f32_to_bf16(float value);
 

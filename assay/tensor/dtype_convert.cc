@@ -145,9 +145,9 @@ void from_f64(DType dtype, const double* from, int64_t count, std::byte* to) {
     case DType::f32:
       return convert_all(from, count, to, [](double value) { return static_cast<float>(value); });
     case DType::f16:
-      return convert_all(from, count, to, narrow<10>);
+      return narrow_f16(from, count, to);
     case DType::bf16:
-      return convert_all(from, count, to, narrow<7>);
+      return narrow_bf16(from, count, to);
     case DType::i64:
       return to_integers<int64_t>(from, count, to, -0x1p63, 0x1p63);
     case DType::i32:
@@ -195,6 +195,8 @@ float f16_to_f32(uint16_t bits) {
 
 float bf16_to_f32(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 
+uint16_t f64_to_f16(double value) { return narrow<10>(value); }
+uint16_t f64_to_bf16(double value) { return narrow<7>(value); }
 uint16_t f32_to_f16(float value) { return narrow<10>(static_cast<double>(value)); }
 uint16_t f32_to_bf16(float value) { return narrow<7>(static_cast<double>(value)); }
 

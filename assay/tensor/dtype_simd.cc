@@ -90,6 +90,8 @@ void copy_f32(const std::byte* from, int64_t count, float* to) {
 }
 void widen_f32(const std::byte* from, int64_t count, double* to) { by_floats<copy_f32, 4>(from, count, to); }
 
+HWY_INLINE void store_half(uint16_t bits, std::byte* to) { std::memcpy(to, &bits, sizeof bits); }
+
 template <class Numbers>
 HWY_INLINE void round_all(double* values, int64_t count) {
   const hn::ScalableTag<double> d;
@@ -100,6 +102,43 @@ HWY_INLINE void round_all(double* values, int64_t count) {
   const hn::CappedTag<double, 1> one;
   for (; i < count; ++i) hn::StoreU(RoundTo<Numbers>(one, hn::LoadU(one, values + i)), one, values + i);
 }
+// What stays of f32 once it holds a number of the type.
+HWY_INLINE auto bits_of(F16Numbers, hn::Vec<FloatTag> v) {
+  const hn::Rebind<hwy::float16_t, FloatTag> halves;
+  return hn::BitCast(HalfTag(), hn::DemoteTo(halves, v));
+}
+HWY_INLINE auto bits_of(Bf16Numbers, hn::Vec<FloatTag> v) {
+  return hn::TruncateTo(HalfTag(), hn::ShiftRight<16>(hn::BitCast(WordTag(), v)));
+}
+
+// `one` does the last few, and those among which there is a NaN.
+template <class Numbers>
+HWY_INLINE void narrow_all(const double* from, int64_t count, std::byte* to, uint16_t (*one)(double)) {
+  int64_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::Repartition<double, FloatTag> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(FloatTag())), half = static_cast<int64_t>(hn::Lanes(d));
+  for (; i + lanes <= count; i += lanes) {
+    const auto low = hn::LoadU(d, from + i), high = hn::LoadU(d, from + i + half);
+    if (!hn::AllFalse(d, hn::Or(hn::IsNaN(low), hn::IsNaN(high)))) {
+      for (int64_t k = i; k < i + lanes; ++k) store_half(one(from[k]), to + 2 * k);
+      continue;
+    }
+    const hn::Half<FloatTag> floats;
+    const auto both = hn::Combine(FloatTag(), hn::DemoteTo(floats, RoundTo<Numbers>(d, high)),
+                                  hn::DemoteTo(floats, RoundTo<Numbers>(d, low)));
+    hn::StoreU(bits_of(Numbers(), both), HalfTag(), reinterpret_cast<uint16_t*>(to + 2 * i));
+  }
+#endif
+  for (; i < count; ++i) store_half(one(from[i]), to + 2 * i);
+}
+void narrow_f16(const double* from, int64_t count, std::byte* to) {
+  narrow_all<F16Numbers>(from, count, to, f64_to_f16);
+}
+void narrow_bf16(const double* from, int64_t count, std::byte* to) {
+  narrow_all<Bf16Numbers>(from, count, to, f64_to_bf16);
+}
+
 void round_f16(double* values, int64_t count) { round_all<F16Numbers>(values, count); }
 void round_bf16(double* values, int64_t count) { round_all<Bf16Numbers>(values, count); }
 
@@ -119,6 +158,8 @@ HWY_EXPORT(widen_bf16);
 HWY_EXPORT(widen_f16_twice);
 HWY_EXPORT(widen_bf16_twice);
 HWY_EXPORT(widen_f32);
+HWY_EXPORT(narrow_f16);
+HWY_EXPORT(narrow_bf16);
 HWY_EXPORT(round_f16);
 HWY_EXPORT(round_bf16);
 
@@ -137,6 +178,12 @@ void widen_bf16(const std::byte* from, int64_t count, double* to) {
 }
 void widen_f32(const std::byte* from, int64_t count, double* to) {
   HWY_DYNAMIC_DISPATCH(widen_f32)(from, count, to);
+}
+void narrow_f16(const double* from, int64_t count, std::byte* to) {
+  HWY_DYNAMIC_DISPATCH(narrow_f16)(from, count, to);
+}
+void narrow_bf16(const double* from, int64_t count, std::byte* to) {
+  HWY_DYNAMIC_DISPATCH(narrow_bf16)(from, count, to);
 }
 void round_f16(double* values, int64_t count) { HWY_DYNAMIC_DISPATCH(round_f16)(values, count); }
 void round_bf16(double* values, int64_t count) { HWY_DYNAMIC_DISPATCH(round_bf16)(values, count); }

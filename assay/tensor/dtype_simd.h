@@ -13,6 +13,9 @@ void widen_f16(const std::byte* from, int64_t count, double* to);
 void widen_bf16(const std::byte* from, int64_t count, double* to);
 void widen_f32(const std::byte* from, int64_t count, double* to);
 
+// f64 to 16-bit patterns, to nearest even. NaN payloads are kept as far as they fit.
+void narrow_f16(const double* from, int64_t count, std::byte* to);
+void narrow_bf16(const double* from, int64_t count, std::byte* to);
 // In place, to nearest even: the numbers that the type holds.
 void round_f16(double* values, int64_t count);
 void round_bf16(double* values, int64_t count);
