@@ -364,6 +364,63 @@ def reduce_scatter(rng):
     return collective(rng, ranks, [tensor_of(dtype, out[own * 2:own * 2 + 2])], own=own, reduceType=kind)
 
 
+def all_gather_v(rng):
+    dtype, count = pick(rng, ANY), int(rng.integers(2, 6))
+    counts = np.array(sizes(rng, count, 1, 6))
+    places, room = np.concatenate([[0], np.cumsum(counts)[:-1]]), int(counts.sum())
+    own, extent = int(rng.integers(count)), whole(np.zeros(room), "float16")
+    ranks = [[anything(rng, dtype, (max(1, int(n)),)), whole([n], "int64"), whole(counts, "int64"), whole(places, "int64"), extent]
+             for n in counts]
+    out = np.zeros(room, ranks[0][0].array.dtype)
+    for rank, (n, at) in enumerate(zip(counts, places)):
+        out[at:at + n] = ranks[rank][0].array[:n]
+    return collective(rng, ranks, [same_type(ranks[0][0], out)], own=own)
+
+
+def all_to_all_vv2(rng):
+    dtype, count = pick(rng, ANY), int(rng.integers(2, 5))
+    sent = rng.integers(0, 5, (count, count))  # by rank, to rank
+    sent[:, :] = np.maximum(sent, 1)
+    places = np.concatenate([np.zeros((count, 1), int), np.cumsum(sent, 1)[:, :-1]], 1)
+    come = np.concatenate([np.zeros((1, count), int), np.cumsum(sent, 0)[:-1]], 0)
+    data = [anything(rng, dtype, (int(sent[rank].sum()),)) for rank in range(count)]
+    ranks = [[data[rank], whole(sent[rank], "int64"), whole(places[rank], "int64"), whole(sent[:, rank], "int64"),
+              whole(come[:, rank], "int64"), whole(np.zeros(int(sent[:, rank].sum())), "float16")] for rank in range(count)]
+    own = int(rng.integers(count))
+    out = np.concatenate([data[r].array[places[r, own]:places[r, own] + sent[r, own]] for r in range(count)])
+    return collective(rng, ranks, [same_type(data[0], out[None])], own=own)
+
+
+def reduce_scatter_v(rng):
+    dtype, kind, count, width = pick(rng, FLOATS), pick(rng, ("sum", "max", "min")), int(rng.integers(2, 5)), int(rng.integers(2, 6))
+    rows = np.array(sizes(rng, count, 1, 4))
+    starts = np.concatenate([[0], np.cumsum(rows)[:-1]])
+    own = int(rng.integers(count))
+    tail = [whole(rows * width, "int64"), whole(starts * width, "int64"), whole([rows[own] * width], "int64"),
+            whole(np.zeros(rows[own]), "float16")]
+    ranks = [[anything(rng, dtype, (int(rows.sum()), width)), *tail] for _ in range(count)]
+    out = folded(rng, dtype, np.stack([values_of(r[0]) for r in ranks]), kind)
+    return collective(rng, ranks, [tensor_of(dtype, out[starts[own]:starts[own] + rows[own]])], own=own, reduceType=kind)
+
+
+def group_topk(rng):
+    groups, width, tokens = int(rng.integers(2, 7)), int(rng.integers(2, 8)), int(rng.integers(1, 9))
+    x = floats(rng, pick(rng, ("float16", "bfloat16")), (tokens, groups * width))
+    several, kept = bool(rng.integers(2)), int(rng.integers(1, groups))
+    params = {"groupNum": groups, "k": kept, "groupMultiFlag": int(several), "n": int(rng.integers(1, width + 1))}
+    parts = values_of(x).reshape(tokens, groups, width)
+    sums = np.sort(parts, -1)[..., ::-1][..., :params["n"] if several else 1].sum(-1)
+    gone = np.argsort(-sums, -1, kind="stable")[:, kept:]
+    out = x.array.copy().reshape(tokens, groups, width)
+    for token in range(tokens):
+        out[token, gone[token]] = 0
+    return Run(params, [x, whole(np.arange(1024))], [same_type(x, out.reshape(x.array.shape))])
+
+
+def nothing_dropped(rng, run):
+    return [same_type(run.inputs[0], run.inputs[0].array)]
+
+
 def folded_again(change):
     def spoil(rng, run):
         kind = run.params.get("allReduceType", run.params.get("reduceType"))
@@ -394,6 +451,9 @@ CASES = [
     Case("TopkToppSamplingOperation", "seeds", lambda rng: topk_topp(rng, 1), SAMPLED),
     Case("TopkToppSamplingOperation", "exponential", lambda rng: topk_topp(rng, 2), SAMPLED),
     Case("AllGatherOperation", "all gather", all_gather, MOVED),
+    Case("AllGatherVOperation", "all gather by counts", all_gather_v, MOVED),
+    Case("AllToAllVV2Operation", "all to all by counts", all_to_all_vv2, MOVED),
+    Case("GroupTopkOperation", "best groups", group_topk, dict(MOVED, **{"nothing dropped": recomputed(nothing_dropped)})),
     Case("BroadcastOperation", "broadcast", broadcast, dict(MOVED, **{"own tensor": recomputed(own_tensor)})),
     Case("AllToAllOperation", "all to all", all_to_all, MOVED),
 ] + rounding(
@@ -403,4 +463,7 @@ CASES = [
     Case("TopkToppSamplingOperation", "exponential, logarithms", lambda rng: topk_topp(rng, 4), dict(SAMPLED, **LOGS)),
     Case("AllReduceOperation", "all reduce", all_reduce, FOLDED),
     Case("ReduceScatterOperation", "reduce scatter", reduce_scatter, FOLDED),
+    Case("ReduceScatterVOperation", "reduce scatter by counts", reduce_scatter_v,
+         {name: MOVED[name] for name in ("neighbours exchanged", "shifted by one", "tail not written", "last row stale",
+                                         "in another order")}),
 )

@@ -212,6 +212,96 @@ def parallel_alone(rng, dtype: str) -> Run:
     return Run(params, run.inputs, run.outputs)
 
 
+def grouped_sum(rng, dtype: str, params: dict, x: Tensor, weight: Tensor, ends, base: Tensor, spoil=None) -> list[Tensor]:
+    """Of each group of terms a product, added to its part of `base`."""
+    a, b = swap(values_of(x), params["transposeA"]), values_of(weight)
+    parts, before = [], 0
+    for end in ends:
+        parts.append(accumulated(rng, dtype, a[:, before:end], b[before:end]))
+        before = end
+    if spoil:
+        parts = spoil(parts)
+    return [tensor_of("float32", np.concatenate(parts) + values_of(base))]
+
+
+def grouped(rng, dtype: str) -> Run:
+    groups, m, n, k = (int(rng.integers(low, high)) for low, high in ((2, 6), (1, 12), (2, 24), (8, 120)))
+    ends = np.append(np.sort(rng.permutation(k - 1)[:groups - 1]) + 1, k)
+    if rng.random() < 0.3:
+        ends, groups = np.append(0, ends), groups + 1  # one without terms
+    params = {"transposeA": bool(rng.integers(2)), "transposeB": False}
+    x = real(rng, dtype, *((k, m) if params["transposeA"] else (m, k)))
+    weight, base = real(rng, dtype, k, n), real(rng, "float32", groups * m, n)
+    run = Run(params, [x, weight, Tensor("int64", ends.astype(np.int64)), base],
+              grouped_sum(rng, dtype, params, x, weight, ends, base))
+    return run
+
+
+def grouped_faults():
+    def again(spoil, plain=lambda run: run.inputs[3]):
+        def fault(rng, run):
+            x, weight, ends, _ = run.inputs
+            return grouped_sum(rng, x.dtype, run.params, x, weight, ends.array, plain(run), spoil)
+        return fault
+
+    nothing = lambda run: Tensor("float32", run.inputs[3].array * np.float32(0))
+    return {**COMMON, "sum left out": again(None, nothing), "last group left out": again(lambda p: [*p[:-1], p[-1] * 0]),
+            "groups not parted": again(lambda parts: [sum(parts)] * len(parts))}
+
+
+def routed(rng, dtype: str, adds: bool, whole_numbers: bool = False) -> Run:
+    experts, tokens, n, k = (int(rng.integers(low, high)) for low, high in ((2, 6), (2, 12), (2, 24), (8, 90)))
+    chosen = int(rng.integers(1, experts + 1))
+    of_token = [rng.permutation(experts)[:chosen] for _ in range(tokens)]
+    index = np.array([t for e in range(experts) for t in range(tokens) if e in of_token[t]], np.int32)
+    counts = np.array([sum(e in each for each in of_token) for e in range(experts)])
+    rows = tokens * chosen if adds else tokens
+    transposes = bool(rng.integers(2))
+    shape = (experts, n, k) if transposes else (experts, k, n)
+    x, weight = (whole(rng, rows, k), whole(rng, *shape)) if whole_numbers else (
+        real(rng, dtype, rows, k), real(rng, dtype, *shape, scale=k**-0.5))
+    params = {"transposeB": transposes, "topK": chosen, "groupedMatmulType": int(adds),
+              "outDataType": -1 if not whole_numbers else 1 if dtype == "float16" else 27}
+    inputs = [x, weight, Tensor("int32", np.cumsum(counts).astype(np.int32)), Tensor("int32", index)]
+    if whole_numbers:
+        inputs += [Tensor("float32", rng.uniform(0.5, 2, (experts, n)).astype(np.float32) * np.float32(1e-3)),
+                   Tensor("float32", rng.uniform(0.5, 2, rows).astype(np.float32))]
+    return Run(params, inputs, routed_outputs(rng, dtype, params, inputs))
+
+
+def routed_outputs(rng, dtype: str, params: dict, inputs: list[Tensor], index=None, first_weight: bool = False) -> list[Tensor]:
+    x, weight = values_of(inputs[0]), swap(values_of(inputs[1]), params["transposeB"])
+    index = inputs[3].array if index is None else index
+    adds, before, parts = params["groupedMatmulType"] == 1, 0, []
+    for expert, end in enumerate(inputs[2].array):
+        a, b = x[before:end] if adds else x[index[before:end]], weight[0 if first_weight else expert]
+        if len(inputs) > 4:
+            scales = inputs[5].array[before:end] if adds else inputs[5].array[index[before:end]]
+            parts.append((a @ b) * scales.astype(np.float64)[:, None] * inputs[4].array[expert].astype(np.float64))
+        else:
+            parts.append(accumulated(rng, dtype, a, b))
+        before = end
+    out = np.concatenate(parts)
+    if adds:
+        total = np.zeros((len(x) // params["topK"], out.shape[1]))
+        by_step = rng.integers(2)
+        for row, token in enumerate(index):
+            total[token] = rounded(dtype if by_step else "float32", total[token] + out[row])
+        out = total
+    return [tensor_of(dtype, out)]
+
+
+def routed_faults():
+    def again(**change):
+        def fault(rng, run):
+            given = {key: value(run) if callable(value) else value for key, value in change.items()}
+            return routed_outputs(rng, run.outputs[0].dtype, run.params, run.inputs, **given)
+        return fault
+
+    return {**COMMON, "tokens off by one": again(index=lambda run: (run.inputs[3].array + 1) % (run.inputs[3].array.max() + 1)),
+            "weight of the first expert": again(first_weight=True)}
+
+
 def product_cases() -> list[Case]:
     cases = []
     for dtype in REAL:
@@ -236,6 +326,14 @@ def product_cases() -> list[Case]:
             Case("LinearOperation", f"int8 to {dtype} per token", lambda rng, d=dtype: quantised(
                 rng, d, False, True), quantised_faults()),
             Case("LinearOperation", f"accumulating {dtype}", lambda rng, d=dtype: accumulating(rng, d), COMMON),
+            Case("GroupedMatmulInplaceAddOperation", f"groups {dtype}", lambda rng, d=dtype: grouped(rng, d), grouped_faults()),
+            Case("GroupedMatmulWithRoutingOperation", f"up {dtype}", lambda rng, d=dtype: routed(rng, d, False), routed_faults()),
+            Case("GroupedMatmulWithRoutingOperation", f"down {dtype}", lambda rng, d=dtype: routed(rng, d, True),
+                 routed_faults()),
+            Case("GroupedMatmulWithRoutingOperation", f"up, int8 to {dtype}", lambda rng, d=dtype: routed(rng, d, False, True),
+                 routed_faults()),
+            Case("GroupedMatmulWithRoutingOperation", f"down, int8 to {dtype}", lambda rng, d=dtype: routed(rng, d, True, True),
+                 routed_faults()),
         ]
     return cases + [
         Case("LinearOperation", "weight in blocks", lambda rng: linear_nz(rng, False), COMMON),
