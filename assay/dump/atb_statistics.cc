@@ -98,6 +98,43 @@ bool is_atb_statistics(const fs::path& file) {
   return has_titles && *has_titles && has_atb_titles(titles);
 }
 
+namespace {
+
+// A table lies in the folder of a round, "3", in that of a rank, "0_4711", and each row says both again.
+class PlaceOfTable {
+ public:
+  PlaceOfTable(const fs::path& file, const std::vector<std::string>& titles)
+      : round_(file.parent_path().filename().native()),
+        rank_(file.parent_path().parent_path().filename().native()),
+        says_place_(has_atb_titles(titles) && whole_number(round_) && is_rank(rank_)) {}
+
+  void note(const std::vector<std::string>& cells) {
+    if (!says_place_ || cells.size() < 2 || (cells[0] == rank_ && cells[1] == round_)) return;
+    if (strangers_++ == 0) first_ = fmt::format("round {} of {}", cells[1], cells[0]);
+  }
+  void say(const fs::path& file, Remarks& warnings) const {
+    if (strangers_ == 0) return;
+    warnings.push_back(left_out(
+        fmt::format("{}: {} of {}, not of round {} of {}: is this the table of another rank or round?",
+                    display(file), strangers_ == 1 ? "1 row is" : fmt::format("{} rows are", strangers_),
+                    printable(first_), printable(round_), printable(rank_)),
+        strangers_));
+  }
+
+ private:
+  static bool is_rank(std::string_view name) {
+    const std::vector<std::string_view> parts = split(name, '_');
+    return parts.size() == 2 && whole_number(parts[0]) && whole_number(parts[1]);
+  }
+
+  std::string round_, rank_;
+  bool says_place_;
+  int64_t strangers_ = 0;
+  std::string first_;
+};
+
+}  // namespace
+
 Result<std::vector<StatedTensor>> read_atb_statistics(const fs::path& file, Remarks& warnings) {
   ASSAY_TRY(auto opened, File::open(file));
   CsvReader rows(std::move(opened));
@@ -108,7 +145,9 @@ Result<std::vector<StatedTensor>> read_atb_statistics(const fs::path& file, Rema
   const auto path = std::find(titles.begin(), titles.end(), kPath);
   const auto path_place =
       path == titles.end() ? std::nullopt : std::optional(static_cast<size_t>(path - titles.begin()));
+  PlaceOfTable place(file, titles);
   const auto read = [&](const std::vector<std::string>& cells) -> Result<StatedRow<StatedTensor>> {
+    place.note(cells);
     auto tensor = cells.size() == titles.size() ? read_row(cells, places, path_place) : std::nullopt;
     if (tensor && !tensor->file.draft.trouble.empty())
       tensor->file.draft.trouble =
@@ -116,7 +155,10 @@ Result<std::vector<StatedTensor>> read_atb_statistics(const fs::path& file, Rema
     return StatedRow<StatedTensor>{std::move(tensor)};
   };
   const auto key_of = [](const StatedTensor& tensor) { return tensor.file.relative; };
-  return read_stated_rows<StatedTensor>(rows, file, read, key_of, "name no tensor of an operator", warnings);
+  ASSAY_TRY(auto tensors, read_stated_rows<StatedTensor>(rows, file, read, key_of,
+                                                         "name no tensor of an operator", warnings));
+  place.say(file, warnings);
+  return tensors;
 }
 
 }  // namespace assay

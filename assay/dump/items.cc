@@ -6,6 +6,7 @@
 #include "assay/model/scalar_of.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 namespace assay {
@@ -98,8 +99,11 @@ std::vector<ValueDraft> draft_values(std::span<const StoredValue> values) {
     }
     if (!stored.container) {
       const Value& only = stored.values.front();
-      const bool is_number =
-          !std::holds_alternative<std::string>(only) && !std::holds_alternative<std::monostate>(only);
+      // NaN is no number, and yet the same value on both sides.
+      const auto* const real = std::get_if<double>(&only);
+      const bool is_number = !std::holds_alternative<std::string>(only) &&
+                             !std::holds_alternative<std::monostate>(only) &&
+                             (real == nullptr || std::isfinite(*real));
       drafts.push_back({stored.name, is_number ? only : Value(as_python(only))});
       continue;
     }

@@ -9,7 +9,8 @@
 namespace assay {
 namespace {
 
-constexpr size_t kMostBytesAsDigits = 128;
+constexpr size_t kMostBytesAsDigits = 64;
+constexpr std::string_view kHexDigits = "0123456789abcdef";
 
 bool is_negative(std::string_view bytes) {
   return !bytes.empty() && static_cast<signed char>(bytes.back()) < 0;
@@ -38,20 +39,38 @@ std::string_view shortest(std::string_view bytes) {
   return bytes;
 }
 
+std::string from_hex(std::string_view digits) {
+  std::string bytes;
+  for (size_t i = digits.size(); i > 1; i -= 2)
+    bytes.push_back(static_cast<char>(kHexDigits.find(digits[i - 2]) << 4 | kHexDigits.find(digits[i - 1])));
+  return bytes;
+}
+
 }  // namespace
 
-std::string big_integer_bytes(std::string_view digits) {
-  const bool negates = digits.starts_with('-');
-  std::string bytes;
-  for (const char digit : digits.substr(negates ? 1 : 0)) {
-    unsigned carry = static_cast<unsigned>(digit - '0');
-    for (char& byte : bytes) {
-      const unsigned sum = static_cast<unsigned char>(byte) * 10U + carry;
-      byte = static_cast<char>(sum & 0xFF);
-      carry = sum >> 8;
+std::string big_integer_bytes(std::string_view text) {
+  if (text.starts_with("0x")) return from_hex(text.substr(2));
+  const bool negates = text.starts_with('-');
+  if (negates) text.remove_prefix(1);
+  std::vector<uint32_t> words;  // the lowest first
+  while (!text.empty()) {
+    const size_t count = std::min<size_t>(text.size(), 9);
+    uint64_t factor = 1, carry = 0;
+    for (const char digit : text.substr(0, count)) {
+      factor *= 10;
+      carry = carry * 10 + static_cast<uint64_t>(digit - '0');
     }
-    if (carry != 0) bytes.push_back(static_cast<char>(carry));
+    text.remove_prefix(count);
+    for (uint32_t& word : words) {
+      const uint64_t sum = word * factor + carry;
+      word = static_cast<uint32_t>(sum);
+      carry = sum >> 32;
+    }
+    if (carry != 0) words.push_back(static_cast<uint32_t>(carry));
   }
+  std::string bytes;
+  for (const uint32_t word : words)
+    for (int shift = 0; shift < 32; shift += 8) bytes.push_back(static_cast<char>(word >> shift & 0xFF));
   bytes.push_back(0);
   return std::string(shortest(negates ? negated(bytes) : bytes));
 }
@@ -60,8 +79,11 @@ std::string big_integer_text(std::string_view bytes) {
   bytes = shortest(bytes);
   if (bytes.size() > kMostBytesAsDigits) {
     std::string text = "0x";
-    for (size_t i = bytes.size(); i-- > 0;)
-      text += fmt::format("{:02x}", static_cast<unsigned char>(bytes[i]));
+    for (size_t i = bytes.size(); i-- > 0;) {
+      const auto byte = static_cast<unsigned char>(bytes[i]);
+      text += kHexDigits[byte >> 4];
+      text += kHexDigits[byte & 0xF];
+    }
     return text;
   }
   std::string size(bytes);

@@ -51,7 +51,7 @@ struct StoredTensor {
   std::optional<Stats> stats;      // as stated by the file itself
   std::vector<Fact> facts;         // storage format, op name…
   Nest nest = {};                  // where TensorSet::is_nested
-  // With FormatOptions::values, what a .pt says of it beside that.
+  // With FormatOptions::nests, what a .pt says of it beside that.
   std::optional<SharedStorage> shared = {};
   bool requires_grad = false;
   bool is_parameter = false;
@@ -98,7 +98,7 @@ struct TensorSet {
   std::vector<Beside> beside = {};  // what a removal of the file would lose, statistics or not
   // Other files that it leads to and that were looked at for it. Whoever reads the tensors writes over none.
   std::vector<fs::path> files = {};
-  // With FormatOptions::values: those that are no tensors, and whether all of the file have a nest.
+  // With FormatOptions::values: those that are no tensors. With nests: whether all of the file have one.
   std::vector<StoredValue> values = {};
   bool is_nested = false;
 };
@@ -116,6 +116,7 @@ struct FormatOptions {
   bool every_byte =
       false;            // look also for bytes that belong to nothing, which takes longer: TensorSet::beside
   bool values = false;  // give also what is no tensor: TensorSet::values
+  bool nests = false;   // … and where everything stands, and how tensors lie: Nest, SharedStorage
 };
 
 // The order in which the elements of a tensor will be asked for, as far as its maker knows.

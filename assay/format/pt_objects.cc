@@ -193,6 +193,7 @@ class Walk {
     }
     const bool has_factory = meaning == PtMeaning::mapping && used < arguments.size() &&
                              graph_[arguments[used]].kind == Kind::global;  // defaultdict(list)
+    if (has_factory) values_.add_detail(path_, "default_factory", printable(graph_[arguments[used]].text));
     parts.push_back(elements(std::span(arguments).subspan(used + (has_factory ? 1 : 0)), "args."));
     add_extras(value, meaning != PtMeaning::mapping, value.state, parts);
     return enter(ref, std::move(parts));
@@ -395,7 +396,7 @@ class Walk {
     if (!is_read) reached_.mark_below(ref);
     ASSAY_TRY_DO(add(std::move(data)));
     const PtChain chain = maker_.chain(ref);
-    if (is_read && values_.are_kept()) describe(ref, chain, set_.tensors.back());
+    if (is_read && values_.are_nested()) describe(ref, chain, set_.tensors.back());
     std::vector<Level> parts;
     for (const PtLink& link : chain.links) {
       const Refs& arguments = link.arguments->items;
@@ -452,7 +453,7 @@ class Walk {
   const std::string& file_name_;
   int64_t budget_;
   PtValues values_;
-  bool is_nested_ = values_.are_kept();  // every tensor has a nest
+  bool is_nested_ = values_.are_nested();  // every tensor has a nest
   PtCoverage coverage_;
   PtTensorMaker maker_;
   PtSharing sharing_;

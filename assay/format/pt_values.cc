@@ -58,7 +58,7 @@ StoredValue other_value(const PickleGraph& graph, PickleRef ref) {
     out.text = big_integer_text(value.text);
     const auto small = parse_int(out.text);
     if (small) return {.values = {*small}};
-    out.form = out.text.starts_with("0x") ? Form::other : Form::integer;
+    out.form = Form::integer;
   } else if (value.kind == Kind::global) {
     out.text = printable(value.text);
     if (find_torch_dtype(value.text)) out.form = Form::dtype;
@@ -73,7 +73,7 @@ StoredValue other_value(const PickleGraph& graph, PickleRef ref) {
 std::optional<Nest> PtValues::place(std::span<const PtLevel> levels) {
   // Ways may be long, and there may be many: their steps are taken from the budget before they are gone.
   const int64_t bytes = std::ssize(levels) * static_cast<int64_t>(sizeof(NestStep));
-  if (!are_kept_ || bytes > budget_) return std::nullopt;
+  if (!are_nested_ || bytes > budget_) return std::nullopt;
   auto steps = steps_to(graph_, levels);
   if (!steps) return std::nullopt;
   budget_ -= bytes;
@@ -127,9 +127,14 @@ void PtValues::add_reference(PickleRef container, std::string_view first, std::s
 void PtValues::add_object(PickleRef call, const std::string& name) {
   if (!are_kept_) return skip();
   ++objects_;
-  keep({.name = name.empty() ? "__class__" : name + ".__class__",
+  add_detail(name, "__class__", name_of_maker(graph_, graph_[call]));
+}
+
+void PtValues::add_detail(const std::string& of, std::string_view what, std::string text) {
+  if (!are_kept_) return;
+  keep({.name = fmt::format("{}{}{}", of, of.empty() ? "" : ".", what),
         .form = Form::other,
-        .text = name_of_maker(graph_, graph_[call])},
+        .text = std::move(text)},
        0);
 }
 

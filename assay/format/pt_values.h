@@ -12,9 +12,14 @@ namespace assay {
 class PtValues {
  public:
   PtValues(const PickleGraph& graph, const FormatOptions& options, TensorSet& set)
-      : graph_(graph), budget_(options.memory / 4), are_kept_(options.values), set_(set) {}
+      : graph_(graph),
+        budget_(options.memory / 4),
+        are_kept_(options.values),
+        are_nested_(options.nests),
+        set_(set) {}
 
   bool are_kept() const { return are_kept_; }
+  bool are_nested() const { return are_nested_; }
   // Where what is at hand stands, and the next one behind it. Nothing where nobody asks, or where no
   // container can hold it.
   std::optional<Nest> place(std::span<const PtLevel> levels);
@@ -28,6 +33,8 @@ class PtValues {
                      const std::string& name);
   // An object, whose parts are told by themselves. The class, of which there is only the name, is a value.
   void add_object(PickleRef call, const std::string& name);
+  // What else makes one container another: "default_factory".
+  void add_detail(const std::string& of, std::string_view what, std::string text);
   // How many were passed over: given twice, or in an array that holds more than elements.
   void skip(int64_t count = 1) { skipped_ += count; }
   void skip_repeated() { unentered_ += are_kept_ ? 1 : 0; }
@@ -50,7 +57,7 @@ class PtValues {
 
   const PickleGraph& graph_;
   int64_t budget_;
-  const bool are_kept_;
+  const bool are_kept_, are_nested_;
   TensorSet& set_;
   int64_t places_ = 0;
   int64_t writable_ = 0, others_ = 0;  // kept

@@ -52,8 +52,11 @@ class PickleWriter {
     return op("t");
   }
   PickleWriter& big_integer(std::string_view digits) {
-    const std::string bytes = big_integer_bytes(digits);  // at most 128: what is longer has no digits
-    op("\x8a").number(static_cast<uint8_t>(bytes.size()));
+    const std::string bytes = big_integer_bytes(digits);
+    if (bytes.size() < 256)
+      op("\x8a").number(static_cast<uint8_t>(bytes.size()));
+    else
+      op("\x8b").number(static_cast<uint32_t>(bytes.size()));
     text_.append(bytes);
     return *this;
   }

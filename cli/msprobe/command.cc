@@ -324,9 +324,11 @@ Result<std::vector<int>> number_list(const std::string& text, std::string_view f
 // What is not served, why, and what to do instead.
 Result<void> check_served(const Parsed& parsed, std::string_view mode) {
   if (mode == "offline_data")
-    return fail(ErrorKind::bad_argument,
-                "mode 'offline_data' joins operators by the rules of a fusion file and is not served by "
-                "assay; 'assay compare TARGET GOLDEN' compares the tensors of two such folders by name");
+    return fail(
+        ErrorKind::bad_argument,
+        "mode 'offline_data' joins operators by the rules of a fusion file and is not served by "
+        "assay; 'assay compare TARGET GOLDEN' compares two dumps of the graph engine by name, and with "
+        R"(--rename-golden '^(.*)\.(\d+)\.\d+\.npy$=\1.output.\2' one against golden files OP.N.TIME.npy)");
   if (mode == "offline_model")
     return fail(ErrorKind::bad_argument,
                 "mode 'offline_model' runs the models on a device, which assay does not; dump both runs, and "
@@ -335,7 +337,7 @@ Result<void> check_served(const Parsed& parsed, std::string_view mode) {
     return fail(ErrorKind::bad_argument,
                 "--consistent_check pairs the modules of a training framework with those of an inference "
                 "framework by names of its own, which assay does not have; pass the pairs as a file, -dm "
-                "FILE");
+                "FILE, one to one: what one framework fuses stays unmatched");
   return {};
 }
 

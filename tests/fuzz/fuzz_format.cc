@@ -44,6 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   FormatOptions options;
   options.memory = int64_t{64} << 20;
   options.values = size % 2 == 0;
+  options.nests = size % 4 == 0;
   for (const Format* const format : formats()) read_tensors(format->open(*file, options));
   read_tensors(open_tensors(input.path(), options));
   options.raw_dtype = DType::f16;

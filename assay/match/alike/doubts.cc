@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
+#include <span>
 
 namespace assay {
 namespace {
@@ -214,7 +216,12 @@ void hold_against_rotation(std::vector<Decision>& decisions) {
     const size_t shares = decision.layout->size() / decision.group.parts.size();
     for (size_t i = 0; i < decision.group.parts.size(); ++i) {
       const Holder& part = *decision.group.parts[i];
-      const int64_t how = (*decision.layout)[i * shares].rotary;
+      const std::span<const Arrangement> of_ranks(decision.layout->data() + i * shares, shares);
+      const int64_t how = std::ranges::max(of_ranks, {}, [](const Arrangement& share) {
+                            return std::abs(share.rotary);
+                          }).rotary;
+      if (std::ranges::any_of(of_ranks, [&](const Arrangement& share) { return share.rotary != how; }))
+        contradict(decision, fmt::format("'{}' is turned on some ranks only", part.form.plain));
       if (how != 0 && (!may_turn(part) || !may_turn(*decision.group.whole)))
         contradict(decision, fmt::format("'{}' lies {}, which only queries and keys do", part.form.plain,
                                          how > 0 ? "with its rotary pairs set apart"

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -157,15 +158,18 @@ bool is_value(const Item& item) { return item.stated != nullptr && item.stated->
 
 // What files hold beside their tensors meets by name, and nothing that tensors do concerns it.
 void join_values(PairingBuilder& builder) {
-  std::unordered_map<std::string, size_t> golden;
+  std::unordered_map<std::string, std::deque<size_t>> golden;  // keys that differ may have one text
   for (const Side side : {Side::golden, Side::mine})
     for (size_t i = 0; i < builder.size(side); ++i) {
       if (!is_value(builder.item(side, i))) continue;
       builder.set_aside(side, i);
       if (side == Side::golden)
-        golden.emplace(stem_of(builder.name(side, i)), i);
-      else if (const auto found = golden.find(stem_of(builder.name(side, i))); found != golden.end())
-        builder.join(i, golden.extract(found).mapped(), Why::same_name);
+        golden[stem_of(builder.name(side, i))].push_back(i);
+      else if (const auto found = golden.find(stem_of(builder.name(side, i)));
+               found != golden.end() && !found->second.empty()) {
+        builder.join(i, found->second.front(), Why::same_name);
+        found->second.pop_front();
+      }
     }
 }
 

@@ -257,8 +257,11 @@ StatedComparison::Joined StatedComparison::join_parts(const std::vector<PlanSour
     for (const PlanSource& source : sources) {
       auto shards = shard_statistics(source.side, source.item, false);
       if (!shards) return Joined::not_at_all;
-      for (const auto& [stats, meta] : of_shards.emplace_back(std::move(*shards)))
-        parts.push_back({&stated.emplace_back(as_stated(stats)), meta ? meta->shape.count() : 0});
+      const auto& of_ranks = of_shards.emplace_back(std::move(*shards));
+      for (const auto& [stats, meta] : of_ranks) {
+        if (!meta || meta != of_ranks.front().meta) return Joined::not_at_all;
+        parts.push_back({&stated.emplace_back(as_stated(stats)), meta->shape.count()});
+      }
     }
     if (parts.size() != sources.size() * ranks) return Joined::not_at_all;
     whole.shape.dims.back() *= static_cast<int64_t>(ranks);
@@ -338,7 +341,7 @@ bool StatedComparison::join_ranks(Side side, const ItemId& id, SideFacts& facts,
   const auto of_shards = shard_statistics(side, id, false);
   if (!of_shards) return false;
   for (const auto& [stats, meta] : *of_shards) {
-    if (!meta || meta->shape.count() != facts.meta->shape.count()) return false;
+    if (!meta || *meta != *facts.meta) return false;  // nothing of which they would be shares
     parts.push_back({&stated.emplace_back(as_stated(stats)), meta->shape.count()});
   }
   const auto joined = join_stated(parts);

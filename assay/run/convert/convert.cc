@@ -104,7 +104,7 @@ class Converter {
     kept_integers_.clear();
     FormatOptions options = request_.open.format;
     options.every_byte = true;
-    options.values = keeps_containers && target_.write_nested != nullptr;
+    options.values = options.nests = keeps_containers && target_.write_nested != nullptr;
     ASSAY_TRY(TensorSet set, open_tensors(path, options));
     for (const fs::path& other : set.files) guard_.add_source(other);
     tensors_in_source_ = set.tensors.size();
