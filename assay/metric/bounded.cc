@@ -4,6 +4,7 @@
 #include "assay/tensor/dtype_limits.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -31,8 +32,11 @@ struct Steps {
   double half(double value) const {
     if (!is_real) return 0.5;
     if (!std::isfinite(value)) return 0;
-    const int exponent = value == 0 ? least_exponent : std::max(std::ilogb(value), least_exponent);
-    return std::ldexp(0.5, exponent - mantissa_bits);
+    // Powers of two, made of their exponents. f64 has steps below its smallest normal number.
+    const auto exponent = static_cast<int>(std::bit_cast<uint64_t>(value) >> 52 & 0x7FF) - 1023;
+    const int half = std::max(exponent, least_exponent) - mantissa_bits - 1;
+    return half < -1022 ? std::ldexp(1.0, half)
+                        : std::bit_cast<double>(static_cast<uint64_t>(half + 1023) << 52);
   }
 };
 
@@ -48,6 +52,13 @@ void widen(const Block& block, std::vector<double>& out) {
 // writes.
 DType type_of_steps(DType mine, DType expected) {
   return assay::is_real(mine) && assay::is_real(expected) ? coarser(mine, expected) : expected;
+}
+
+// What stays in a cache, and what is made together is read together.
+int64_t elements_at_once(const Expected& expected) {
+  constexpr int64_t kElements = 8192;
+  if (expected.together == nullptr) return kElements;
+  return expected.together->granule * std::max<int64_t>(1, kElements / expected.together->granule);
 }
 
 double error_in_units(double mine, double expected, double bound, const Steps& steps, bool rounds) {
@@ -74,19 +85,27 @@ Result<Bounded> gather_bounded(const Operand& mine, const Expected& expected, in
       expected.allowed == nullptr && !rounds && mine.meta.dtype == expected.dtype && !is_exact_in_f64(dtype);
   std::vector<double> wide_mine, wide_value, wide_allowed;
   Bounded out;
-  for (int64_t at = first; at < first + count; at += kBlockElements) {
-    const int64_t n = std::min(kBlockElements, first + count - at);
+  const int64_t at_once = elements_at_once(expected);
+  for (int64_t at = first; at < first + count; at += at_once) {
+    const int64_t n = std::min(at_once, first + count - at);
     ASSAY_TRY(const Block of_mine, mine.block(at, n, scratch.mine));
-    ASSAY_TRY(const Block value, expected.value->block(at, n, scratch.value));
+    Block value, allowed;
+    if (expected.together != nullptr) {
+      ASSAY_TRY(const BoundedBlocks::Both both, expected.together->read(at, n, scratch.value));
+      value = both.value;
+      allowed = both.allowed;
+    } else {
+      ASSAY_TRY(value, expected.value->block(at, n, scratch.value));
+      if (expected.allowed != nullptr) {
+        ASSAY_TRY(allowed, expected.allowed->block(at, n, scratch.allowed));
+      }
+    }
     const std::byte* known = nullptr;
     if (expected.known != nullptr) {
       ASSAY_TRY(const Block block, expected.known->block(at, n, scratch.known));
       known = block.data;
     }
-    if (expected.allowed != nullptr) {
-      ASSAY_TRY(const Block block, expected.allowed->block(at, n, scratch.allowed));
-      widen(block, wide_allowed);
-    }
+    if (expected.allowed != nullptr) widen(allowed, wide_allowed);
     widen(of_mine, wide_mine);
     widen(value, wide_value);
     out.count += n;
