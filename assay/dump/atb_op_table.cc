@@ -15,7 +15,7 @@ constexpr size_t kMostRows = 1'000'000;
 
 }  // namespace
 
-Result<std::vector<OpTableRow>> read_op_table(const fs::path& path) {
+Result<std::vector<OpTableRow>> read_op_table(const fs::path& path, int64_t* dropped) {
   auto file = File::open(path);
   if (!file) return tl::unexpected<Error>(std::move(file.error()));
   CsvReader reader(*file, '|', kMostRowBytes);
@@ -39,7 +39,10 @@ Result<std::vector<OpTableRow>> read_op_table(const fs::path& path) {
       return i < cells.size() ? std::string(trim(cells[i])) : std::string();
     };
     const std::string name = cell("OpName");
-    if (name.empty() || cell("OutDType").empty()) continue;
+    if (name.empty() || cell("OutDType").empty()) {
+      if (dropped != nullptr) ++*dropped;
+      continue;
+    }
     if (rows.size() == kMostRows)
       return fail(ErrorKind::limit, "{}: lists more than {} operators", display(path), kMostRows);
     const size_t mark = std::min(name.find('_'), name.size());

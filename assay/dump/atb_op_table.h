@@ -16,7 +16,7 @@ struct OpTableRow {
   std::string params;  // JSON
 };
 
-// Rows without a name of an operator or without types of its outputs are dropped.
-Result<std::vector<OpTableRow>> read_op_table(const fs::path& path);
+// Rows without a name of an operator or without types of its outputs are dropped, and counted.
+Result<std::vector<OpTableRow>> read_op_table(const fs::path& path, int64_t* dropped = nullptr);
 
 }  // namespace assay

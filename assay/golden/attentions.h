@@ -50,4 +50,12 @@ struct UnknownRows {
   void leave_out(Expected& expected, std::string note) const;
 };
 
+// Queries [tokens, heads, depth] and what becomes of them, [tokens, heads, width]: those of the heads that
+// share the keys of a job, from its token `first` on.
+void add_queries(const OperandPtr& queries, const Heads& heads, int64_t first, int64_t depth, int64_t width,
+                 AttentionJob& job);
+// Runs it. `unknown`: of batches that did not run.
+Result<GoldenOutputs> attended(const Attention& attention, int64_t memory, ComputedTensor out,
+                               const UnknownRows& unknown);
+
 }  // namespace assay

@@ -136,5 +136,66 @@ TEST(GoldenAllToAll, TakesItsShareOfEach) {
   EXPECT_THAT(gathered_of(call, Shape{{4, 1}}), ElementsAre(2, 4, 6, 8));
 }
 
+// What each rank was given: a tensor, and counts and places in whole numbers.
+GoldenTry by_counts(std::string op, int own, std::vector<std::vector<OperandPtr>> ranks) {
+  GoldenTry call;
+  call.type = std::move(op);
+  call.params = {param_of("rank", {int64_t{own}}), param_of("rankSize", {std::ssize(ranks)}),
+                 param_of("rankRoot", {int64_t{0}}), param_of("reduceType", {std::string("sum")})};
+  call.in = ranks[static_cast<size_t>(own)];
+  call.in_of_rank = [ranks](int rank) -> Result<std::vector<OperandPtr>> {
+    return ranks[static_cast<size_t>(rank)];
+  };
+  return call;
+}
+
+OperandPtr numbers(std::vector<double> values) {
+  const auto count = std::ssize(values);
+  return tensor_of(DType::i64, {count}, values);
+}
+
+TEST(GoldenAllGatherV, PutsEachWhereItIsToldTo) {
+  const OperandPtr counts = numbers({2, 1}), places = numbers({2, 0});
+  const OperandPtr extent = tensor_of(DType::f16, {5}, {0, 0, 0, 0, 0});
+  GoldenTry call = by_counts("AllGatherVOperation", 0,
+                             {{tensor_of(DType::f32, {2}, {1, 2}), numbers({2}), counts, places, extent},
+                              {tensor_of(DType::f32, {1}, {3}), numbers({1}), counts, places, extent}});
+  const auto outputs = call.run();
+  ASSERT_TRUE(outputs) << outputs.error().message;
+  EXPECT_THAT(written((*outputs)[0]), ElementsAre(3, 0, 1, 2, 0));
+  ASSERT_NE((*outputs)[0].known, nullptr);  // nobody writes the second and the last
+  EXPECT_THAT(numbers_of(*(*outputs)[0].known, 1000)->values, ElementsAre(1, 0, 1, 1, 0));
+  call.in[3] = numbers({4, 0});
+  EXPECT_THAT(error_of(call.run()).message,
+              HasSubstr("2 elements from 4 on, of rank 0, leave the 5 there are"));
+}
+
+TEST(GoldenAllToAllVV2, TakesWhatEachRankSends) {
+  const OperandPtr of_three = tensor_of(DType::f16, {3}, {0, 0, 0});
+  GoldenTry call = by_counts("AllToAllVV2Operation", 1,
+                             {{tensor_of(DType::f32, {3}, {1, 2, 3}), numbers({1, 2}), numbers({0, 1}),
+                               numbers({1, 0}), numbers({0, 1}), tensor_of(DType::f16, {1}, {0})},
+                              {tensor_of(DType::f32, {2}, {4, 5}), numbers({1, 1}), numbers({0, 1}),
+                               numbers({2, 1}), numbers({0, 2}), of_three}});
+  EXPECT_THAT(gathered_of(call, Shape{{1, 3}}), ElementsAre(2, 3, 5));
+  call.in[3] = numbers({1, 1});
+  EXPECT_THAT(error_of(call.run()).message, HasSubstr("rank 0 sends 2 elements where 1 are awaited"));
+}
+
+TEST(GoldenReduceScatterV, AddsUpTheShareOfThisRank) {
+  const std::vector<OperandPtr> tail = {numbers({2, 4}), numbers({0, 2}), numbers({4}),
+                                        tensor_of(DType::f16, {2}, {0, 0})};
+  const auto given = [&](std::vector<double> values) {
+    std::vector<OperandPtr> in = {tensor_of(DType::f32, {3, 2}, values)};
+    in.insert(in.end(), tail.begin(), tail.end());
+    return in;
+  };
+  GoldenTry call =
+      by_counts("ReduceScatterVOperation", 1, {given({1, 2, 3, 4, 5, 6}), given({10, 20, 30, 40, 50, 60})});
+  EXPECT_THAT(gathered_of(call, Shape{{2, 2}}), ElementsAre(33, 44, 55, 66));
+  call.in[1] = numbers({2, 3});
+  EXPECT_THAT(error_of(call.run()).message, HasSubstr("this rank gets 3 elements, and its output has 4"));
+}
+
 }  // namespace
 }  // namespace assay

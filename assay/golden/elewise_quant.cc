@@ -22,16 +22,20 @@ Result<GoldenOutputs> elewise_quant(const GoldenCall& call) {
   ASSAY_TRY(const double scale, call.params.real_or({"quantParam.inputScale", "inputScale"}, 1));
   ASSAY_TRY(const double offset, call.params.real_or({"quantParam.inputOffset", "inputOffset"}, 0));
   ASSAY_TRY(const Numbers x, numbers_of(call, 0));
-  const double u = unit_roundoff(dtype_of(call, 0));
+  const DType dtype = dtype_of(call, 0);
+  const double of_scale = std::abs(rounded_to(dtype, scale) - scale);  // some round it first
   BoundedNumbers out = mapped(x, 4, [=](double v) {
     const double product = v * scale, y = product + offset;
-    const double moved = scale == 1 ? 0 : 2 * u * std::abs(product);
-    return Approx{y, moved + (offset == 0 ? 0 : u * std::abs(y)) + error_through_f16(y)};
+    double error = std::abs(v) * of_scale;
+    if (scale != 1) error += error_of_rounding(dtype, std::abs(product) + error);
+    if (offset != 0) error += error_of_rounding(dtype, std::abs(y) + error);
+    return Approx{y, error + error_through_f16(y)};
   });
   return GoldenOutputs{expected_int8(std::move(out))};
 }
 
-// The quotient is rounded to the type of the tensor; where a kernel computes in f32 it is not.
+// The quotient, and the sum with the offset, are rounded to the type of the tensor; where a kernel computes
+// in f32 they are not.
 Result<GoldenOutputs> elewise_quant_per_channel(const GoldenCall& call) {
   ASSAY_TRY_DO(check_inputs(call, 2, 3));
   ASSAY_TRY_DO(check_real(call, 0));
@@ -40,19 +44,13 @@ Result<GoldenOutputs> elewise_quant_per_channel(const GoldenCall& call) {
   ASSAY_TRY(const PerChannel offset, per_channel_or(call, 2, width, "offset", 0));
   ASSAY_TRY(const Numbers x, numbers_of(call, 0));
   const DType dtype = dtype_of(call, 0);
-  const double u = unit_roundoff(dtype);
   ASSAY_TRY(BoundedNumbers out, zeros_with_bounds(x.shape));
   in_parallel(width == 0 ? 0 : x.count() / width, 8 * width, [&](int64_t begin, int64_t end) {
-    std::vector<double> quotients(static_cast<size_t>(width));
-    for (int64_t row = begin; row < end; ++row) {
-      for (int64_t c = 0; c < width; ++c)
-        quotients[static_cast<size_t>(c)] = x.values[static_cast<size_t>(row * width + c)] / scale[c];
-      round_to(dtype, quotients);
-      for (int64_t c = 0; c < width; ++c) {
-        const double quotient = quotients[static_cast<size_t>(c)], y = quotient + offset[c];
-        const double moved = offset[c] == 0 ? 0 : u * std::abs(y);
-        put(out, row * width + c, {y, 2 * u * std::abs(quotient) + moved + error_through_f16(y)});
-      }
+    for (int64_t i = begin * width; i < end * width; ++i) {
+      const double quotient = x.values[static_cast<size_t>(i)] / scale[i % width], by = offset[i % width];
+      double error = error_of_rounding(dtype, quotient);
+      if (by != 0) error += error_of_rounding(dtype, std::abs(quotient + by) + error);
+      put(out, i, {quotient + by, error + error_through_f16(quotient + by)});
     }
   });
   return GoldenOutputs{expected_int8(std::move(out))};

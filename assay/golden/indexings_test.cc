@@ -183,5 +183,19 @@ TEST(GoldenScatterElements, WritesAndAdds) {
   EXPECT_THAT(error_of(call.run()).message, HasSubstr("do not fit"));
 }
 
+TEST(GoldenGroupTopk, KeepsTheBestGroups) {
+  // Groups of two: largest 5, 6, 4; sums of two 9, 7, 8.
+  const OperandPtr scores = tensor_of(DType::f16, {1, 6}, {4, 5, 6, 1, 4, 4});
+  GoldenTry call{"GroupTopkOperation",
+                 {param_of("groupNum", {int64_t{3}}), param_of("k", {int64_t{2}}),
+                  param_of("groupMultiFlag", {int64_t{0}}), param_of("n", {int64_t{2}})},
+                 {scores}};
+  EXPECT_THAT(indexed(call, Shape{{1, 6}}), ElementsAre(4, 5, 6, 1, 0, 0));
+  call.params[2] = param_of("groupMultiFlag", {int64_t{1}});
+  EXPECT_THAT(indexed(call, Shape{{1, 6}}), ElementsAre(4, 5, 0, 0, 4, 4));
+  call.params[0] = param_of("groupNum", {int64_t{4}});
+  EXPECT_THAT(error_of(call.run()).message, HasSubstr("groupNum 4, k 2 and n 2 do not fit 6 experts"));
+}
+
 }  // namespace
 }  // namespace assay

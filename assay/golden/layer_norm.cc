@@ -83,31 +83,24 @@ Result<GoldenOutputs> streamed_norm(const GoldenCall& call, const LayerNorm& nor
   return GoldenOutputs{std::move(out)};
 }
 
-// dtype(dtype(r · scale) + offset) of the norm r, rounded to its type. Each of the three roundings may go the
-// other way near a tie, which is a whole step.
+// r · scale + offset of the norm r. Kernels round r, the product and the sum to the type of the tensor, some
+// none of them: half a step each.
 Result<Expected> quantized_by_product(const GoldenCall& call, const BoundedNumbers& norm, size_t scale) {
   const int64_t width = norm.value.shape.dims.back();
   ASSAY_TRY(const PerChannel scales, per_channel(call, scale, width, "scale"));
   ASSAY_TRY(const PerChannel offsets, per_channel(call, scale + 1, width, "offset"));
   const DType dtype = dtype_of(call, 0);
-  const double u = unit_roundoff(dtype);
   ASSAY_TRY(BoundedNumbers out, zeros_with_bounds(norm.value.shape));
   in_parallel(width == 0 ? 0 : norm.value.count() / width, 20 * width, [&](int64_t begin, int64_t end) {
-    std::vector<double> r(static_cast<size_t>(width)), p(static_cast<size_t>(width)), q(r.size());
-    for (int64_t row = begin; row < end; ++row) {
-      const auto first = norm.value.values.begin() + row * width;
-      r.assign(first, first + width);
-      round_to(dtype, r);
-      for (int64_t c = 0; c < width; ++c) p[static_cast<size_t>(c)] = r[static_cast<size_t>(c)] * scales[c];
-      round_to(dtype, p);
-      for (int64_t c = 0; c < width; ++c) q[static_cast<size_t>(c)] = p[static_cast<size_t>(c)] + offsets[c];
-      round_to(dtype, q);
-      for (int64_t c = 0; c < width; ++c) {
-        const double product = std::abs(p[static_cast<size_t>(c)]), value = q[static_cast<size_t>(c)];
-        const double error = std::abs(scales[c]) * norm.error(row * width + c);
-        put(out, row * width + c,
-            {value, error + u * (4 * product + 2 * std::abs(value)) + error_through_f16(value)});
-      }
+    for (int64_t i = begin * width; i < end * width; ++i) {
+      const double r = norm.value.values[static_cast<size_t>(i)];
+      const double of_scale = scales[i % width], offset = offsets[i % width];
+      double error = norm.error(i);
+      error = std::abs(of_scale) * (error + error_of_rounding(dtype, std::abs(r) + error));
+      error += error_of_rounding(dtype, std::abs(r * of_scale) + error);
+      const double value = r * of_scale + offset;
+      if (offset != 0) error += error_of_rounding(dtype, std::abs(value) + error);
+      put(out, i, {value, error + error_through_f16(value)});
     }
   });
   return expected_int8(std::move(out));

@@ -25,8 +25,9 @@ struct PagedParams {
   double scale = 1, query_scale = 1;
   int64_t mask = kPagedNone, value_width = 0;
   bool has_status = false, is_quantised = false, has_offset = false;
-  bool compresses = false;  // each head of keys has a table of its own
-  bool speculates = false;  // several queries per sequence
+  bool compresses = false;         // each head of keys has a table of its own
+  bool has_score_offsets = false;  // … and each place of the cache what is added to its scores
+  bool speculates = false;         // several queries per sequence
   bool has_log_scale = false;
   bool heads_first = false;  // in the cache: [blocks, heads, tokens, size]
 };
@@ -44,13 +45,18 @@ Result<PagedParams> read_paged_params(const GoldenCall& call) {
   ASSAY_TRY(params.has_status, given.flag_or({"batchRunStatusEnable"}, false));
   ASSAY_TRY(const int64_t quant, given.choice_or({"quantType"}, 0, kQuants));
   if (quant > 1)
-    return fail(ErrorKind::unsupported, "quantType {} quantises weights block by block of its kernel", quant);
+    return fail(
+        ErrorKind::unsupported,
+        "quantType {} makes int8 of the weights of each block of keys, and how many keys its kernel takes at "
+        "once is not in the dump",
+        quant);
   params.is_quantised = quant == 1;
   ASSAY_TRY(params.has_offset, given.flag_or({"hasQuantOffset"}, false));
   ASSAY_TRY(const int64_t compress, given.choice_or({"compressType"}, 0, kTypes));
-  if (compress == 2)
-    return fail(ErrorKind::unsupported, "compressType 2 adds offsets to scores as only its kernel knows");
-  params.compresses = compress == 1;
+  params.compresses = compress != 0;
+  params.has_score_offsets = compress == 2;
+  if (compress == 2 && (params.mask != kPagedNone || quant != 0))
+    return fail(ErrorKind::bad_argument, "compressType 2 goes without maskType and quantType");
   ASSAY_TRY(const int64_t calc, given.choice_or({"calcType"}, 0, kFlags));
   params.speculates = calc == 1;
   ASSAY_TRY(const int64_t scale_type, given.choice_or({"scaleType"}, 0, kFlags));
@@ -60,7 +66,7 @@ Result<PagedParams> read_paged_params(const GoldenCall& call) {
   ASSAY_TRY(params.value_width, given.integer_or({"mlaVHeadSize"}, 0));
   if (params.value_width < 0) return fail(ErrorKind::bad_argument, "mlaVHeadSize is {}", params.value_width);
   if (params.compresses && params.speculates)
-    return fail(ErrorKind::unsupported, "compressType 1 with calcType 1");
+    return fail(ErrorKind::bad_argument, "compressType {} goes without calcType 1", compress);
   return params;
 }
 
@@ -68,7 +74,7 @@ Result<PagedParams> read_paged_params(const GoldenCall& call) {
 struct PagedPlaces {
   size_t table = 0, contexts = 0;
   std::optional<size_t> values, mask, status, key_scale, key_offset, value_scale, value_offset, lengths,
-      log_scale;
+      score_offsets, log_scale;
 };
 
 Result<PagedPlaces> paged_places(const GoldenCall& call, const PagedParams& params) {
@@ -86,6 +92,7 @@ Result<PagedPlaces> paged_places(const GoldenCall& call, const PagedParams& para
     if (params.has_offset) places.value_offset = next++;
   }
   if (params.speculates) places.lengths = next++;
+  if (params.has_score_offsets) places.score_offsets = next++;
   if (params.has_log_scale) places.log_scale = next++;
   // Scales have their places behind those of mask and states where these are dumped empty.
   const size_t room = (params.mask == kPagedNone ? 1 : 0) + (params.has_status ? 0 : 1);
@@ -231,6 +238,21 @@ Result<AttentionMask> paged_mask(const GoldenCall& call, const PagedParams& para
   };
 }
 
+// What each place of the cache adds to the scores of its key, before they are scaled.
+Result<AttentionMask> score_offsets(const GoldenCall& call, size_t place, const BlockTable& table,
+                                    double scale, int64_t tokens) {
+  ASSAY_TRY(Numbers offsets, numbers_of(call, place));
+  if (offsets.count() != tokens)
+    return fail(ErrorKind::mismatch, "offsets of {} for {} places of the cache", offsets.shape.text(),
+                tokens);
+  return [offsets = std::move(offsets.values), &table, scale](const MaskRow& row, std::span<double> to,
+                                                              Scratch&) -> Result<void> {
+    for (size_t j = 0; j < to.size(); ++j)
+      to[j] = scale * offsets[static_cast<size_t>(table.token(row.sample, static_cast<int64_t>(j)))];
+    return {};
+  };
+}
+
 }  // namespace
 
 Result<GoldenOutputs> golden_paged_attention(const GoldenCall& call) {
@@ -305,7 +327,12 @@ Result<GoldenOutputs> golden_paged_attention(const GoldenCall& call) {
   attention.rule.query_scale = params.query_scale;
   attention.rule.scale = params.scale;
   attention.rule.rounds_inputs = params.is_quantised;
-  ASSAY_TRY(attention.rule.mask, paged_mask(call, params, places.mask, run, samples));
+  if (places.score_offsets) {
+    ASSAY_TRY(attention.rule.mask,
+              score_offsets(call, *places.score_offsets, table, params.scale, keys.blocks * keys.tokens));
+  } else {
+    ASSAY_TRY(attention.rule.mask, paged_mask(call, params, places.mask, run, samples));
+  }
   if (places.log_scale)
     attention.rule.scale_of = [&](int64_t sequence) {
       return log_scale.values[static_cast<size_t>(sequence / per_token)];
@@ -344,20 +371,10 @@ Result<GoldenOutputs> golden_paged_attention(const GoldenCall& call) {
       job.keys.starts.push_back(keys.row(token, in_table));
       job.values.starts.push_back(values.row(token, in_table));
     }
-    job.queries = {call.in[0], {}, depth, {}, {}};
-    for (int64_t h = job.first_head; h < job.first_head + heads.per_key(); ++h)
-      for (int64_t i = 0; i < job.positions; ++i) {
-        const int64_t token = run.starts[at] + i;
-        job.queries.starts.push_back((token * heads.queries + h) * depth);
-        job.outputs.push_back(token * row + h * width);
-      }
+    add_queries(call.in[0], heads, run.starts[at], depth, width, job);
     return job;
   };
-  ASSAY_TRY_DO(attend(attention, call.memory, out));
-  GoldenOutputs outputs;
-  outputs.push_back(out.take());
-  unknown.leave_out(outputs[0], "batches that did not run are not written");
-  return outputs;
+  return attended(attention, call.memory, std::move(out), unknown);
 }
 
 }  // namespace assay

@@ -135,6 +135,13 @@ TEST(GoldenPagedAttention, HasATablePerHeadWhereHeadsAreCompressed) {
   EXPECT_THAT(written(run.run().value()[0]), ElementsAre(10, 2));
   run.in[4] = paged_lengths({1});
   EXPECT_THAT(error_of(run.run()).message, HasSubstr("1 contexts for 1 tokens"));
+  // compressType 2: the second place of the first block weighs three times as much as the first.
+  run.params.back() = param_of("compressType", {int64_t{2}});
+  run.in[4] = paged_lengths({1, 2});
+  run.in.push_back(tensor_of(DType::f32, {2, 2}, {0, std::log(3.0), 7, 0}));
+  EXPECT_THAT(written(run.run().value()[0]), ElementsAre(10, 2.5));
+  run.in.back() = tensor_of(DType::f32, {2}, {0, 0});
+  EXPECT_THAT(error_of(run.run()).message, HasSubstr("offsets of [2] for 4 places of the cache"));
 }
 
 TEST(GoldenPagedAttention, ReadsCachesInBlocksOfColumns) {
@@ -185,8 +192,8 @@ TEST(GoldenPagedAttention, RefusesWhatIsNotComputed) {
   GoldenTry run = paged_means();
   run.params.push_back(param_of("quantType", {int64_t{3}}));
   EXPECT_EQ(error_of(run.run()).kind, ErrorKind::unsupported);
-  run.params.back() = param_of("compressType", {int64_t{2}});
-  EXPECT_EQ(error_of(run.run()).kind, ErrorKind::unsupported);
+  run.params.back() = param_of("compressType", {int64_t{3}});
+  EXPECT_EQ(error_of(run.run()).kind, ErrorKind::bad_argument);
   run.params.back() = param_of("calcType", {int64_t{2}});
   EXPECT_EQ(error_of(run.run()).kind, ErrorKind::bad_argument);
   run.params = {};

@@ -39,7 +39,7 @@ tl::unexpected<Error> not_a(std::string_view what, ParamKeys keys) {
 template <class Convert>
 auto one(const OpParam& param, ParamKeys keys, std::string_view what, Convert convert)
     -> Result<typename decltype(convert(Value()))::value_type> {
-  if (param.values.size() != 1) return not_a(what, keys);
+  if (param.values.size() != 1 || param.is_list) return not_a(what, keys);
   const auto found = convert(param.values[0]);
   if (!found) return not_a(what, keys);
   return *found;

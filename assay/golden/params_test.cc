@@ -46,5 +46,15 @@ TEST(GoldenParams, NamesWhatAChoiceMayBe) {
   EXPECT_EQ(GoldenParams(list).choice_or({"quantType"}, 2, allowed).value(), 2);
 }
 
+TEST(GoldenParams, TakesNothingForTheDefaultThatIsNoNumber) {
+  const std::vector<OpParam> list = {param_of("epsilon", {std::string("NaN")}), param_of("small", {-1e-5}),
+                                     param_of("none", {Value{}})};
+  const GoldenParams params(list);
+  EXPECT_THAT(params.real_or({"epsilon"}, 1e-5).error().message, HasSubstr("epsilon is not a finite number"));
+  EXPECT_THAT(params.epsilon_or({"small"}, 1e-5).error().message,
+              HasSubstr("small is -1e-05, which is negative"));
+  EXPECT_EQ(params.epsilon_or({"none"}, 1e-5).value(), 1e-5);
+}
+
 }  // namespace
 }  // namespace assay

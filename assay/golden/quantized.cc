@@ -66,6 +66,13 @@ Approx quantized(const RowScale& row, double x, double error) {
 
 }  // namespace
 
+double error_of_rounding(DType dtype, double value) {
+  constexpr int kLeastOfF16 = -14;
+  if (value == 0 || !std::isfinite(value)) return 0;
+  const int exponent = std::ilogb(value);
+  return std::ldexp(unit_roundoff(dtype), dtype == DType::f16 ? std::max(exponent, kLeastOfF16) : exponent);
+}
+
 double error_through_f16(double value) {
   const double within = std::clamp(std::abs(value), 0.0, 128.0);
   return within * unit_roundoff(DType::f16);

@@ -18,6 +18,9 @@ Result<PerChannel> per_channel(const GoldenCall& call, size_t i, int64_t width, 
 Result<PerChannel> per_channel_or(const GoldenCall& call, size_t i, int64_t width, std::string_view what,
                                   double otherwise);
 
+// What it may cost that a kernel rounds a number to `dtype` on the way, where others do not: half a step.
+double error_of_rounding(DType dtype, double value);
+
 // Processors have no way from f32 to int8 but through f16: what that may add to the error.
 double error_through_f16(double value);
 

@@ -75,7 +75,11 @@ Result<SelfParams> read_self_params(const GoldenCall& call) {
     return fail(ErrorKind::bad_argument, "windowSize is {}", params.window);
   ASSAY_TRY(const int64_t quant, given.choice_or({"quantType"}, 0, kQuants));
   if (quant != 0)
-    return fail(ErrorKind::unsupported, "quantType {} quantises weights block by block of its kernel", quant);
+    return fail(
+        ErrorKind::unsupported,
+        "quantType {} makes int8 of the weights of each block of keys, and how many keys its kernel takes at "
+        "once is not in the dump",
+        quant);
   ASSAY_TRY(const int64_t layout, given.choice_or({"inputLayout"}, 0, kLayouts));
   if (layout != 0) return fail(ErrorKind::unsupported, "inputLayout {}: heads before tokens", layout);
   ASSAY_TRY(const int64_t scale_type, given.integer_or({"scaleType"}, 0));
@@ -229,20 +233,10 @@ Result<GoldenOutputs> run_self(const GoldenCall& call, const SelfParams& params,
       job.values.starts.push_back(of.value_row(sample, j) +
                                   head * (of.values == of.keys ? of.depth : of.width));
     }
-    job.queries = {of.queries, {}, of.depth};
-    for (int64_t h = job.first_head; h < job.first_head + heads.per_key(); ++h)
-      for (int64_t i = 0; i < job.positions; ++i) {
-        const int64_t token = of.query_starts[at] + i;
-        job.queries.starts.push_back((token * heads.queries + h) * of.depth);
-        job.outputs.push_back(token * row + h * of.width);
-      }
+    add_queries(of.queries, heads, of.query_starts[at], of.depth, of.width, job);
     return job;
   };
-  ASSAY_TRY_DO(attend(attention, call.memory, out));
-  GoldenOutputs outputs;
-  outputs.push_back(out.take());
-  unknown.leave_out(outputs[0], "batches that did not run are not written");
-  return outputs;
+  return attended(attention, call.memory, std::move(out), unknown);
 }
 
 // By a kernel of its own: rounded once.

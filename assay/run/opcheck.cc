@@ -24,14 +24,18 @@ OpcheckPlace locate_operators(const fs::path& path) {
 }
 
 Result<void> select_by_table(const fs::path& table, OpSelection& selection, GoldenOptions& golden) {
-  ASSAY_TRY(const std::vector<OpTableRow> rows, read_op_table(table));
+  ASSAY_TRY(const std::vector<OpTableRow> rows, read_op_table(table, &selection.dropped));
   if (rows.empty()) return fail(ErrorKind::not_found, "{}: lists no operator", display(table));
   auto params = std::make_shared<std::map<std::string, OpParams>>();
   selection.table = display(table);
   for (const OpTableRow& row : rows) {
     selection.exact_ids.push_back(row.id);
-    params->emplace(row.id, parse_op_params(row.params.empty() ? "{}" : row.params,
-                                            fmt::format("{}: {}_{}", display(table), row.type, row.id)));
+    OpParams told = parse_op_params(row.params.empty() ? "{}" : row.params,
+                                    fmt::format("{}: {}_{}", display(table), row.type, row.id));
+    const auto [known, is_new] = params->emplace(row.id, told);
+    if (!is_new && known->second.text != told.text && known->second.trouble.empty())
+      known->second.trouble = fmt::format("{}: lists {}_{} more than once, with other parameters",
+                                          display(table), row.type, row.id);
   }
   golden.params = std::move(params);
   return {};

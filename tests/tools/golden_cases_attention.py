@@ -210,7 +210,7 @@ def blocks_of(cache: np.ndarray, table: np.ndarray, count: int) -> np.ndarray:
 
 
 def paged(rng, dtype: str, mask_type: int = 0, quant: str = "", spec: bool = False, mla: bool = False,
-          in_blocks: bool = False, compresses: bool = False, prefix: bool = False) -> Run:
+          in_blocks: bool = False, compresses: bool = False, prefix: bool = False, offsets: bool = False) -> Run:
     heads, keys, size = (head_sizes(rng) if not mla else (int(rng.integers(1, 9)), 1, 32))
     if in_blocks:
         size = 32
@@ -274,6 +274,9 @@ def paged(rng, dtype: str, mask_type: int = 0, quant: str = "", spec: bool = Fal
         inputs.append(tensor_of(dtype, hidden))
         masks = [each[None, :, :n] for each, n in zip(split(values_of(inputs[-1]), queries), contexts)]
     inputs += scales
+    if offsets:
+        added = real(rng, "float32", count, block)
+        inputs.append(added)
     if spec or prefix:
         inputs.append(lengths(queries))
     if prefix:
@@ -284,12 +287,15 @@ def paged(rng, dtype: str, mask_type: int = 0, quant: str = "", spec: bool = Fal
         params["calcType"] = 4
     else:
         params.update(calcType=int(spec), quantType=int(bool(quant)), hasQuantOffset=quant == "packed",
-                      compressType=int(compresses))
+                      compressType=2 if offsets else int(compresses))
     parts = []
     for b, part in enumerate(split(values_of(q), queries)):
         if compresses:
             cut = [np.concatenate([blocks_of(each, table[b * keys + h], contexts[b]) for h in range(keys)], axis=1)
                    for each in real_caches]
+            if offsets:
+                of_keys = [blocks_of(values_of(added), table[b * keys + h], contexts[b]) for h in range(keys)]
+                masks[b] = np.repeat(np.stack(of_keys), heads // keys, axis=0)[:, None] * scale
         else:
             cut = [blocks_of(each, table[b], contexts[b]) for each in real_caches]
         parts.append((part, *cut, scale, masks[b]))
@@ -331,6 +337,8 @@ def attention_cases() -> list[Case]:
         paged_case(f"paged {dtype}, int8", lambda rng, d=dtype: paged(rng, d, quant="plain"))
         paged_case(f"paged {dtype}, int8 with offsets", lambda rng, d=dtype: paged(rng, d, 1, quant="packed"))
         paged_case(f"paged {dtype}, compressed heads", lambda rng, d=dtype: paged(rng, d, 1, compresses=True))
+        paged_case(f"paged {dtype}, compressed heads with offsets", lambda rng, d=dtype: paged(
+            rng, d, compresses=True, offsets=True))
         paged_case(f"paged {dtype}, values in keys", lambda rng, d=dtype: paged(rng, d, mla=True))
     paged_case("paged float16, blocks of columns", lambda rng: paged(rng, "float16", in_blocks=True))
     return cases

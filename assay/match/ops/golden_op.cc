@@ -117,14 +117,22 @@ class Planner {
 class Awaited {
  public:
   explicit Awaited(const OpSelection& selection)
-      : table_(selection.table), ids_(selection.exact_ids.begin(), selection.exact_ids.end()) {}
+      : table_(selection.table),
+        dropped_(selection.dropped),
+        ids_(selection.exact_ids.begin(), selection.exact_ids.end()) {}
 
   void expect(size_t sections) { sections_ = sections; }
   // After each section; the last one says what never came.
   void see(Pairing& pairing) {
     const std::scoped_lock lock(guard_);
     for (const PairedNode& node : pairing.nodes) ids_.erase(op_id(node.name));
-    if (sections_ == 0 || --sections_ > 0 || ids_.empty()) return;
+    if (sections_ == 0 || --sections_ > 0) return;
+    if (dropped_ > 0)
+      pairing.warnings.push_back(
+          left_out(fmt::format("{}: {} without the name of an operator or the types of its outputs", table_,
+                               dropped_ == 1 ? std::string("a row") : fmt::format("{} rows", dropped_)),
+                   dropped_));
+    if (ids_.empty()) return;
     constexpr ptrdiff_t kNamed = 8;
     std::string names;
     for (auto id = ids_.begin(); id != ids_.end() && std::distance(ids_.begin(), id) < kNamed; ++id)
@@ -137,6 +145,7 @@ class Awaited {
 
  private:
   const std::string table_;
+  const int64_t dropped_;
   std::mutex guard_;
   std::set<std::string> ids_;
   const size_t count_ = ids_.size();

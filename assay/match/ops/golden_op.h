@@ -15,6 +15,7 @@ struct OpSelection {
   std::vector<std::string> name_parts;  // of what stands behind the last '_' of a folder; in lower case
   std::vector<std::string> exact_ids;   // … and nothing inside; of a table:
   std::string table;                    // … its name, for those that are not in the dump
+  int64_t dropped = 0;                  // … rows of it that list no operator
   std::string below;                    // the folder of an operator: it and all inside of it; empty: all
   bool broadcasts = false;              // one element stands against any number of them
   bool in_order_of_text = false;        // by their ids as texts, 0_10 before 0_2; else as they ran

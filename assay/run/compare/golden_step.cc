@@ -1,5 +1,6 @@
 #include "assay/run/compare/golden_step.h"
 
+#include "assay/base/cancel.h"
 #include "assay/base/text.h"
 #include "assay/match/ops/golden_op.h"
 #include "assay/model/graph.h"
@@ -154,7 +155,11 @@ Result<GoldenOutputs> GoldenSteps::compute(const Plan& plan) const {
       if (item.port.index < std::ssize(call.out)) call.out[static_cast<size_t>(item.port.index)] = *item.meta;
     }
   call.rank = std::max(frame.at.rank, 0);
-  call.in_of_rank = [this, &plan](int rank) { return inputs_of_rank(plan, rank); };
+  // Found out once, where any other rank is asked for.
+  call.in_of_rank = [this, &plan, ranks = std::optional<RanksOfInputs>()](int rank) mutable {
+    if (!ranks) ranks = ranks_of_inputs(plan);
+    return inputs_of_rank(plan, *ranks, rank);
+  };
   return op->compute(call);
 }
 
@@ -170,25 +175,32 @@ Result<OperandPtr> GoldenSteps::prepared(const ItemId& input, OperandPtr data) c
   return prepare_ ? prepare_(Side::mine, file == nullptr ? fs::path() : *file, std::move(data)) : data;
 }
 
-Result<std::vector<OperandPtr>> GoldenSteps::inputs_of_rank(const Plan& plan, int rank) const {
-  const ItemId& output = plan.from.front().item;
-  const Frame& frame = frames_.frame(Side::mine, output);
+RanksOfInputs GoldenSteps::ranks_of_inputs(const Plan& plan) const {
+  const Frame& frame = frames_.frame(Side::mine, plan.from.front().item);
+  RanksOfInputs ranks;
+  for (size_t i = 1; i < plan.from.size(); ++i) {
+    const std::span<const TensorRef> shards = frames_.item(Side::mine, plan.from[i].item).shards();
+    const auto path_of = [&](size_t k) -> const fs::path& {
+      return frame.files[static_cast<size_t>(shards[k].file)].path;
+    };
+    std::map<int, size_t>& own = ranks.emplace_back();
+    for (size_t k = 0; k < shards.size() && shards.size() > 1; ++k)
+      if (const auto rank = rank_in(path_of(k), path_of(k == 0 ? 1 : 0))) own.emplace(*rank, k);
+  }
+  return ranks;
+}
+
+Result<std::vector<OperandPtr>> GoldenSteps::inputs_of_rank(const Plan& plan, const RanksOfInputs& ranks,
+                                                            int rank) const {
+  ASSAY_TRY_DO(check_cancelled());
   std::vector<OperandPtr> in;
   for (size_t i = 1; i < plan.from.size(); ++i) {
     const ItemId& input = plan.from[i].item;
-    const Item& item = frames_.item(Side::mine, input);
-    const std::span<const TensorRef> shards = item.shards();
-    const auto path_of = [&](const TensorRef& ref) {
-      return frame.files[static_cast<size_t>(ref.file)].path;
-    };
-    std::optional<size_t> found;
-    for (size_t k = 0; k < shards.size() && !found; ++k)
-      for (const TensorRef& other : shards)
-        if (other.file != shards[k].file && rank_in(path_of(shards[k]), path_of(other)) == rank) found = k;
-    if (!found)
+    const auto found = ranks[i - 1].find(rank);
+    if (found == ranks[i - 1].end())
       return fail(ErrorKind::not_found, "Cannot find data on rank {}! {} needs tensors on all devices!", rank,
-                  frames_.node(Side::mine, output).type);
-    ASSAY_TRY(OperandPtr shard, loader_.load_shard(Side::mine, input, *found));
+                  frames_.node(Side::mine, plan.from.front().item).type);
+    ASSAY_TRY(OperandPtr shard, loader_.load_shard(Side::mine, input, found->second));
     ASSAY_TRY(OperandPtr data, prepared(input, std::move(shard)));
     in.push_back(std::move(data));
   }

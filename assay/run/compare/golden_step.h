@@ -17,6 +17,9 @@ struct GoldenOptions {
   std::shared_ptr<const std::map<std::string, OpParams>> params = {};
 };
 
+// Of each input of an operator: which of its shards is of which rank.
+using RanksOfInputs = std::vector<std::map<int, size_t>>;
+
 // Any thread. An operator runs once, however many of its outputs are asked for.
 class GoldenSteps {
  public:
@@ -32,7 +35,9 @@ class GoldenSteps {
   Result<GoldenOutputs> compute(const Plan& plan) const;
   const OpParams& params_of(const ItemId& output) const;
   Result<OperandPtr> prepared(const ItemId& input, OperandPtr data) const;
-  Result<std::vector<OperandPtr>> inputs_of_rank(const Plan& plan, int rank) const;
+  RanksOfInputs ranks_of_inputs(const Plan& plan) const;
+  Result<std::vector<OperandPtr>> inputs_of_rank(const Plan& plan, const RanksOfInputs& ranks,
+                                                 int rank) const;
 
   const Indexed& frames_;
   Loader& loader_;
