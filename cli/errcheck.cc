@@ -65,6 +65,11 @@ Result<int> check_dump(const ErrcheckFlags& flags, const Context& context) {
 
 // A program whose overflows ATB reports.
 Result<int> check_program(const ErrcheckFlags& flags, const Context& context) {
+  if (!flags.only.empty() || !flags.skip.empty() || !flags.rule.empty() || !flags.report.empty())
+    return fail(ErrorKind::bad_argument,
+                "--only, --skip, --rule and --report are for dumps: of a program that runs, ATB reports what "
+                "overflows; "
+                "'assay dump' records it");
   const fs::path output = flags.output.empty() ? "." : flags.output;
   ASSAY_TRY(const CheckedRun run, run_check(output, flags.exit, "info", context.child));
   return run.overflowed ? exit_code(Answer::fail) : run.status;

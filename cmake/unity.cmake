@@ -26,7 +26,7 @@ set(apart
   assay/match/matcher_test.cc
   assay/match/ops/atb_atb_test.cc assay/match/ops/atb_torch_test.cc assay/match/ops/model_roles.cc
   assay/match/ops/op_aligner.cc assay/match/ops/op_sections.cc assay/match/ops/token_test.cc
-  assay/metric/numpy_stats.cc assay/metric/one_side.cc assay/metric/stated.cc assay/metric/tile_measure.cc
+  assay/metric/numpy_stats.cc assay/metric/one_side.cc assay/metric/stated.cc assay/metric/tile_measure.cc assay/metric/tile_range.cc
   assay/metric/tile_softmax.cc assay/metric/tile_ulp.cc
   assay/model/outcome_test.cc
   assay/report/csv_test.cc assay/report/python_cells_test.cc assay/report/xlsx_parts.cc

@@ -2,107 +2,110 @@
 
 #include "assay/base/cancel.h"
 #include "assay/metric/families.h"
+#include "assay/metric/tile_range.h"
 #include "assay/tensor/dtype_limits.h"
 
 #include <algorithm>
-#include <bit>
+#include <array>
 #include <cmath>
-#include <cstring>
 
 namespace assay {
 namespace {
 
-constexpr int64_t kTileElements = 4096;  // few enough to be counted in 16 bits
+using tile::kRangeTile;
 
-// IEEE types are told apart by their bits: magnitudes of numbers are ordered like whole numbers, and behind
-// the largest come infinity and NaN. Counters are as wide as the elements, so that a vector holds as many of
-// them.
-template <class Int>
-void add_tile_of_bits(const std::byte* data, int64_t n, DType dtype, int64_t at, NumberRange& out) {
-  constexpr Int kMagnitude = std::numeric_limits<Int>::max();
-  const auto one_binade = static_cast<Int>(Int{1} << info(dtype).mantissa_bits);
-  const Int infinity = static_cast<Int>(kMagnitude & ~(one_binade - 1));
-  const Int near = static_cast<Int>(infinity - 1 - one_binade), least_normal = one_binade;
-  Int elements[kTileElements];
-  std::memcpy(elements, data, static_cast<size_t>(n) * sizeof(Int));
-  Int nans = 0, infs = 0, minus_infs = 0, nears = 0, subnormal = 0, zeros = 0;
-  // With the magnitudes of negative numbers turned round, all of them are ordered.
-  Int largest = std::numeric_limits<Int>::min(), smallest = std::numeric_limits<Int>::max();
-  for (int64_t i = 0; i < n; ++i) {
-    const Int bits = elements[i], magnitude = static_cast<Int>(bits & kMagnitude);
-    const bool is_finite = magnitude < infinity;
-    nans = static_cast<Int>(nans + (magnitude > infinity));
-    infs = static_cast<Int>(infs + (magnitude == infinity));
-    minus_infs = static_cast<Int>(minus_infs + ((magnitude == infinity) & (bits < 0)));
-    nears = static_cast<Int>(nears + ((magnitude >= near) & is_finite));
-    subnormal = static_cast<Int>(subnormal + ((magnitude < least_normal) & (magnitude != 0)));
-    zeros = static_cast<Int>(zeros + (magnitude == 0));
-    const Int ordered = static_cast<Int>(bits < 0 ? ~magnitude : magnitude);
-    largest = std::max(largest, is_finite ? ordered : std::numeric_limits<Int>::min());
-    smallest = std::min(smallest, is_finite ? ordered : std::numeric_limits<Int>::max());
-  }
+// The number that bits of count_range() stand for.
+double value_of_ordered(int64_t ordered, DType dtype) {
+  const int64_t bytes = size_of(dtype);
+  const int64_t sign = bytes == 8 ? INT64_MIN : int64_t{1} << (8 * bytes - 1);
+  const int64_t bits = ordered < 0 ? ~ordered | sign : ordered;
+  double value = 0;
+  to_f64(dtype, reinterpret_cast<const std::byte*>(&bits), 1, &value);  // little-endian: the low bytes
+  return value;
+}
+
+bool is_finite_at(const std::byte* element, DType dtype) {
+  double value = 0;
+  to_f64(dtype, element, 1, &value);
+  return std::isfinite(value);
+}
+
+int64_t first_nonfinite_in(const std::byte* data, int64_t n, DType dtype) {
+  int64_t i = 0;
+  while (i < n && is_finite_at(data + i * size_of(dtype), dtype)) ++i;
+  return i;
+}
+
+void add_by_bits(const std::byte* data, int64_t n, DType dtype, int64_t at, NumberRange& out) {
+  const tile::RangeCounts counts = tile::count_range(data, n, size_of(dtype), info(dtype).mantissa_bits);
   NumberRange found;
   found.count = n;
-  found.nans = nans;
-  found.plus_infs = infs - minus_infs;
-  found.minus_infs = minus_infs;
-  found.near_max = nears;
-  found.subnormal = subnormal;
-  found.zeros = zeros;
+  found.nans = counts.nans;
+  found.minus_infs = counts.minus_infs;
+  found.plus_infs = counts.infs - counts.minus_infs;
+  found.near_max = counts.near_max;
+  found.subnormal = counts.subnormal;
+  found.zeros = counts.zeros;
   found.type_max = out.type_max;
-  if (nans + infs < n) {
-    const auto value = [&](Int ordered) {
-      const Int bits = ordered < 0
-                           ? static_cast<Int>(static_cast<Int>(~ordered) | std::numeric_limits<Int>::min())
-                           : ordered;
-      double wide = 0;
-      to_f64(dtype, reinterpret_cast<const std::byte*>(&bits), 1, &wide);
-      return wide;
-    };
-    found.min = value(smallest);
-    found.max = value(largest);
+  if (counts.nans + counts.infs < n) {
+    found.min = value_of_ordered(counts.smallest, dtype);
+    found.max = value_of_ordered(counts.largest, dtype);
   }
-  if (!found.is_finite() && out.first_nonfinite < 0) {
-    const auto first = std::find_if(
-        elements, elements + n, [&](Int bits) { return static_cast<Int>(bits & kMagnitude) >= infinity; });
-    found.first_nonfinite = at + (first - elements);
-  }
+  if (!found.is_finite() && out.first_nonfinite < 0)
+    found.first_nonfinite = at + first_nonfinite_in(data, n, dtype);
   out.merge(found);
 }
 
-// Any other type, by the values of its elements.
-void add_tile_of_values(const std::byte* data, int64_t n, DType dtype, int64_t at, NumberRange& out) {
-  double values[kTileElements];
-  to_f64(dtype, data, n, values);
-  const RealLimits limits = limits_of(dtype);
-  const double near = limits.largest == 0 ? HUGE_VAL : limits.largest / 2;
-  out.count += n;
-  for (int64_t i = 0; i < n; ++i) {
-    const double value = values[i], magnitude = std::abs(value);
-    if (!(magnitude < HUGE_VAL)) {
-      ++(std::isnan(value) ? out.nans : value > 0 ? out.plus_infs : out.minus_infs);
-      if (out.first_nonfinite < 0) out.first_nonfinite = at + i;
-      continue;
-    }
-    out.near_max += magnitude >= near;
-    out.subnormal += magnitude < limits.least_normal && value != 0;
-    out.zeros += value == 0;
-    out.min = std::fmin(out.min, value);
-    out.max = std::fmax(out.max, value);
+// `times` elements of one value.
+void add_value(double value, int64_t times, const RealLimits& limits, NumberRange& out) {
+  const double magnitude = std::abs(value);
+  out.count += times;
+  if (!(magnitude < HUGE_VAL)) {
+    (std::isnan(value) ? out.nans : value > 0 ? out.plus_infs : out.minus_infs) += times;
+    return;
   }
+  if (limits.largest > 0 && magnitude >= limits.largest / 2) out.near_max += times;
+  if (magnitude < limits.least_normal && value != 0) out.subnormal += times;
+  if (value == 0) out.zeros += times;
+  out.min = std::fmin(out.min, value);
+  out.max = std::fmax(out.max, value);
 }
 
-void add_tile(const std::byte* data, int64_t n, DType dtype, int64_t at, NumberRange& out) {
-  switch (dtype) {
-    case DType::f16:
-    case DType::bf16:
-      return add_tile_of_bits<int16_t>(data, n, dtype, at, out);
-    case DType::f32:
-      return add_tile_of_bits<int32_t>(data, n, dtype, at, out);
-    case DType::f64:
-      return add_tile_of_bits<int64_t>(data, n, dtype, at, out);
-    default:
-      return add_tile_of_values(data, n, dtype, at, out);
+// Of one byte each: there are no more than 256 of them.
+void add_by_codes(const std::byte* data, int64_t n, DType dtype, int64_t at, NumberRange& out) {
+  constexpr size_t kTables = 4;  // so that neighbours that are equal do not wait for each other
+  std::array<std::array<uint32_t, 256>, kTables> counts{};
+  for (int64_t i = 0; i < n; ++i) ++counts[static_cast<size_t>(i) % kTables][static_cast<size_t>(data[i])];
+  const RealLimits limits = limits_of(dtype);
+  const bool was_finite = out.is_finite();
+  for (size_t code = 0; code < 256; ++code) {
+    int64_t times = 0;
+    for (const auto& table : counts) times += table[code];
+    if (times == 0) continue;
+    const auto byte = static_cast<std::byte>(code);
+    double value = 0;
+    to_f64(dtype, &byte, 1, &value);
+    add_value(value, times, limits, out);
+  }
+  if (was_finite && !out.is_finite()) out.first_nonfinite = at + first_nonfinite_in(data, n, dtype);
+}
+
+// Whole numbers of several bytes.
+void add_by_values(const std::byte* data, int64_t n, DType dtype, NumberRange& out) {
+  double values[kRangeTile];
+  to_f64(dtype, data, n, values);
+  for (int64_t i = 0; i < n; ++i) add_value(values[i], 1, {0, 0}, out);
+}
+
+void add_block(const std::byte* data, int64_t n, DType dtype, int64_t at, NumberRange& out) {
+  const int64_t bytes = size_of(dtype);
+  if (bytes == 1) return add_by_codes(data, n, dtype, at, out);
+  for (int64_t done = 0; done < n; done += kRangeTile) {
+    const int64_t count = std::min(kRangeTile, n - done);
+    if (is_real(dtype))
+      add_by_bits(data + done * bytes, count, dtype, at + done, out);
+    else
+      add_by_values(data + done * bytes, count, dtype, out);
   }
 }
 
@@ -126,10 +129,7 @@ Result<NumberRange> gather_range(const Operand& operand, int64_t first, int64_t 
   for (int64_t at = first; at < first + count; at += kBlockElements) {
     ASSAY_TRY_DO(check_cancelled());
     ASSAY_TRY(const Block block, operand.block(at, std::min(kBlockElements, first + count - at), scratch));
-    const int64_t parts = block.count * parts_of_element;
-    for (int64_t done = 0; done < parts; done += kTileElements)
-      add_tile(block.data + done * size_of(part), std::min(kTileElements, parts - done), part,
-               at * parts_of_element + done, out);
+    add_block(block.data, block.count * parts_of_element, part, at * parts_of_element, out);
   }
   return out;
 }

@@ -1,6 +1,7 @@
 #include "assay/metric/number_range.h"
 
 #include "assay/tensor/dense.h"
+#include "assay/tensor/dtype_limits.h"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +11,8 @@
 namespace assay {
 namespace {
 
-constexpr double kInf = HUGE_VAL;
-const double kNan = std::nan("");
+constexpr double kPlusInf = HUGE_VAL;
+const double kNotANumber = std::nan("");
 
 NumberRange range_of(DType dtype, const std::vector<double>& values) {
   const int64_t parts = components(dtype);
@@ -23,8 +24,8 @@ NumberRange range_of(DType dtype, const std::vector<double>& values) {
 }
 
 TEST(NumberRange, CountsByHand) {
-  const NumberRange range =
-      range_of(DType::f16, {0, -0.0, 1, 65504, -32752, 32736, 0x1p-24, -0x1p-15, kNan, kInf, -kInf, -kInf});
+  const NumberRange range = range_of(DType::f16, {0, -0.0, 1, 65504, -32752, 32736, 0x1p-24, -0x1p-15,
+                                                  kNotANumber, kPlusInf, -kPlusInf, -kPlusInf});
   EXPECT_EQ(range.count, 12);
   EXPECT_EQ(range.nans, 1);
   EXPECT_EQ(range.infs(), 3);
@@ -40,7 +41,7 @@ TEST(NumberRange, CountsByHand) {
 
 TEST(NumberRange, SeesInfinitiesOfEveryTypeThatHasThem) {
   for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::f8e5m2, DType::hif8}) {
-    const NumberRange range = range_of(dtype, {1, kInf, 2, -kInf});
+    const NumberRange range = range_of(dtype, {1, kPlusInf, 2, -kPlusInf});
     EXPECT_EQ(range.infs(), 2) << name(dtype);
     EXPECT_EQ(range.minus_infs, 1) << name(dtype);
     EXPECT_EQ(range.first_nonfinite, 1) << name(dtype);
@@ -50,7 +51,7 @@ TEST(NumberRange, SeesInfinitiesOfEveryTypeThatHasThem) {
 
 // The bits of a bf16 infinity, read as f16, are a NaN; those of 2.7e36, an infinity.
 TEST(NumberRange, TakesBf16ForWhatItIs) {
-  EXPECT_EQ(range_of(DType::bf16, {kInf}).infs(), 1);
+  EXPECT_EQ(range_of(DType::bf16, {kPlusInf}).infs(), 1);
   const NumberRange large = range_of(DType::bf16, {0x1p121});
   EXPECT_TRUE(large.is_finite());
   EXPECT_EQ(large.max, 0x1p121);
@@ -59,11 +60,11 @@ TEST(NumberRange, TakesBf16ForWhatItIs) {
 TEST(NumberRange, SeesNanOfEveryType) {
   for (const DType dtype :
        {DType::f64, DType::f32, DType::f16, DType::bf16, DType::f8e5m2, DType::f8e4m3fn, DType::f8e4m3fnuz})
-    EXPECT_EQ(range_of(dtype, {1, kNan}).nans, 1) << name(dtype);
+    EXPECT_EQ(range_of(dtype, {1, kNotANumber}).nans, 1) << name(dtype);
 }
 
 TEST(NumberRange, TakesComplexByComponents) {
-  const NumberRange range = range_of(DType::c64, {1, 2, 3, kNan});
+  const NumberRange range = range_of(DType::c64, {1, 2, 3, kNotANumber});
   EXPECT_EQ(range.count, 4);
   EXPECT_EQ(range.first_nonfinite, 3);
 }
@@ -78,7 +79,7 @@ TEST(NumberRange, OfWholeNumbersAreEndsAndZeros) {
 }
 
 TEST(NumberRange, OfNothingFiniteHasNoEnds) {
-  const NumberRange range = range_of(DType::f32, {kNan, kInf});
+  const NumberRange range = range_of(DType::f32, {kNotANumber, kPlusInf});
   EXPECT_TRUE(std::isnan(range.min));
   EXPECT_TRUE(std::isnan(range.max));
 }
@@ -91,30 +92,38 @@ TEST(NumberRange, AgreesWithPlainLoopAtAwkwardLengths) {
       std::vector<double> values;
       for (int64_t i = 0; i < n; ++i) {
         const uint32_t pick = random() % 16;
-        values.push_back(pick == 0   ? kNan
-                         : pick == 1 ? kInf
-                         : pick == 2
-                             ? 0
-                             : std::ldexp(1.0 - 2.0 * (random() % 2), static_cast<int>(random() % 60) - 30));
+        values.push_back(
+            pick == 0   ? kNotANumber
+            : pick == 1 ? kPlusInf
+            : pick == 2
+                ? 0
+                : std::ldexp(1.0 - 2.0 * (random() % 2),
+                             static_cast<int>(random() % 60) - 30 +
+                                 (random() % 8 == 0 ? std::ilogb(limits_of(dtype).largest) - 29 : 0)));
       }
       std::vector<double> rounded(values.size());
       std::vector<std::byte> bytes(values.size() * static_cast<size_t>(size_of(dtype)));
       from_f64(dtype, values.data(), n, bytes.data());
       to_f64(dtype, bytes.data(), n, rounded.data());
       const NumberRange range = range_of(dtype, values);
-      int64_t nans = 0, infs = 0, zeros = 0;
-      double min = kInf, max = -kInf;
+      int64_t nans = 0, infs = 0, zeros = 0, near_max = 0, subnormal = 0;
+      const RealLimits limits = limits_of(dtype);
+      double min = kPlusInf, max = -kPlusInf;
       for (const double value : rounded) {
         nans += std::isnan(value);
         infs += std::isinf(value);
         zeros += value == 0;
         if (!std::isfinite(value)) continue;
+        near_max += std::abs(value) >= limits.largest / 2;
+        subnormal += value != 0 && std::abs(value) < limits.least_normal;
         min = std::min(min, value);
         max = std::max(max, value);
       }
       EXPECT_EQ(range.nans, nans);
       EXPECT_EQ(range.infs(), infs);
       EXPECT_EQ(range.zeros, zeros);
+      EXPECT_EQ(range.near_max, near_max);
+      EXPECT_EQ(range.subnormal, subnormal);
       if (nans + infs < n) {
         EXPECT_EQ(range.min, min) << name(dtype) << " " << n;
         EXPECT_EQ(range.max, max) << name(dtype) << " " << n;

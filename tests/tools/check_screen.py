@@ -160,6 +160,22 @@ def check_native(screen: Screen) -> None:
         for part in HOSTILE:
             (good / side / os.fsdecode(b"n" + part + b"n.npy")).write_bytes(npy([1, value]))
     screen.check("compare on the terminal", ["-v", "compare", "good/mine", "good/golden", "--output", "good/out"], (1,))
+    bad = screen.work / "bad"
+    bad.mkdir()
+    for part in HOSTILE:
+        (bad / os.fsdecode(b"n" + part + b"n.npy")).write_bytes(npy([1, float("nan")]))
+    screen.check("errcheck on the terminal", ["-v", "errcheck", "bad", "--rule", RAW + "=ignore"], (1,))
+    screen.check("errcheck of a folder", ["errcheck", mine, "--report", "csv,json,jsonl,junit,sqlite,xlsx", "--output",
+                                          f"errors{RAW}"], (2,))
+    screen.check_files("reports of errcheck", screen.work / f"errors{RAW}")
+    screen.check("errcheck to stdout", ["errcheck", mine, "--output", "-"], (2,), honest=True)
+    probe = screen.work / f"probe{RAW}.so"
+    probe.write_bytes(b"")
+    quiet = {"ASSAY_PROBE": str(probe), "ATB_HOME_PATH": RAW}
+    screen.check("dump of no program", ["dump", "--output", f"dump{RAW}", "--", RAW], (127,), env=quiet)
+    screen.check("dump with wrong flags", ["dump", "--ids", RAW, "--", "true"], (2,), env=quiet)
+    screen.check("msit dump", ["msit", "llm", "dump", "--exec", RAW.replace("'", ""), "-o", RAW], (1, 2), env=quiet)
+    screen.check("no probe", ["dump", "--", "true"], (2,), env={"ASSAY_PROBE": RAW})
     screen.check("compare fails", ["compare", RAW, golden], (2,))
     screen.check("compare with a rule", ["compare", mine, golden, "--rule", RAW], (2,))
     screen.check("compare by a name", ["compare", mine, golden, "--match", RAW, "--layout", RAW], (2,))
