@@ -331,7 +331,8 @@ Result<void> compare_tables(const MsprobeJob& job, const Context& context, bool 
   const bool is_g1 = job.generation == Generation::g1, by_layer = job.layer.on && !job.is_pytorch;
   style.mapped_only = is_g1 && job.data.has_value() && !by_layer;
   style.both_ranks = is_g1;
-  style.as_python = is_g1 && (job.is_pytorch || style.mapped_only || by_layer);
+  style.row_by_row = style.mapped_only || (is_g1 && by_layer);
+  style.as_python = style.row_by_row || (is_g1 && job.is_pytorch);
   const RuleSet rules = msprobe_rules(job.generation, {style.as_python, job.highlight, job.fuzzy});
   request.rule_set = &rules;
   choose_stack(job, per_rank, request, style);

@@ -71,6 +71,7 @@ CASES = [
     Case("dm", "g1", old("mindspore", "-dm", "data_mapping.yaml", profile="g1")),
     Case("dm", "g2", old("mindspore", "-dm", "data_mapping.yaml")),
     Case("dm", "g3", new("-dm", "data_mapping.yaml")),
+    Case("lm", "g1", old("mindspore", "-s", "-c", "-lm", "layer_mapping.yaml", profile="g1")),
     Case("lm", "g2", old("mindspore", "-c", "-lm", "layer_mapping.yaml"), "g2_top"),
     Case("lm", "g2", old("mindspore", "-c", "-lm", "layer_mapping_seed.yaml"), "g2_top"),
     Case("kernel", "g2", old("mindspore"), also=("_1_0",)),
@@ -119,7 +120,11 @@ SLIP = "the peer's groups slip by one after an op without inputs or outputs; our
 IN_PLACE = "the peer adds its epsilon to the tensors themselves before the cosine; ours is the cosine of what was dumped"
 DTYPE = '"error: The dtype of NPU and Bench are inconsistent."'
 NAMES = "the peer compares the names of element types, and Float32 is never torch.float32; ours are the same type"
+LEFT_EMPTY = "the peer has no word for a row without a counterpart; ours has that of its other tables"
 DELIBERATE = [
+    Deliberate("lm", "g1", "Result", lambda _, row: row["Bench Name"] == "N/A", lambda _: "N/A", LEFT_EMPTY),
+    Deliberate("lm", "g1", "Err_message", lambda _, row: row["Bench Name"] == "N/A", lambda _: "No bench data matched.",
+               LEFT_EMPTY),
     Deliberate("dm", "g3", "Err_message", lambda _, row: DTYPE in row["Err_message"],
                lambda text: text.replace(DTYPE + ", ", "").replace(DTYPE, ""), NAMES),
     Deliberate("dm", "g3", "Result", lambda _, row: row["Err_message"] == f"[{DTYPE}]", lambda _: "pass", NAMES),

@@ -224,13 +224,12 @@ Value stack_cell(const RowView& v, Generation generation) {
 }
 
 // Generation 1 on PyTorch: in the first row, and not even there where it has a counterpart and is an output.
-Value python_stack_cell(const RowView& v) {
+Value python_stack_cell(const RowView& v, bool row_by_row) {
   const auto first = std::find_if(v.node.rows.begin(), v.node.rows.end(),
                                   [](const Comparison& row) { return is_shown(row, Generation::g1); });
   const bool is_first = first != v.node.rows.end() && &*first == &v.row;
-  const bool is_mapped = v.row.pair.why == Why::data_mapping;
   const bool has_stack = is_first && !(matched(v) && direction_of(v.row) == Direction::output);
-  if (v.node.stack.empty() || !(has_stack || is_mapped)) return text("None");
+  if (v.node.stack.empty() || !(has_stack || row_by_row)) return text("None");
   return stack_text(v.node.stack);
 }
 
@@ -239,16 +238,16 @@ std::string file_name(const SideFacts& side) {
   return python_repr(name.empty() ? std::string_view("-1") : name);
 }
 
-std::string_view python_checksum(const RowView& v, const SideFacts& side) {
-  if (!matched(v)) return kMissing;
+std::string_view python_checksum(const RowView& v, const SideFacts& side, bool row_by_row) {
+  if (!matched(v) && !(row_by_row && side.item != nullptr)) return kMissing;
   const std::string_view checksum = printed_checksum(side);
   return checksum == kMissing ? "None" : checksum;
 }
 
-Value data_name(const RowView& v, Generation generation, bool as_python) {
+Value data_name(const RowView& v, const MsprobeStyle& style) {
   const std::string_view mine = stated_of(v.row.mine).data_name;
-  if (as_python && !matched(v)) return text("-1");
-  if (generation == Generation::g1) return text(mine.empty() ? "-1" : mine);
+  if (style.as_python && !style.row_by_row && !matched(v)) return text("-1");
+  if (style.generation == Generation::g1) return text(mine.empty() ? "-1" : mine);
   return fmt::format("[{}, {}]", file_name(v.row.mine), matched(v) ? file_name(v.row.golden) : "'N/A'");
 }
 
@@ -265,11 +264,14 @@ Value checksum_cell(const SideFacts& side) {
   return *number;
 }
 
-void add_checksums(std::vector<Column>& out, bool as_python) {
-  if (as_python) {
-    out.push_back(text_column("NPU MD5", [](const RowView& v) { return python_checksum(v, v.row.mine); }));
-    out.push_back(
-        text_column("BENCH MD5", [](const RowView& v) { return python_checksum(v, v.row.golden); }));
+void add_checksums(std::vector<Column>& out, const MsprobeStyle& style) {
+  if (style.as_python) {
+    out.push_back({"NPU MD5", [alone = style.row_by_row](const RowView& v) {
+                     return text(python_checksum(v, v.row.mine, alone));
+                   }});
+    out.push_back({"BENCH MD5", [alone = style.row_by_row](const RowView& v) {
+                     return text(python_checksum(v, v.row.golden, alone));
+                   }});
     return;
   }
   out.push_back({"NPU MD5", [](const RowView& v) { return checksum_cell(v.row.mine); }});
@@ -293,7 +295,7 @@ std::vector<Column> columns(const Head& head, const MsprobeStyle& style) {
   add_names(out, generation);
   const bool is_data = head.content == Content::data;
   if (head.content == Content::checksums) {
-    add_checksums(out, style.as_python);
+    add_checksums(out, style);
   } else {
     if (is_data)
       add_tensor_metrics(out, head, generation);
@@ -310,13 +312,11 @@ std::vector<Column> columns(const Head& head, const MsprobeStyle& style) {
         text_column("Err_message", [](const RowView& v) { return std::string_view(v.row.verdict.reason); }));
   using Stack = MsprobeStyle::Stack;
   if (style.stack == Stack::shown || (style.stack == Stack::if_found && head.has_stacks))
-    out.push_back({"NPU_Stack_Info", [generation, as_python = style.as_python](const RowView& v) {
-                     return as_python ? python_stack_cell(v) : stack_cell(v, generation);
+    out.push_back({"NPU_Stack_Info", [style](const RowView& v) {
+                     return style.as_python ? python_stack_cell(v, style.row_by_row)
+                                            : stack_cell(v, style.generation);
                    }});
-  if (is_data)
-    out.push_back({"Data_name", [generation, as_python = style.as_python](const RowView& v) {
-                     return data_name(v, generation, as_python);
-                   }});
+  if (is_data) out.push_back({"Data_name", [style](const RowView& v) { return data_name(v, style); }});
   return out;
 }
 

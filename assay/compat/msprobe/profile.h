@@ -26,6 +26,7 @@ struct MsprobeStyle {
   bool both_ranks = false;  // generation 1 names a file after both: "_rank0-rank4"
   bool as_python =
       false;  // generation 1 on PyTorch or with a data mapping: None and nan as Python prints them
+  bool row_by_row = false;  // … with a mapping of data or layers: no row leans on the others of its call
 };
 Profile msprobe_profile(const MsprobeStyle& style);
 // Of kernel dumps; needs SideFacts::measured.

@@ -16,12 +16,13 @@ const double kNan = std::nan("");
 
 // The last row behind the titles, as csv.
 std::string last_line(const std::vector<const MsprobePair*>& pairs, Content content,
-                      std::span<const std::string_view> calls = {}) {
+                      std::span<const std::string_view> calls = {}, bool row_by_row = false) {
   const TestFolder folder;
   const Profile profile =
       msprobe_profile({.generation = Generation::g1,
                        .stack = calls.empty() ? MsprobeStyle::Stack::hidden : MsprobeStyle::Stack::shown,
-                       .as_python = true});
+                       .as_python = true,
+                       .row_by_row = row_by_row});
   const auto sink = find_output("csv")->open({.folder = folder.path(), .profile = &profile});
   std::vector<Comparison> rows;
   for (const MsprobePair* pair : pairs) rows.push_back(pair->row);
@@ -80,10 +81,19 @@ TEST(MsprobePythonProfile, ShowsTheStackWhereTheOriginalDoes) {
   EXPECT_THAT(last_line({&output}, Content::checksums, calls), EndsWith(",None"));
   output.lose_golden();
   EXPECT_THAT(last_line({&output}, Content::checksums, calls), EndsWith(",['File net.py']"));
-  // A data mapping repeats it.
+  // A mapping of data or layers repeats it.
+  EXPECT_THAT(last_line({&input, &output}, Content::checksums, calls, true), EndsWith(",['File net.py']"));
   MsprobePair mapped("Torch.add.0.forward.output.0", Direction::output, 1);
-  mapped.row.pair.why = Why::data_mapping;
-  EXPECT_THAT(last_line({&input, &mapped}, Content::checksums, calls), EndsWith(",['File net.py']"));
+  EXPECT_THAT(last_line({&input, &mapped}, Content::checksums, calls, true), EndsWith(",['File net.py']"));
+}
+
+TEST(MsprobePythonProfile, KeepsChecksumAndFileOfMineWhereRowsStandAlone) {
+  MsprobePair pair("Torch.add.0.forward.output.0");
+  pair.mine.checksum = "1ad5be0d";
+  pair.row.verdict.no_metric = "unsupported";
+  pair.lose_golden();
+  EXPECT_THAT(last_line({&pair}, Content::checksums, {}, true), EndsWith(",1ad5be0d,N/A,"));
+  EXPECT_THAT(last_line({&pair}, Content::data, {}, true), EndsWith(",n.pt"));
 }
 
 }  // namespace
