@@ -345,7 +345,7 @@ std::string TerminalReport::row_in_full(const RowPlace& place) const {
 std::string TerminalReport::names_of(const RowPlace& place) const {
   if (place.mine == place.golden && place.mine.starts_with(place.node)) return shown(place.mine);
   // A file, and a tensor in it.
-  const bool is_in_node = place.mine.size() > place.node.size() && place.mine.starts_with(place.node);
+  const bool is_in_node = place.mine.starts_with(place.node + ":");
   if (is_in_node && !place.golden.empty()) {
     const std::string mine = shown(place.mine), golden = shown(place.golden);
     constexpr int kTitle = 30;  // what stands before them, and between
