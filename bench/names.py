@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """How rightly, and in what time, tensors of other names and layouts meet: the table of docs/scenarios/checkpoints.md.
 
-    bench/names.py --bin build/release [--layers 555] [--runs 3] [--keep FOLDER]
+    bench/names.py --bin build/release [--layers 555] [--hidden 160] [--runs 3] [--keep FOLDER]
 
 Writes checkpoints of one model (9 tensors in a layer) as several systems have them. All numbers of the model differ, so that a
 row that agrees to the last bit was paired rightly. The time is that of the processors, so that other work does not count, and is held
@@ -58,11 +58,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=pathlib.Path, required=True)
     parser.add_argument("--layers", type=int, default=555)
+    parser.add_argument("--hidden", type=int, default=160, help="a multiple of 32; matrices have so many rows, or 2.75 times as many")
     parser.add_argument("--runs", type=int, default=3, help="of which the quickest counts")
     parser.add_argument("--keep", type=pathlib.Path, help="write the checkpoints here")
     options = parser.parse_args()
     program = (options.bin / "assay").resolve()
-    model = Model(layers=options.layers, hidden=160, heads=8, groups=8, inner=440, vocabulary=1024)
+    model = Model(layers=options.layers, hidden=options.hidden, heads=8, groups=8, inner=options.hidden * 11 // 4,
+                  vocabulary=1024)
     print("| mine | rows | paired rightly | wrong without a warning | unsure | without a partner | CPU s | of plain reading |")
     print("|---|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory(dir=options.keep) as work:

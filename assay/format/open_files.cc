@@ -46,6 +46,12 @@ void OpenFiles::keep(const fs::path& path, TensorSet set) {
   if (files_.size() < most_) files_.emplace(path.native(), std::move(kept));
 }
 
+std::shared_ptr<const TensorSet> OpenFiles::find(const fs::path& path) {
+  const std::lock_guard lock(guard_);
+  const auto kept = files_.find(path.native());
+  return kept == files_.end() ? nullptr : kept->second;
+}
+
 std::shared_ptr<const TensorSet> OpenFiles::take(const fs::path& path) {
   const std::lock_guard lock(guard_);
   auto kept = files_.extract(path.native());

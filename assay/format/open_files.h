@@ -23,6 +23,7 @@ class OpenFiles {
   void keep(const fs::path& path, TensorSet set);
   // Hands the file on, at most once; null where it was not kept.
   std::shared_ptr<const TensorSet> take(const fs::path& path);
+  std::shared_ptr<const TensorSet> find(const fs::path& path);  // … and leaves it there for who takes it
 
  private:
   const size_t most_;

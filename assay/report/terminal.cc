@@ -309,8 +309,17 @@ std::string TerminalReport::row_in_full(const RowPlace& place) const {
 }
 
 // Each name once: most often all three are the same.
-std::string TerminalReport::names_of(const RowPlace& place) {
+std::string TerminalReport::names_of(const RowPlace& place) const {
   if (place.mine == place.golden && place.mine.starts_with(place.node)) return shown(place.mine);
+  // A file, and a tensor in it.
+  const bool is_in_node = place.mine.starts_with(place.node + ":");
+  if (is_in_node && !place.golden.empty()) {
+    const std::string mine = shown(place.mine), golden = shown(place.golden);
+    constexpr int kTitle = 30;  // what stands before them, and between
+    if (display_width(mine) + display_width(golden) + kTitle <= width())
+      return fmt::format("{} (golden {})", mine, golden);
+    return fmt::format("{}\n  against {}", mine, golden);
+  }
   std::string out = shown(place.node);
   if (place.mine.empty() || place.golden.empty()) {
     const bool is_of_mine = place.golden.empty();

@@ -95,7 +95,7 @@ int column_width(const TerminalColumn& column) {
   return width;
 }
 
-void leave_out_common_words(std::vector<std::string>& names) {
+void leave_out_common_words(std::vector<std::string>& names, NumberWords number_words) {
   std::vector<std::vector<std::string_view>> all;
   const std::string_view separators = separators_of(names);
   for (const std::string& name : names) all.push_back(words_of(name, separators));
@@ -121,8 +121,8 @@ void leave_out_common_words(std::vector<std::string>& names) {
       const auto is_common_at = [&](size_t at) {
         return at < front || at + back >= words.size() || (is_even && is_common(from_front(at)));
       };
-      const bool leads_a_number =
-          i + 1 < words.size() && is_numbered(words[i + 1]) && !is_numbered(words[i]) && !is_common_at(i + 1);
+      const bool leads_a_number = number_words == NumberWords::kept && i + 1 < words.size() &&
+                                  is_numbered(words[i + 1]) && !is_numbered(words[i]) && !is_common_at(i + 1);
       const bool is_same = is_common_at(i);
       if (!is_same || leads_a_number)
         name += words[i];
@@ -158,14 +158,19 @@ std::string terminal_table(std::vector<TerminalColumn> columns, int width) {
   };
   ASSAY_CHECK(flexible() != laid.end());
   const int granted = std::max(kFlexibleMinimum, width / 3);
+  const std::vector<std::string> in_full = flexible()->column.cells;
+  bool are_shorter = false;
   if (total(laid) > width && flexible()->width > granted) {
     leave_out_common_words(flexible()->column.cells);
     flexible()->width = column_width(flexible()->column);
+    are_shorter = true;
   }
-  const int wanted = flexible()->width;
+  int wanted = flexible()->width;
   const std::vector<std::string>& names = flexible()->column.cells;
-  flexible()->width =
-      std::min(wanted, granted_to_tell_apart(names, granted, std::min(wanted, 2 * width / 3)));
+  // What is left of them tells rows apart: a layer is worth more than one more metric.
+  flexible()->width = std::min(
+      wanted,
+      std::max(3 * width / 5, granted_to_tell_apart(names, granted, std::min(wanted, 2 * width / 3))));
   while (total(laid) > width) {
     const auto last =
         std::find_if(laid.rbegin(), laid.rend(), [](const Laid& l) { return l.column.optional; });
@@ -173,6 +178,12 @@ std::string terminal_table(std::vector<TerminalColumn> columns, int width) {
     laid.erase(std::next(last).base());
   }
   flexible()->width = std::clamp(flexible()->width + width - total(laid), 1, wanted);
+  if (are_shorter && flexible()->width < wanted) {
+    flexible()->column.cells = in_full;
+    leave_out_common_words(flexible()->column.cells, NumberWords::left_out);
+    wanted = column_width(flexible()->column);
+    flexible()->width = std::clamp(flexible()->width, 1, wanted);
+  }
 
   std::string out;
   for (size_t i = 0; i < laid.size(); ++i)

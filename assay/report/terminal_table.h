@@ -3,6 +3,7 @@
 
 #include "assay/base/columns.h"
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,8 +30,9 @@ inline constexpr int kGap = 2;  // between columns
 int column_width(const TerminalColumn& column);
 
 // What all names have in common tells none of them from the others: "…" stands for it. The word before a
-// number that differs is kept: "…layers.7…".
-void leave_out_common_words(std::vector<std::string>& names);
+// number that differs is kept, "…layers.7…", unless there is no room for it: "…7…".
+enum class NumberWords : uint8_t { kept, left_out };
+void leave_out_common_words(std::vector<std::string>& names, NumberWords number_words = NumberWords::kept);
 
 inline constexpr std::string_view kResetColour = "\x1b[0m";
 

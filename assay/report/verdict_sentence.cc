@@ -201,7 +201,7 @@ VerdictSentence verdict_sentence(const Summary& summary) {
     if (summary.unsure > 0 && out.head.ends_with(':'))
       out.head = fmt::format("PASS, but unsure of {}:", counted(summary.unsure, "pair", "pairs"));
     if (!summary.rules.empty())
-      out.head.insert(std::string_view("PASS").size(),
+      out.head.insert(out.head.ends_with(':') ? std::string_view("PASS").size() : out.head.size(),
                       fmt::format(" under your rules ({})", the_first_of(summary.rules)));
     add_selection(summary.selection, out.rest);
   } else if (answer == Answer::not_compared) {

@@ -70,6 +70,10 @@ TEST(VerdictSentence, APassUnderOtherRulesIsNoPlainPass) {
   summary.unsure = 1;
   EXPECT_TRUE(said(summary).starts_with("PASS under your rules (rel_l2 <= 0.5), but unsure of 1 pair:"));
   summary.unsure = 0;
+  Summary by_checksum = passing({{Evidence::checksum, 3}});
+  by_checksum.rules = "cosine >= 0.9";
+  EXPECT_TRUE(
+      said(by_checksum).starts_with("PASS by checksum under your rules (cosine >= 0.9) (of 3 tensors"));
   summary.rules = std::string(50, 'a') + " < 1; " + std::string(50, 'b') + " < 2";
   EXPECT_EQ(said(summary),
             "PASS under your rules (" + std::string(50, 'a') + " < 1; …): all 3 tensors agree.");

@@ -85,6 +85,8 @@ BY_NAME: list[tuple[str, Model, Callable, Callable]] = [
     ("2 ranks against Megatron", DENSE, on_ranks(plain, 2), Model.megatron),
     ("vLLM on 2 ranks", WIDE, on_ranks(Model.vllm, 2), Model.vllm),
     ("vLLM on 4 ranks against HF", WIDE, on_ranks(Model.vllm, 4), plain),
+    ("Meta on 2 ranks", DENSE, on_ranks(Model.meta, 2), plain),
+    ("HF against Meta on 4 ranks", WIDE, plain, on_ranks(Model.meta, 4)),
     ("Megatron on 2 ranks", DENSE, on_ranks(Model.megatron, 2), plain),
     ("Megatron on 2 ranks against itself", DENSE, on_ranks(Model.megatron, 2), Model.megatron),
 ]
@@ -193,6 +195,37 @@ def check_exchanged(checker: NamesChecker) -> None:
             checker.report(name, [trouble] if trouble else [f"{bad} rows fail, {exchanged} or more should"] if bad < exchanged else [])
 
 
+def check_one_rank(checker: NamesChecker) -> None:
+    """One rank of several against the whole: its shares are compared, and every row says that it is one."""
+    for title, model, make, ranks, pattern in (
+            ("HF", WIDE, plain, 4, "mp_rank_{:02d}/model.safetensors"),
+            ("Meta", DENSE, Model.meta, 2, "consolidated.{:02d}.safetensors"),
+            ("vLLM", WIDE, Model.vllm, 2, "model-rank-{}-part-0.safetensors"),
+            ("Megatron", DENSE, Model.megatron, 2, "mp_rank_{:02d}_000/model.safetensors")):
+        for rank in (0, ranks - 1):
+            name = f"only rank {rank} of {ranks}, {title}:"
+            if not checker.wants(name):
+                continue
+            failures = []
+            values = model.filled(model.shares(make(model), ranks)[rank])
+            victims = [key for key in values if ".2." in key and values[key].ndim == 2]
+            for victim in [None, *victims]:
+                folder = checker.folder("names")
+                changed = {key: each + 1 if key == victim else each for key, each in values.items()}
+                save(folder / "mine" / pattern.format(rank), changed, "F32")
+                write(folder / "golden", model.filled(model.plain), "F32")
+                rows, trouble = checker.rows(folder, [])
+                failures += [trouble] if trouble else []
+                failed = {key_of(row["mine"]) for row in rows if row["verdict"] != "pass"}
+                if failed != ({victim} if victim else set()):
+                    failures.append(f"{victim} is wrong, failing are {sorted(failed)}")
+                wholes = [row["golden"] for row in rows
+                          if (row["mine_shape"].count(",") == 1) != (row["compared_by"] == "one rank")]
+                if wholes:
+                    failures.append(f"compared by something else than one rank, or not: {wholes[:3]}")
+            checker.report(name, failures[:5])
+
+
 def check_padding(checker: NamesChecker) -> None:
     """What lies behind a vocabulary is no padding where it is not zero."""
     name = "padding that is not zero:"
@@ -266,6 +299,7 @@ def check(checker: NamesChecker) -> None:
         if title in ("golden fused as vLLM", "as Meta"):
             check_faults(checker, f"{title}, one layer, disguised", ONE_LAYER, disguised(mine), golden, ["--match", "content"])
     check_exchanged(checker)
+    check_one_rank(checker)
     check_padding(checker)
     check_norms(checker)
     check_folders(checker)

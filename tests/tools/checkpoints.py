@@ -189,7 +189,7 @@ class Model:
         for name, each in numbers.items():
             if each.ndim < 2:
                 parts = [each] * ranks
-            elif "o_proj" in name or "down_proj" in name or "linear_proj" in name or "linear_fc2" in name:
+            elif any(word in name for word in ("o_proj", "down_proj", "linear_proj", "linear_fc2", ".wo.", ".w2.", "tok_embeddings")):
                 parts = numpy.split(each, ranks, axis=-1)
             elif "gate_up" in name or "linear_fc1" in name:
                 halves = [numpy.split(half, ranks) for half in numpy.split(each, 2)]

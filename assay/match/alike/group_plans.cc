@@ -30,10 +30,21 @@ size_t copies_in(const PartGroup& group) {
   return copies;
 }
 
-void add_part(const PairingBuilder& builder, Side side, const Holder& part, size_t source, GroupOnRank& out) {
-  out.parts.push_back({side, builder.items(side)[part.positions[source]]});
+// What of each part is compared: all of it, or the share of the one rank of the whole that is there.
+struct Share {
+  int64_t which = 0, of = 1;
+};
+
+Share share_of(const PartGroup& group) {
+  if (group.whole_of_ranks == 0) return {};
+  return {group.whole->ranks[0], static_cast<int64_t>(group.whole_of_ranks)};
+}
+
+void add_part(const PairingBuilder& builder, Side side, const Holder& part, size_t source, const Share& share,
+              GroupOnRank& out) {
+  const int64_t count = part.shape.count() / share.of;
+  out.parts.push_back({{side, builder.items(side)[part.positions[source]]}, count, share.which * count});
   out.part_positions.push_back(part.positions[source]);
-  out.counts.push_back(part.shape.count());
 }
 
 void add_source(const PairingBuilder& builder, Side side, const Holder& whole, size_t source,
@@ -108,8 +119,8 @@ std::string name_of_view(const Arrangement& arrangement, const std::vector<std::
 }
 
 void join_part(PairingBuilder& builder, const GroupOnRank& on_rank, size_t part, const Shape& shape,
-               Side parts_side, const Shape& whole_shape, const Arrangement& arrangement, Why why,
-               std::string note, const Doubts& doubts, bool is_one_rank) {
+               const Share& share, Side parts_side, const Shape& whole_shape, const Arrangement& arrangement,
+               Why why, std::string note, const Doubts& doubts, bool is_one_rank) {
   const Side whole_side = other_side(parts_side);
   PairPlans plans;
   std::vector<size_t> used;
@@ -125,6 +136,14 @@ void join_part(PairingBuilder& builder, const GroupOnRank& on_rank, size_t part,
       names.push_back(builder.name(whole_side, on_rank.source_positions[source]));
     plans.of(whole_side).name = name_of_view(arrangement, names);
   }
+  if (share.of > 1) {
+    const int64_t first = share.which * shape.dims[0];
+    Plan& plan = plans.of(parts_side);
+    plan = as_it_stands(parts_side, on_rank.parts[part].from.item);
+    plan.add(PlanOp::cut, {0, first, shape.dims[0]});
+    plan.name = fmt::format("{}[{}:{}]", builder.name(parts_side, on_rank.part_positions[part]), first,
+                            first + shape.dims[0]);
+  }
   plans.note = std::move(note);
   plans.is_unsure = doubts.is_unsure;
   plans.is_one_rank = is_one_rank;
@@ -137,6 +156,20 @@ void join_part(PairingBuilder& builder, const GroupOnRank& on_rank, size_t part,
       builder.cover(whole_side, position, mine);
 }
 
+// Shares of ranks, also with their rotary pairs in another order: one system has both, another neither.
+std::vector<std::vector<Arrangement>> shares_of_one(const Shape& share, const Shape& whole, size_t ranks) {
+  auto all = partitions(std::vector<Shape>(ranks, share), whole, 1, PartOrder::as_given);
+  const size_t straight = all.size();
+  for (const Arrangement& order : rearrangements(share, share)) {
+    if (order.rotary == 0) continue;
+    for (size_t i = 0; i < straight; ++i) {
+      std::vector<Arrangement>& shares = all.emplace_back();
+      for (size_t rank = 0; rank < ranks; ++rank) shares.push_back(turned(all[i][rank], order));
+    }
+  }
+  return all;
+}
+
 // Of the arrangements of all ranks, those of the ranks that are there.
 std::vector<Arrangement> those_there(const std::vector<Arrangement>& shares, const PartGroup& group) {
   std::vector<Arrangement> there;
@@ -146,7 +179,40 @@ std::vector<Arrangement> those_there(const std::vector<Arrangement>& shares, con
   return there;
 }
 
+// Of arrangements in all ranks of a whole, what lies on the one that is there. Its piece of each part is a
+// stretch of the part's first dimension.
+std::vector<std::vector<Arrangement>> on_one_rank(const std::vector<std::vector<Arrangement>>& on_all,
+                                                  const PartGroup& group) {
+  const auto rank = static_cast<size_t>(group.whole->ranks[0]);
+  std::vector<std::vector<Arrangement>> found;
+  for (const std::vector<Arrangement>& parts : on_all) {
+    std::vector<Arrangement> on_one;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const Arrangement& part = parts[i];
+      const Shape& shape = group.parts[i]->shape;
+      const bool is_even = part.pieces.size() == group.whole_of_ranks && part.pieces[rank].source == rank &&
+                           !part.window && !part.order && !shape.dims.empty() &&
+                           shape.dims[0] % static_cast<int64_t>(group.whole_of_ranks) == 0;
+      if (!is_even) break;
+      const size_t begin = part.text.find("{}"), end = part.text.rfind(" of each of");  // of "cat({}… ranks)"
+      Arrangement& own =
+          on_one.emplace_back(Arrangement{{part.pieces[rank]}, part.text.substr(begin, end - begin)});
+      own.pieces[0].source = 0;
+    }
+    if (on_one.size() == parts.size()) found.push_back(std::move(on_one));
+  }
+  return found;
+}
+
 }  // namespace
+
+Arrangement turned(const Arrangement& seen, const Arrangement& order) {
+  Arrangement both = seen;
+  both.order = order.pieces[0];
+  both.rotary = order.rotary;
+  both.text += order.text.substr(std::string_view("{}").size());
+  return both;
+}
 
 GroupShapes shapes_of(const PartGroup& group) {
   GroupShapes shapes;
@@ -157,6 +223,8 @@ GroupShapes shapes_of(const PartGroup& group) {
   for (const Holder* part : group.parts) add(*part);
   add(*group.whole);
   if (group.of_ranks > 0) shapes.ranks = group.parts[0]->ranks;
+  if (group.whole_of_ranks > 0) shapes.ranks = group.whole->ranks;
+  shapes.whole_of_ranks = group.whole_of_ranks;
   return shapes;
 }
 
@@ -170,15 +238,14 @@ std::vector<std::vector<Arrangement>> arrangements_of(const PartGroup& group) {
       std::ranges::any_of(group.parts, [](const Holder* part) { return part->sums.count > kMostElements; }))
     return {};
   const bool is_single = shapes.size() == 1;
+  if (group.whole_of_ranks > 0) return on_one_rank(partitions(shapes, whole, group.whole_of_ranks), group);
   if (group.of_ranks > 0) {
-    auto all = is_single
-                   ? partitions(std::vector<Shape>(group.of_ranks, shapes[0]), whole, 1, PartOrder::as_given)
-                   : shared_partitions(shapes, whole, group.of_ranks);
+    auto all = is_single ? shares_of_one(shapes[0], whole, group.of_ranks)
+                         : shared_partitions(shapes, whole, group.of_ranks);
     for (std::vector<Arrangement>& shares : all) shares = those_there(shares, group);
     return all;
   }
-  if (ranks->part_shares > 1 && is_single)
-    return partitions(std::vector<Shape>(ranks->part_shares, shapes[0]), whole, 1, PartOrder::as_given);
+  if (ranks->part_shares > 1 && is_single) return shares_of_one(shapes[0], whole, ranks->part_shares);
   if (ranks->part_shares > 1) return shared_partitions(shapes, whole, ranks->part_shares);
   if (!is_single) return partitions(shapes, whole, ranks->whole_shares);
   std::vector<std::vector<Arrangement>> all;
@@ -203,7 +270,8 @@ std::vector<GroupOnRank> on_ranks(const PairingBuilder& builder, const PartGroup
       };
       for (const Holder* part : group.parts)
         for (size_t i = 0; i < ranks->part_shares; ++i)
-          add_part(builder, group.parts_side, *part, source_of(*part, ranks->part_shares, i), one);
+          add_part(builder, group.parts_side, *part, source_of(*part, ranks->part_shares, i), share_of(group),
+                   one);
       for (size_t i = 0; i < ranks->whole_shares; ++i)
         add_source(builder, whole_side, *group.whole, source_of(*group.whole, ranks->whole_shares, i), one);
     }
@@ -216,12 +284,17 @@ void join_group(PairingBuilder& builder, const PartGroup& group, const std::vect
     const size_t shares = rank.parts.size() / group.parts.size();
     for (size_t part = 0; part < rank.parts.size(); ++part) {
       const Holder& holder = *group.parts[part / shares];
-      const std::string of_rank = group.of_ranks == 0
-                                      ? ""
-                                      : fmt::format("{}only rank {} of {}", note.empty() ? "" : "; ",
-                                                    holder.ranks[part % shares], group.of_ranks);
-      join_part(builder, rank, part, holder.shape, group.parts_side, group.whole->shape, arrangement[part],
-                why, note + of_rank, doubts, group.of_ranks > 0);
+      const Share share = share_of(group);
+      Shape shape = holder.shape;
+      if (share.of > 1) shape.dims[0] /= share.of;
+      const size_t of_ranks = std::max(group.of_ranks, group.whole_of_ranks);
+      const std::string of_rank =
+          of_ranks == 0
+              ? ""
+              : fmt::format("{}only rank {} of {}", note.empty() ? "" : "; ",
+                            group.of_ranks > 0 ? holder.ranks[part % shares] : share.which, of_ranks);
+      join_part(builder, rank, part, shape, share, group.parts_side, group.whole->shape, arrangement[part],
+                why, note + of_rank, doubts, of_ranks > 0);
     }
   }
 }

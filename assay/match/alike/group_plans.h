@@ -3,13 +3,14 @@
 
 #include "assay/match/alike/arrange.h"
 #include "assay/match/alike/kinds.h"
+#include "assay/match/alike/solve.h"
 
 namespace assay {
 
 // The tensors of a group that one arrangement is about: those of one rank, or of all.
 struct GroupOnRank {
-  std::vector<PlanSource> parts, sources;
-  std::vector<int64_t> counts;  // elements of the parts
+  std::vector<SoughtPart> parts;
+  std::vector<PlanSource> sources;
   std::vector<size_t> part_positions, source_positions;
 };
 
@@ -18,9 +19,13 @@ struct GroupShapes {
   std::vector<std::vector<int64_t>> dims;  // of the parts, then of the whole
   std::vector<size_t> shares;              // that ranks hold of each of them
   std::vector<int64_t> ranks;              // that are there, where others are not
+  size_t whole_of_ranks = 0;
   friend auto operator<=>(const GroupShapes&, const GroupShapes&) = default;
 };
 GroupShapes shapes_of(const PartGroup& group);
+
+// What is seen so far, in another order of its elements: that of a tensor of its shape (rearrangements).
+Arrangement turned(const Arrangement& seen, const Arrangement& order);
 
 // Ways in which the parts may lie in the whole, by their shapes.
 std::vector<std::vector<Arrangement>> arrangements_of(const PartGroup& group);

@@ -15,6 +15,8 @@ struct PartGroup {
   Holder* whole = nullptr;
   // Where not all ranks of the parts are there: how many there should be. 0: all are.
   size_t of_ranks = 0;
+  // … of the whole, of which one is there: it holds a share of every part.
+  size_t whole_of_ranks = 0;
 };
 
 class Kinds {

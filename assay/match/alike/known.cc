@@ -34,6 +34,14 @@ bool settle_ranks(PartGroup& group) {
       return true;
     }
   }
+  // A rank of several that holds its shares of fused tensors.
+  const auto is_whole_elsewhere = [](const Holder* part) { return part->ranks == std::vector<int64_t>{-1}; };
+  if (of_whole == 1 && group.parts.size() > 1 && group.whole->ranks[0] >= 0 && all > whole &&
+      all % whole == 0 && group.whole->ranks[0] < all / whole &&
+      std::ranges::all_of(group.parts, is_whole_elsewhere)) {
+    group.whole_of_ranks = static_cast<size_t>(all / whole);
+    return true;
+  }
   // One that is padded is longer; its data will tell.
   const bool may_be_padded = group.parts.size() == 1 && of_parts == 1;
   return are_copies || all == whole * static_cast<int64_t>(of_whole) || may_be_padded;

@@ -26,9 +26,8 @@ std::optional<Solved> Meeting::solve(const PartGroup& group, PartsThatFit wanted
   if (candidates.empty() || ranks.empty()) return std::nullopt;
   const GroupOnRank& first = ranks[0];
   if (const auto known = kinds_.arrangement(group); known && *known < candidates.size())
-    if (solver_.is_likely(first.parts, first.counts, first.sources, candidates[*known]))
-      return Solved{*known, 0};
-  return solver_.solve(first.parts, first.counts, first.sources, candidates, wanted);
+    if (solver_.is_likely(first.parts, first.sources, candidates[*known])) return Solved{*known, 0};
+  return solver_.solve(first.parts, first.sources, candidates, wanted);
 }
 
 std::vector<Arrangement> Meeting::turn_misfits(const PartGroup& group, Solved& solved) {
@@ -38,15 +37,11 @@ std::vector<Arrangement> Meeting::turn_misfits(const PartGroup& group, Solved& s
   std::erase_if(solved.misfits, [&](size_t part) {
     const Shape& shape = group.parts[part / shares]->shape;
     std::vector<std::vector<Arrangement>> candidates;
-    for (Arrangement& each : rearrangements(shape, shape)) {
+    for (const Arrangement& each : rearrangements(shape, shape)) {
       if (each.text.empty() || each.pieces.size() != 1) continue;
-      Arrangement& turned = candidates.emplace_back(1, layout[part])[0];
-      turned.order = std::move(each.pieces[0]);
-      turned.rotary = each.rotary;
-      turned.text += each.text.substr(2);
+      candidates.push_back({turned(layout[part], each)});
     }
-    const auto found =
-        solver_.solve({&first.parts[part], 1}, {&first.counts[part], 1}, first.sources, candidates);
+    const auto found = solver_.solve({&first.parts[part], 1}, first.sources, candidates);
     if (!found || found->rivals > 0) return false;
     layout[part] = std::move(candidates[found->which][0]);
     return true;
@@ -116,8 +111,8 @@ void Meeting::meet_like_neighbours(Why why) {
     const bool by_data = why == Why::same_content;
     if (by_data) {
       const std::vector<GroupOnRank> ranks = on_ranks(builder_, group);
-      if (ranks.empty() || ranks[0].counts[0] < kElementsThatTell ||
-          !solver_.is_likely(ranks[0].parts, ranks[0].counts, ranks[0].sources, candidates[arrangement]))
+      if (ranks.empty() || ranks[0].parts[0].count < kElementsThatTell ||
+          !solver_.is_likely(ranks[0].parts, ranks[0].sources, candidates[arrangement]))
         continue;
     }
     decide(group, arrangement, {.why = why, .by_data = by_data});

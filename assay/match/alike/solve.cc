@@ -9,7 +9,8 @@ namespace assay {
 namespace {
 
 constexpr size_t kFirstLook = 12, kSecondLook = 160;
-constexpr size_t kLeastOfShare = 4;  // where many parts are looked at, and all of them have to fit
+// Where others of the kind have shown how they lie: of all parts together, and of each at least.
+constexpr size_t kLooksAgain = 6, kLeastOfPart = 4;
 constexpr double kAsGood = 0.02;
 constexpr double kMayFit = 0.4, kFits = 0.6;  // of unrelated tensors, 5 of 100 elements are close by chance
 
@@ -43,9 +44,11 @@ const std::vector<int64_t>& Solver::places_of(int64_t count, size_t elements) co
   return found->second;
 }
 
-Solver::Probe Solver::probe(const PlanSource& part, int64_t count, size_t elements) const {
-  Probe probe{places_of(count, elements), {}};
-  probe.values = contents_.elements(part, probe.places);
+Solver::Probe Solver::probe(const SoughtPart& part, size_t elements) const {
+  Probe probe{places_of(part.count, elements), {}};
+  std::vector<int64_t> places = probe.places;
+  for (int64_t& place : places) place += part.first;
+  probe.values = contents_.elements(part.from, places);
   double sum = 0, squares = 0, finite = 0;
   for (const double value : probe.values) {
     if (!std::isfinite(value)) continue;
@@ -116,17 +119,15 @@ bool Solver::is_padding_zero(const Arrangement& arrangement, std::span<const Pla
   return true;
 }
 
-bool Solver::is_likely(std::span<const PlanSource> parts, std::span<const int64_t> counts,
-                       std::span<const PlanSource> sources,
+bool Solver::is_likely(std::span<const SoughtPart> parts, std::span<const PlanSource> sources,
                        const std::vector<Arrangement>& arrangement) const {
-  const size_t looks = std::max(kLeastOfShare, kFirstLook / parts.size());
+  const size_t looks = std::max(kLeastOfPart, kLooksAgain / parts.size());
   for (size_t part = 0; part < parts.size(); ++part)
-    if (fit(probe(parts[part], counts[part], looks), arrangement[part], sources) < kFits) return false;
+    if (fit(probe(parts[part], looks), arrangement[part], sources) < kFits) return false;
   return true;
 }
 
-std::optional<Solved> Solver::solve(std::span<const PlanSource> parts, std::span<const int64_t> counts,
-                                    std::span<const PlanSource> sources,
+std::optional<Solved> Solver::solve(std::span<const SoughtPart> parts, std::span<const PlanSource> sources,
                                     std::span<const std::vector<Arrangement>> candidates,
                                     PartsThatFit wanted) const {
   if (candidates.empty()) return std::nullopt;
@@ -136,8 +137,7 @@ std::optional<Solved> Solver::solve(std::span<const PlanSource> parts, std::span
     std::vector<size_t> misfits;
   };
   std::vector<Probe> first, second;
-  for (size_t part = 0; part < parts.size(); ++part)
-    first.push_back(probe(parts[part], counts[part], kFirstLook));
+  for (size_t part = 0; part < parts.size(); ++part) first.push_back(probe(parts[part], kFirstLook));
   const auto count_fits = [](const std::vector<double>& fits, double least) {
     return static_cast<size_t>(std::ranges::count_if(fits, [&](double fit) { return fit >= least; }));
   };
@@ -146,8 +146,7 @@ std::optional<Solved> Solver::solve(std::span<const PlanSource> parts, std::span
   for (size_t i = 0; i < candidates.size(); ++i) {
     if (count_fits(fit_all(first, candidates[i], sources, kMayFit, wanted), kMayFit) < needed) continue;
     if (second.empty())
-      for (size_t part = 0; part < parts.size(); ++part)
-        second.push_back(probe(parts[part], counts[part], kSecondLook));
+      for (size_t part = 0; part < parts.size(); ++part) second.push_back(probe(parts[part], kSecondLook));
     const std::vector<double> fits = fit_all(second, candidates[i], sources, kFits, wanted);
     if (count_fits(fits, kFits) < needed) continue;
     Fitting& found = fitting.emplace_back(Fitting{i, 0, 1, {}});

@@ -23,16 +23,22 @@ enum class PartsThatFit : uint8_t {
   some,  // the others lie in what these leave
 };
 
+// What is looked for: a tensor, or a stretch of its elements.
+struct SoughtPart {
+  PlanSource from;
+  int64_t count = 0;
+  int64_t first = 0;  // element of the tensor
+};
+
 class Solver {
  public:
   explicit Solver(const Contents& contents) : contents_(contents) {}
 
   // Whether a few elements lie as this arrangement says, which others of its kind have shown.
-  bool is_likely(std::span<const PlanSource> parts, std::span<const int64_t> counts,
-                 std::span<const PlanSource> sources, const std::vector<Arrangement>& arrangement) const;
+  bool is_likely(std::span<const SoughtPart> parts, std::span<const PlanSource> sources,
+                 const std::vector<Arrangement>& arrangement) const;
   // Each candidate holds an arrangement of every part in the sources. Nothing where none fits.
-  std::optional<Solved> solve(std::span<const PlanSource> parts, std::span<const int64_t> counts,
-                              std::span<const PlanSource> sources,
+  std::optional<Solved> solve(std::span<const SoughtPart> parts, std::span<const PlanSource> sources,
                               std::span<const std::vector<Arrangement>> candidates,
                               PartsThatFit wanted = PartsThatFit::all) const;
 
@@ -42,7 +48,7 @@ class Solver {
     std::vector<double> values;
     double mean = 0, spread = 0;  // of the finite ones: a norm's weights are all near 1
   };
-  Probe probe(const PlanSource& part, int64_t count, size_t elements) const;
+  Probe probe(const SoughtPart& part, size_t elements) const;
   const std::vector<int64_t>& places_of(int64_t count, size_t elements) const;
   // The share of the elements that are where the arrangement says.
   double fit(const Probe& probe, const Arrangement& arrangement, std::span<const PlanSource> sources) const;

@@ -102,7 +102,7 @@ class Sections {
     for (const Side side : {Side::mine, Side::golden})
       for (const Frame& frame : matched.frames.frames(side)) note(frame.warnings);
     follow_stated_order(matched.frames);
-    const LoadedContents contents(matched.frames, open.format, request_.progress);
+    const LoadedContents contents(matched.frames, open, request_.progress);
     MatchOptions matching = request_.matching;
     if (matcher_.needs.contents) matching.contents = &contents;
     ASSAY_TRY(matched.pairing, matcher_.match(matched.frames, matching));

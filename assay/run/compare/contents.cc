@@ -71,8 +71,10 @@ Result<OperandPtr> seen_as(const OperandPtr& whole, const Arrangement& arrangeme
 
 }  // namespace
 
-LoadedContents::LoadedContents(const Indexed& frames, const FormatOptions& options, bool shows_progress)
-    : frames_(frames), shows_progress_(shows_progress), loader_(frames, options) {}
+LoadedContents::LoadedContents(const Indexed& frames, const OpenOptions& options, bool shows_progress)
+    : frames_(frames),
+      shows_progress_(shows_progress),
+      loader_(frames, options.format, options.open_files, Loader::OpenedBefore::left) {}
 
 Result<std::vector<std::optional<Sketch>>> LoadedContents::sketches(std::span<const PlanSource> items,
                                                                     SketchDepth depth) const {
@@ -107,11 +109,14 @@ LoadedContents::Opened* LoadedContents::open(const PlanSource& item) const {
   if (found != opened_.end()) return found->get();
   auto loaded = loader_.load(item.side, item.item);
   if (!loaded) return nullptr;
-  auto opened = std::make_unique<Opened>(Opened{item, std::move(loaded->data), {}});
-  if (opened_.size() < kMostOpened) return opened_.emplace_back(std::move(opened)).get();
-  std::unique_ptr<Opened>& place = opened_[oldest_++ % kMostOpened];
-  place = std::move(opened);
-  return place.get();
+  Opened& opened = opened_.size() < kMostOpened ? *opened_.emplace_back(std::make_unique<Opened>())
+                                                : *opened_[oldest_++ % kMostOpened];
+  opened.scratch.forget();  // its memory serves the next one
+  opened.item = item;
+  opened.data = std::move(loaded->data);
+  opened.all.reset();
+  opened.asked = 0;
+  return &opened;
 }
 
 std::vector<double> LoadedContents::elements(const PlanSource& item, std::span<const int64_t> places) const {
@@ -136,11 +141,10 @@ Result<std::optional<Aligned>> rearrange(const OperandPtr& mine, const OperandPt
   std::vector<std::vector<Arrangement>> candidates;
   for (Arrangement& each : rearrangements(part, whole)) candidates.push_back({std::move(each)});
   const PairContents contents(mine, golden);
-  const PlanSource of_part{golden_is_whole ? Side::mine : Side::golden, {}};
+  const SoughtPart of_part{{golden_is_whole ? Side::mine : Side::golden, {}}, part.count()};
   const PlanSource of_whole{golden_is_whole ? Side::golden : Side::mine, {}};
-  const int64_t count = part.count();
-  if (count < kElementsThatTell) return std::optional<Aligned>();
-  const auto solved = Solver(contents).solve({&of_part, 1}, {&count, 1}, {&of_whole, 1}, candidates);
+  if (of_part.count < kElementsThatTell) return std::optional<Aligned>();
+  const auto solved = Solver(contents).solve({&of_part, 1}, {&of_whole, 1}, candidates);
   if (!solved || solved->rivals > 0) return std::optional<Aligned>();
   const Arrangement& arrangement = candidates[solved->which][0];
   auto seen = seen_as(golden_is_whole ? golden : mine, arrangement, part);

@@ -11,7 +11,7 @@ namespace assay {
 class LoadedContents : public Contents {
  public:
   // Frames outlive this.
-  LoadedContents(const Indexed& frames, const FormatOptions& options, bool shows_progress);
+  LoadedContents(const Indexed& frames, const OpenOptions& options, bool shows_progress);
 
   Result<std::vector<std::optional<Sketch>>> sketches(std::span<const PlanSource> items,
                                                       SketchDepth depth) const override;
@@ -20,9 +20,9 @@ class LoadedContents : public Contents {
 
  private:
   struct Opened {
-    PlanSource item;
-    OperandPtr data;
-    Scratch scratch;
+    PlanSource item = {};
+    OperandPtr data = nullptr;
+    Scratch scratch = {};
     std::optional<Block> all = {};  // its elements, once they are worth reading at once; may lie in scratch
     int asked = 0;                  // how many times
   };

@@ -16,10 +16,12 @@ std::vector<std::vector<int32_t>> count_uses(const std::vector<Frame>& frames) {
 
 }  // namespace
 
-Loader::Loader(const Indexed& frames, const FormatOptions& options, OpenFiles* open_files)
+Loader::Loader(const Indexed& frames, const FormatOptions& options, OpenFiles* open_files,
+               OpenedBefore what_is_open)
     : frames_(frames),
       options_(options),
       open_files_(open_files),
+      what_is_open_(what_is_open),
       uses_mine_(count_uses(frames.mine)),
       uses_golden_(count_uses(frames.golden)) {}
 
@@ -47,7 +49,9 @@ int64_t Loader::size_of_item(Side side, const ItemId& id) const {
 
 Result<Loader::Set> Loader::open(const fs::path& path) {
   if (open_files_ != nullptr)
-    if (Set left_open = open_files_->take(path)) return left_open;
+    if (Set left_open =
+            what_is_open_ == OpenedBefore::taken ? open_files_->take(path) : open_files_->find(path))
+      return left_open;
   ASSAY_TRY(TensorSet opened, open_tensors(path, options_));
   return std::make_shared<const TensorSet>(std::move(opened));
 }

@@ -27,7 +27,10 @@ struct ShardStatistics {
 class Loader {
  public:
   // open_files: what indexing left open; null where it left nothing.
-  Loader(const Indexed& frames, const FormatOptions& options, OpenFiles* open_files = nullptr);
+  // Who reads a tensor for the last time takes the file that was left open for it.
+  enum class OpenedBefore : uint8_t { taken, left };
+  Loader(const Indexed& frames, const FormatOptions& options, OpenFiles* open_files = nullptr,
+         OpenedBefore what_is_open = OpenedBefore::taken);
   Result<Loaded> load(Side side, const ItemId& id);
   Result<OperandPtr> load_shard(Side side, const ItemId& id, size_t number);  // of Item::shards
   // What is left of a tensor whose file was compacted; nothing where that is not why it cannot be loaded.
@@ -51,6 +54,7 @@ class Loader {
   const Indexed& frames_;
   const FormatOptions options_;
   OpenFiles* const open_files_;
+  const OpenedBefore what_is_open_;
   const size_t most_kept_ = most_shared_files();
   std::vector<std::vector<int32_t>> uses_mine_, uses_golden_;  // by frame and file: how many items it serves
   std::mutex guard_;
