@@ -1,94 +1,27 @@
 #include "assay/format/pt_writer.h"
 
 #include "assay/base/text.h"
-#include "assay/format/pt_names.h"
+#include "assay/format/pt_write.h"
 #include "assay/format/zip_tensor.h"
 
-#include <bit>
 #include <limits>
 #include <set>
 
 namespace assay {
 namespace {
 
-// A pickle of protocol 2, the one torch.save uses, without a memo: every value is written out.
-class PickleWriter {
- public:
-  PickleWriter() : text_("\x80\x02") {}
-
-  PickleWriter& op(std::string_view code) {
-    text_.append(code);
-    return *this;
-  }
-  PickleWriter& global(std::string_view module, std::string_view name) {
-    text_.append("c").append(module).append("\n").append(name).append("\n");
-    return *this;
-  }
-  PickleWriter& string(std::string_view text) {
-    op("X").number(static_cast<uint32_t>(text.size()));
-    text_.append(text);
-    return *this;
-  }
-  PickleWriter& integer(int64_t value) {
-    if (value >= 0 && value < 256) return op("K").number(static_cast<uint8_t>(value));
-    if (value >= 0 && value < 65536) return op("M").number(static_cast<uint16_t>(value));
-    if (value == static_cast<int32_t>(value)) return op("J").number(static_cast<int32_t>(value));
-    return op("\x8a\x08").number(value);
-  }
-  // None, True, a number or a text.
-  PickleWriter& value(const Value& value) {
-    if (const auto* truth = std::get_if<bool>(&value)) return op(*truth ? "\x88" : "\x89");
-    if (const auto* whole = std::get_if<int64_t>(&value)) return integer(*whole);
-    if (const auto* text = std::get_if<std::string>(&value)) return string(*text);
-    const auto* const real = std::get_if<double>(&value);
-    if (real == nullptr) return op("N");
-    return op("G").number(__builtin_bswap64(std::bit_cast<uint64_t>(*real)));  // the one big-endian number
-  }
-  PickleWriter& tuple(std::span<const int64_t> values) {
-    op("(");
-    for (const int64_t value : values) integer(value);
-    return op("t");
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  template <class T>
-  PickleWriter& number(T value) {
-    text_.append(reinterpret_cast<const char*>(&value), sizeof(T));
-    return *this;
-  }
-  std::string text_;
-};
-
-std::vector<int64_t> contiguous_strides(const Shape& shape) {
-  std::vector<int64_t> strides(shape.dims.size());
-  int64_t stride = 1;
-  for (size_t i = strides.size(); i-- > 0;) {
-    strides[i] = stride;
-    stride *= std::max<int64_t>(shape.dims[i], 1);
-  }
-  return strides;
-}
-
-// torch._utils._rebuild_tensor_v2(storage, 0, size, stride, False, OrderedDict()); _v3 adds the dtype, for
-// types that have no storage class of their own.
-void add_tensor(PickleWriter& pickle, const TensorMeta& meta, const TorchType& type, size_t key) {
-  const bool untyped = type.storage_class.empty();
-  pickle.global("torch._utils", untyped ? "_rebuild_tensor_v3" : "_rebuild_tensor_v2")
-      .op("((")
-      .string("storage");
-  if (untyped)
-    pickle.global("torch.storage", "UntypedStorage");
+// None, True, a number or a text.
+void add_value(PickleWriter& pickle, const Value& value) {
+  if (const auto* truth = std::get_if<bool>(&value))
+    pickle.op(*truth ? "\x88" : "\x89");
+  else if (const auto* whole = std::get_if<int64_t>(&value))
+    pickle.integer(*whole);
+  else if (const auto* text = std::get_if<std::string>(&value))
+    pickle.string(*text);
+  else if (const auto* real = std::get_if<double>(&value))
+    pickle.real(*real);
   else
-    pickle.global("torch", type.storage_class);
-  pickle.string(std::to_string(key))
-      .string("cpu")
-      .integer(untyped ? meta.byte_size() : meta.shape.count())
-      .op("tQ");
-  pickle.integer(0).tuple(meta.shape.dims).tuple(contiguous_strides(meta.shape)).op("\x89");
-  pickle.global("collections", "OrderedDict").op(")R");
-  if (untyped) pickle.global("torch", type.dtype_name);
-  pickle.op("tR");
+    pickle.op("N");
 }
 
 // Opens and closes containers on the way from one place to the next.
@@ -120,7 +53,7 @@ class NestWriter {
   }
   void add(const std::vector<Value>& values, std::optional<In> container) {
     if (container) open(*container);
-    for (const Value& value : values) pickle_.value(value);
+    for (const Value& value : values) add_value(pickle_, value);
     if (container) close();
   }
   void finish() {
@@ -165,7 +98,7 @@ class NestWriter {
       pickle_.op("u}(");
       in.is_at_attributes = true;
     }
-    pickle_.value(step.key);
+    add_value(pickle_, step.key);
     return true;
   }
 
