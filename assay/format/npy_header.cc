@@ -13,8 +13,6 @@
 namespace assay {
 namespace {
 
-
-
 struct Descr {
   std::string_view code;
   DType dtype;
