@@ -2,6 +2,11 @@
 include(GNUInstallDirs)
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # a package needs no tests
 install(TARGETS assay RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+# What other programs load. The probe lies where `assay dump` looks for it, also under the names that users of ATB know.
+install(TARGETS assay_library LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} NAMELINK_SKIP)
+install(TARGETS assay_probe LIBRARY DESTINATION lib/assay NAMELINK_SKIP)
+install(FILES ${PROJECT_BINARY_DIR}/libatb_probe_abi0.so ${PROJECT_BINARY_DIR}/libatb_probe_abi1.so DESTINATION lib/assay)
+install(FILES include/assay/assay.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/assay)
 # Old scripts run unchanged with this folder first on PATH: the program goes by the name it was called by.
 foreach(tool msprobe msit ait)
   file(CREATE_LINK ../../../bin/assay ${PROJECT_BINARY_DIR}/${tool} SYMBOLIC)

@@ -36,6 +36,8 @@ foreach(folder ${tested_folders})
   assay_unit_tests(assay_${folder} assay/${folder} ZLIB::ZLIB SQLite::SQLite3)
 endforeach()
 assay_unit_tests(assay_compat_metric assay/compat/*/metric)
+assay_unit_tests(assay_capture capture fmt::fmt)
+assay_unit_tests(assay_probe_core probe fmt::fmt)
 if(TARGET assay_graph_test)
   target_link_libraries(assay_graph_test PRIVATE assay_proto)  # to read back what was written
 endif()
@@ -49,6 +51,8 @@ if(ASSAY_SANITIZE)
   target_link_libraries(assay_cli PUBLIC assay_base)
   assay_unit_tests(assay_cli cli)
 endif()
+
+include(cmake/hosts.cmake)
 
 # Makes the tensor files that the case tests name.
 add_executable(mkdump ${PROJECT_SOURCE_DIR}/tests/tools/mkdump.cc)

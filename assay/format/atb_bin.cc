@@ -5,6 +5,7 @@
 #include "assay/format/append_data.h"
 #include "assay/format/atb_bin_alias.h"
 #include "assay/format/atb_bin_header.h"
+#include "assay/format/atb_bin_write.h"
 #include "assay/format/stats_json.h"
 #include "assay/tensor/dense.h"
 #include "assay/tensor/gather.h"
@@ -207,10 +208,8 @@ Result<void> write_atb(FileWriter& out, std::span<const StoredTensor> tensors) {
   const int64_t length = packed_size(tensor->meta.dtype, tensor->meta.shape.count());
   std::string dims;
   for (const int64_t dim : tensor->meta.shape.dims) dims += fmt::format("{}{}", dims.empty() ? "" : ",", dim);
-  ASSAY_TRY_DO(out.append(
-      fmt::format("$Version=1.0\n$Object.Count=1\n$Object.Length={}\nformat={}\ndtype={}\ndims={}\n"
-                  "$Object.data=0,{}\n$End=1\n",
-                  length, format_code_of(tensors[0]), dtype->code, dims, length)));
+  ASSAY_TRY_DO(out.append(atb_bin_header(
+      {std::to_string(format_code_of(tensors[0])), std::to_string(dtype->code), dims}, length)));
   return append_data(out, *tensor);
 }
 

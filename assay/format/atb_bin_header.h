@@ -32,15 +32,4 @@ Result<AtbHeader> read_atb_header(const File& file);
 // Do these first bytes of a file look like a header?
 bool looks_like_atb_header(std::string_view head);
 
-struct AtbDType {
-  int64_t code;
-  std::string_view name;       // as the ATB tools write it
-  std::optional<DType> dtype;  // empty: not something we compute with
-};
-const AtbDType* find_atb_dtype(int64_t code);  // null if there is none
-const AtbDType* find_atb_dtype(DType dtype);   // null: ATB cannot hold it
-
-std::string atb_format_name(int64_t code);  // "fractal_nz"; "format 77"
-std::optional<int64_t> find_atb_format(std::string_view name);
-
 }  // namespace assay

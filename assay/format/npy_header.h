@@ -2,6 +2,7 @@
 #pragma once
 
 #include "assay/format/format.h"
+#include "assay/format/npy_write.h"
 
 namespace assay {
 
@@ -32,10 +33,5 @@ Result<OperandPtr> tensor_from_npy(OperandPtr data, const NpyHeader& header);
 // The type of a dtype string such as "<f4"; an error says why it cannot be computed with. `name` is for
 // messages.
 Result<DType> dtype_from_numpy(std::string_view descr, std::string_view name);
-// "<f4"; empty where NumPy has no such type.
-std::string_view numpy_descr(DType dtype);
-
-// Header of version 1.0 (2.0 if it must be), byte for byte what NumPy writes.
-std::string npy_header(const TensorMeta& meta);
 
 }  // namespace assay

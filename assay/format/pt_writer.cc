@@ -2,10 +2,9 @@
 
 #include "assay/base/text.h"
 #include "assay/format/big_integer.h"
-#include "assay/format/pt_names.h"
+#include "assay/format/pt_write.h"
 #include "assay/format/zip_tensor.h"
 
-#include <bit>
 #include <limits>
 #include <map>
 #include <set>
@@ -13,109 +12,18 @@
 namespace assay {
 namespace {
 
-// A pickle of protocol 2, the one torch.save uses. Only containers are remembered, for references to them.
-class PickleWriter {
- public:
-  PickleWriter() : text_("\x80\x02") {}
-
-  PickleWriter& op(std::string_view code) {
-    text_.append(code);
-    return *this;
-  }
-  PickleWriter& global(std::string_view module, std::string_view name) {
-    text_.append("c").append(module).append("\n").append(name).append("\n");
-    return *this;
-  }
-  PickleWriter& string(std::string_view text) {
-    op("X").number(static_cast<uint32_t>(text.size()));
-    text_.append(text);
-    return *this;
-  }
-  PickleWriter& integer(int64_t value) {
-    if (value >= 0 && value < 256) return op("K").number(static_cast<uint8_t>(value));
-    if (value >= 0 && value < 65536) return op("M").number(static_cast<uint16_t>(value));
-    if (value == static_cast<int32_t>(value)) return op("J").number(static_cast<int32_t>(value));
-    return op("\x8a\x08").number(value);
-  }
-  // None, True, a number or a text.
-  PickleWriter& value(const Value& value) {
-    if (const auto* truth = std::get_if<bool>(&value)) return op(*truth ? "\x88" : "\x89");
-    if (const auto* whole = std::get_if<int64_t>(&value)) return integer(*whole);
-    if (const auto* text = std::get_if<std::string>(&value)) return string(*text);
-    const auto* const real = std::get_if<double>(&value);
-    if (real == nullptr) return op("N");
-    return op("G").number(__builtin_bswap64(std::bit_cast<uint64_t>(*real)));  // the one big-endian number
-  }
-  PickleWriter& tuple(std::span<const int64_t> values) {
-    op("(");
-    for (const int64_t value : values) integer(value);
-    return op("t");
-  }
-  PickleWriter& big_integer(std::string_view digits) {
-    const std::string bytes = big_integer_bytes(digits);
-    if (bytes.size() < 256)
-      op("\x8a").number(static_cast<uint8_t>(bytes.size()));
-    else
-      op("\x8b").number(static_cast<uint32_t>(bytes.size()));
-    text_.append(bytes);
-    return *this;
-  }
-  PickleWriter& remember(uint32_t number) { return op("r").number(number); }
-  PickleWriter& recall(uint32_t number) { return op("j").number(number); }
-  const std::string& text() const { return text_; }
-
- private:
-  template <class T>
-  PickleWriter& number(T value) {
-    text_.append(reinterpret_cast<const char*>(&value), sizeof(T));
-    return *this;
-  }
-  std::string text_;
-};
-
-std::vector<int64_t> contiguous_strides(const Shape& shape) {
-  std::vector<int64_t> strides(shape.dims.size());
-  int64_t stride = 1;
-  for (size_t i = strides.size(); i-- > 0;) {
-    strides[i] = stride;
-    stride *= std::max<int64_t>(shape.dims[i], 1);
-  }
-  return strides;
-}
-
-// What of a storage a tensor is.
-struct WrittenView {
-  size_t key;         // of the storage
-  TensorMeta stored;  // all of it
-  int64_t offset;
-  std::vector<int64_t> strides;
-};
-
-// torch._utils._rebuild_tensor_v2(storage, 0, size, stride, requires_grad, OrderedDict()); _v3 adds the
-// dtype, for types that have no storage class of their own. A parameter is that in _rebuild_parameter(tensor,
-// requires_grad, OrderedDict()), and the tensor in it wants no gradient.
-void add_tensor(PickleWriter& pickle, const StoredTensor& tensor, const TorchType& type,
-                const WrittenView& view) {
-  const bool untyped = type.storage_class.empty();
-  const std::string_view wants_gradient = tensor.requires_grad ? "\x88" : "\x89";
-  if (tensor.is_parameter) pickle.global("torch._utils", "_rebuild_parameter").op("(");
-  pickle.global("torch._utils", untyped ? "_rebuild_tensor_v3" : "_rebuild_tensor_v2")
-      .op("((")
-      .string("storage");
-  if (untyped)
-    pickle.global("torch.storage", "UntypedStorage");
+// None, True, a number or a text.
+void add_value(PickleWriter& pickle, const Value& value) {
+  if (const auto* truth = std::get_if<bool>(&value))
+    pickle.op(*truth ? "\x88" : "\x89");
+  else if (const auto* whole = std::get_if<int64_t>(&value))
+    pickle.integer(*whole);
+  else if (const auto* text = std::get_if<std::string>(&value))
+    pickle.string(*text);
+  else if (const auto* real = std::get_if<double>(&value))
+    pickle.real(*real);
   else
-    pickle.global("torch", type.storage_class);
-  pickle.string(std::to_string(view.key))
-      .string("cpu")
-      .integer(untyped ? view.stored.byte_size() : view.stored.shape.count())
-      .op("tQ");
-  pickle.integer(view.offset).tuple((*tensor.data)->meta.shape.dims).tuple(view.strides);
-  pickle.op(tensor.is_parameter ? "\x89" : wants_gradient);
-  pickle.global("collections", "OrderedDict").op(")R");
-  if (untyped) pickle.global("torch", type.dtype_name);
-  pickle.op("tR");
-  if (tensor.is_parameter) pickle.op(wants_gradient).global("collections", "OrderedDict").op(")RtR");
+    pickle.op("N");
 }
 
 // Opens and closes containers on the way from one place to the next.
@@ -149,11 +57,11 @@ class NestWriter {
     switch (value.form) {
       case StoredValue::Form::plain:
         if (value.container) open(*value.container);
-        for (const Value& each : value.values) pickle_.value(each);
+        for (const Value& each : value.values) add_value(pickle_, each);
         if (value.container) close();
         return;
       case StoredValue::Form::integer:
-        pickle_.big_integer(value.text);
+        pickle_.long_integer(big_integer_bytes(value.text));
         return;
       case StoredValue::Form::dtype:
         pickle_.global("torch", std::string_view(value.text).substr(value.text.rfind('.') + 1));
@@ -220,11 +128,11 @@ class NestWriter {
       in.is_at_attributes = true;
     }
     if (!step.tuple_key) {
-      pickle_.value(step.key);
+      add_value(pickle_, step.key);
       return true;
     }
     pickle_.op("(");
-    for (const Value& part : *step.tuple_key) pickle_.value(part);
+    for (const Value& part : *step.tuple_key) add_value(pickle_, part);
     pickle_.op("t");
     return true;
   }
@@ -240,20 +148,30 @@ class NestWriter {
 // The storages of a file, in the order of their keys: one for each tensor, or for those that share one.
 class WrittenStorages {
  public:
-  WrittenView add(const StoredTensor& tensor) {
-    const TensorMeta& meta = (*tensor.data)->meta;
-    if (!tensor.shared) {
-      all.push_back(*tensor.data);
-      return {all.size() - 1, meta, 0, contiguous_strides(meta.shape)};
-    }
-    const auto [known, is_new] = shared_.try_emplace(tensor.shared->which, all.size());
-    if (is_new) all.push_back(tensor.shared->data);
-    return {known->second, all[known->second]->meta, tensor.shared->offset, tensor.shared->strides};
+  PickledTensor add(const StoredTensor& tensor) {
+    PickledTensor view = place((*tensor.data)->meta, tensor);
+    view.requires_grad = tensor.requires_grad;
+    view.is_parameter = tensor.is_parameter;
+    return view;
   }
 
   std::vector<OperandPtr> all;
 
  private:
+  PickledTensor place(const TensorMeta& meta, const StoredTensor& tensor) {
+    if (!tensor.shared) {
+      all.push_back(*tensor.data);
+      return with_own_storage(meta, all.size() - 1);
+    }
+    const auto [known, is_new] = shared_.try_emplace(tensor.shared->which, all.size());
+    if (is_new) all.push_back(tensor.shared->data);
+    return {.shape = meta.shape,
+            .key = known->second,
+            .stored = all[known->second]->meta,
+            .offset = tensor.shared->offset,
+            .strides = tensor.shared->strides};
+  }
+
   std::map<int64_t, size_t> shared_;
 };
 
@@ -286,7 +204,7 @@ Result<std::string> make_pickle(const FileWriter& out, std::span<const StoredTen
                   out.name(), name(meta.dtype), printable(stored.name));
     ASSAY_TRY_DO(add_values_before(stored.nest.order));
     ASSAY_TRY_DO(move_to(stored.nest, stored.name));
-    add_tensor(pickle, stored, *type, storages.add(stored));
+    add_tensor(pickle, storages.add(stored), *type);
   }
   ASSAY_TRY_DO(add_values_before(std::numeric_limits<int64_t>::max()));
   nests.finish();

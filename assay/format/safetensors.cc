@@ -6,9 +6,6 @@
 #include "assay/format/safetensors_header.h"
 #include "assay/tensor/dense.h"
 
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
-
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -220,42 +217,11 @@ Result<std::vector<Planned>> plan(const FileWriter& out, std::span<const StoredT
   return planned;
 }
 
-std::string header_of(const std::vector<Planned>& planned) {
-  rapidjson::StringBuffer json;
-  rapidjson::Writer<rapidjson::StringBuffer> writer(json);
-  const auto text = [&](std::string_view t) {
-    writer.String(t.data(), static_cast<rapidjson::SizeType>(t.size()));
-  };
-  int64_t offset = 0;
-  writer.StartObject();
-  for (const Planned& p : planned) {
-    text(p.name);
-    writer.StartObject();
-    text("dtype");
-    text(safetensors_dtype(p.tensor->meta.dtype));
-    text("shape");
-    writer.StartArray();
-    for (const int64_t dim : p.tensor->meta.shape.dims) writer.Int64(dim);
-    writer.EndArray();
-    text("data_offsets");
-    writer.StartArray();
-    writer.Int64(offset);
-    writer.Int64(offset += p.size);
-    writer.EndArray();
-    writer.EndObject();
-  }
-  writer.EndObject();
-  std::string header(json.GetString(), json.GetSize());
-  header.append((8 - header.size() % 8) % 8, ' ');
-  return header;
-}
-
 Result<void> write_safetensors(FileWriter& out, std::span<const StoredTensor> tensors) {
   ASSAY_TRY(const auto planned, plan(out, tensors));
-  const std::string header = header_of(planned);
-  const auto length = static_cast<uint64_t>(header.size());
-  ASSAY_TRY_DO(out.append(std::as_bytes(std::span(&length, 1))));
-  ASSAY_TRY_DO(out.append(header));
+  std::vector<SafetensorsPlace> places;
+  for (const Planned& p : planned) places.push_back({p.name, p.tensor->meta, p.size});
+  ASSAY_TRY_DO(out.append(safetensors_header(places)));
   for (const Planned& p : planned) ASSAY_TRY_DO(append_data(out, *p.tensor));
   return {};
 }

@@ -15,31 +15,6 @@
 namespace assay {
 namespace {
 
-constexpr std::pair<std::string_view, DType> kDTypes[] = {
-    {"BOOL", DType::boolean},
-    {"U8", DType::u8},
-    {"I8", DType::i8},
-    {"F8_E5M2", DType::f8e5m2},
-    {"F8_E4M3", DType::f8e4m3fn},
-    {"F8_E8M0", DType::f8e8m0},
-    {"F4", DType::f4e2m1},
-    {"F6_E2M3", DType::f6e2m3},
-    {"F6_E3M2", DType::f6e3m2},
-    {"I16", DType::i16},
-    {"U16", DType::u16},
-    {"F16", DType::f16},
-    {"BF16", DType::bf16},
-    {"I32", DType::i32},
-    {"U32", DType::u32},
-    {"F32", DType::f32},
-    {"F64", DType::f64},
-    {"I64", DType::i64},
-    {"U64", DType::u64},
-    {"C64", DType::c64},
-    {"F8_E5M2FNUZ", DType::f8e5m2fnuz},
-    {"F8_E4M3FNUZ", DType::f8e4m3fnuz},
-};
-
 using rapidjson::SizeType;
 
 constexpr int64_t kMaxDepth = 64;
@@ -241,18 +216,6 @@ Result<std::vector<ShardEntry>> parse_safetensors_index(std::string_view json, s
   ASSAY_TRY_DO(parse(json, file, "index", handler));
   if (!handler.found) return fail(ErrorKind::bad_format, "{}: has no object \"weight_map\"", file);
   return std::move(handler.entries);
-}
-
-std::optional<DType> find_safetensors_dtype(std::string_view name) {
-  for (const auto& [known, dtype] : kDTypes)
-    if (known == name) return dtype;
-  return std::nullopt;
-}
-
-std::string_view safetensors_dtype(DType dtype) {
-  for (const auto& [known, type] : kDTypes)
-    if (type == dtype) return known;
-  return {};
 }
 
 }  // namespace assay

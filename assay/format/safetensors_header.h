@@ -2,7 +2,7 @@
 #pragma once
 
 #include "assay/base/result.h"
-#include "assay/tensor/dtype.h"
+#include "assay/format/safetensors_write.h"
 
 #include <cstdint>
 #include <optional>
@@ -36,8 +36,5 @@ struct ShardEntry {
 };
 Result<std::vector<ShardEntry>> parse_safetensors_index(std::string_view json, std::string_view file,
                                                         int64_t memory);
-
-std::optional<DType> find_safetensors_dtype(std::string_view name);  // "BF16"
-std::string_view safetensors_dtype(DType dtype);                     // empty: the format cannot hold it
 
 }  // namespace assay

@@ -1,8 +1,8 @@
-// Zip archives of stored (not compressed) entries, whose data start at multiples of 64 bytes. The same input
-// gives the same bytes: no clock is read. ZIP64 only where a size or a count needs it.
+// Zip archives of stored (not compressed) entries, written piece by piece; see base/zip_records.h.
 #pragma once
 
 #include "assay/base/file.h"
+#include "assay/base/zip_records.h"
 
 #include <vector>
 
@@ -24,13 +24,8 @@ class ZipWriter {
   Result<void> finish();
 
  private:
-  struct Written {
-    std::string name;
-    int64_t size = 0, header_offset = 0;
-    uint32_t crc = 0;
-  };
   FileWriter& out_;
-  std::vector<Written> entries_;
+  std::vector<ZipRecord> entries_;
   int64_t missing_ = 0;  // bytes of the open entry still to come
 };
 

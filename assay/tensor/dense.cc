@@ -163,10 +163,4 @@ OperandPtr byte_swapped(OperandPtr source) {
   return std::make_shared<ByteSwapped>(std::move(source));
 }
 
-int64_t packed_size(DType dtype, int64_t count) {
-  const int64_t bits = info(dtype).storage_bits;
-  if (bits % 8 == 0) return count * (bits / 8);
-  return count / 8 * bits + (count % 8 * bits + 7) / 8;  // in this order it cannot overflow
-}
-
 }  // namespace assay

@@ -74,6 +74,12 @@ void pack_six_bits(const uint8_t* from, int64_t count, uint8_t* to) {
 
 }  // namespace
 
+int64_t packed_size(DType dtype, int64_t count) {
+  const int64_t bits = info(dtype).storage_bits;
+  if (bits % 8 == 0) return count * (bits / 8);
+  return count / 8 * bits + (count % 8 * bits + 7) / 8;  // in this order it cannot overflow
+}
+
 void unpack(DType dtype, const std::byte* from, int64_t count, std::byte* to) {
   const auto* const in = reinterpret_cast<const uint8_t*>(from);
   auto* const out = reinterpret_cast<uint8_t*>(to);

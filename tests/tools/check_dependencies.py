@@ -23,6 +23,11 @@ def reachable(folder: str, above: tuple[str, ...] = ()) -> set[str]:
     return {folder}.union(*(reachable(name, (*above, folder)) for name in links[folder]))
 
 
+# What is loaded into other programs is made of these and of nothing else: each needs a place in cmake/capture.cmake.
+LOADED = {"capture": ("assay/base", "assay/tensor", "assay/format", "capture", "include/assay"),
+          "probe": ("assay/base", "assay/tensor", "assay/format", "capture", "probe")}
+SHARED = set(re.findall(r"\bassay/(?:base|tensor|format)/\w+\.cc", (root / "cmake" / "capture.cmake").read_text()))
+
 # What may include them.
 HIDDEN = {"tbb/": "assay/support/parallel.cc", "CLI/": "cli/", "re2/": "assay/match/alike/rename.cc",
           "sqlite3.h": "assay/report/"}
@@ -35,7 +40,19 @@ for path in sorted(root.glob("assay/**/*.[ch]*")):
         found = re.match(r'\s*#\s*include\s+"((assay|cli|bench|tests)/[^"]*)"', line)
         if found and (found[2] != "assay" or folder_of(found[1]) not in allowed):
             bad.append(f"{path.relative_to(root)}:{number}: {folder} must not include {found[1]}")
-for path in sorted(path for folder in ("assay", "cli", "bench", "tests") for path in (root / folder).rglob("*")
+for folder, allowed in LOADED.items():
+    for path in sorted((root / folder).rglob("*.[ch]*")):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            found = re.match(r'\s*#\s*include\s+"([^"]*)"', line)
+            name = found[1] if found else ""
+            source = re.sub(r"\.h$", ".cc", name)
+            if found and (name.rsplit("/", 1)[0] not in allowed or
+                          (name.startswith("assay/format/") and not name.endswith("_write.h")) or
+                          (name.startswith("assay/") and (root / source).exists() and source not in SHARED and
+                           name != "assay/tensor/dense.h")):
+                bad.append(f"{path.relative_to(root)}:{number}: {folder} must not include {name}")
+for path in sorted(path for folder in ("assay", "bench", "capture", "cli", "include", "probe", "tests")
+                   for path in (root / folder).rglob("*")
                    if path.suffix in (".cc", ".h")):
     for number, line in enumerate(path.read_text().splitlines(), 1):
         found = re.match(r"\s*#\s*include\s+<([^>]*)>", line)

@@ -1,0 +1,200 @@
+// How fast a caller gets rid of its tensors, against what must be done at least: copying them, reading them,
+// writing files. Usage: bench_capture_rates FOLDER; prints lines "name ours plain", both in GB/s or files/s,
+// measured in turns.
+#include "include/assay/assay.h"
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+constexpr size_t kBytes = size_t{64} << 20;
+constexpr int kTurns = 7;
+
+// Of this thread: other work on the machine does not count.
+double thread_seconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+double wall_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double best(double (*clock)(), const std::function<void()>& run) {
+  const double start = clock();
+  run();
+  return clock() - start;
+}
+
+void print(const std::string& name, double amount, double ours, double plain) {
+  std::printf("%s %.4g %.4g\n", name.c_str(), amount / ours, amount / plain);
+  std::fflush(stdout);
+}
+
+assay_capture* open_capture(const fs::path& folder, int64_t budget) {
+  fs::create_directories(folder);
+  assay_capture_config config;
+  assay_capture_config_init(&config);
+  const std::string root = folder.string();
+  config.root = root.c_str();
+  config.budget = budget;
+  assay_capture* capture = nullptr;
+  if (assay_capture_open(&config, &capture) != ASSAY_OK) {
+    std::fprintf(stderr, "%s\n", assay_last_error());
+    std::exit(2);
+  }
+  return capture;
+}
+
+void submit(assay_capture* capture, const std::vector<unsigned char>& data, int dtype, int64_t size,
+            const std::string& path, int format, assay_statistics* statistics) {
+  const int64_t shape[] = {static_cast<int64_t>(data.size()) / size};
+  const assay_tensor tensor{data.data(), dtype, 1, shape, nullptr, nullptr, nullptr};
+  if (assay_capture_tensor(capture, &tensor, path.c_str(), format, nullptr, statistics) != ASSAY_OK) {
+    std::fprintf(stderr, "%s\n", assay_last_error());
+    std::exit(2);
+  }
+}
+
+uint64_t read_all(const std::vector<unsigned char>& data) {
+  uint64_t sum = 0;
+  const auto* const words = reinterpret_cast<const uint64_t*>(data.data());
+  for (size_t i = 0; i < data.size() / 8; ++i) sum += words[i];
+  return sum;
+}
+
+// A caller that hands over tensors as long as the budget lasts, against a copy to memory that is there, and
+// to memory that is new.
+void copies(const fs::path& folder, const std::vector<unsigned char>& data) {
+  std::vector<unsigned char> target(data.size());
+  double ours_new = 1e9, ours_used = 1e9, plain = 1e9, plain_new = 1e9;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    plain =
+        std::min(plain, best(thread_seconds, [&] { std::memcpy(target.data(), data.data(), data.size()); }));
+    void* fresh = nullptr;
+    plain_new = std::min(plain_new, best(thread_seconds, [&] {
+                           fresh = std::malloc(data.size());
+                           std::memcpy(fresh, data.data(), data.size());
+                         }));
+    std::free(fresh);
+    assay_capture* const capture = open_capture(folder, int64_t{1} << 30);
+    for (int k = 0; k < 6; ++k) {
+      const double seconds = best(thread_seconds, [&] {
+        submit(capture, data, ASSAY_F32, 4, "x" + std::to_string(k) + ".npy", ASSAY_NPY, nullptr);
+      });
+      (k < 3 ? ours_new : ours_used) = std::min(k < 3 ? ours_new : ours_used, seconds);
+      if (k == 2) assay_capture_flush(capture, 60000);  // their memory is used again
+    }
+    assay_capture_close(capture);
+    fs::remove_all(folder);
+  }
+  const double bytes = static_cast<double>(data.size()) * 1e-9;
+  print("copy_again", bytes, ours_used, plain);
+  print("copy_first", bytes, ours_new, plain_new);
+}
+
+void statistics(const fs::path& folder, std::vector<unsigned char>& data) {
+  assay_capture* const capture = open_capture(folder, int64_t{1} << 30);
+  const struct {
+    const char* name;
+    int dtype;
+    int64_t size;
+  } types[] = {{"f32", ASSAY_F32, 4}, {"f16", ASSAY_F16, 2}, {"bf16", ASSAY_BF16, 2}, {"i8", ASSAY_I8, 1},
+               {"i32", ASSAY_I32, 4}, {"f64", ASSAY_F64, 8}, {"i64", ASSAY_I64, 8}};
+  uint64_t kept = 0;
+  for (const auto& type : types) {
+    double ours = 1e9, plain = 1e9;
+    assay_statistics out{};
+    for (int turn = 0; turn < kTurns; ++turn) {
+      plain = std::min(plain, best(thread_seconds, [&] { kept += read_all(data); }));
+      ours = std::min(ours, best(thread_seconds, [&] {
+                        submit(capture, data, type.dtype, type.size, "", ASSAY_STATISTICS_ONLY, &out);
+                      }));
+    }
+    print(std::string("statistics_") + type.name, static_cast<double>(data.size()) * 1e-9, ours, plain);
+  }
+  assay_capture_close(capture);
+  if (kept == 1) std::puts("");
+}
+
+void plain_file(const fs::path& path, const void* data, size_t size) {
+  const std::string temporary = path.string() + ".tmp";
+  FILE* const file = std::fopen(temporary.c_str(), "wb");
+  std::fwrite(data, 1, size, file);
+  std::fclose(file);
+  std::rename(temporary.c_str(), path.c_str());
+}
+
+// Until everything is in its file.
+void files(const fs::path& folder, const std::string& name, const std::vector<unsigned char>& data, int count,
+           int turns, double amount) {
+  double ours = 1e9, plain = 1e9;
+  for (int turn = 0; turn < turns; ++turn) {
+    fs::create_directories(folder);
+    plain = std::min(plain, best(wall_seconds, [&] {
+                       for (int k = 0; k < count; ++k)
+                         plain_file(folder / (std::to_string(k) + ".npy"), data.data(), data.size());
+                     }));
+    fs::remove_all(folder);
+    assay_capture* const capture = open_capture(folder, int64_t{1} << 30);
+    ours = std::min(ours, best(wall_seconds, [&] {
+                      for (int k = 0; k < count; ++k)
+                        submit(capture, data, ASSAY_F32, 4, std::to_string(k) + ".npy", ASSAY_NPY, nullptr);
+                      assay_capture_flush(capture, 600000);
+                    }));
+    assay_capture_close(capture);
+    fs::remove_all(folder);
+  }
+  print(name, amount, ours, plain);
+}
+
+// The budget and what the process held at most.
+void memory(const fs::path& folder, const std::vector<unsigned char>& data) {
+  rusage before{}, after{};
+  ::getrusage(RUSAGE_SELF, &before);
+  constexpr int64_t kBudget = int64_t{256} << 20;
+  assay_capture* const capture = open_capture(folder, kBudget);
+  for (int k = 0; k < 16; ++k)
+    submit(capture, data, ASSAY_F32, 4, std::to_string(k) + ".npy", ASSAY_NPY, nullptr);
+  assay_capture_close(capture);
+  ::getrusage(RUSAGE_SELF, &after);
+  fs::remove_all(folder);
+  std::printf("memory_mb %.0f %.0f\n", static_cast<double>(after.ru_maxrss - before.ru_maxrss) / 1024,
+              static_cast<double>(kBudget >> 20));
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  if (count < 2) return 2;
+  const fs::path folder = fs::path(words[1]) / "capture";
+  const int small = count > 2 ? std::atoi(words[2]) : 100000;
+  std::vector<unsigned char> data(kBytes);
+  for (size_t i = 0; i < data.size(); i += 4) {
+    const float value = static_cast<float>(i % 1000) * 0.001f;
+    std::memcpy(data.data() + i, &value, 4);
+  }
+  memory(folder, data);
+  statistics(folder, data);
+  copies(folder, data);
+  files(folder, "large_files", data, 16, 3, 16 * static_cast<double>(kBytes) * 1e-9);
+  files(folder, "small_files", std::vector<unsigned char>(data.begin(), data.begin() + 1024), small, 2,
+        small);
+  return 0;
+}

@@ -1,0 +1,343 @@
+#include "assay/base/checked.h"
+#include "assay/base/text.h"
+#include "assay/format/atb_bin_write.h"
+#include "assay/tensor/dense.h"
+#include "assay/tensor/strided_copy.h"
+#include "capture/around.h"
+#include "include/assay/assay.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <exception>
+#include <set>
+
+struct assay_capture {
+  explicit assay_capture(assay::capture::WriterConfig config, std::string folder)
+      : writer(std::move(config)), root(std::move(folder)) {}
+  assay::capture::Writer writer;
+  std::string root;  // ends with '/' if it is not empty
+};
+
+namespace assay::capture {
+namespace {
+
+constexpr int kMostDims = 64;
+
+std::string& last_error() {
+  thread_local std::string text;
+  return text;
+}
+
+assay_status refuse(assay_status status, std::string reason) {
+  last_error() = std::move(reason);
+  return status;
+}
+
+// Runs the body of a function of the interface: no exception leaves it.
+template <class Body>
+assay_status guarded(Body body) noexcept {
+  try {
+    last_error().clear();
+    return body();
+  } catch (const std::exception& trouble) {
+    try {
+      return refuse(ASSAY_FAILED, trouble.what());
+    } catch (...) {
+      return ASSAY_FAILED;
+    }
+  } catch (...) {
+    return ASSAY_FAILED;
+  }
+}
+
+// Those that were not closed: a program that ends owes nothing to the disk.
+struct Open {
+  std::mutex guard;
+  std::set<assay_capture*> all;
+};
+Open& open_captures() {
+  static auto* const kept = new Open;  // outlives everything that could hand something in
+  return *kept;
+}
+__attribute__((destructor)) void close_all() {
+  std::set<assay_capture*> left;
+  {
+    const std::lock_guard lock(open_captures().guard);
+    left = open_captures().all;
+  }
+  for (assay_capture* capture : left) capture->writer.close();
+}
+
+Result<std::string> place(const assay_capture& capture, const char* path) {
+  const std::string text = path;
+  if (text.empty() || text.ends_with('/'))
+    return fail(ErrorKind::bad_argument, "'{}' names no file", printable(text));
+  if (text.starts_with('/')) return text;
+  const auto parts = split(text, '/');
+  if (std::find(parts.begin(), parts.end(), "..") != parts.end())
+    return fail(ErrorKind::bad_argument, "'{}' leads out of the folder of the dump", printable(text));
+  return capture.root + text;
+}
+
+Result<TensorMeta> meta_of(const assay_tensor& tensor) {
+  if (tensor.dtype < 0 || tensor.dtype >= kDTypeCount)
+    return fail(ErrorKind::bad_argument, "there is no element type {}", tensor.dtype);
+  if (tensor.ndim < 0 || tensor.ndim > kMostDims || (tensor.ndim > 0 && tensor.shape == nullptr))
+    return fail(ErrorKind::bad_argument, "{} dimensions, and {} shape", tensor.ndim,
+                tensor.shape == nullptr ? "no" : "a");
+  TensorMeta meta{static_cast<DType>(tensor.dtype), {}};
+  if (tensor.ndim > 0) meta.shape.dims.assign(tensor.shape, tensor.shape + tensor.ndim);
+  const auto count = checked_product(meta.shape.dims);
+  if (!count || !checked_multiply(*count, 16))
+    return fail(ErrorKind::bad_argument, "the shape {} has a negative dimension or is too large",
+                meta.shape.text());
+  if (tensor.data == nullptr && *count > 0) return fail(ErrorKind::bad_argument, "the tensor has no data");
+  return meta;
+}
+
+bool is_dense(const assay_tensor& tensor, const TensorMeta& meta) {
+  if (tensor.strides == nullptr) return true;
+  int64_t stride = 1;
+  for (int32_t i = tensor.ndim - 1; i >= 0; --i) {
+    if (tensor.shape[i] != 1 && tensor.strides[i] != stride) return meta.shape.count() == 0;
+    stride *= tensor.shape[i];
+  }
+  return true;
+}
+
+Result<Task> task_for(const std::string& path, int format, const TensorMeta& meta,
+                      const assay_attributes& attributes) {
+  const int64_t count = meta.shape.count();
+  Result<Task> task = Task{};
+  switch (format) {
+    case ASSAY_STATISTICS_ONLY:
+      task->dtype = meta.dtype;
+      task->count = count;
+      task->has_data = false;
+      break;
+    case ASSAY_ATB_BIN: {
+      const AtbDType* const type = find_atb_dtype(meta.dtype);
+      if (type == nullptr)
+        return fail(ErrorKind::unsupported, "{}: ATB has no type for {}", path, name(meta.dtype));
+      const std::string atb_format = std::to_string(attributes.atb_format == 0 ? 2 : attributes.atb_format);
+      task = atb_task(
+          path, {atb_format, std::to_string(type->code), fmt::format("{}", fmt::join(meta.shape.dims, ","))},
+          AtbContent::data, packed_size(meta.dtype, count));
+      task->count = count;
+      break;
+    }
+    case ASSAY_NPY:
+      task = npy_task(path, meta);
+      break;
+    case ASSAY_PT:
+      task = pt_task(path, meta);
+      break;
+    case ASSAY_SAFETENSORS:
+      task = safetensors_task(path, meta, attributes.tensor_name == nullptr ? "" : attributes.tensor_name);
+      break;
+    default:
+      return fail(ErrorKind::bad_argument, "there is no format {}", format);
+  }
+  if (task) task->existing = attributes.replaces != 0 ? Existing::replace : Existing::number;
+  return task;
+}
+
+void tell(const Statistics& from, assay_statistics& to) {
+  const DTypeKind kind = info(from.dtype).kind;
+  const bool is_whole = kind == DTypeKind::integer || kind == DTypeKind::natural || kind == DTypeKind::truth;
+  const auto value = [&](const Statistics::Extreme& extreme) {
+    return kind == DTypeKind::integer ? static_cast<double>(extreme.integer)
+           : is_whole                 ? static_cast<double>(extreme.natural)
+                                      : extreme.real;
+  };
+  to = {.count = from.count,
+        .nans = from.nans,
+        .infs = from.infs,
+        .zeros = from.zeros,
+        .max = value(from.max),
+        .min = value(from.min),
+        .max_integer = from.max.integer,
+        .min_integer = from.min.integer,
+        .mean = from.mean(),
+        .norm = from.norm(),
+        .crc32 = from.crc32,
+        .reserved = 0,
+        .xor64 = from.xor64};
+}
+
+assay_status status_of(const Error& error) {
+  return refuse(error.kind == ErrorKind::unsupported ? ASSAY_UNSUPPORTED : ASSAY_BAD_ARGUMENT, error.message);
+}
+
+// The elements of a tensor with strides, one after another. The caller frees.
+std::byte* gathered(const assay_tensor& tensor, const TensorMeta& meta) {
+  auto* const memory = static_cast<std::byte*>(std::malloc(static_cast<size_t>(meta.byte_size())));
+  if (memory == nullptr) throw std::bad_alloc();
+  std::vector<CopyDim> dims;
+  int64_t stride = meta.shape.count();
+  for (int32_t i = 0; i < tensor.ndim; ++i) {
+    stride /= tensor.shape[i];
+    dims.push_back({tensor.shape[i], tensor.strides[i], stride});
+  }
+  copy_strided(size_of(meta.dtype), static_cast<const std::byte*>(tensor.data), memory, dims);
+  return memory;
+}
+
+assay_status submit(assay_capture& capture, const assay_tensor& tensor, const char* path, int format,
+                    const assay_attributes& attributes, assay_statistics* statistics) {
+  const Result<TensorMeta> meta = meta_of(tensor);
+  if (!meta) return status_of(meta.error());
+  std::string where;
+  if (format != ASSAY_STATISTICS_ONLY) {
+    if (path == nullptr) return refuse(ASSAY_BAD_ARGUMENT, "a file without a path");
+    Result<std::string> placed = place(capture, path);
+    if (!placed) return status_of(placed.error());
+    where = std::move(*placed);
+  }
+  Result<Task> task = task_for(where, format, *meta, attributes);
+  if (!task) return status_of(task.error());
+  const int64_t count = meta->shape.count();
+  const bool dense = is_dense(tensor, *meta);
+  if (!dense && info(meta->dtype).storage_bits < 8)
+    return refuse(ASSAY_UNSUPPORTED, "elements of fewer than 8 bits have no strides");
+  Source source{
+      {static_cast<const std::byte*>(tensor.data), static_cast<size_t>(packed_size(meta->dtype, count))},
+      tensor.release,
+      tensor.release_argument};
+  if (!dense) {
+    std::byte* const memory = gathered(tensor, *meta);
+    if (tensor.release != nullptr) tensor.release(tensor.release_argument);
+    source = {{memory, source.bytes.size()}, std::free, memory};
+  }
+  if (statistics != nullptr) tell(measure(meta->dtype, source.bytes, count, {true, true, true}), *statistics);
+  capture.writer.save(std::move(*task), source);
+  return ASSAY_OK;
+}
+
+}  // namespace
+}  // namespace assay::capture
+
+using namespace assay::capture;
+
+int assay_abi_version(void) { return ASSAY_ABI_VERSION; }
+const char* assay_last_error(void) { return last_error().c_str(); }
+
+int assay_dtype_from_name(const char* name) {
+  int found = -1;
+  guarded([&] {
+    if (const auto dtype = assay::find_dtype(name == nullptr ? "" : name)) found = static_cast<int>(*dtype);
+    return ASSAY_OK;
+  });
+  return found;
+}
+
+const char* assay_dtype_name(int dtype) {
+  if (dtype < 0 || dtype >= assay::kDTypeCount) return nullptr;
+  return assay::name(static_cast<assay::DType>(dtype)).data();  // a literal: it ends with a zero
+}
+
+void assay_capture_config_init(assay_capture_config* config) {
+  if (config == nullptr) return;
+  const WriterConfig defaults;
+  *config = {};
+  config->size = sizeof *config;
+  config->budget = defaults.budget;
+  config->patience_ms = defaults.patience_ms;
+  config->file_mode = defaults.rights.file;
+  config->folder_mode = defaults.rights.folder;
+}
+
+assay_status assay_capture_open(const assay_capture_config* config, assay_capture** out) {
+  return guarded([&] {
+    if (config == nullptr || out == nullptr) return refuse(ASSAY_BAD_ARGUMENT, "a null pointer");
+    *out = nullptr;
+    if (config->size != sizeof *config)
+      return refuse(ASSAY_BAD_ARGUMENT,
+                    "the configuration was not made by assay_capture_config_init of this version");
+    if (config->budget <= 0 || config->threads < 0 || config->threads > 64 || config->patience_ms < 0 ||
+        config->reserve < 0 || config->dedupe < 0 || config->dedupe > 2)
+      return refuse(ASSAY_BAD_ARGUMENT, "a number of the configuration is out of range");
+    std::string root = config->root == nullptr ? "" : config->root;
+    while (root.size() > 1 && root.ends_with('/')) root.pop_back();
+    WriterConfig wanted{.root = root,
+                        .budget = config->budget,
+                        .threads = config->threads,
+                        .drops_data = config->drops_data != 0,
+                        .patience_ms = config->patience_ms,
+                        .reserve = config->reserve,
+                        .links = static_cast<LinkKind>(config->dedupe),
+                        .rights = {config->file_mode, config->folder_mode}};
+    if (!root.empty() && !root.ends_with('/')) root += '/';
+    auto capture = std::make_unique<assay_capture>(std::move(wanted), root);
+    const std::lock_guard lock(open_captures().guard);
+    open_captures().all.insert(capture.get());
+    *out = capture.release();
+    return ASSAY_OK;
+  });
+}
+
+assay_status assay_capture_tensor(assay_capture* capture, const assay_tensor* tensor, const char* path,
+                                  int format, const assay_attributes* attributes,
+                                  assay_statistics* statistics) {
+  return guarded([&] {
+    if (capture == nullptr || tensor == nullptr) return refuse(ASSAY_BAD_ARGUMENT, "a null pointer");
+    return submit(*capture, *tensor, path, format, attributes == nullptr ? assay_attributes{} : *attributes,
+                  statistics);
+  });
+}
+
+assay_status assay_capture_line(assay_capture* capture, const char* path, const char* header,
+                                const char* line) {
+  return guarded([&] {
+    if (capture == nullptr || path == nullptr || line == nullptr)
+      return refuse(ASSAY_BAD_ARGUMENT, "a null pointer");
+    const auto where = place(*capture, path);
+    if (!where) return status_of(where.error());
+    capture->writer.append(*where, header == nullptr ? "" : std::string(header) + "\n",
+                           std::string(line) + "\n");
+    return ASSAY_OK;
+  });
+}
+
+assay_status assay_capture_text(assay_capture* capture, const char* path, const char* text) {
+  return guarded([&] {
+    if (capture == nullptr || path == nullptr || text == nullptr)
+      return refuse(ASSAY_BAD_ARGUMENT, "a null pointer");
+    const auto where = place(*capture, path);
+    if (!where) return status_of(where.error());
+    capture->writer.replace(*where, text);
+    return ASSAY_OK;
+  });
+}
+
+assay_status assay_capture_flush(assay_capture* capture, int64_t timeout_ms) {
+  return guarded([&] {
+    if (capture == nullptr || timeout_ms < 0)
+      return refuse(ASSAY_BAD_ARGUMENT, "a null pointer, or a time below zero");
+    if (capture->writer.flush(timeout_ms)) return ASSAY_OK;
+    return refuse(ASSAY_TIMEOUT, "not everything was written in time");
+  });
+}
+
+assay_status assay_capture_tally(assay_capture* capture, assay_tally* out) {
+  return guarded([&] {
+    if (capture == nullptr || out == nullptr) return refuse(ASSAY_BAD_ARGUMENT, "a null pointer");
+    const Tally t = capture->writer.tally();
+    *out = {t.tensors, t.bytes, t.linked, t.statistics, t.lines, t.dropped, t.lost, t.lost_bytes};
+    return ASSAY_OK;
+  });
+}
+
+void assay_capture_close(assay_capture* capture) {
+  guarded([&] {
+    if (capture == nullptr) return ASSAY_OK;
+    {
+      const std::lock_guard lock(open_captures().guard);
+      open_captures().all.erase(capture);
+    }
+    delete capture;
+    return ASSAY_OK;
+  });
+}

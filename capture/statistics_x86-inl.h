@@ -1,0 +1,170 @@
+// The kernels that matter most, for AVX2 (8 lanes of f32) or AVX-512 (16). Included inside the namespace of
+// that kind of CPU, behind statistics_kernels-inl.h, whose functions do the rest of a block, and the blocks
+// in which something is not finite.
+
+#ifdef ASSAY_AVX512
+constexpr int64_t kLanes = 16;
+using Floats = __m512;
+using Doubles = __m512d;
+using Counts = __m512i;
+#define ASSAY_V(name) _mm512_##name
+inline Floats load_lanes_f32(const std::byte* at) { return _mm512_loadu_ps(at); }
+inline Floats load_lanes_f16(const std::byte* at) {
+  return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(at)));
+}
+inline Floats load_lanes_bf16(const std::byte* at) {
+  const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
+}
+inline Doubles low_half(Floats x) { return _mm512_cvtps_pd(_mm512_castps512_ps256(x)); }
+inline Doubles high_half(Floats x) { return _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1)); }
+inline Counts add_zeros(Counts so_far, Floats x) {
+  const __mmask16 found = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_EQ_OQ);
+  return _mm512_mask_add_epi32(so_far, found, so_far, _mm512_set1_epi32(1));
+}
+inline Counts add_odd(Counts so_far, Floats x) {
+  const __mmask16 found = _mm512_fpclass_ps_mask(x, 0x99);  // NaN and infinities
+  return _mm512_mask_add_epi32(so_far, found, so_far, _mm512_set1_epi32(1));
+}
+#else
+constexpr int64_t kLanes = 8;
+using Floats = __m256;
+using Doubles = __m256d;
+using Counts = __m256i;
+#define ASSAY_V(name) _mm256_##name
+inline Floats load_lanes_f32(const std::byte* at) {
+  return _mm256_loadu_ps(reinterpret_cast<const float*>(at));
+}
+inline Floats load_lanes_f16(const std::byte* at) {
+  return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)));
+}
+inline Floats load_lanes_bf16(const std::byte* at) {
+  const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
+}
+inline Doubles low_half(Floats x) { return _mm256_cvtps_pd(_mm256_castps256_ps128(x)); }
+inline Doubles high_half(Floats x) { return _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1)); }
+inline Counts add_zeros(Counts so_far, Floats x) {
+  return _mm256_sub_epi32(so_far, _mm256_castps_si256(_mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_EQ_OQ)));
+}
+inline Counts add_odd(Counts so_far, Floats x) {
+  const __m256 size = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x);
+  return _mm256_sub_epi32(
+      so_far, _mm256_castps_si256(_mm256_cmp_ps(size, _mm256_set1_ps(__builtin_inff()), _CMP_NLT_UQ)));
+}
+#endif
+
+// Four vectors at a time have sums of their own, so that an addition need not wait for the one before.
+template <Floats (*Load)(const std::byte*), int Size, void (*Rest)(const std::byte*, int64_t, RealTotals&)>
+void add_lanes(const std::byte* from, int64_t count, RealTotals& out) {
+  constexpr int64_t kStep = 2 * kLanes;
+  const int64_t whole = count / kStep * kStep;
+  Floats max = ASSAY_V(set1_ps)(static_cast<float>(out.max)),
+         min = ASSAY_V(set1_ps)(static_cast<float>(out.min));
+  Doubles sum[4], squares[4];
+  for (int k = 0; k < 4; ++k) sum[k] = squares[k] = ASSAY_V(setzero_pd)();
+  Counts zeros{}, odd{};
+  for (int64_t i = 0; i < whole; i += kStep)
+    for (int v = 0; v < 2; ++v) {
+      const Floats x = Load(from + (i + v * kLanes) * Size);
+      max = ASSAY_V(max_ps)(x, max);  // the second one where x is a NaN
+      min = ASSAY_V(min_ps)(x, min);
+      const Doubles low = low_half(x), high = high_half(x);
+      sum[2 * v] = ASSAY_V(add_pd)(sum[2 * v], low);
+      sum[2 * v + 1] = ASSAY_V(add_pd)(sum[2 * v + 1], high);
+      squares[2 * v] = ASSAY_V(fmadd_pd)(low, low, squares[2 * v]);  // the product of two f32 is exact in f64
+      squares[2 * v + 1] = ASSAY_V(fmadd_pd)(high, high, squares[2 * v + 1]);
+      zeros = add_zeros(zeros, x);
+      odd = add_odd(odd, x);
+    }
+  float high[kLanes], low[kLanes];
+  int32_t zero_counts[kLanes], odd_counts[kLanes];
+  double sums[kLanes / 2], square_sums[kLanes / 2];
+  __builtin_memcpy(high, &max, sizeof high);
+  __builtin_memcpy(low, &min, sizeof low);
+  __builtin_memcpy(zero_counts, &zeros, sizeof zero_counts);
+  __builtin_memcpy(odd_counts, &odd, sizeof odd_counts);
+  const Doubles all = ASSAY_V(add_pd)(ASSAY_V(add_pd)(sum[0], sum[1]), ASSAY_V(add_pd)(sum[2], sum[3]));
+  const Doubles all_squares =
+      ASSAY_V(add_pd)(ASSAY_V(add_pd)(squares[0], squares[1]), ASSAY_V(add_pd)(squares[2], squares[3]));
+  __builtin_memcpy(sums, &all, sizeof sums);
+  __builtin_memcpy(square_sums, &all_squares, sizeof square_sums);
+  int64_t odd_count = 0;
+  for (int64_t k = 0; k < kLanes; ++k) odd_count += odd_counts[k];
+  if (odd_count > 0) return Rest(from, count, out);  // which ones is told by the plain kernel, once more
+  for (int64_t k = 0; k < kLanes; ++k) {
+    const double largest = static_cast<double>(high[k]), smallest = static_cast<double>(low[k]);
+    out.max = out.max < largest ? largest : out.max;
+    out.min = smallest < out.min ? smallest : out.min;
+    out.zeros += zero_counts[k];
+    if (k < kLanes / 2) {
+      out.sum += sums[k];
+      out.squares += square_sums[k];
+    }
+  }
+  if (whole < count) Rest(from + whole * Size, count - whole, out);
+}
+
+// 32 bytes at a time, as numbers of 16 bits: products of pairs are added up in 32 bits.
+template <class T>
+void add_bytes(const std::byte* from, int64_t count, IntegerTotals<T>& out) {
+  const int64_t whole = count / 32 * 32;
+  __m256i max = _mm256_set1_epi8(static_cast<char>(out.max)),
+          min = _mm256_set1_epi8(static_cast<char>(out.min));
+  __m256i sum{}, squares{}, zeros{};
+  const __m256i ones = _mm256_set1_epi16(1);
+  for (int64_t i = 0; i < whole; i += 32) {
+    const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i));
+    const __m256i is_zero = _mm256_cmpeq_epi8(x, _mm256_setzero_si256());
+    zeros = _mm256_add_epi64(
+        zeros, _mm256_sad_epu8(_mm256_sub_epi8(_mm256_setzero_si256(), is_zero), _mm256_setzero_si256()));
+    __m256i low, high;
+    if constexpr (static_cast<T>(-1) < 0) {
+      max = _mm256_max_epi8(max, x);
+      min = _mm256_min_epi8(min, x);
+      low = _mm256_cvtepi8_epi16(_mm256_castsi256_si128(x));
+      high = _mm256_cvtepi8_epi16(_mm256_extracti128_si256(x, 1));
+    } else {
+      max = _mm256_max_epu8(max, x);
+      min = _mm256_min_epu8(min, x);
+      low = _mm256_cvtepu8_epi16(_mm256_castsi256_si128(x));
+      high = _mm256_cvtepu8_epi16(_mm256_extracti128_si256(x, 1));
+    }
+    sum = _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_add_epi16(low, high), ones));
+    squares = _mm256_add_epi32(squares,
+                               _mm256_add_epi32(_mm256_madd_epi16(low, low), _mm256_madd_epi16(high, high)));
+  }
+  T largest[32], smallest[32];
+  int32_t sums[8], square_sums[8];
+  int64_t zero_counts[4];
+  __builtin_memcpy(largest, &max, sizeof largest);
+  __builtin_memcpy(smallest, &min, sizeof smallest);
+  __builtin_memcpy(sums, &sum, sizeof sums);
+  __builtin_memcpy(square_sums, &squares, sizeof square_sums);
+  __builtin_memcpy(zero_counts, &zeros, sizeof zero_counts);
+  for (int k = 0; k < 32; ++k) {
+    out.max = out.max < largest[k] ? largest[k] : out.max;
+    out.min = smallest[k] < out.min ? smallest[k] : out.min;
+  }
+  for (int k = 0; k < 8; ++k) {
+    out.sum += sums[k];
+    out.squares += square_sums[k];
+  }
+  for (const int64_t zero_count : zero_counts) out.zeros += zero_count;
+  if (whole < count) add_integers<T>(from + whole, count - whole, out);
+}
+
+inline constexpr Kernels kFastKernels = {add_lanes<load_lanes_f32, 4, add_f32>,
+                                         add_lanes<load_lanes_f16, 2, add_f16>,
+                                         add_lanes<load_lanes_bf16, 2, add_bf16>,
+                                         add_doubles,
+                                         add_bytes<int8_t>,
+                                         add_bytes<uint8_t>,
+                                         add_integers<int16_t>,
+                                         add_integers<uint16_t>,
+                                         add_integers<int32_t>,
+                                         add_integers<uint32_t>,
+                                         add_integers<int64_t>,
+                                         add_integers<uint64_t>,
+                                         xor_words};
+#undef ASSAY_V

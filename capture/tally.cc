@@ -1,0 +1,77 @@
+#include "capture/tally.h"
+
+#include "assay/base/text.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace assay::capture {
+namespace {
+
+constexpr size_t kPlace = 1024;  // bytes of one process
+constexpr size_t kMostReason = 512;
+
+std::string json_text(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text.substr(0, kMostReason)) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
+  }
+  // A letter that was cut in the middle would be no UTF-8.
+  while (out.size() > 1 && (static_cast<unsigned char>(out.back()) & 0x80U) != 0 && text.size() > kMostReason)
+    out.pop_back();
+  return out + "\"";
+}
+
+std::string record(const Tally& t, bool is_first) {
+  std::string text = fmt::format(
+      R"({}"{}":{{"tensors":{},"bytes":{},"linked":{},"statistics":{},"lines":{},"filtered":{},"dropped":{},"lost":{},"lost_bytes":{},"first_loss":{}}})",
+      is_first ? " " : ",", ::getpid(), t.tensors, t.bytes, t.linked, t.statistics, t.lines, t.filtered,
+      t.dropped, t.lost, t.lost_bytes, json_text(t.first_loss));
+  text.resize(kPlace - 1, ' ');
+  return text + "\n";
+}
+
+}  // namespace
+
+bool Tally::is_empty() const {
+  return tensors == 0 && statistics == 0 && lines == 0 && filtered == 0 && dropped == 0 && lost == 0;
+}
+
+std::string loss_sentence(const Tally& tally) {
+  return fmt::format("{} file{} ({}) {} lost; the first: {}", tally.lost, tally.lost == 1 ? "" : "s",
+                     format_size(tally.lost_bytes), tally.lost == 1 ? "was" : "were", tally.first_loss);
+}
+
+void TallyFile::write(const Tally& tally, const Rights& rights) {
+  if (path_.empty()) return;
+  int file = ::open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  if (file < 0) {
+    place_ = -1;
+    if (!make_folders_above(path_, rights)) return;
+    file = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, rights.file);
+  }
+  if (file < 0) return;
+  if (place_ < 0 && ::flock(file, LOCK_EX) == 0) {
+    struct stat status {};
+    constexpr std::string_view kBegin = "{\n", kEnd = "}\n";
+    if (::fstat(file, &status) == 0) {
+      const bool is_new = status.st_size < static_cast<off_t>(kBegin.size() + kPlace);
+      const auto begin = static_cast<off_t>(kBegin.size());
+      const off_t at = is_new ? begin : status.st_size - static_cast<off_t>(kEnd.size());
+      const std::string text =
+          (is_new ? std::string(kBegin) : "") + record(tally, is_new) + std::string(kEnd);
+      if (::pwrite(file, text.data(), text.size(), is_new ? 0 : at) == static_cast<ssize_t>(text.size()))
+        place_ = at;
+    }
+  } else if (place_ >= 0) {
+    const std::string text = record(tally, place_ == 2);
+    if (::pwrite(file, text.data(), text.size(), place_) != static_cast<ssize_t>(text.size())) place_ = -1;
+  }
+  ::close(file);
+}
+
+}  // namespace assay::capture

@@ -1,0 +1,242 @@
+#include "capture/whole_file.h"
+
+#include "assay/base/system_message.h"
+#include "assay/base/temporary_name.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <vector>
+
+namespace assay::capture {
+namespace {
+
+constexpr int kMostNumbers =
+    100000;  // of one name; a program that saves one tensor so often means something else
+
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor() { close(); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return number_; }
+  bool is_open() const { return number_ >= 0; }
+  void reopen(int number) {
+    close();
+    number_ = number;
+  }
+
+ private:
+  void close() {
+    if (number_ >= 0) ::close(number_);
+    number_ = -1;
+  }
+  int number_;
+};
+
+tl::unexpected<Error> trouble(const std::string& path, std::string_view what, int error) {
+  return fail(ErrorKind::io, "{}: {}: {}", path, what, system_message(error));
+}
+
+std::string folder_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+// errno, or 0.
+int make_folders(const std::string& folder, unsigned mode) {
+  if (::mkdir(folder.c_str(), mode) == 0 || errno == EEXIST) return 0;
+  if (errno != ENOENT) return errno;
+  const std::string above = folder_of(folder);
+  if (above == folder || above == ".") return ENOENT;
+  if (const int error = make_folders(above, mode); error != 0) return error;
+  return ::mkdir(folder.c_str(), mode) == 0 || errno == EEXIST ? 0 : errno;
+}
+
+// Opens, after making the folders if that is what was missing.
+template <class Open>
+int open_in(const std::string& folder, unsigned mode, Open open) {
+  const int first = open();
+  if (first >= 0 || errno != ENOENT) return first;
+  if (const int error = make_folders(folder, mode); error != 0) {
+    errno = error;
+    return -1;
+  }
+  return open();
+}
+
+// errno, or 0.
+int write_all(int descriptor, std::span<const Bytes> parts) {
+  std::vector<iovec> left;
+  for (const Bytes part : parts)
+    if (!part.empty()) left.push_back({const_cast<std::byte*>(part.data()), part.size()});
+  size_t first = 0;
+  while (first < left.size()) {
+    const ssize_t done = ::writev(descriptor, left.data() + first,
+                                  static_cast<int>(std::min<size_t>(left.size() - first, IOV_MAX)));
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) return errno;
+    if (done == 0) return ENOSPC;
+    auto wrote = static_cast<size_t>(done);
+    while (first < left.size() && wrote >= left[first].iov_len) wrote -= left[first++].iov_len;
+    if (first < left.size()) {
+      left[first].iov_base = static_cast<char*>(left[first].iov_base) + wrote;
+      left[first].iov_len -= wrote;
+    }
+  }
+  return 0;
+}
+
+// Gives a name by `give(name)`, which answers like a system call; the next free one if that is taken.
+template <class Give>
+Result<std::string> give_name(const std::string& path, Existing existing, Give give) {
+  for (int number = 1; number < kMostNumbers; ++number) {
+    const std::string name = number == 1 ? path : numbered(path, number);
+    if (give(name) == 0) return name;
+    if (errno != EEXIST) return trouble(path, "cannot be given its name", errno);
+    if (existing == Existing::replace) return trouble(path, "is in the way", errno);
+  }
+  return trouble(path, "too many of this name", EEXIST);
+}
+
+std::atomic<bool> has_unnamed_files{true};
+
+}  // namespace
+
+WithoutFileSignals::WithoutFileSignals() {
+  sigset_t wanted, before;
+  ::sigemptyset(&wanted);
+  ::sigaddset(&wanted, SIGXFSZ);
+  if (::pthread_sigmask(SIG_BLOCK, &wanted, &before) == 0)
+    was_blocked_ = ::sigismember(&before, SIGXFSZ) == 1;
+}
+
+WithoutFileSignals::~WithoutFileSignals() {
+  if (was_blocked_) return;
+  sigset_t wanted;
+  ::sigemptyset(&wanted);
+  ::sigaddset(&wanted, SIGXFSZ);
+  const timespec now{};
+  while (::sigtimedwait(&wanted, nullptr, &now) == SIGXFSZ) {
+  }
+  ::pthread_sigmask(SIG_UNBLOCK, &wanted, nullptr);
+}
+
+std::string numbered(const std::string& path, int number) {
+  const size_t slash = path.rfind('/');
+  const size_t dot = path.rfind('.');
+  const bool has_suffix = dot != std::string::npos && (slash == std::string::npos || dot > slash + 1);
+  const size_t at = has_suffix ? dot : path.size();
+  return path.substr(0, at) + "." + std::to_string(number) + path.substr(at);
+}
+
+Result<void> make_folders_above(const std::string& path, const Rights& rights) {
+  const std::string folder = folder_of(path);
+  if (const int error = make_folders(folder, rights.folder); error != 0)
+    return trouble(folder, "cannot be made", error);
+  return {};
+}
+
+Result<std::string> write_whole(const std::string& path, std::span<const Bytes> parts, Existing existing,
+                                const Rights& rights) {
+  const std::string folder = folder_of(path);
+  std::string temporary;  // its name, where it needs one
+  Descriptor file(-1);
+  if (has_unnamed_files.load(std::memory_order_relaxed))
+    file.reopen(open_in(folder, rights.folder, [&] {
+      return ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, rights.file);
+    }));
+  if (!file.is_open() && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL || !has_unnamed_files)) {
+    temporary = temporary_beside(path).native();
+    file.reopen(open_in(folder, rights.folder, [&] {
+      return ::open(temporary.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, rights.file);
+    }));
+    if (file.is_open()) lock_temporary(file.get());
+  }
+  if (!file.is_open()) return trouble(path, "cannot be made", errno);
+  if (const int error = write_all(file.get(), parts); error != 0) {
+    if (!temporary.empty()) ::unlink(temporary.c_str());
+    return trouble(path, "cannot be written", error);
+  }
+  if (temporary.empty() && existing == Existing::number) {
+    const std::string open_file = "/proc/self/fd/" + std::to_string(file.get());
+    auto named = give_name(path, existing, [&](const std::string& name) {
+      return ::linkat(AT_FDCWD, open_file.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW);
+    });
+    if (named || ::access("/proc/self/fd", X_OK) == 0) return named;
+    has_unnamed_files.store(false, std::memory_order_relaxed);
+    return write_whole(path, parts, existing, rights);
+  }
+  if (temporary.empty()) {  // a name that exists is replaced by another name only
+    temporary = temporary_beside(path).native();
+    const std::string open_file = "/proc/self/fd/" + std::to_string(file.get());
+    if (::linkat(AT_FDCWD, open_file.c_str(), AT_FDCWD, temporary.c_str(), AT_SYMLINK_FOLLOW) != 0)
+      return trouble(path, "cannot be given its name", errno);
+  }
+  auto named = give_name(path, existing, [&](const std::string& name) {
+    if (existing == Existing::replace) return ::rename(temporary.c_str(), name.c_str());
+    if (::link(temporary.c_str(), name.c_str()) != 0) return -1;
+    return ::unlink(temporary.c_str());
+  });
+  if (!named) ::unlink(temporary.c_str());
+  return named;
+}
+
+Result<void> append_whole(const std::string& path, std::string_view header, std::string_view lines,
+                          const Rights& rights) {
+  const Descriptor file(open_in(folder_of(path), rights.folder, [&] {
+    return ::open(path.c_str(), O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW, rights.file);
+  }));
+  if (!file.is_open()) return trouble(path, "cannot be opened", errno);
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) return trouble(path, "cannot be looked at", errno);
+  const std::string text = status.st_size == 0 ? std::string(header).append(lines) : std::string(lines);
+  const Bytes parts[] = {as_bytes(text)};
+  const int error = write_all(file.get(), parts);
+  if (error == 0) return {};
+  if (::ftruncate(file.get(), status.st_size) != 0) return trouble(path, "ends with a part of a line", error);
+  return trouble(path, "cannot be written", error);
+}
+
+Result<std::string> link_to(const std::string& path, const std::string& file, LinkKind kind,
+                            Existing existing, const Rights& rights) {
+  ASSAY_TRY_DO(make_folders_above(path, rights));
+  std::string target = file;
+  if (kind == LinkKind::symbolic && !file.starts_with('/')) {
+    char* const whole = ::realpath(file.c_str(), nullptr);
+    if (whole == nullptr) return trouble(file, "cannot be found", errno);
+    target = whole;
+    std::free(whole);
+  }
+  return give_name(path, existing, [&](const std::string& name) {
+    if (existing == Existing::replace) ::unlink(name.c_str());
+    return kind == LinkKind::hard ? ::link(target.c_str(), name.c_str())
+                                  : ::symlink(target.c_str(), name.c_str());
+  });
+}
+
+bool holds(const std::string& path, std::span<const Bytes> parts) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.is_open()) return false;
+  std::vector<std::byte> piece(size_t{256} << 10);
+  for (Bytes part : parts)
+    while (!part.empty()) {
+      const ssize_t got = ::read(file.get(), piece.data(), std::min(part.size(), piece.size()));
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0 || std::memcmp(piece.data(), part.data(), static_cast<size_t>(got)) != 0) return false;
+      part = part.subspan(static_cast<size_t>(got));
+    }
+  return ::read(file.get(), piece.data(), 1) == 0;
+}
+
+}  // namespace assay::capture

@@ -1,0 +1,53 @@
+// Files that appear whole or not at all, for a program that must go on whatever happens to the disk: nothing
+// waits for the disk (no fsync), folders are made when they are missing, and every failure is an answer.
+#pragma once
+
+#include "assay/base/bytes.h"
+#include "assay/base/result.h"
+
+#include <string>
+
+namespace assay::capture {
+
+struct Rights {
+  unsigned file = 0666, folder = 0777;  // less what the umask takes away
+};
+
+enum class Existing : uint8_t { number, replace };  // number: x.bin becomes x.2.bin, then x.3.bin
+
+// The name that it got. A process that is killed meanwhile leaves nothing; where the file system has no files
+// without names, one that readers of Assay know as unfinished (base/temporary_name.h).
+Result<std::string> write_whole(const std::string& path, std::span<const Bytes> parts, Existing existing,
+                                const Rights& rights);
+
+// One write; `header` before it if the file is new or empty. What does not fit on the disk leaves no part of
+// itself.
+Result<void> append_whole(const std::string& path, std::string_view header, std::string_view lines,
+                          const Rights& rights);
+
+enum class LinkKind : uint8_t { none, hard, symbolic };  // symbolic: absolute, as the ATB probe makes them
+Result<std::string> link_to(const std::string& path, const std::string& file, LinkKind kind,
+                            Existing existing, const Rights& rights);
+
+// Holds the file these bytes and no others?
+bool holds(const std::string& path, std::span<const Bytes> parts);
+
+// "a/x.bin", 2 -> "a/x.2.bin".
+std::string numbered(const std::string& path, int number);
+
+// The folders above a file, as far as they are missing.
+Result<void> make_folders_above(const std::string& path, const Rights& rights);
+
+// Nobody but the writer asks for the signals of files that are too large; the call in hand says so itself.
+class WithoutFileSignals {
+ public:
+  WithoutFileSignals();
+  ~WithoutFileSignals();
+  WithoutFileSignals(const WithoutFileSignals&) = delete;
+  WithoutFileSignals& operator=(const WithoutFileSignals&) = delete;
+
+ private:
+  bool was_blocked_ = true;
+};
+
+}  // namespace assay::capture

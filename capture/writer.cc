@@ -1,0 +1,439 @@
+#include "capture/writer.h"
+
+#include "capture/fork_guard.h"
+#include "capture/say.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+namespace assay::capture {
+namespace {
+
+constexpr int64_t kJobOverhead = 512;   // of a job besides its bytes
+constexpr size_t kMostKnown = 1 << 16;  // contents that are remembered, to be linked to
+constexpr int64_t kIdleMs = 5000;       // after which memory goes back to the system
+constexpr int64_t kTallyEveryMs = 1000;
+constexpr int64_t kRoomEveryMs = 200;
+
+using Clock = std::chrono::steady_clock;
+int64_t now_ms() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now().time_since_epoch()).count();
+}
+
+int thread_count(int wanted) {
+  if (wanted > 0) return wanted;
+  cpu_set_t cores;
+  const int count = ::sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 2;
+  return std::clamp(count, 2, 4);
+}
+
+}  // namespace
+
+Writer::Writer(WriterConfig config)
+    : config_(std::move(config)),
+      slabs_(config_.budget),
+      tally_file_(config_.root.empty() ? "" : config_.root + "/capture.json") {
+  ForkGuard::add(*this);
+}
+
+Writer::~Writer() {
+  close();
+  ForkGuard::remove(*this);
+}
+
+// Waits for room. False: there is none, and the data must go.
+bool Writer::admit(std::unique_lock<std::mutex>& lock, int64_t cost) {
+  int64_t seen = finished_;
+  auto deadline = Clock::now() + std::chrono::milliseconds(config_.patience_ms);
+  while (waiting_ > 0 && waiting_ + cost > config_.budget) {
+    if (config_.drops_data) return false;
+    if (done_.wait_until(lock, deadline) == std::cv_status::timeout && seen == finished_) return false;
+    if (seen != finished_) {
+      seen = finished_;
+      deadline = Clock::now() + std::chrono::milliseconds(config_.patience_ms);
+    }
+  }
+  waiting_ += cost;
+  return true;
+}
+
+// Lines of a table come in the order of the calls, whenever what they tell is known.
+void Writer::reserve_line(Job& job) {
+  if (job.task.table.empty()) return;
+  Table& table = tables_[job.task.table];
+  if (table.header.empty()) table.header = job.task.header;
+  job.slot = table.slots.emplace_back(std::make_shared<Slot>());
+}
+
+void Writer::run_now(std::unique_lock<std::mutex>& lock, Job& job) {
+  ++active_;
+  lock.unlock();
+  run(job);
+}
+
+void Writer::enqueue(std::unique_lock<std::mutex>& lock, Job job) {
+  reserve_line(job);
+  start_threads();
+  if (is_closing_ || threads_.empty()) return run_now(lock, job);
+  jobs_.push_back(std::move(job));
+  lock.unlock();
+  work_.notify_one();
+}
+
+void Writer::start_threads() {
+  if (!threads_.empty() || is_closing_) return;
+  // None of the host's signals is ever handled on a thread of ours.
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  for (int i = 0; i < thread_count(config_.threads); ++i) {
+    pthread_t thread{};
+    if (::pthread_create(&thread, nullptr, work, this) != 0) break;
+    ::pthread_setname_np(thread, "assay-writer");
+    threads_.push_back(thread);
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void* Writer::work(void* self) {
+  Writer& writer = *static_cast<Writer*>(self);
+  std::unique_lock lock(writer.guard_);
+  while (true) {
+    const auto has_work = [&] { return !writer.jobs_.empty() || writer.is_closing_; };
+    if (!writer.work_.wait_for(lock, std::chrono::milliseconds(kIdleMs), has_work)) {
+      lock.unlock();
+      writer.slabs_.trim();
+      lock.lock();
+      writer.work_.wait(lock, has_work);
+    }
+    if (writer.jobs_.empty()) return nullptr;
+    Job job = std::move(writer.jobs_.front());
+    writer.jobs_.pop_front();
+    ++writer.active_;
+    lock.unlock();
+    writer.run(job);
+    job = {};
+    lock.lock();
+  }
+}
+
+void Writer::save(Task task, const Source& source) {
+  Job job{.task = std::move(task),
+          .data = source.bytes,
+          .release = source.release,
+          .release_argument = source.release_argument};
+  const bool is_kept = job.task.has_data && !job.task.path.empty();
+  const auto size = static_cast<int64_t>(source.bytes.size());
+  const auto measure_now = [&] {
+    const Wanted& wanted = job.task.wanted;
+    if (wanted.values || wanted.crc32 || wanted.xor64)
+      job.statistics = measure(job.task.dtype, job.data, job.task.count, wanted);
+  };
+  if (!is_kept) measure_now();  // at the rate of reading; a copy would cost more
+  job.cost = kJobOverhead + static_cast<int64_t>(job.task.path.size()) + (is_kept ? Slabs::rounded(size) : 0);
+  std::unique_lock lock(guard_);
+  if (is_kept && source.release == nullptr && job.cost > config_.budget / 2) {
+    // Larger than what may wait: it goes to the disk from where it lies, while its owner waits.
+    job.cost = 0;
+    reserve_line(job);
+    run_now(lock, job);
+    return;
+  }
+  if (!admit(lock, job.cost)) {
+    if (config_.drops_data) ++tally_.dropped;
+    lock.unlock();
+    if (!config_.drops_data)
+      lose(size, job.task.path + ": the disk is too slow: nothing was written for " +
+                     std::to_string(config_.patience_ms / 1000) + " s");
+    if (is_kept) measure_now();
+    job.task.has_data = false;
+    job.cost = 0;
+    give_back(job);
+    job.data = {};
+    lock.lock();
+    enqueue(lock, std::move(job));
+    return;
+  }
+  lock.unlock();
+  if (is_kept && source.release == nullptr) {
+    job.slab = slabs_.take(size);
+    if (job.slab.data != nullptr) {
+      std::memcpy(job.slab.data, source.bytes.data(), source.bytes.size());
+      job.data = Bytes(job.slab.data, source.bytes.size());
+    } else {
+      lose(size, job.task.path + ": there is no memory left to copy it to");
+      job.task.has_data = false;
+      job.data = {};
+    }
+  } else if (!is_kept) {
+    give_back(job);
+    job.data = {};
+  }
+  lock.lock();
+  enqueue(lock, std::move(job));
+}
+
+void Writer::append(const std::string& path, const std::string& header, std::string line) {
+  const auto cost = static_cast<int64_t>(line.size()) + kJobOverhead;
+  std::unique_lock lock(guard_);
+  if (!admit(lock, cost)) {
+    if (!config_.drops_data) {
+      lock.unlock();
+      return lose(cost, path + ": the disk is too slow for a line of text");
+    }
+    waiting_ += cost;  // text is kept where data are dropped
+  }
+  Job job;
+  job.task.table = path;
+  job.task.header = header;
+  job.task.row = [text = std::move(line)](const Statistics&, const std::string&) { return text; };
+  job.cost = cost;
+  enqueue(lock, std::move(job));
+}
+
+void Writer::replace(std::string path, std::string text) {
+  Task task{.path = std::move(path), .has_data = false, .is_tensor = false, .existing = Existing::replace};
+  task.around = [text = std::move(text)](const Statistics&, bool) { return Parts{text, {}}; };
+  save(std::move(task), {});
+}
+
+void Writer::count_filtered() {
+  const std::lock_guard lock(guard_);
+  ++tally_.filtered;
+}
+
+void Writer::give_back(Job& job) {
+  if (job.release != nullptr) job.release(job.release_argument);
+  job.release = nullptr;
+  slabs_.give(job.slab);
+  job.slab = {};
+}
+
+// On a thread of ours, or of a caller that waits for it.
+void Writer::run(Job& job) {
+  const WithoutFileSignals quiet;
+  const Wanted& wanted = job.task.wanted;
+  Statistics statistics = job.statistics.value_or(Statistics{});
+  if (!job.statistics && (wanted.values || wanted.crc32 || wanted.xor64) && !job.data.empty())
+    statistics = measure(job.task.dtype, job.data, job.task.count, wanted), job.statistics = statistics;
+  std::string path;
+  if (!job.task.path.empty()) path = write_file(job.task, job.data, statistics, job.task.has_data);
+  if (job.task.measured && job.statistics) job.task.measured(statistics);
+  std::string row;
+  if (job.task.row) row = job.task.row(statistics, path);
+  give_back(job);
+  std::unique_lock lock(guard_);
+  tally_.statistics += job.statistics ? 1 : 0;
+  if (job.slot) fill(lock, job.task.table, *job.slot, std::move(row));
+  waiting_ -= job.cost;
+  ++finished_;
+  --active_;
+  const bool writes_tally = tally_written_at_ == 0 && !tally_.is_empty();
+  if (writes_tally) {
+    tally_written_at_ = now_ms();
+    const Tally tally = tally_;
+    ++active_;
+    lock.unlock();
+    tally_file_.write(tally, config_.rights);  // takes its place while there is room
+    lock.lock();
+    --active_;
+  }
+  lock.unlock();
+  done_.notify_all();
+}
+
+// The name that it got; empty: there is no file.
+std::string Writer::write_file(const Task& task, Bytes data, const Statistics& statistics, bool has_data) {
+  const std::optional<Parts> around = task.around ? task.around(statistics, has_data) : Parts{};
+  if (!around) return {};
+  const Bytes parts[] = {as_bytes(around->before), has_data ? data : Bytes{}, as_bytes(around->behind)};
+  int64_t size = 0;
+  for (const Bytes part : parts) size += static_cast<int64_t>(part.size());
+  if (!has_room(task.path, size)) {
+    lose(size, task.path + ": less than " + std::to_string(config_.reserve >> 20) +
+                   " MiB would stay free on the disk");
+    return {};
+  }
+  const Result<std::string> name = write_or_link(task, parts, data, statistics);
+  if (!name) {
+    lose(size, name.error().message);
+    return {};
+  }
+  const std::lock_guard lock(guard_);
+  tally_.tensors += task.is_tensor ? 1 : 0;
+  tally_.bytes += has_data ? static_cast<int64_t>(data.size()) : 0;
+  return *name;
+}
+
+Result<std::string> Writer::write_or_link(const Task& task, std::span<const Bytes> parts, Bytes data,
+                                          const Statistics& statistics) {
+  const auto write = [&] { return write_whole(task.path, parts, task.existing, config_.rights); };
+  if (config_.links == LinkKind::none || data.empty() || !task.has_data) return write();
+  Statistics sums = statistics;
+  if (!task.wanted.crc32 || !task.wanted.xor64)
+    sums = measure(DType::u8, data, static_cast<int64_t>(data.size()), {false, true, true});
+  const uint64_t key = (sums.xor64 * 0x9E3779B97F4A7C15u) ^ (uint64_t{sums.crc32} << 32) ^ data.size() ^
+                       (uint64_t{std::hash<std::string_view>{}(as_text(parts[0]))} << 16);
+  std::unique_lock lock(guard_);
+  const auto [entry, is_new] = known_.try_emplace(key);
+  if (is_new) {
+    known_order_.push_back(key);
+    lock.unlock();
+    Result<std::string> name = write();
+    lock.lock();
+    known_[key] = {true, name.value_or("")};
+    while (known_order_.size() > kMostKnown && known_[known_order_.front()].is_written) {
+      known_.erase(known_order_.front());
+      known_order_.pop_front();
+    }
+    lock.unlock();
+    done_.notify_all();
+    return name;
+  }
+  done_.wait(lock, [&] {
+    return !known_.contains(key) || known_[key].is_written;
+  });  // its first one is being written
+  const std::string first = known_.contains(key) ? known_[key].path : "";
+  lock.unlock();
+  // Equal sums are a hint and no proof.
+  if (first.empty() || !holds(first, parts)) return write();
+  Result<std::string> link = link_to(task.path, first, config_.links, task.existing, config_.rights);
+  if (!link) return write();
+  lock.lock();
+  ++tally_.linked;
+  return link;
+}
+
+bool Writer::has_room(const std::string& path, int64_t bytes) {
+  if (config_.reserve <= 0) return true;
+  const std::lock_guard lock(guard_);
+  if (const int64_t now = now_ms();
+      room_seen_at_ == 0 || now - room_seen_at_ > kRoomEveryMs || room_ < config_.reserve + bytes) {
+    struct statvfs disk {};
+    const std::string& where = config_.root.empty() ? path : config_.root;
+    std::string folder = where;
+    while (::statvfs(folder.c_str(), &disk) != 0) {  // not made yet: the one above it
+      const size_t slash = folder.rfind('/');
+      if (slash == std::string::npos || slash == 0) return true;
+      folder.resize(slash);
+    }
+    room_ = static_cast<int64_t>(disk.f_bavail) * static_cast<int64_t>(disk.f_frsize);
+    room_seen_at_ = now;
+  }
+  if (room_ < config_.reserve + bytes) return false;
+  room_ -= bytes;
+  return true;
+}
+
+void Writer::lose(int64_t bytes, const std::string& reason) {
+  std::unique_lock lock(guard_);
+  if (tally_.lost++ == 0) tally_.first_loss = reason;
+  tally_.lost_bytes += bytes;
+  const bool tells = !has_told_;
+  has_told_ = true;
+  const int64_t now = now_ms();
+  const bool writes = now - tally_written_at_ > kTallyEveryMs;
+  if (writes) tally_written_at_ = now;
+  const Tally tally = tally_;
+  lock.unlock();
+  if (tells) say(reason + "; the program goes on, and what is lost is counted in capture.json");
+  if (writes) tally_file_.write(tally, config_.rights);
+}
+
+// Whoever makes the first of the waiting lines ready writes all that are.
+void Writer::fill(std::unique_lock<std::mutex>& lock, const std::string& path, Slot& slot, std::string text) {
+  slot.is_ready = true;
+  slot.text = std::move(text);
+  waiting_ += static_cast<int64_t>(slot.text.size());
+  Table& table = tables_[path];
+  if (table.is_being_written) return;
+  table.is_being_written = true;
+  while (!table.slots.empty() && table.slots.front()->is_ready) {
+    std::string lines;
+    int64_t count = 0;
+    while (!table.slots.empty() && table.slots.front()->is_ready && lines.size() < (size_t{1} << 20)) {
+      lines += table.slots.front()->text;
+      count += table.slots.front()->text.empty() ? 0 : 1;
+      table.slots.pop_front();
+    }
+    const std::string header = table.header;
+    lock.unlock();
+    Result<void> done;
+    if (!lines.empty()) done = append_whole(path, header, lines, config_.rights);
+    if (!done) lose(static_cast<int64_t>(lines.size()), done.error().message);
+    lock.lock();
+    waiting_ -= static_cast<int64_t>(lines.size());
+    if (done) tally_.lines += count;
+  }
+  table.is_being_written = false;
+  if (table.slots.empty()) tables_.erase(path);
+}
+
+bool Writer::flush(int64_t timeout_ms) {
+  std::unique_lock lock(guard_);
+  const auto is_done = [&] { return jobs_.empty() && active_ == 0; };
+  return done_.wait_for(lock, std::chrono::milliseconds(timeout_ms), is_done);
+}
+
+void Writer::close() {
+  bool is_stuck = false;
+  std::vector<pthread_t> threads;
+  {
+    std::unique_lock lock(guard_);
+    if (is_closing_) return;
+    // As long as something gets done it is waited for; a dead disk must not keep the program from ending.
+    int64_t seen = finished_;
+    while (!jobs_.empty() || active_ != 0) {
+      if (!done_.wait_for(lock, std::chrono::milliseconds(config_.patience_ms),
+                          [&] { return finished_ != seen; }))
+        break;
+      seen = finished_;
+    }
+    is_stuck = active_ != 0 || !jobs_.empty();
+    for (const Job& job : jobs_) {
+      if (tally_.lost++ == 0) tally_.first_loss = job.task.path + ": the disk is too slow";
+      tally_.lost_bytes += static_cast<int64_t>(job.data.size());
+    }
+    jobs_.clear();
+    is_closing_ = true;
+    threads.swap(threads_);
+  }
+  work_.notify_all();
+  if (!is_stuck)
+    for (const pthread_t thread : threads) ::pthread_join(thread, nullptr);
+  Tally tally;
+  {
+    const std::lock_guard lock(guard_);
+    tally = tally_;
+  }
+  if (!tally.is_empty()) tally_file_.write(tally, config_.rights);
+  if (tally.lost > 0) say(loss_sentence(tally) + "; counted in " + config_.root + "/capture.json");
+}
+
+Tally Writer::tally() {
+  const std::lock_guard lock(guard_);
+  return tally_;
+}
+
+// In a child of fork(): what waits is the parent's business, and so are its threads.
+void Writer::forget_parent() {
+  jobs_.clear();
+  tables_.clear();
+  known_.clear();
+  known_order_.clear();
+  threads_.clear();
+  waiting_ = 0;
+  active_ = 0;
+  has_told_ = false;
+  tally_ = {};
+  tally_written_at_ = 0;
+  tally_file_.forget();
+}
+
+}  // namespace assay::capture

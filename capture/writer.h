@@ -1,0 +1,153 @@
+// Takes tensors and lines of text from any thread and writes them behind the caller's back: docs/capture.md
+//
+//   Writer writer({.root = "dump"});
+//   Task task{.path = "dump/x.npy", .around = npy_around(meta)};
+//   writer.save(std::move(task), {bytes});
+//
+// Nothing here fails, throws or waits without bound: what cannot be written is counted and told once on
+// standard error.
+#pragma once
+
+#include "capture/slabs.h"
+#include "capture/statistics.h"
+#include "capture/tally.h"
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include <pthread.h>
+
+namespace assay::capture {
+
+struct WriterConfig {
+  std::string root = {};              // folder of capture.json; empty: none is written
+  int64_t budget = int64_t{1} << 30;  // bytes of everything that waits
+  int threads = 0;                    // 0: by the number of cores, two to four
+  bool drops_data =
+      false;  // where the budget is used up: statistics are kept, data are not; else the caller waits
+  int64_t patience_ms = 60'000;     // how long a caller waits for a disk on which nothing gets done
+  int64_t reserve = 0;              // bytes that stay free on the disk
+  LinkKind links = LinkKind::none;  // equal tensors are stored once
+  Rights rights = {};
+};
+
+// The bytes of a tensor in the caller's memory.
+struct Source {
+  Bytes bytes;
+  void (*release)(void*) =
+      nullptr;  // called once, from any thread, when they are no longer needed; null: they are copied now
+  void* release_argument = nullptr;
+};
+
+struct Parts {
+  std::string before, behind;
+};
+
+struct Task {
+  std::string path;       // empty: no file
+  bool has_data = true;   // the bytes belong into the file
+  bool is_tensor = true;  // counted as one
+  Existing existing = Existing::number;
+  DType dtype = DType::u8;
+  int64_t count = 0;
+  Wanted wanted = {false, false, false};
+  // What stands around the bytes; nothing: no file without its data.
+  std::function<std::optional<Parts>(const Statistics&, bool has_data)> around = {};
+  // One line for `table`, which begins with `header`. `path`: the name that the file got; empty: none.
+  std::string table = {}, header = {};
+  std::function<std::string(const Statistics&, const std::string& path)> row = {};
+  std::function<void(const Statistics&)> measured = {};
+};
+
+class Writer {
+ public:
+  explicit Writer(WriterConfig config);
+  ~Writer();
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  void save(Task task, const Source& source);
+  // In the order of the calls, a file's first one behind `header`.
+  void append(const std::string& path, const std::string& header, std::string line);
+  // The whole content of a file, in the place of what was there.
+  void replace(std::string path, std::string text);
+  // Told only, for the tally.
+  void count_filtered();
+
+  // Everything that was handed in before is in its file. False: the time was over.
+  bool flush(int64_t timeout_ms);
+  // The same, and ends the threads. What is handed in afterwards is written at once, by the caller.
+  void close();
+
+  Tally tally();
+  const WriterConfig& config() const { return config_; }
+
+ private:
+  struct Slot {
+    bool is_ready = false;
+    std::string text;
+  };
+  struct Table {
+    std::string header;
+    std::deque<std::shared_ptr<Slot>> slots;  // in the order of the calls
+    bool is_being_written = false;
+  };
+  struct Job {
+    Task task;
+    Bytes data = {};
+    Slab slab = {};                    // where `data` lies, if it was copied
+    void (*release)(void*) = nullptr;  // if it was not
+    void* release_argument = nullptr;
+    std::optional<Statistics> statistics = {};  // if they were taken before
+    std::shared_ptr<Slot> slot = {};
+    int64_t cost = 0;
+  };
+  struct Known {
+    bool is_written = false;
+    std::string path;
+  };
+  friend class ForkGuard;
+
+  bool admit(std::unique_lock<std::mutex>& lock, int64_t cost);
+  void reserve_line(Job& job);
+  void run_now(std::unique_lock<std::mutex>& lock, Job& job);
+  void enqueue(std::unique_lock<std::mutex>& lock, Job job);
+  void start_threads();
+  static void* work(void* self);
+  void run(Job& job);
+  std::string write_file(const Task& task, Bytes data, const Statistics& statistics, bool has_data);
+  Result<std::string> write_or_link(const Task& task, std::span<const Bytes> parts, Bytes data,
+                                    const Statistics& statistics);
+  bool has_room(const std::string& path, int64_t bytes);
+  void lose(int64_t bytes, const std::string& reason);
+  void fill(std::unique_lock<std::mutex>& lock, const std::string& path, Slot& slot, std::string text);
+  void give_back(Job& job);
+  void forget_parent();
+
+  const WriterConfig config_;
+  Slabs slabs_;
+  TallyFile tally_file_;
+
+  std::mutex guard_;  // of all below; never held while a file is touched
+  std::condition_variable work_, done_;
+  std::deque<Job> jobs_;
+  std::unordered_map<std::string, Table> tables_;  // those with lines that wait
+  std::unordered_map<uint64_t, Known> known_;      // by content
+  std::deque<uint64_t> known_order_;
+  std::vector<pthread_t> threads_;
+  int64_t waiting_ = 0;   // bytes
+  int64_t finished_ = 0;  // jobs: a disk on which this grows is slow, not dead
+  int active_ = 0;
+  bool is_closing_ = false, has_told_ = false;
+  Tally tally_;
+  int64_t tally_written_at_ = 0;  // ms
+  int64_t room_ = 0, room_seen_at_ = 0;
+};
+
+}  // namespace assay::capture

@@ -1,0 +1,299 @@
+#include "capture/writer.h"
+
+#include "capture/around.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+namespace assay::capture {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
+
+class WriterTest : public ::testing::Test {
+ protected:
+  WriterTest() {
+    std::string name = (fs::temp_directory_path() / "assay_capture_XXXXXX").string();
+    root_ = ::mkdtemp(name.data());
+  }
+  ~WriterTest() override {
+    std::error_code ignored;
+    fs::permissions(root_, fs::perms::owner_all, ignored);
+    fs::remove_all(root_, ignored);
+  }
+  std::string at(const std::string& name) const { return root_ / name; }
+  std::string text(const std::string& name) const {
+    std::ifstream file(root_ / name, std::ios::binary);
+    std::stringstream all;
+    all << file.rdbuf();
+    return all.str();
+  }
+  std::vector<std::string> names() const {
+    std::vector<std::string> out;
+    for (const auto& entry : fs::recursive_directory_iterator(root_))
+      if (!entry.is_directory()) out.push_back(fs::relative(entry.path(), root_));
+    return out;
+  }
+  WriterConfig config() const { return {.root = root_}; }
+
+  fs::path root_;
+};
+
+Task plain(std::string path) { return {.path = std::move(path)}; }
+Source source(std::string_view text) { return {as_bytes(text)}; }
+
+TEST_F(WriterTest, WritesWhatWasHandedInBeforeItCloses) {
+  Writer writer(config());
+  for (int i = 0; i < 100; ++i) {
+    std::string own = "tensor " + std::to_string(i);
+    writer.save(plain(at("a/b/" + std::to_string(i))), source(own));
+    own.assign(own.size(), 'x');  // the copy was taken
+  }
+  writer.close();
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(text("a/b/" + std::to_string(i)), "tensor " + std::to_string(i));
+  EXPECT_EQ(writer.tally().tensors, 100);
+  EXPECT_EQ(writer.tally().lost, 0);
+}
+
+TEST_F(WriterTest, NumbersASecondFileOfAName) {
+  Writer writer(config());
+  for (const char* content : {"one", "two", "three"}) {
+    writer.save(plain(at("intensor0.bin")), source(content));
+    writer.flush(10000);
+  }
+  EXPECT_EQ(text("intensor0.bin"), "one");
+  EXPECT_EQ(text("intensor0.2.bin"), "two");
+  EXPECT_EQ(text("intensor0.3.bin"), "three");
+}
+
+TEST_F(WriterTest, ReplacesATextWhole) {
+  Writer writer(config());
+  writer.replace(at("x.json"), "a longer one");
+  writer.flush(10000);
+  writer.replace(at("x.json"), "short");
+  writer.flush(10000);
+  EXPECT_EQ(text("x.json"), "short");
+}
+
+TEST_F(WriterTest, KeepsTheOrderOfLinesAndOneHeader) {
+  Writer writer({.root = root_, .threads = 4});
+  std::string expected = "header\n";
+  for (int i = 0; i < 500; ++i) {
+    const std::string line = "line " + std::to_string(i) + "\n";
+    if (i % 2 == 0) {
+      writer.append(at("t.csv"), "header\n", line);
+    } else {  // what the line tells is known later
+      Task task = plain(at("f" + std::to_string(i)));
+      task.table = at("t.csv");
+      task.header = "header\n";
+      task.row = [line](const Statistics&, const std::string&) { return line; };
+      const std::string data(static_cast<size_t>(i * 37 % 1000), 'd');
+      writer.save(std::move(task), source(data));
+    }
+    expected += line;
+  }
+  writer.close();
+  EXPECT_EQ(text("t.csv"), expected);
+  EXPECT_EQ(writer.tally().lines, 500);
+}
+
+TEST_F(WriterTest, ReleasesWhatItDidNotCopy) {
+  static std::atomic<int> released{0};
+  released = 0;
+  const std::string data = "borrowed";
+  {
+    Writer writer(config());
+    for (int i = 0; i < 10; ++i)
+      writer.save(plain(at(std::to_string(i))), {as_bytes(data), [](void*) { ++released; }, nullptr});
+    Task statistics;  // without a file too
+    statistics.has_data = false;
+    writer.save(std::move(statistics), {as_bytes(data), [](void*) { ++released; }, nullptr});
+  }
+  EXPECT_EQ(released, 11);
+  EXPECT_EQ(text("9"), "borrowed");
+}
+
+TEST_F(WriterTest, WaitsWhereTheBudgetIsUsedUpAndLosesNothing) {
+  Writer writer({.root = root_, .budget = 1 << 20, .threads = 2});
+  const std::string data(200'000, 'x');
+  std::vector<std::thread> callers;
+  for (int t = 0; t < 4; ++t)
+    callers.emplace_back([&, t] {
+      for (int i = 0; i < 20; ++i)
+        writer.save(plain(at(std::to_string(t) + "_" + std::to_string(i))), source(data));
+    });
+  for (std::thread& caller : callers) caller.join();
+  writer.close();
+  EXPECT_EQ(writer.tally().tensors, 80);
+  EXPECT_EQ(writer.tally().bytes, 80 * 200'000);
+  EXPECT_EQ(fs::file_size(root_ / "3_19"), 200'000u);
+}
+
+TEST_F(WriterTest, WritesWhatIsLargerThanTheBudget) {
+  Writer writer({.root = root_, .budget = 1 << 16});
+  const std::string data(1 << 20, 'x');
+  writer.save(plain(at("large")), source(data));
+  EXPECT_EQ(fs::file_size(root_ / "large"), data.size());  // at once: it was not copied
+}
+
+TEST_F(WriterTest, DropsDataWhereAskedToAndKeepsStatistics) {
+  Writer writer({.root = root_, .budget = 1 << 20, .threads = 1, .drops_data = true});
+  // The one thread is kept busy.
+  std::atomic<bool> is_let_go{false};
+  Task slow = plain(at("slow"));
+  slow.around = [&](const Statistics&, bool) -> std::optional<Parts> {
+    while (!is_let_go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return Parts{};
+  };
+  writer.save(std::move(slow), source("x"));
+  const std::vector<float> values(100'000, 2.0f);
+  for (int i = 0; i < 10; ++i) {
+    Task task =
+        atb_task(at(std::to_string(i) + ".bin"), {"2", "0", "100000"}, AtbContent::statistics, 400'000);
+    task.has_data = true;
+    writer.save(std::move(task), {std::as_bytes(std::span(values))});
+  }
+  is_let_go = true;
+  writer.close();
+  EXPECT_EQ(writer.tally().dropped, 8);  // two fit
+  EXPECT_EQ(writer.tally().lost, 0);
+  EXPECT_THAT(text("9.bin"), HasSubstr("dims=100000\nmax=2.000000\nmin=2.000000\nmean=2.000000\n"));
+  EXPECT_LT(fs::file_size(root_ / "9.bin"), 1000u);
+  EXPECT_GT(fs::file_size(root_ / "0.bin"), 400'000u);
+}
+
+TEST_F(WriterTest, CountsWhatCannotBeWrittenAndGoesOn) {
+  std::ofstream(root_ / "file") << "in the way";
+  ::testing::internal::CaptureStderr();
+  {
+    Writer writer(config());
+    writer.save(plain(at("file/x.bin")), source("lost"));
+    writer.save(plain(at("file/y.bin")), source("lost too"));
+    writer.append(at("file/t.csv"), "", "line\n");
+    writer.save(plain(at("kept.bin")), source("kept"));
+    writer.close();
+    EXPECT_EQ(writer.tally().lost, 3);
+    EXPECT_EQ(writer.tally().lost_bytes, 4 + 8 + 5);
+    EXPECT_THAT(writer.tally().first_loss, HasSubstr("Not a directory"));
+  }
+  EXPECT_EQ(text("kept.bin"), "kept");
+  EXPECT_THAT(text("capture.json"), HasSubstr("\"lost\":3,\"lost_bytes\":17,\"first_loss\":\""));
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 2)
+      << said;  // the first one, and how much it was in the end
+  EXPECT_THAT(said, HasSubstr("3 files (17 bytes) were lost; the first: "));
+}
+
+TEST_F(WriterTest, MakesFoldersThatWereRemovedMeanwhile) {
+  Writer writer(config());
+  writer.save(plain(at("a/x")), source("1"));
+  writer.flush(10000);
+  fs::remove_all(root_ / "a");
+  writer.save(plain(at("a/y")), source("2"));
+  writer.flush(10000);
+  EXPECT_EQ(text("a/y"), "2");
+  EXPECT_EQ(writer.tally().lost, 0);
+}
+
+TEST_F(WriterTest, LinksEqualContentsAndOnlyThose) {
+  Writer writer({.root = root_, .threads = 4, .links = LinkKind::hard});
+  const std::string same(10'000, 's');
+  std::string other = same;
+  other.back() = 't';
+  for (int i = 0; i < 20; ++i) writer.save(plain(at("same" + std::to_string(i))), source(same));
+  writer.save(plain(at("other")), source(other));
+  writer.close();
+  EXPECT_EQ(writer.tally().linked, 19);
+  EXPECT_EQ(fs::hard_link_count(root_ / "same0"), 20u);
+  EXPECT_EQ(fs::hard_link_count(root_ / "other"), 1u);
+  EXPECT_EQ(text("same19"), same);
+}
+
+TEST_F(WriterTest, LinksByNameAreAbsolute) {
+  Writer writer({.root = root_, .threads = 1, .links = LinkKind::symbolic});
+  writer.save(plain(at("a")), source("equal"));
+  writer.save(plain(at("b")), source("equal"));
+  writer.close();
+  EXPECT_EQ(fs::read_symlink(root_ / "b"), root_ / "a");
+}
+
+#if !defined(__SANITIZE_THREAD__)  // which does not follow a fork of a process with threads
+TEST_F(WriterTest, AChildStartsItsOwnFiles) {
+  Writer writer({.root = root_, .threads = 2});
+  for (int i = 0; i < 50; ++i) writer.save(plain(at("parent" + std::to_string(i))), source("p"));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (int i = 0; i < 50; ++i) writer.save(plain(at("child" + std::to_string(i))), source("c"));
+    writer.append(at("child.csv"), "", "line\n");
+    writer.close();
+    ::_exit(writer.tally().tensors == 50 ? 0 : 1);
+  }
+  for (int i = 50; i < 100; ++i) writer.save(plain(at("parent" + std::to_string(i))), source("p"));
+  int status = 1;
+  ::waitpid(child, &status, 0);
+  writer.close();
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(writer.tally().tensors, 100);
+  EXPECT_EQ(text("child49"), "c");
+  EXPECT_EQ(text("child.csv"), "line\n");
+  EXPECT_THAT(text("capture.json"), HasSubstr("\"" + std::to_string(child) + "\":"));
+  EXPECT_THAT(text("capture.json"), HasSubstr("\"" + std::to_string(::getpid()) + "\":"));
+}
+#endif
+
+TEST_F(WriterTest, TakesTensorsFromManyThreadsAtOnce) {
+  Writer writer({.root = root_, .budget = 1 << 18});
+  std::vector<std::thread> callers;
+  for (int t = 0; t < 64; ++t)
+    callers.emplace_back([&, t] {
+      const std::string data(1000, static_cast<char>('a' + t % 26));
+      for (int i = 0; i < 20; ++i) {
+        writer.save(plain(at(std::to_string(t) + "/" + std::to_string(i))), source(data));
+        writer.append(at("t.csv"), "", std::to_string(t) + "," + std::to_string(i) + "\n");
+      }
+    });
+  for (std::thread& caller : callers) caller.join();
+  writer.close();
+  EXPECT_EQ(writer.tally().tensors, 64 * 20);
+  std::istringstream lines(text("t.csv"));
+  std::vector<int> next(64, 0);
+  std::string line;
+  while (std::getline(lines, line)) {  // of each thread in its order
+    const size_t comma = line.find(',');
+    EXPECT_EQ(std::stoi(line.substr(comma + 1)), next[std::stoul(line.substr(0, comma))]++);
+  }
+  EXPECT_THAT(next, ::testing::Each(20));
+}
+
+TEST_F(WriterTest, WritesAtOnceWhatComesAfterItClosed) {
+  Writer writer(config());
+  writer.close();
+  writer.save(plain(at("late")), source("late"));
+  EXPECT_EQ(text("late"), "late");
+}
+
+TEST_F(WriterTest, StopsBeforeTheDiskIsFull) {
+  ::testing::internal::CaptureStderr();
+  Writer writer({.root = root_, .reserve = int64_t{1} << 60});
+  writer.save(plain(at("x")), source("x"));
+  writer.close();
+  EXPECT_EQ(writer.tally().lost, 1);
+  EXPECT_FALSE(fs::exists(root_ / "x"));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("MiB would stay free on the disk"));
+}
+
+}  // namespace
+}  // namespace assay::capture

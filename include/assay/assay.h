@@ -1,0 +1,173 @@
+/* Assay's C interface: capturing tensors. What becomes of a tensor on its way to the disk: docs/capture.md
+ *
+ * Every function may be called from any thread. None throws, exits or aborts. Those that can be refused
+ * answer an assay_status; assay_last_error() then says why, for the thread that asked. What the disk refuses
+ * later does not stop the program: it is counted (assay_capture_tally) and told once on standard error.
+ *
+ *   assay_capture_config config;
+ *   assay_capture_config_init(&config);
+ *   config.root = "dump";
+ *   assay_capture* capture = NULL;
+ *   if (assay_capture_open(&config, &capture) != ASSAY_OK) puts(assay_last_error());
+ *   int64_t shape[] = {2, 3};
+ *   assay_tensor tensor = {values, ASSAY_F32, 2, shape, NULL, NULL, NULL};
+ *   assay_capture_tensor(capture, &tensor, "step0/x.npy", ASSAY_NPY, NULL, NULL);
+ *   assay_capture_close(capture);
+ */
+#ifndef ASSAY_ASSAY_H
+#define ASSAY_ASSAY_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ASSAY_API __attribute__((visibility("default")))
+
+/* Grows when something is added; what is there stays. A program asks before it uses what an older library
+ * lacks. */
+#define ASSAY_ABI_VERSION 1
+ASSAY_API int assay_abi_version(void);
+
+typedef enum assay_status {
+  ASSAY_OK = 0,
+  ASSAY_BAD_ARGUMENT = 1, /* a null pointer, an unknown number, a path that leads out of the root */
+  ASSAY_UNSUPPORTED = 2,  /* the format cannot hold the type */
+  ASSAY_TIMEOUT = 3,
+  ASSAY_FAILED = 4 /* anything else: no memory */
+} assay_status;
+
+/* Why the last call of this thread was refused; "" if it was not. Lives until the next call of this thread.
+ */
+ASSAY_API const char* assay_last_error(void);
+
+/* Types of fewer than 8 bits are packed as files hold them: the first element in the lowest bits (of ASSAY_U1
+ * in the highest). */
+typedef enum assay_dtype {
+  ASSAY_F64 = 0,
+  ASSAY_F32,
+  ASSAY_F16,
+  ASSAY_BF16,
+  ASSAY_F8E4M3FN,
+  ASSAY_F8E5M2,
+  ASSAY_F8E4M3FNUZ,
+  ASSAY_F8E5M2FNUZ,
+  ASSAY_F8E8M0,
+  ASSAY_HIF8,
+  ASSAY_F6E3M2,
+  ASSAY_F6E2M3,
+  ASSAY_F4E2M1,
+  ASSAY_F4E1M2,
+  ASSAY_I64,
+  ASSAY_I32,
+  ASSAY_I16,
+  ASSAY_I8,
+  ASSAY_I4,
+  ASSAY_I2,
+  ASSAY_U64,
+  ASSAY_U32,
+  ASSAY_U16,
+  ASSAY_U8,
+  ASSAY_U4,
+  ASSAY_U2,
+  ASSAY_U1,
+  ASSAY_BOOL,
+  ASSAY_C32,
+  ASSAY_C64,
+  ASSAY_C128
+} assay_dtype;
+
+/* The number of a name: "f32", "float32", "torch.float32", "half"; -1 if there is none. And back; NULL if
+ * there is none. */
+ASSAY_API int assay_dtype_from_name(const char* name);
+ASSAY_API const char* assay_dtype_name(int dtype);
+
+/* A tensor in the caller's memory. */
+typedef struct assay_tensor {
+  const void* data; /* element (0, 0, ...) */
+  int32_t dtype;    /* assay_dtype */
+  int32_t ndim;
+  const int64_t* shape;   /* ndim numbers; NULL for a scalar */
+  const int64_t* strides; /* in elements; NULL: dense, row-major */
+  void (*release)(void*); /* called once, from any thread, when the data are no longer needed: nothing is
+                             copied if it is dense. NULL: the data may change as soon as the call returns */
+  void* release_argument;
+} assay_tensor;
+
+typedef enum assay_format {
+  ASSAY_STATISTICS_ONLY = 0, /* no file */
+  ASSAY_ATB_BIN = 1,
+  ASSAY_NPY = 2,
+  ASSAY_PT = 3,
+  ASSAY_SAFETENSORS = 4
+} assay_format;
+
+typedef struct assay_statistics {
+  int64_t count, nans, infs, zeros;
+  /* The largest and the smallest element; a NaN is neither. Of integers beyond 2^53 see max_integer and
+     min_integer (of unsigned ones the bits). Of complex numbers the real parts of those with the largest and
+     the smallest magnitude. */
+  double max, min;
+  int64_t max_integer, min_integer;
+  double mean, norm; /* in f64, of all elements: NaN and infinities take part */
+  uint32_t crc32;    /* of the bytes in row-major order, as zlib gives it */
+  uint32_t reserved;
+  uint64_t xor64; /* of the words of 8 bytes, the last one filled up with zeros */
+} assay_statistics;
+
+typedef struct assay_capture assay_capture;
+
+typedef struct assay_capture_config {
+  int32_t size;       /* sizeof(assay_capture_config), set by assay_capture_config_init */
+  int32_t threads;    /* that write; 0: by the number of cores, two to four */
+  const char* root;   /* folder that paths are relative to; it gets a capture.json. NULL: the working folder,
+                         and none */
+  int64_t budget;     /* bytes of everything that waits; 1 GiB */
+  int32_t drops_data; /* 1: where the budget is used up, statistics are kept and data are not; 0: the caller
+                         waits */
+  int32_t dedupe; /* 1: equal tensors are stored once, the others are hard links to it; 2: symbolic links */
+  int64_t patience_ms;             /* how long a caller waits for a disk on which nothing gets done; 60 000 */
+  int64_t reserve;                 /* bytes that stay free on the disk; 0 */
+  uint32_t file_mode, folder_mode; /* less what the umask takes away; 0666 and 0777 */
+} assay_capture_config;
+
+ASSAY_API void assay_capture_config_init(assay_capture_config* config);
+ASSAY_API assay_status assay_capture_open(const assay_capture_config* config, assay_capture** out);
+
+/* What belongs to one file beyond the tensor. Zeros are the defaults. */
+typedef struct assay_attributes {
+  int32_t replaces;        /* 1: a file of this name is replaced; 0: the new one is x.2.npy */
+  int32_t atb_format;      /* ASSAY_ATB_BIN: the number of the storage format; 0 means 2, nd */
+  const char* tensor_name; /* ASSAY_SAFETENSORS; NULL: "tensor" */
+} assay_attributes;
+
+/* Hands a tensor over. With `statistics`, they are taken before the call returns. `path` is relative to the
+ * root, or absolute. */
+ASSAY_API assay_status assay_capture_tensor(assay_capture* capture, const assay_tensor* tensor,
+                                            const char* path, int format, const assay_attributes* attributes,
+                                            assay_statistics* statistics);
+
+/* One line (its end is added) for an append-only file; `header`, if not NULL, is the first line of a new one.
+   Lines come in the order of the calls. */
+ASSAY_API assay_status assay_capture_line(assay_capture* capture, const char* path, const char* header,
+                                          const char* line);
+
+/* The whole content of a text file, in the place of what was there. */
+ASSAY_API assay_status assay_capture_text(assay_capture* capture, const char* path, const char* text);
+
+/* Until everything that was handed in before is in its file. */
+ASSAY_API assay_status assay_capture_flush(assay_capture* capture, int64_t timeout_ms);
+
+typedef struct assay_tally {
+  int64_t tensors, bytes, linked, statistics, lines, dropped, lost, lost_bytes;
+} assay_tally;
+ASSAY_API assay_status assay_capture_tally(assay_capture* capture, assay_tally* out);
+
+/* Flushes and ends. A program that ends by exit() or return needs no close; `capture` may be NULL. */
+ASSAY_API void assay_capture_close(assay_capture* capture);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
