@@ -25,7 +25,7 @@ TEST(BigInteger, HasOneTextHoweverManyBytes) {
   EXPECT_EQ(big_integer_text("\0\0\0\0\0\0\0\0\x80"s), "-2361183241434822606848");
   EXPECT_EQ(big_integer_text("\x05\0\0\0\0\0\0\0\0\0"s), "5");
   const std::string large = std::string(200, '\x12') + "\x93";
-  EXPECT_THAT(big_integer_text(large), testing::StartsWith("0x931212"));
+  EXPECT_THAT(big_integer_text(large), ::testing::StartsWith("0x931212"));
   EXPECT_EQ(big_integer_bytes(big_integer_text(large)), large);
   EXPECT_EQ(big_integer_bytes("1" + std::string(4299, '0')).size(),
             1786);  // (10**4299).bit_length() // 8 + 1

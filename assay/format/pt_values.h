@@ -3,6 +3,7 @@
 
 #include "assay/format/pt_levels.h"
 
+#include <algorithm>
 #include <map>
 
 namespace assay {
@@ -10,10 +11,13 @@ namespace assay {
 // Those that a walk through the objects comes by: kept in the set where the options ask for it, and counted
 // in any case.
 class PtValues {
+  // Containers in containers make names that grow with the square of a file.
+  static constexpr int64_t kLeastBudget = int64_t{64} << 20, kBytesPerByte = 256;
+
  public:
   PtValues(const PickleGraph& graph, const FormatOptions& options, TensorSet& set)
       : graph_(graph),
-        budget_(options.memory / 4),
+        budget_(std::min(options.memory / 4, kLeastBudget + kBytesPerByte * graph.size)),
         are_kept_(options.values),
         are_nested_(options.nests),
         set_(set) {}

@@ -192,6 +192,7 @@ class Rearrangements {
         }
         stacked.text = fmt::format("{{}} with {} groups of {} taken apart", groups, fmt::join(ratio, ":"));
         grouped.text = fmt::format("{{}} with parts of {} in {} groups", fmt::join(ratio, ":"), groups);
+        stacked.is_regrouped = grouped.is_regrouped = true;
         found_.push_back(std::move(stacked));
         found_.push_back(std::move(grouped));
       }

@@ -39,6 +39,8 @@ struct Arrangement {
   // The width of the heads whose rotary pairs are set apart, or, negative, whose halves are interleaved; 0:
   // neither.
   int64_t rotary = 0;
+  bool is_regrouped =
+      false;  // parts that stand behind each other on one side lie group by group on the other
 
   struct Place {
     size_t source;

@@ -196,6 +196,25 @@ void hold_layouts_against_layers(std::vector<Decision>& decisions) {
   }
 }
 
+// What lies group by group in one system is fused: a norm, a vocabulary or a single projection has no parts.
+void hold_against_groups(std::vector<Decision>& decisions) {
+  const auto may_be_fused = [](const Holder& holder) {
+    if (!holder.role) return hint_of(holder.form.plain).empty();
+    const std::string_view what = holder.role->what;
+    return what == "qkv" || what == "kv" || what == "gate_up" || what == "fc_in" || what == "shared_gate_up";
+  };
+  for (Decision& decision : decisions) {
+    if (decision.layout == nullptr || !decision.by_data) continue;
+    const bool is_regrouped = std::ranges::any_of(*decision.layout, &Arrangement::is_regrouped);
+    const PartGroup& group = decision.group;
+    if (is_regrouped &&
+        (!may_be_fused(*group.whole) ||
+         !std::ranges::all_of(group.parts, [&](const Holder* part) { return may_be_fused(*part); })))
+      contradict(decision,
+                 fmt::format("'{}' lies in groups, which only fused tensors do", group.whole->form.plain));
+  }
+}
+
 // What a rotary embedding turns are queries and keys, both in the same way.
 void hold_against_rotation(std::vector<Decision>& decisions) {
   const auto may_turn = [](const Holder& holder) {
@@ -242,6 +261,7 @@ void hold_against_rotation(std::vector<Decision>& decisions) {
 
 void find_doubts(Meeting& meeting) {
   hold_layouts_against_layers(meeting.decisions());
+  hold_against_groups(meeting.decisions());
   hold_against_rotation(meeting.decisions());
   std::vector<Found> found;
   for (Decision& decision : meeting.decisions()) {
