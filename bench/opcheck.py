@@ -17,6 +17,7 @@ import json
 import os
 import pathlib
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -28,7 +29,11 @@ import torch.nn.functional as F
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from common import Report, arguments, binaries, machine, work_folder  # noqa: E402
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests" / "tools"))
+
+from common import MIB, Report, Usage, arguments, binaries, machine, work_folder  # noqa: E402
+from golden_case import Run, Tensor  # noqa: E402
+from golden_dump import dump_folder, token_folder, write_operator  # noqa: E402
 
 TOKENS, HIDDEN, HEADS = 2048, 4096, 32
 HEAD = HIDDEN // HEADS
@@ -139,8 +144,7 @@ class Bench:
                       ("f64" if dtype == "f32" else "f32", rows, HIDDEN, HIDDEN))
 
     def attention(self) -> None:
-        params = {"headNum": HEADS, "kvHeadNum": HEADS, "qkScale": HEAD**-0.5, "qScale": 1.0, "calcType": 3, "maskType": 0,
-                  "kernelType": 0, "mlaVHeadSize": 0}
+        params = attention_params(HEADS, HEAD)
         lengths = torch.tensor([TOKENS], dtype=torch.int32)
         for dtype in ("f16", "bf16"):
             q, k, v = (self.tensor(dtype, TOKENS, HEADS, HEAD) for _ in range(3))
@@ -218,8 +222,97 @@ class Bench:
             self.line(f"softmax, {dtype}", "SoftmaxOperation", {"axes": [-1]}, [x], lambda: torch.softmax(x.float(), -1))
 
 
+    def token(self, assay: pathlib.Path) -> None:
+        """A whole token, read from its files, checked and reported. Beside it the same dump compared with itself, which reads,
+        measures and reports the same outputs and more, and computes no operator: what is outside of the arithmetic."""
+        root = self.work / "token"
+        hidden = write_token(root, LAYERS)
+        words = [assay, "opcheck", dump_folder(root), "--threads", self.threads, "-q"]
+        plain = [assay, "compare", dump_folder(root), dump_folder(root), "--threads", self.threads, "-q"]
+        checks, compares = [], []
+        for _ in range(3):
+            checks.append(Usage(*words, repeats=1))
+            compares.append(Usage(*plain, repeats=1))
+        check = sorted(checks, key=lambda each: each.cpu)[1]
+        compare = sorted(compares, key=lambda each: each.cpu)[1]
+        size = sum(path.stat().st_size for path in root.rglob("*.bin")) / MIB
+        what = f"a token of {LAYERS} layers, {hidden}, {size:.0f} MiB of f16"
+        self.report.line(what, f"{check.seconds:.2f} s by the clock, {check.cpu:.2f} s of CPU", "none", True)
+        self.report.line("cores busy, of all", f"{check.cpu / check.seconds:.2f} of {self.threads}", "none", True)
+        bounded = check.megabytes <= size / 4 + 256
+        self.report.line("memory, of the dump", f"{check.megabytes:.0f} MiB of {size:.0f}", "≤ 1/4 + 256 MiB", bounded)
+        self.report.line("outside of the arithmetic, at most", f"{compare.cpu:.2f} s / {check.cpu:.2f} s = "
+                         f"{compare.cpu / check.cpu:.2f}", "none", True)
+        shutil.rmtree(root)
+
+
+LAYERS = 32
+
+
+def write_token(root: pathlib.Path, layers: int) -> str:
+    """A prefill of a decoder as a dump of ATB, f16, computed by PyTorch in f32. Gives its sizes in words."""
+    hidden, heads, tokens, inner = 512, 4, 512, 1376
+    head, random, folder, number = hidden // heads, torch.Generator().manual_seed(2), token_folder(root), 0
+
+    def noise(*shape: int) -> torch.Tensor:
+        return (torch.randn(shape, generator=random) * shape[-1] ** -0.5).half()
+
+    def write(op: str, params: dict, inputs: list[torch.Tensor], *outputs: torch.Tensor) -> list[torch.Tensor]:
+        nonlocal number
+        outputs = [each.half() for each in outputs]
+        tensors = [[Tensor("int32" if each.dtype == torch.int32 else "float16", each.numpy()) for each in side]
+                   for side in (inputs, outputs)]
+        write_operator(folder, number, op, Run(params, *tensors))
+        number += 1
+        return outputs
+
+    def linear(x: torch.Tensor, width: int) -> torch.Tensor:
+        weight = noise(width, x.shape[-1])
+        params = {"transposeA": False, "transposeB": True, "hasBias": False, "outDataType": -1}
+        return write("LinearOperation", params, [x, weight], F.linear(x.float(), weight.float()))[0]
+
+    def norm(x: torch.Tensor) -> torch.Tensor:
+        gamma, wide = (1 + noise(hidden)).half(), x.float()
+        y = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-5) * gamma.float()
+        return write("RmsNormOperation", {"layerType": 1, "normParam": {"epsilon": 1e-5}}, [x, gamma], y)[0]
+
+    def add(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return write("ElewiseOperation", {"elewiseType": 8}, [x, y], x.float() + y.float())[0]
+
+    lengths = torch.tensor([tokens], dtype=torch.int32)
+    angles = torch.outer(torch.arange(tokens), 10000.0 ** (-torch.arange(0, head, 2) / head)).repeat(1, 2)
+    cos, sin = angles.cos().half(), angles.sin().half()
+
+    def turned(x: torch.Tensor) -> torch.Tensor:
+        wide = x.float().reshape(tokens, heads, head)
+        other = torch.cat((-wide[..., head // 2:], wide[..., :head // 2]), -1)
+        return (wide * cos.float()[:, None] + other * sin.float()[:, None]).reshape(tokens, hidden)
+
+    x = torch.randn((tokens, hidden), generator=random).half()
+    for _ in range(layers):
+        y = norm(x)
+        q, k, v = (linear(y, hidden) for _ in range(3))
+        q, k = write("RopeOperation", {"rotaryCoeff": 2, "cosFormat": 0}, [q, k, cos, sin, lengths], turned(q), turned(k))
+        q, k, v = (each.reshape(tokens, heads, head) for each in (q, k, v))
+        a, b, c = (each.float().transpose(0, 1) for each in (q, k, v))
+        weights = torch.softmax(torch.matmul(a, b.transpose(1, 2)) * head**-0.5, -1)
+        z = write("SelfAttentionOperation", attention_params(heads, head), [q, k, v, lengths],
+                  torch.matmul(weights, c).transpose(0, 1).contiguous())[0]
+        x = add(x, linear(z.reshape(tokens, hidden), hidden))
+        both = linear(norm(x), 2 * inner)
+        first, second = both.float().chunk(2, -1)
+        gated = write("ActivationOperation", {"activationType": 6, "dim": -1}, [both], F.silu(first) * second)[0]
+        x = add(x, linear(gated, hidden))
+    return f"{tokens} tokens of {hidden}"
+
+
+def attention_params(heads: int, head: int) -> dict:
+    return {"headNum": heads, "kvHeadNum": heads, "qkScale": head**-0.5, "qScale": 1.0, "calcType": 3, "maskType": 0,
+            "kernelType": 0, "mlaVHeadSize": 0}
+
+
 SECTIONS = {"products": "Matrix products", "attention": "Attention", "norms": "Norms", "rope": "Rope", "softmax": "Softmax",
-            "activations": "Activations", "elewise": "Element by element"}
+            "activations": "Activations", "elewise": "Element by element", "token": "A whole token"}
 
 
 def main() -> int:
@@ -229,14 +322,15 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--only", choices=SECTIONS, action="append")
     options = parser.parse_args()
-    programs = binaries(options, "bench/bench_golden")
+    programs = binaries(options, "assay", "bench/bench_golden")
     report = Report()
     with work_folder(options) as work:
         bench = Bench(programs / "bench" / "bench_golden", work, options, report)
         for name, title in SECTIONS.items():
             if options.only is None or name in options.only:
-                report.heading(f"{title}: PyTorch's time / ours")
-                getattr(bench, name)()
+                is_token = name == "token"
+                report.heading(title if is_token else f"{title}: PyTorch's time / ours")
+                bench.token(programs / "assay") if is_token else getattr(bench, name)()
     by = "seconds by the clock" if options.clock == "wall" else "CPU seconds, user and system: other work ran beside it"
     head = ["# Golden operators against PyTorch and OpenBLAS", "",
             f"Made by `bench/opcheck.py --write`, which says what is timed. {machine()}, {options.threads} thread(s), PyTorch "

@@ -1,6 +1,6 @@
 #include "assay/metric/tile_range.h"
 
-#include "assay/metric/tile_targets.h"
+#include "assay/tensor/simd_targets.h"
 
 #include <algorithm>
 #include <cstring>
