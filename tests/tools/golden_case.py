@@ -32,6 +32,9 @@ class Case:
     # How often honest kernels round to the type of the output, or to one as short, on the way to it. Two of them may differ by
     # as many steps, so a fault that moves no element further may be hidden by rounding. 0: the bits are known.
     roundings: int = 0
+    # Faults that, in types of 16 bits, are smaller than what honest kernels differ by before their results are rounded
+    # (docs/operators.md has the derivation): not caught, they are hidden too.
+    too_small: frozenset[str] = frozenset()
 
 
 def rounding(*cases: Case) -> list[Case]:

@@ -125,7 +125,13 @@ def rms_case(kind, name, own, dtypes=FLOATS, size=1.0):
     faults["epsilon ten times"] = again(ten_epsilon)
     # Each sum may be rounded before it is normalised; precision mode 1 rounds before the weights.
     sums = 0 if kind == 1 else 2 if own.get("hasBias") else 1
-    return Case("RmsNormOperation", name, make, faults, 1 + sums + own.get("precisionMode", 0))
+    return Case("RmsNormOperation", name, make, faults, 1 + sums + own.get("precisionMode", 0), too_small(kind))
+
+
+def too_small(kind):
+    """With a residual, kernels normalise the sum as it is or as it was rounded: off by more than ten epsilons are in rows of
+    size 1."""
+    return frozenset() if kind == 1 else frozenset({"epsilon ten times"})
 
 
 def zeros_like(tensor):
@@ -219,7 +225,7 @@ def layer_case(kind, name, own, dtypes=FLOATS, size=1.0):
     if kind != 1:
         faults["residual left out"] = again(lambda rng, p, i: (p, [i[0], zeros_like(i[1])] + i[2:]))
     faults["epsilon ten times"] = again(ten_epsilon)
-    return Case("LayerNormOperation", name, make, faults, 1 + (kind != 1))
+    return Case("LayerNormOperation", name, make, faults, 1 + (kind != 1), too_small(kind))
 
 
 def kinds(params):
@@ -392,7 +398,7 @@ CASES = rounding(
         "weights of the gradient 3 % large": spoiled(1, lambda rng, x: x * 1.03),
         "weights of the gradient 1 % large": spoiled(1, lambda rng, x: x * 1.01),
         "mean left out": lambda rng, run: [tensor_of(run.inputs[0].dtype, values_of(run.inputs[0]) * values_of(
-            run.inputs[2]) * values_of(run.inputs[3])), run.outputs[1]]}),
+            run.inputs[2]) * values_of(run.inputs[3])), run.outputs[1]]}, too_small=frozenset({"weights of the gradient 1 % large"})),
     rope_case(2, "rope by halves"),
     rope_case(4, "rope by quarters"),
     rope_case(64, "rope by pairs"),
