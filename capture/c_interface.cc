@@ -211,7 +211,10 @@ assay_status submit(assay_capture& capture, const assay_tensor& tensor, const ch
     if (tensor.release != nullptr) tensor.release(tensor.release_argument);
     source = {{memory, source.bytes.size()}, std::free, memory};
   }
-  if (statistics != nullptr) tell(measure(meta->dtype, source.bytes, count, {true, true, true}), *statistics);
+  if (statistics != nullptr) {
+    const bool has_sums = attributes.checksums != 0;
+    tell(measure(meta->dtype, source.bytes, count, {true, has_sums, has_sums}), *statistics);
+  }
   capture.writer.save(std::move(*task), source);
   return ASSAY_OK;
 }

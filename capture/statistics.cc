@@ -61,7 +61,7 @@ namespace avx2 {
 #pragma GCC pop_options
 #define ASSAY_AVX512
 #pragma GCC push_options
-#pragma GCC target("avx2,fma,f16c,avx512f,avx512vl,avx512dq,avx512bw,prefer-vector-width=512")
+#pragma GCC target("avx2,fma,f16c,popcnt,avx512f,avx512vl,avx512dq,avx512bw,prefer-vector-width=512")
 namespace avx512 {
 #include "capture/statistics_kernels-inl.h"
 #include "capture/statistics_x86-inl.h"

@@ -9,13 +9,6 @@ using Doubles = __m512d;
 using Counts = __m512i;
 #define ASSAY_V(name) _mm512_##name
 inline Floats load_lanes_f32(const std::byte* at) { return _mm512_loadu_ps(at); }
-inline Floats load_lanes_f16(const std::byte* at) {
-  return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(at)));
-}
-inline Floats load_lanes_bf16(const std::byte* at) {
-  const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
-  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
-}
 inline Doubles low_half(Floats x) { return _mm512_cvtps_pd(_mm512_castps512_ps256(x)); }
 inline Doubles high_half(Floats x) { return _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1)); }
 inline Counts add_zeros(Counts so_far, Floats x) {
@@ -54,56 +47,102 @@ inline Counts add_odd(Counts so_far, Floats x) {
 }
 #endif
 
-// Four vectors at a time have sums of their own, so that an addition need not wait for the one before.
-template <Floats (*Load)(const std::byte*), int Size, void (*Rest)(const std::byte*, int64_t, RealTotals&)>
-void add_lanes(const std::byte* from, int64_t count, RealTotals& out) {
-  constexpr int64_t kStep = 2 * kLanes;
-  const int64_t whole = count / kStep * kStep;
-  Floats max = ASSAY_V(set1_ps)(static_cast<float>(out.max)),
-         min = ASSAY_V(set1_ps)(static_cast<float>(out.min));
-  Doubles sum[4], squares[4];
-  for (int k = 0; k < 4; ++k) sum[k] = squares[k] = ASSAY_V(setzero_pd)();
-  Counts zeros{}, odd{};
-  for (int64_t i = 0; i < whole; i += kStep)
-    for (int v = 0; v < 2; ++v) {
-      const Floats x = Load(from + (i + v * kLanes) * Size);
-      max = ASSAY_V(max_ps)(x, max);  // the second one where x is a NaN
-      min = ASSAY_V(min_ps)(x, min);
-      const Doubles low = low_half(x), high = high_half(x);
-      sum[2 * v] = ASSAY_V(add_pd)(sum[2 * v], low);
-      sum[2 * v + 1] = ASSAY_V(add_pd)(sum[2 * v + 1], high);
-      squares[2 * v] = ASSAY_V(fmadd_pd)(low, low, squares[2 * v]);  // the product of two f32 is exact in f64
-      squares[2 * v + 1] = ASSAY_V(fmadd_pd)(high, high, squares[2 * v + 1]);
-      zeros = add_zeros(zeros, x);
-      odd = add_odd(odd, x);
+// Two vectors at a time have sums of their own, so that an addition need not wait for the one before.
+struct Lanes {
+  explicit Lanes(const RealTotals& so_far)
+      : max(ASSAY_V(set1_ps)(static_cast<float>(so_far.max))),
+        min(ASSAY_V(set1_ps)(static_cast<float>(so_far.min))) {
+    for (int k = 0; k < 4; ++k) sum[k] = squares[k] = ASSAY_V(setzero_pd)();
+  }
+  __attribute__((always_inline)) void add(int v, Floats x) {
+    const Doubles one = ASSAY_V(set1_pd)(1);
+    max = ASSAY_V(max_ps)(x, max);  // the second one where x is a NaN
+    min = ASSAY_V(min_ps)(x, min);
+    const Doubles low = low_half(x), high = high_half(x);
+    sum[2 * v] = ASSAY_V(fmadd_pd)(low, one, sum[2 * v]);  // an addition, on the ports that have more room
+    sum[2 * v + 1] = ASSAY_V(fmadd_pd)(high, one, sum[2 * v + 1]);
+    squares[2 * v] = ASSAY_V(fmadd_pd)(low, low, squares[2 * v]);  // the product of two f32 is exact in f64
+    squares[2 * v + 1] = ASSAY_V(fmadd_pd)(high, high, squares[2 * v + 1]);
+  }
+  void add_to(RealTotals& out) const {
+    float largest[kLanes], smallest[kLanes];
+    double sums[kLanes / 2], square_sums[kLanes / 2];
+    const Doubles all = ASSAY_V(add_pd)(ASSAY_V(add_pd)(sum[0], sum[1]), ASSAY_V(add_pd)(sum[2], sum[3]));
+    const Doubles all_squares =
+        ASSAY_V(add_pd)(ASSAY_V(add_pd)(squares[0], squares[1]), ASSAY_V(add_pd)(squares[2], squares[3]));
+    __builtin_memcpy(largest, &max, sizeof largest);
+    __builtin_memcpy(smallest, &min, sizeof smallest);
+    __builtin_memcpy(sums, &all, sizeof sums);
+    __builtin_memcpy(square_sums, &all_squares, sizeof square_sums);
+    for (int64_t k = 0; k < kLanes; ++k) {
+      const double high = static_cast<double>(largest[k]), low = static_cast<double>(smallest[k]);
+      out.max = out.max < high ? high : out.max;
+      out.min = low < out.min ? low : out.min;
     }
-  float high[kLanes], low[kLanes];
-  int32_t zero_counts[kLanes], odd_counts[kLanes];
-  double sums[kLanes / 2], square_sums[kLanes / 2];
-  __builtin_memcpy(high, &max, sizeof high);
-  __builtin_memcpy(low, &min, sizeof low);
-  __builtin_memcpy(zero_counts, &zeros, sizeof zero_counts);
-  __builtin_memcpy(odd_counts, &odd, sizeof odd_counts);
-  const Doubles all = ASSAY_V(add_pd)(ASSAY_V(add_pd)(sum[0], sum[1]), ASSAY_V(add_pd)(sum[2], sum[3]));
-  const Doubles all_squares =
-      ASSAY_V(add_pd)(ASSAY_V(add_pd)(squares[0], squares[1]), ASSAY_V(add_pd)(squares[2], squares[3]));
-  __builtin_memcpy(sums, &all, sizeof sums);
-  __builtin_memcpy(square_sums, &all_squares, sizeof square_sums);
-  int64_t odd_count = 0;
-  for (int64_t k = 0; k < kLanes; ++k) odd_count += odd_counts[k];
-  if (odd_count > 0) return Rest(from, count, out);  // which ones is told by the plain kernel, once more
-  for (int64_t k = 0; k < kLanes; ++k) {
-    const double largest = static_cast<double>(high[k]), smallest = static_cast<double>(low[k]);
-    out.max = out.max < largest ? largest : out.max;
-    out.min = smallest < out.min ? smallest : out.min;
-    out.zeros += zero_counts[k];
-    if (k < kLanes / 2) {
+    for (int64_t k = 0; k < kLanes / 2; ++k) {
       out.sum += sums[k];
       out.squares += square_sums[k];
     }
   }
+  Floats max, min;
+  Doubles sum[4], squares[4];
+};
+
+template <Floats (*Load)(const std::byte*), int Size, void (*Rest)(const std::byte*, int64_t, RealTotals&)>
+void add_lanes(const std::byte* from, int64_t count, RealTotals& out) {
+  const int64_t whole = count / (2 * kLanes) * (2 * kLanes);
+  Lanes lanes(out);
+  Counts zeros{}, odd{};
+  for (int64_t i = 0; i < whole; i += 2 * kLanes)
+    for (int v = 0; v < 2; ++v) {
+      const Floats x = Load(from + (i + v * kLanes) * Size);
+      lanes.add(v, x);
+      zeros = add_zeros(zeros, x);
+      odd = add_odd(odd, x);
+    }
+  int32_t zero_counts[kLanes], odd_counts[kLanes];
+  __builtin_memcpy(zero_counts, &zeros, sizeof zero_counts);
+  __builtin_memcpy(odd_counts, &odd, sizeof odd_counts);
+  int64_t zero_count = 0, odd_count = 0;
+  for (int64_t k = 0; k < kLanes; ++k) zero_count += zero_counts[k], odd_count += odd_counts[k];
+  if (odd_count > 0) return Rest(from, count, out);  // which ones is told by the plain kernel, once more
+  lanes.add_to(out);
+  out.zeros += zero_count;
   if (whole < count) Rest(from + whole * Size, count - whole, out);
 }
+
+#ifdef ASSAY_AVX512
+inline Floats widen_f16(__m256i bits) { return _mm512_cvtph_ps(bits); }
+inline Floats widen_bf16(__m256i bits) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
+}
+
+// Zeros, NaN and infinities are told by the bits of 32 halves at a time, before they are widened.
+template <Floats (*Widen)(__m256i), int Exponent, void (*Rest)(const std::byte*, int64_t, RealTotals&)>
+void add_halves(const std::byte* from, int64_t count, RealTotals& out) {
+  const int64_t whole = count / 32 * 32;
+  const __m512i exponent = _mm512_set1_epi16(Exponent), size = _mm512_set1_epi16(0x7FFF);
+  Lanes lanes(out);
+  int64_t zeros = 0;
+  uint32_t odd = 0;
+  for (int64_t i = 0; i < whole; i += 32) {
+    const __m512i bits = _mm512_loadu_si512(from + i * 2);
+    zeros += __builtin_popcount(_mm512_testn_epi16_mask(bits, size));
+    odd |= _mm512_testn_epi16_mask(_mm512_andnot_si512(bits, exponent), exponent);
+    lanes.add(0, Widen(_mm512_castsi512_si256(bits)));
+    lanes.add(1, Widen(_mm512_extracti64x4_epi64(bits, 1)));
+  }
+  if (odd != 0) return Rest(from, count, out);
+  lanes.add_to(out);
+  out.zeros += zeros;
+  if (whole < count) Rest(from + whole * 2, count - whole, out);
+}
+inline constexpr auto kAddF16 = add_halves<widen_f16, 0x7C00, add_f16>;
+inline constexpr auto kAddBf16 = add_halves<widen_bf16, 0x7F80, add_bf16>;
+#else
+inline constexpr auto kAddF16 = add_lanes<load_lanes_f16, 2, add_f16>;
+inline constexpr auto kAddBf16 = add_lanes<load_lanes_bf16, 2, add_bf16>;
+#endif
 
 // 32 bytes at a time, as numbers of 16 bits: products of pairs are added up in 32 bits.
 template <class T>
@@ -155,8 +194,8 @@ void add_bytes(const std::byte* from, int64_t count, IntegerTotals<T>& out) {
 }
 
 inline constexpr Kernels kFastKernels = {add_lanes<load_lanes_f32, 4, add_f32>,
-                                         add_lanes<load_lanes_f16, 2, add_f16>,
-                                         add_lanes<load_lanes_bf16, 2, add_bf16>,
+                                         kAddF16,
+                                         kAddBf16,
                                          add_doubles,
                                          add_bytes<int8_t>,
                                          add_bytes<uint8_t>,

@@ -111,7 +111,7 @@ typedef struct assay_statistics {
   double max, min;
   int64_t max_integer, min_integer;
   double mean, norm; /* in f64, of all elements: NaN and infinities take part */
-  uint32_t crc32;    /* of the bytes in row-major order, as zlib gives it */
+  uint32_t crc32;    /* of the bytes in row-major order, as zlib gives it; 0 unless asked for */
   uint32_t reserved;
   uint64_t xor64; /* of the words of 8 bytes, the last one filled up with zeros */
 } assay_statistics;
@@ -139,6 +139,8 @@ ASSAY_API assay_status assay_capture_open(const assay_capture_config* config, as
 typedef struct assay_attributes {
   int32_t replaces;        /* 1: a file of this name is replaced; 0: the new one is x.2.npy */
   int32_t atb_format;      /* ASSAY_ATB_BIN: the number of the storage format; 0 means 2, nd */
+  int32_t checksums;       /* 1: statistics have crc32 and xor64 too, at a little more than half the speed */
+  int32_t reserved;        /* 0 */
   const char* tensor_name; /* ASSAY_SAFETENSORS; NULL: "tensor" */
 } assay_attributes;
 

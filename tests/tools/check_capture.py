@@ -448,6 +448,11 @@ class Statistics(ctypes.Structure):
                 ("xor64", ctypes.c_uint64)]
 
 
+class Attributes(ctypes.Structure):
+    _fields_ = [("replaces", ctypes.c_int32), ("atb_format", ctypes.c_int32), ("checksums", ctypes.c_int32),
+                ("reserved", ctypes.c_int32), ("tensor_name", ctypes.c_char_p)]
+
+
 class Config(ctypes.Structure):
     _fields_ = [("size", ctypes.c_int32), ("threads", ctypes.c_int32), ("root", ctypes.c_char_p), ("budget", ctypes.c_int64),
                 ("drops_data", ctypes.c_int32), ("dedupe", ctypes.c_int32), ("patience_ms", ctypes.c_int64),
@@ -478,7 +483,9 @@ def check_c_interface(c: CaptureChecker) -> None:
         strides = (ctypes.c_int64 * values.ndim)(*(step // values.itemsize for step in values.strides))
         tensor = Tensor(values.ctypes.data, library.assay_dtype_from_name(dtype), values.ndim, shape, strides, None, None)
         statistics = Statistics()
-        return library.assay_capture_tensor(capture, ctypes.byref(tensor), name, form, None, ctypes.byref(statistics)), statistics
+        attributes = Attributes(checksums=1)
+        return library.assay_capture_tensor(capture, ctypes.byref(tensor), name, form, ctypes.byref(attributes),
+                                            ctypes.byref(statistics)), statistics
 
     _, statistics = submit(array, b"a/x.npy", 2)
     submit(turned, b"a/turned.npy", 2)
