@@ -294,13 +294,13 @@ void TurnHead(const double* HWY_RESTRICT x, const double* HWY_RESTRICT cos, cons
   for (int64_t i = 0; i < head; ++i) direct[i] = x[i] * cos[i];
 }
 
-void AddTurned(double unit, int64_t n, Out out) {
+void AddTurned(double unit, double least, int64_t n, Out out) {
   double* HWY_RESTRICT values = out.values;
   double* HWY_RESTRICT errors = out.errors;
   for (int64_t i = 0; i < n; ++i) {
     const double a = values[i], b = errors[i];
     values[i] = a + b;
-    errors[i] = unit * (std::abs(a) + std::abs(b));
+    errors[i] = std::max(unit * std::abs(a), least) + std::max(unit * std::abs(b), least);
   }
 }
 
@@ -501,7 +501,9 @@ void centred(const CentredRow& row, int64_t n, double u, Out out) {
 void turn_head(const double* x, const double* cos, const double* sin, int64_t head, int64_t block, Out out) {
   HWY_DYNAMIC_DISPATCH(TurnHead)(x, cos, sin, head, block, out.values, out.errors);
 }
-void add_turned(double unit, int64_t n, Out out) { HWY_DYNAMIC_DISPATCH(AddTurned)(unit, n, out); }
+void add_turned(double unit, double least, int64_t n, Out out) {
+  HWY_DYNAMIC_DISPATCH(AddTurned)(unit, least, n, out);
+}
 void keep_short(const double* values, const double* errors, int64_t n, float* to, float* allowed) {
   HWY_DYNAMIC_DISPATCH(KeepShort)(values, errors, n, to, allowed);
 }

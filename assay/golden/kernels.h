@@ -59,8 +59,8 @@ void centred(const CentredRow& row, int64_t n, double u, Out out);
 // x · cos into out.values, and the other half of each block · sin into out.errors, the second half with its
 // sign changed. Blocks of two turn by the angle of their even element.
 void turn_head(const double* x, const double* cos, const double* sin, int64_t head, int64_t block, Out out);
-// The sum of both, off by `unit` of each.
-void add_turned(double unit, int64_t n, Out out);
+// The sum of both, off by `unit` of each, and never by less than `least`.
+void add_turned(double unit, double least, int64_t n, Out out);
 
 // As f32, with what rounding to f32 costs in the bound.
 void keep_short(const double* values, const double* errors, int64_t n, float* to, float* allowed);

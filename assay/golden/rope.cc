@@ -88,6 +88,9 @@ Result<Expected> turned_tensor(const GoldenCall& call, size_t i, int64_t tokens,
   const DType rounds_to = dtype_of(call, 2) == dtype_of(call, i) ? dtype_of(call, i) : DType::f32;
   const bool rounds = rounds_to != DType::f32 && rounds_to != DType::f64;
   const double unit = 1.0625 * unit_roundoff(rounds_to);
+  // Products below the normal numbers of f16 are rounded by half of its smallest step, however small they
+  // are.
+  const double least = rounds_to == DType::f16 ? 0x1p-25 : 0;
   const auto turn_token = [=](int64_t first, int64_t count, const double* const* in, double* values,
                               double* errors) {
     const int64_t row = angles->row(first / width) * rotation.head;
@@ -98,7 +101,7 @@ Result<Expected> turned_tensor(const GoldenCall& call, size_t i, int64_t tokens,
       round_to(rounds_to, {values, static_cast<size_t>(count)});
       round_to(rounds_to, {errors, static_cast<size_t>(count)});
     }
-    kernel::add_turned(unit, count, {values, errors});
+    kernel::add_turned(unit, least, count, {values, errors});
   };
   return streamed(call, {call.in[i]}, std::max<int64_t>(1, width), 10, turn_token);
 }

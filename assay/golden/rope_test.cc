@@ -57,6 +57,17 @@ TEST(Rope, HasFewerKeysThanQueriesAndFourDimensions) {
   EXPECT_THAT(output(rope_try(2, {deep, k, cos, sin}), 0), ElementsAre(-1, 3, -1, 7, 4, 17, 6, 23));
 }
 
+// A kernel that keeps f32 gives one smallest step here, one that rounds both products gives 0.
+TEST(Rope, AllowsForProductsThatVanishInF16) {
+  constexpr double kStep = 0x1p-24;
+  const OperandPtr q = tensor_of(DType::f16, {1, 2}, {kStep, -kStep});
+  const OperandPtr half = filled(DType::f16, {1, 2}, 0.5);
+  const auto outs = rope_try(2, {q, q, half, half}).run();
+  ASSERT_TRUE(outs.has_value()) << outs.error().message;
+  EXPECT_EQ(written(outs->at(0))[0], 0);
+  EXPECT_GE(allowed_of(outs->at(0))[0], kStep);
+}
+
 TEST(Rope, StartsAgainWithEachSample) {
   const OperandPtr q = filled(DType::f16, {3, 2}, 1), cos = tensor_of(DType::f16, {3, 2}, {1, 1, 2, 2, 9, 9});
   const OperandPtr sin = filled(DType::f16, {3, 2}, 0), lengths = tensor_of(DType::i32, {2}, {1, 2});
