@@ -50,11 +50,18 @@ def triangle(rows: int, columns: int, hidden: float) -> np.ndarray:
     return np.triu(np.full((rows, columns), hidden), 1 + columns - rows)
 
 
-def attention_faults(again):
+def attention_faults(again, only=None):
     """`again(run, change)` computes the run anew in f64 with one thing changed."""
     def changed(**change):
-        return lambda rng, run: same(run, again(run, change))
+        def fault(rng, run):
+            # What the fault alone does to the honest output, however that was rounded: to leave out a key that is hidden, or
+            # to scale a head that sees one key, does nothing.
+            effect = again(run, change) - again(run, {})
+            return same(run, values_of(run.outputs[0]) + effect.reshape(run.outputs[0].array.shape))
+        return fault
 
+    if only:
+        return {name: changed(**change) for name, change in only.items()}
     return {"last column zero": spoiled(zero_last_column), "one column doubled": spoiled(twice_one_column),
             "one element wrong": spoiled(one_element), "first and last row exchanged": spoiled(exchange_rows),
             "stale last tile": spoiled(stale_last_tile), "heaviest key left out": changed(drop="heaviest"),
@@ -63,8 +70,12 @@ def attention_faults(again):
             "values of the next key": changed(roll_values=True)}
 
 
-def masked(faults):
-    return faults | {"mask off by one": lambda rng, run: same(run, Attention.again(run, {"roll_mask": True}))}
+def masked(faults, again, name):
+    """Linear slopes that are shifted by a key are what they were, but for a constant, which softmax does not see: there the
+    slopes are those of the next head."""
+    fault, change = ("slopes of the next head", "roll_slopes") if name.endswith(", alibi") and name.startswith("paged") else (
+        "mask off by one", "roll_mask")
+    return faults | attention_faults(again, {fault: {change: True}})
 
 
 def tampered(parts, change):
@@ -74,6 +85,8 @@ def tampered(parts, change):
         q = np.concatenate([q[:, :1] * change["scale_of_head"], q[:, 1:]], axis=1)
     if change.get("roll_mask"):  # each key has the mask of the one before
         mask = np.concatenate([mask[..., :1], mask[..., :-1]], axis=-1)
+    if change.get("roll_slopes"):
+        mask = np.roll(mask, 1, axis=0)
     if change.get("drop"):
         scores = k[:, 0] @ q[-1, 0] * scale + (0 if mask is None else mask[0, -1])
         # Of the keys that the last query sees, the one that weighs most; or the last one.
@@ -307,10 +320,10 @@ def attention_cases() -> list[Case]:
     cases = []
 
     def self_case(name, make):
-        cases.append(Case("SelfAttentionOperation", name, make, masked(faults) if has_mask(name) else faults))
+        cases.append(Case("SelfAttentionOperation", name, make, masked(faults, Attention.again, name) if has_mask(name) else faults))
 
     def paged_case(name, make):
-        cases.append(Case("PagedAttentionOperation", name, make, masked(faults) if has_mask(name) else faults))
+        cases.append(Case("PagedAttentionOperation", name, make, masked(faults, Attention.again, name) if has_mask(name) else faults))
 
     def has_mask(name):
         return any(word in name for word in ("mask", "alibi", "cache", "prefix", "speculating", "offsets", "compressed"))
