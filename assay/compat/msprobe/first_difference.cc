@@ -159,7 +159,7 @@ class FirstDifference : public Sink {
     for (const NodeResult& node : nodes) {
       if (std::ranges::none_of(node.rows, [](const Comparison& row) { return row.mine.item != nullptr; }))
         continue;
-      if (judges_outputs_only() && std::ranges::count(node.name, '.') < 3) continue;
+      if (std::ranges::count(node.name, '.') < 3) continue;
       ASSAY_TRY_DO(file_->append(std::exchange(is_first_, false) ? "\n" : ",\n"));
       const bool same = is_same(node);
       ASSAY_TRY_DO(file_->append(render_node(section, node, same)));
