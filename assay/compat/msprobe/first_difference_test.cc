@@ -136,7 +136,8 @@ TEST_F(FirstDifference, AnOperatorDiffersAboveFiftyPercentOfAnOutput) {
   mean.pair(1).row.metrics[6] = 99.0;
   Operator input("Torch.input.0.forward", {0.0});
   input.pair(0).row.metrics[4] = 99.0;  // not an output
-  run({{at.node(), above.node(), word.node(), nothing.node(), mean.node(), input.node()}});
+  run({{at.node(), above.node(), word.node(), nothing.node(), mean.node(), input.node()}},
+      Content::statistics, Generation::g3);
   const Json json = rank(0);
   for (const char* const name : {"at", "word", "nothing", "input"})
     EXPECT_TRUE(json[("Torch." + std::string(name) + ".0.forward").c_str()]["is_same"].GetBool()) << name;
@@ -149,7 +150,7 @@ TEST_F(FirstDifference, ChecksumsDiffer) {
       input("Torch.c.0.forward", {0.0});
   other.pair(1).mine.checksum = "1ad5be0d";
   input.pair(0).mine.checksum = "1ad5be0d";
-  run({{same.node(), input.node(), other.node()}}, Content::checksums);
+  run({{same.node(), input.node(), other.node()}}, Content::checksums, Generation::g3);
   const Json json = rank(0);
   EXPECT_TRUE(json["Torch.a.0.forward"]["is_same"].GetBool());
   EXPECT_TRUE(json["Torch.c.0.forward"]["is_same"].GetBool());
@@ -158,13 +159,24 @@ TEST_F(FirstDifference, ChecksumsDiffer) {
       analysis()["rank_0"][0]["data_info"]["output"]["Torch.b.0.forward.output.0"].HasMember("NPU MD5"));
 }
 
+TEST_F(FirstDifference, GenerationTwoAsksEveryRow) {
+  Operator input("Torch.input.0.forward", {0.0}), same("Torch.same.0.forward", {0.0}),
+      attention("NPU.npu_fusion_attention.0.forward", {0.0, 0.0, 0.0, 0.0, 99.0});
+  input.pair(0).row.metrics[4] = 99.0;
+  run({{input.node(), same.node(), attention.node()}});
+  const Json json = rank(0);
+  EXPECT_FALSE(json["Torch.input.0.forward"]["is_same"].GetBool());
+  EXPECT_TRUE(json["Torch.same.0.forward"]["is_same"].GetBool());
+  EXPECT_FALSE(json["NPU.npu_fusion_attention.0.forward"]["is_same"].GetBool());
+}
+
 TEST_F(FirstDifference, RandomStatesOfFusedAttentionDoNotCount) {
   const std::vector<Value> states = {0.0, 0.0, 0.0, 0.0, 99.0, 99.0},
                            sixth = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 99.0};
   Operator ignored("NPU.npu_fusion_attention.0.forward", states);
   Operator counted("NPU.npu_fusion_attention.1.forward", sixth);
   Operator other("NPU.npu_other_attention.0.forward", states);
-  run({{ignored.node(), counted.node(), other.node()}});
+  run({{ignored.node(), counted.node(), other.node()}}, Content::statistics, Generation::g3);
   const Json json = rank(0);
   EXPECT_TRUE(json["NPU.npu_fusion_attention.0.forward"]["is_same"].GetBool());
   EXPECT_FALSE(json["NPU.npu_fusion_attention.1.forward"]["is_same"].GetBool());
