@@ -122,13 +122,13 @@ void add_errcheck(CLI::App& app, const Context& context, Action& action) {
   use_grouped_help(*command);
   command->footer(
       "Each tensor is looked at by itself: NaN, infinities, and how close its numbers come to the ends\n"
-      "of their type (docs/scenarios/errcheck.md). Columns for --rule: nan inf plus_inf min max\n"
+      "of their type (docs/scenarios/errcheck.md). Columns for --rule: nans infs plus_infs smallest largest\n"
       "of_type_max near_max subnormal zero count.\n"
       "Behind --, a program is run instead, and ATB reports what overflows in it.\n"
       "Exit code: 0 all finite, 1 NaN or infinities were found, 2 trouble or too little looked at.\n"
       "Examples:\n"
       "  assay errcheck msit_dump_20260101_120000 --report csv\n"
-      "  assay errcheck dump/step0 --rule 'nan == 0 and plus_inf == 0'\n"
+      "  assay errcheck dump/step0 --rule 'nans == 0 and plus_infs == 0'\n"
       "  assay errcheck --exit -- bash run.sh");
   command->callback(
       [flags, &context, &action] { action = [flags, &context] { return check(*flags, context); }; });

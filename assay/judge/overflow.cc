@@ -59,19 +59,24 @@ std::string_view who_made_it(WasGiven given, bool is_group) {
   return "";
 }
 
-Verdict judge_numbers(const Comparison& row, const Head& head, const Rule* own) {
+Verdict judge_numbers(Comparison& row, const Head& head, const Rule* own) {
   const bool has_expression = own != nullptr && own->expression;
   const auto decides = [&](std::string_view name) {
     return has_expression &&
            std::ranges::find(own->expression->names(), name) != own->expression->names().end();
   };
   const NumberRange& range = *row.range;
-  const bool decides_on_infs = decides("inf") || decides("plus_inf");
-  if ((range.nans != 0 && !decides("nan")) || (range.infs() != 0 && !decides_on_infs))
+  const bool decides_on_infs = decides("infs") || decides("plus_infs");
+  if ((range.nans != 0 && !decides("nans")) || (range.infs() != 0 && !decides_on_infs))
     return {Level::fail, what_is_not_finite(row)};
   if (!has_expression) return {};
   const std::pair<const Comparison&, const Head&> context(row, head);
-  if (own->expression->holds(&context, look_up)) return {};
+  if (own->expression->holds(&context, look_up)) {
+    if (range.is_finite()) return {};
+    row.add_note(fmt::format("{}: a rule allows it", what_is_not_finite(row)));
+    row.evidence = Evidence::finite_elements;
+    return {};
+  }
   std::string why_not = own->expression->why_not(&context, look_up);
   // Statistics have no shares of elements.
   if (row.basis == Basis::stated && !own->expression->fails(&context, look_up))

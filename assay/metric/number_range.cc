@@ -138,7 +138,7 @@ namespace {
 
 const Metric range_metric{
     "range",
-    {"nan", "inf", "plus_inf", "min", "max", "of_type_max", "near_max", "subnormal", "zero"},
+    {"nans", "infs", "plus_infs", "smallest", "largest", "of_type_max", "near_max", "subnormal", "zero"},
     0,
     false,
     "of one tensor by itself: how many elements are NaN or infinite; the ends of the others, and the larger "

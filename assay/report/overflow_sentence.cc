@@ -32,11 +32,16 @@ std::string what_was_seen(const Summary& summary) {
 }
 
 VerdictSentence all_finite(const Summary& summary) {
-  const std::string left = what_is_left(summary);
+  std::string left = what_is_left(summary);
+  const int64_t allowed = summary.rows_by(Evidence::finite_elements);
+  const std::string_view are = allowed > 0 ? "pass" : "are finite", is = allowed > 0 ? "passes" : "is finite";
   const std::string finite =
-      summary.compared == 1 ? "the tensor is finite"
-      : left.empty()        ? fmt::format("all {} are finite", tensors(summary.compared))
-                            : fmt::format("all {} that were looked at are finite", tensors(summary.compared));
+      summary.compared == 1 ? fmt::format("the tensor {}", is)
+      : left.empty()        ? fmt::format("all {} {}", tensors(summary.compared), are)
+                            : fmt::format("all {} that were looked at {}", tensors(summary.compared), are);
+  if (allowed > 0)
+    left =
+        fmt::format("; {} NaN or infinities, which a rule allows{}", counted(allowed, "holds", "hold"), left);
   if (summary.rows_by(Evidence::statistics) == summary.compared)
     return {Answer::pass, "PASS by statistics only:",
             fmt::format("{} as far as they tell ({}); elements were not looked at{}.", finite,

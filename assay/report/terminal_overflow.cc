@@ -101,7 +101,8 @@ std::string OverflowView::origin(const Summary& summary) const {
     if (!made->called_at.empty()) out += fmt::format("  called at {}\n", shown(made->called_at));
     if (is_minus_inf_alone(made->row))
       out += wrapped(
-          "-Inf alone is what masks are filled with: --rule 'nan == 0 and plus_inf == 0' looks for the first "
+          "-Inf alone is what masks are filled with: --rule 'nans == 0 and plus_infs == 0' looks for the "
+          "first "
           "that "
           "is not.",
           text_width(head_), 2);
