@@ -2,8 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -33,25 +34,60 @@ std::vector<std::pair<size_t, size_t>> pair_in_order(size_t first, size_t second
   return pairs;
 }
 
-// Indices of a longest sequence of candidates whose keys rise.
-template <class Candidate, class Key>
-std::vector<size_t> longest_rising(const std::vector<Candidate>& candidates, Key key) {
-  constexpr size_t kNone = static_cast<size_t>(-1);
-  const auto key_of = [&](size_t i) { return std::invoke(key, candidates[i]); };
-  std::vector<size_t> tails;  // tails[k]: the candidate that ends the best rising sequence of k + 1
-  std::vector<size_t> before(candidates.size(), kNone);
-  for (size_t i = 0; i < candidates.size(); ++i) {
-    const auto place = std::ranges::lower_bound(tails, key_of(i), {}, key_of);
-    if (place != tails.begin()) before[i] = *(place - 1);
-    if (place == tails.end())
-      tails.push_back(i);
-    else
-      *place = i;
+// The same of long lists that differ in little: takes as many steps as they are long, times what only one of
+// them has. Nothing where that is more than `most`. (E. Myers, An O(ND) difference algorithm, 1986.)
+template <class IsSame>
+std::optional<std::vector<std::pair<size_t, size_t>>> pair_much_alike(size_t first, size_t second,
+                                                                      size_t most, const IsSame& is_same) {
+  constexpr ptrdiff_t kNowhere = -1;
+  const auto length = static_cast<ptrdiff_t>(first), other_length = static_cast<ptrdiff_t>(second);
+  // How far along the first list one comes with so many left out of either, by how much further that is than
+  // along the second: the diagonals -steps to steps.
+  using Reach = std::vector<ptrdiff_t>;
+  const auto at = [](const Reach& reach, ptrdiff_t diagonal) {
+    const auto middle = static_cast<ptrdiff_t>(reach.size() / 2);
+    return std::abs(diagonal) > middle ? kNowhere : reach[static_cast<size_t>(diagonal + middle)];
+  };
+  struct Step {
+    ptrdiff_t to;           // in the first list; kNowhere: there is none
+    bool leaves_out_first;  // … one of the first list, or else one of the second
+  };
+  const auto step = [&](const Reach& before, ptrdiff_t diagonal) -> Step {
+    ptrdiff_t down = at(before, diagonal + 1), right = at(before, diagonal - 1);
+    if (down != kNowhere && down - diagonal > other_length) down = kNowhere;
+    right = right == kNowhere || right + 1 > length ? kNowhere : right + 1;
+    return right > down ? Step{right, true} : Step{down, false};
+  };
+  std::vector<Reach> reached;
+  for (size_t steps = 0; steps <= most; ++steps) {
+    const auto furthest = static_cast<ptrdiff_t>(steps);
+    Reach reach(2 * steps + 1, kNowhere);
+    for (ptrdiff_t diagonal = -furthest; diagonal <= furthest; diagonal += 2) {
+      ptrdiff_t i = steps == 0 ? 0 : step(reached.back(), diagonal).to;
+      if (i == kNowhere) continue;
+      while (i < length && i - diagonal < other_length &&
+             is_same(static_cast<size_t>(i), static_cast<size_t>(i - diagonal)))
+        ++i;
+      reach[static_cast<size_t>(diagonal + furthest)] = i;
+    }
+    reached.push_back(std::move(reach));
+    if (at(reached.back(), length - other_length) == length) break;
   }
-  std::vector<size_t> chosen(tails.size());
-  size_t at = tails.empty() ? kNone : tails.back();
-  for (size_t k = chosen.size(); k-- > 0; at = before[at]) chosen[k] = at;
-  return chosen;
+  if (at(reached.back(), length - other_length) != length) return std::nullopt;
+  std::vector<std::pair<size_t, size_t>> pairs;
+  ptrdiff_t i = length, diagonal = length - other_length;
+  const auto go_back_to = [&](ptrdiff_t begin) {
+    for (; i > begin; --i) pairs.emplace_back(i - 1, i - 1 - diagonal);
+  };
+  for (size_t steps = reached.size() - 1; steps > 0; --steps) {
+    const Step taken = step(reached[steps - 1], diagonal);
+    go_back_to(taken.to);
+    i -= taken.leaves_out_first ? 1 : 0;
+    diagonal += taken.leaves_out_first ? -1 : 1;
+  }
+  go_back_to(0);
+  std::ranges::reverse(pairs);
+  return pairs;
 }
 
 }  // namespace assay

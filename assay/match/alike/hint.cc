@@ -15,11 +15,20 @@ struct LikestName {
   double likeness = 0;
 };
 
+// "02_cast" without the running number of its file: two that were written at one place are not alike for it.
+std::string_view without_number(std::string_view plain) {
+  const size_t end = plain.find_first_not_of("0123456789");
+  const bool is_numbered =
+      end != std::string_view::npos && end > 0 && (plain[end] == '_' || plain[end] == '-');
+  return is_numbered ? plain.substr(end + 1) : plain;
+}
+
 std::vector<LikestName> nearest_of(const Left& left, const Left& others) {
   std::vector<LikestName> nearest(left.size());
   for (size_t i = 0; i < left.size(); ++i)
     for (size_t j = 0; j < others.size(); ++j)
-      if (const double like = likeness(left[i].second.plain, others[j].second.plain);
+      if (const double like =
+              likeness(without_number(left[i].second.plain), without_number(others[j].second.plain));
           like > nearest[i].likeness)
         nearest[i] = {j, like};
   return nearest;

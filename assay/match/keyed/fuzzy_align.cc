@@ -1,7 +1,6 @@
 // Fuzzy matching of whole entries. Entries are joined in passes, the surest first; a later pass joins only
 // what lies between the pairs of the earlier ones, so that a call that one side lacks does not shift all the
 // calls behind it. Every pass sorts: n log n.
-#include "assay/match/in_order.h"
 #include "assay/match/keyed/entry_name.h"
 #include "assay/match/keyed/fuzzy.h"
 #include "assay/match/keyed/key_groups.h"
@@ -35,6 +34,26 @@ struct Candidate {
   size_t mine, golden;
 };
 
+// Indices of a longest sequence of candidates that rises in golden; candidates rise in mine.
+std::vector<size_t> longest_rising(const std::vector<Candidate>& candidates) {
+  std::vector<size_t> tails;  // tails[k]: the candidate that ends the best rising sequence of k + 1
+  std::vector<size_t> before(candidates.size(), kFree);
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    const auto place =
+        std::lower_bound(tails.begin(), tails.end(), candidates[i].golden,
+                         [&](size_t tail, size_t golden) { return candidates[tail].golden < golden; });
+    if (place != tails.begin()) before[i] = *(place - 1);
+    if (place == tails.end())
+      tails.push_back(i);
+    else
+      *place = i;
+  }
+  std::vector<size_t> chosen(tails.size());
+  size_t at = tails.empty() ? kFree : tails.back();
+  for (size_t k = chosen.size(); k-- > 0; at = before[at]) chosen[k] = at;
+  return chosen;
+}
+
 class Alignment {
  public:
   Alignment(Entries& mine, Entries& golden) : mine_(mine), golden_(golden) {}
@@ -48,7 +67,7 @@ class Alignment {
       for (const Candidate& pair : found) join(pair);
       return;
     }
-    for (const size_t i : longest_rising(found, &Candidate::golden)) join(found[i]);
+    for (const size_t i : longest_rising(found)) join(found[i]);
   }
 
  private:
@@ -73,7 +92,7 @@ class Alignment {
     std::vector<Candidate> pairs, chosen;
     for (size_t m = 0; m < mine_.size(); ++m)
       if (mine_[m].partner != kFree) pairs.push_back({m, mine_[m].partner});
-    for (const size_t i : longest_rising(pairs, &Candidate::golden)) chosen.push_back(pairs[i]);
+    for (const size_t i : longest_rising(pairs)) chosen.push_back(pairs[i]);
     return chosen;
   }
 

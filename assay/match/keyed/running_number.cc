@@ -51,16 +51,11 @@ std::map<std::string, Files> numbered_folders(const PairingBuilder& builder, Sid
   return numbered;
 }
 
-std::map<std::string_view, std::vector<size_t>> by_rest(const Files& files, size_t begin, size_t end) {
-  std::map<std::string_view, std::vector<size_t>> found;
-  for (size_t i = begin; i < end; ++i) found[files[i].rest].push_back(i);
-  return found;
-}
-
-// Whether what equal names leave on both sides could be paired without the numbers. Names that are nothing
-// but numbers say by these what they are.
+// Whether what equal names leave on both sides could be paired without the numbers. Names that are
+// nothing but numbers say by these what they are.
 bool is_shifted(const Files& mine, const Files& golden) {
-  if (by_rest(mine, 0, mine.size()).size() < 2) return false;
+  const auto is_first = [&](const NumberedFile& file) { return file.rest == mine[0].rest; };
+  if (std::ranges::all_of(mine, is_first)) return false;
   std::set<std::string_view> stems[2], left;
   for (const NumberedFile& file : mine) stems[0].insert(file.stem);
   for (const NumberedFile& file : golden) stems[1].insert(file.stem);
@@ -73,64 +68,33 @@ bool is_shifted(const Files& mine, const Files& golden) {
 
 using Pairs = std::vector<std::pair<size_t, size_t>>;
 
-class FileAligner {
- public:
-  FileAligner(const Files& mine, const Files& golden) : mine_(mine), golden_(golden) {}
+// What both sides have once, among those that are not paired yet: it may stand elsewhere on the other side.
+void pair_strays(const Files& mine, const Files& golden, Pairs& pairs) {
+  std::vector<bool> paired_mine(mine.size()), paired_golden(golden.size());
+  for (const auto& [m, g] : pairs) paired_mine[m] = paired_golden[g] = true;
+  std::map<std::string_view, std::pair<std::vector<size_t>, std::vector<size_t>>> left;
+  for (size_t m = 0; m < mine.size(); ++m)
+    if (!paired_mine[m]) left[mine[m].rest].first.push_back(m);
+  for (size_t g = 0; g < golden.size(); ++g)
+    if (!paired_golden[g]) left[golden[g].rest].second.push_back(g);
+  for (const auto& [rest, both] : left)
+    if (both.first.size() == 1 && both.second.size() == 1) pairs.emplace_back(both.first[0], both.second[0]);
+}
 
-  Pairs align() {
-    between(0, mine_.size(), 0, golden_.size());
-    join_strays();
-    return std::move(pairs_);
+// Equal numbers mean nothing where the sides count otherwise: what is left stands alone.
+void leave_alone(PairingBuilder& builder, const Files& mine, const Files& golden, const Pairs& pairs) {
+  std::map<std::string_view, std::vector<std::pair<Side, size_t>>> left;  // by name
+  for (const NumberedFile& file : mine) left[file.stem].emplace_back(Side::mine, file.begin);
+  for (const NumberedFile& file : golden) left[file.stem].emplace_back(Side::golden, file.begin);
+  for (const auto& [m, g] : pairs) {
+    std::erase(left[mine[m].stem], std::pair(Side::mine, mine[m].begin));
+    std::erase(left[golden[g].stem], std::pair(Side::golden, golden[g].begin));
   }
-
- private:
-  bool is_same(size_t m, size_t g) const { return mine_[m].rest == golden_[g].rest; }
-
-  void between(size_t m, size_t end_m, size_t g, size_t end_g) {
-    while (m < end_m && g < end_g && is_same(m, g)) pairs_.emplace_back(m++, g++);
-    while (m < end_m && g < end_g && is_same(end_m - 1, end_g - 1)) pairs_.emplace_back(--end_m, --end_g);
-    if (m == end_m || g == end_g) return;
-    constexpr size_t kMostCells = size_t{1} << 22;
-    if ((end_m - m) * (end_g - g) <= kMostCells) {
-      for (const auto& [i, j] :
-           pair_in_order(end_m - m, end_g - g, [&](size_t i, size_t j) { return is_same(m + i, g + j); }))
-        pairs_.emplace_back(m + i, g + j);
-      return;
-    }
-    // Names that either side has once in this stretch cut it into shorter ones.
-    const auto of_mine = by_rest(mine_, m, end_m), of_golden = by_rest(golden_, g, end_g);
-    Pairs once;
-    for (size_t i = m; i < end_m; ++i) {
-      const auto found = of_golden.find(mine_[i].rest);
-      if (found != of_golden.end() && found->second.size() == 1 && of_mine.at(mine_[i].rest).size() == 1)
-        once.emplace_back(i, found->second[0]);
-    }
-    for (const size_t i : longest_rising(once, &Pairs::value_type::second)) {
-      between(m, once[i].first, g, once[i].second);
-      pairs_.push_back(once[i]);
-      m = once[i].first + 1;
-      g = once[i].second + 1;
-    }
-    if (!once.empty()) between(m, end_m, g, end_g);
-  }
-
-  // What stands elsewhere on the other side, where both have it once.
-  void join_strays() {
-    std::vector<bool> joined_mine(mine_.size()), joined_golden(golden_.size());
-    for (const auto& [m, g] : pairs_) joined_mine[m] = joined_golden[g] = true;
-    std::map<std::string_view, std::pair<std::vector<size_t>, std::vector<size_t>>> left;
-    for (size_t m = 0; m < mine_.size(); ++m)
-      if (!joined_mine[m]) left[mine_[m].rest].first.push_back(m);
-    for (size_t g = 0; g < golden_.size(); ++g)
-      if (!joined_golden[g]) left[golden_[g].rest].second.push_back(g);
-    for (const auto& [rest, both] : left)
-      if (both.first.size() == 1 && both.second.size() == 1)
-        pairs_.emplace_back(both.first[0], both.second[0]);
-  }
-
-  const Files &mine_, &golden_;
-  Pairs pairs_;
-};
+  for (const auto& [stem, files] : left)
+    for (const auto& [side, begin] : files)
+      for (size_t i = begin; files.size() > 1 && i < builder.end_of_node(side, begin); ++i)
+        builder.set_aside(side, i);
+}
 
 // The tensors of two files, by what they are called inside.
 void join_items(PairingBuilder& builder, const NumberedFile& mine, const NumberedFile& golden) {
@@ -160,15 +124,28 @@ void join_renumbered(PairingBuilder& builder, Remarks& remarks) {
   for (const auto& [folder, files] : mine) {
     const auto found = golden.find(folder);
     if (found == golden.end() || !is_shifted(files, found->second)) continue;
-    Pairs pairs = FileAligner(files, found->second).align();
+    const Files& others = found->second;
+    constexpr size_t kMostAlone = 2000;
+    auto in_order = pair_much_alike(files.size(), others.size(), kMostAlone,
+                                    [&](size_t m, size_t g) { return files[m].rest == others[g].rest; });
+    if (!in_order) {
+      remarks.push_back(
+          fmt::format("the sides number their files otherwise, and more than {} have no partner: "
+                      "names are paired as they stand",
+                      kMostAlone));
+      continue;
+    }
+    Pairs pairs = std::move(*in_order);
+    pair_strays(files, others, pairs);
     std::ranges::sort(pairs);
     size_t renumbered = 0;
     std::string first;
     for (const auto& [m, g] : pairs) {
-      join_items(builder, files[m], found->second[g]);
-      if (files[m].stem == found->second[g].stem) continue;
-      if (renumbered++ == 0) first = fmt::format("'{}' is '{}'", files[m].name, found->second[g].name);
+      join_items(builder, files[m], others[g]);
+      if (files[m].stem == others[g].stem) continue;
+      if (renumbered++ == 0) first = fmt::format("'{}' is '{}'", files[m].name, others[g].name);
     }
+    leave_alone(builder, files, others, pairs);
     remarks.push_back(
         fmt::format("the sides number their files otherwise: {} {} paired in order, by names "
                     "without their numbers ({}{}); --match exact pairs equal names only",
