@@ -57,7 +57,6 @@ class TerminalReport {
   std::string divergence(const Summary& summary) const;
   std::string unmatched(const Summary& summary) const;
   std::string row_in_full(const RowPlace& place) const;
-  std::string names_of(const RowPlace& place) const;
   static std::string not_compared(const RowPlace& place);
   std::string origin(const RowPlace& place) const;
   static std::string other_token(const RowPlace& place);

@@ -16,6 +16,9 @@ std::optional<double> number_of(const Value& value);
 // Digits for the eye; the files have them all. What is less than 1 is never shown as 1.
 std::string brief(const Value& value);
 
+// What a row is called, each name once: most often those of the node and of both sides are the same.
+std::string names_of(const RowPlace& place, int width);
+
 // The values of both sides around the worst element, as far as they lie in its row; empty where there is
 // nothing to see beside it.
 std::string neighbourhood(const Comparison& row, int64_t worst, int width);
