@@ -282,7 +282,7 @@ std::string TerminalReport::row_in_full(const RowPlace& place) const {
   const Comparison& row = place.row;  // its names are gone; those of the place are not
   std::string out;
   if (!place.section.empty()) out += fmt::format("[{}] ", shown(place.section));
-  out += names_of(place) + '\n';
+  out += names_of(place, width()) + '\n';
   const std::string mine = side_text(row.mine, "mine"), golden = side_text(row.golden, "golden");
   if (!mine.empty() || !golden.empty())
     out += fmt::format("  {}{}{}\n", mine, mine.empty() || golden.empty() ? "" : ", ", golden);
@@ -305,35 +305,6 @@ std::string TerminalReport::row_in_full(const RowPlace& place) const {
   out += wrapped(shown(explanation(row)), width(), 2);
   if (row.basis == Basis::data && !row.note.empty() && row.note != explanation(row))
     out += wrapped(shown(row.note), width(), 2);
-  return out;
-}
-
-// Each name once: most often all three are the same.
-std::string TerminalReport::names_of(const RowPlace& place) const {
-  if (place.mine == place.golden && place.mine.starts_with(place.node)) return shown(place.mine);
-  // A file, and a tensor in it.
-  const bool is_in_node = place.mine.starts_with(place.node + ":");
-  if (is_in_node && !place.golden.empty()) {
-    const std::string mine = shown(place.mine), golden = shown(place.golden);
-    constexpr int kTitle = 30;  // what stands before them, and between
-    if (display_width(mine) + display_width(golden) + kTitle <= width())
-      return fmt::format("{} (golden {})", mine, golden);
-    return fmt::format("{}\n  against {}", mine, golden);
-  }
-  std::string out = shown(place.node);
-  if (place.mine.empty() || place.golden.empty()) {
-    const bool is_of_mine = place.golden.empty();
-    const std::string_view side = is_of_mine ? "mine" : "golden", other = is_of_mine ? "golden" : "mine";
-    const std::string& name = is_of_mine ? place.mine : place.golden;
-    if (name == place.node) return out + fmt::format(" (only in {})", side);
-    return out + fmt::format(" ({} {}, not in {})", side, shown(name), other);
-  }
-  const bool is_mine_known = place.mine == place.node, is_golden_known = place.golden == place.node;
-  if (place.mine == place.golden && !is_mine_known) return out + fmt::format(" ({})", shown(place.mine));
-  if (!is_mine_known && !is_golden_known)
-    return out + fmt::format(" (mine {}, golden {})", shown(place.mine), shown(place.golden));
-  if (!is_mine_known) return out + fmt::format(" (mine {})", shown(place.mine));
-  if (!is_golden_known) return out + fmt::format(" (golden {})", shown(place.golden));
   return out;
 }
 

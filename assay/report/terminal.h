@@ -64,7 +64,6 @@ class TerminalReport : public TerminalView {
   std::string divergence(const Summary& summary) const;
   std::string unmatched(const Summary& summary) const;
   std::string row_in_full(const RowPlace& place) const;
-  std::string names_of(const RowPlace& place) const;
   std::string origin(const RowPlace& place) const;
   static std::string other_token(const RowPlace& place);
   std::string worst_table() const;

@@ -91,6 +91,34 @@ std::string brief(const Value& value) {
   return text;
 }
 
+std::string names_of(const RowPlace& place, int width) {
+  if (place.mine == place.golden && place.mine.starts_with(place.node)) return shown(place.mine);
+  // A file, and a tensor in it.
+  const bool is_in_node = place.mine.starts_with(place.node + ":");
+  if (is_in_node && !place.golden.empty()) {
+    const std::string mine = shown(place.mine), golden = shown(place.golden);
+    constexpr int kTitle = 30;  // what stands before them, and between
+    if (display_width(mine) + display_width(golden) + kTitle <= width)
+      return fmt::format("{} (golden {})", mine, golden);
+    return fmt::format("{}\n  against {}", mine, golden);
+  }
+  std::string out = shown(place.node);
+  if (place.mine.empty() || place.golden.empty()) {
+    const bool is_of_mine = place.golden.empty();
+    const std::string_view side = is_of_mine ? "mine" : "golden", other = is_of_mine ? "golden" : "mine";
+    const std::string& name = is_of_mine ? place.mine : place.golden;
+    if (name == place.node) return out + fmt::format(" (only in {})", side);
+    return out + fmt::format(" ({} {}, not in {})", side, shown(name), other);
+  }
+  const bool is_mine_known = place.mine == place.node, is_golden_known = place.golden == place.node;
+  if (place.mine == place.golden && !is_mine_known) return out + fmt::format(" ({})", shown(place.mine));
+  if (!is_mine_known && !is_golden_known)
+    return out + fmt::format(" (mine {}, golden {})", shown(place.mine), shown(place.golden));
+  if (!is_mine_known) return out + fmt::format(" (mine {})", shown(place.mine));
+  if (!is_golden_known) return out + fmt::format(" (golden {})", shown(place.golden));
+  return out;
+}
+
 std::string neighbourhood(const Comparison& row, int64_t worst, int width) {
   if (!row.near || !row.mine.meta || is_complex(row.mine.meta->dtype)) return {};
   const Shape& shape = row.mine.meta->shape;

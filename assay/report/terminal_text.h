@@ -24,6 +24,9 @@ std::string brief(const Value& value);
 // A line of the first names of a list behind `what`: where a fault may lie as well.
 std::string first_few(std::string_view what, std::span<const std::string> names);
 
+// What a row is called, each name once: most often those of the node and of both sides are the same.
+std::string names_of(const RowPlace& place, int width);
+
 // The values of both sides around the worst element, as far as they lie in its row; empty where there is
 // nothing to see beside it.
 std::string neighbourhood(const Comparison& row, int64_t worst, int width);
