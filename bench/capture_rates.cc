@@ -63,9 +63,11 @@ assay_capture* open_capture(const fs::path& folder, int64_t budget) {
 }
 
 void submit(assay_capture* capture, const std::vector<unsigned char>& data, int dtype, int64_t size,
-            const std::string& path, int format, assay_statistics* statistics, bool has_sums = false) {
+            const std::string& path, int format, assay_statistics* statistics, bool has_sums = false,
+            bool is_handed_over = false) {
   const int64_t shape[] = {static_cast<int64_t>(data.size()) / size};
-  const assay_tensor tensor{data.data(), dtype, 1, shape, nullptr, nullptr, nullptr};
+  const assay_tensor tensor{data.data(), dtype, 1, shape, nullptr, is_handed_over ? +[](void*) {} : nullptr,
+                            nullptr};
   const assay_attributes attributes{0, 0, has_sums ? 1 : 0, 0, nullptr};
   if (assay_capture_tensor(capture, &tensor, path.c_str(), format, &attributes, statistics) != ASSAY_OK) {
     std::fprintf(stderr, "%s\n", assay_last_error());
@@ -150,7 +152,7 @@ void plain_file(const fs::path& path, const void* data, size_t size) {
 
 // Until everything is in its file.
 void files(const fs::path& folder, const std::string& name, const std::vector<unsigned char>& data, int count,
-           int turns, double amount) {
+           int turns, bool is_handed_over, double amount) {
   double ours = 1e9, plain = 1e9;
   for (int turn = 0; turn < turns; ++turn) {
     fs::create_directories(folder);
@@ -162,7 +164,8 @@ void files(const fs::path& folder, const std::string& name, const std::vector<un
     assay_capture* const capture = open_capture(folder, int64_t{1} << 30);
     ours = std::min(ours, best(wall_seconds, [&] {
                       for (int k = 0; k < count; ++k)
-                        submit(capture, data, ASSAY_F32, 4, std::to_string(k) + ".npy", ASSAY_NPY, nullptr);
+                        submit(capture, data, ASSAY_F32, 4, std::to_string(k) + ".npy", ASSAY_NPY, nullptr,
+                               false, is_handed_over);
                       assay_capture_flush(capture, 600000);
                     }));
     assay_capture_close(capture);
@@ -198,8 +201,9 @@ int main(int count, char** words) {
   memory(folder, data);
   statistics(folder, data);
   copies(folder, data);
-  files(folder, "large_files", data, 16, 3, 16 * static_cast<double>(kBytes) * 1e-9);
-  files(folder, "small_files", std::vector<unsigned char>(data.begin(), data.begin() + 1024), small, 2,
+  files(folder, "handed_over", data, 16, 3, true, 16 * static_cast<double>(kBytes) * 1e-9);
+  files(folder, "large_files", data, 16, 3, false, 16 * static_cast<double>(kBytes) * 1e-9);
+  files(folder, "small_files", std::vector<unsigned char>(data.begin(), data.begin() + 1024), small, 2, false,
         small);
   return 0;
 }

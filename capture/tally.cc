@@ -35,6 +35,16 @@ std::string record(const Tally& t, bool is_first) {
   return text + "\n";
 }
 
+// Others hold it for the time of one write.
+bool lock_shortly(int file) {
+  constexpr int kTries = 500;
+  for (int i = 0; i < kTries; ++i) {
+    if (::flock(file, LOCK_EX | LOCK_NB) == 0) return true;
+    ::usleep(1000);
+  }
+  return false;
+}
+
 }  // namespace
 
 bool Tally::is_empty() const {
@@ -55,7 +65,7 @@ void TallyFile::write(const Tally& tally, const Rights& rights) {
     file = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, rights.file);
   }
   if (file < 0) return;
-  if (place_ < 0 && ::flock(file, LOCK_EX) == 0) {
+  if (place_ < 0 && lock_shortly(file)) {
     struct stat status {};
     constexpr std::string_view kBegin = "{\n", kEnd = "}\n";
     if (::fstat(file, &status) == 0) {
@@ -67,6 +77,7 @@ void TallyFile::write(const Tally& tally, const Rights& rights) {
       if (::pwrite(file, text.data(), text.size(), is_new ? 0 : at) == static_cast<ssize_t>(text.size()))
         place_ = at;
     }
+    ::flock(file, LOCK_UN);  // said aloud: a child that was forked meanwhile has the file open too
   } else if (place_ >= 0) {
     const std::string text = record(tally, place_ == 2);
     if (::pwrite(file, text.data(), text.size(), place_) != static_cast<ssize_t>(text.size())) place_ = -1;

@@ -10,7 +10,7 @@ namespace assay::capture {
 struct Tally {
   int64_t tensors = 0, bytes = 0;     // files of tensors, and what they hold
   int64_t linked = 0;                 // of them links to an equal one
-  int64_t statistics = 0, lines = 0;  // tensors that were measured; lines of text
+  int64_t statistics = 0, lines = 0;  // tensors of which statistics alone were kept; lines of text
   int64_t filtered = 0;               // handed in, and not wanted by the settings
   int64_t dropped = 0;                // too fast for the disk: statistics were kept, data were not
   int64_t lost = 0, lost_bytes = 0;   // meant for a file that could not be written

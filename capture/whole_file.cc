@@ -195,7 +195,8 @@ Result<std::string> write_whole(const std::string& path, std::span<const Bytes> 
 Result<void> append_whole(const std::string& path, std::string_view header, std::string_view lines,
                           const Rights& rights) {
   const Descriptor file(open_in(folder_of(path), rights.folder, [&] {
-    return ::open(path.c_str(), O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW, rights.file);
+    return ::open(path.c_str(), O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+                  rights.file);
   }));
   if (!file.is_open()) return trouble(path, "cannot be opened", errno);
   struct stat status {};

@@ -215,22 +215,32 @@ void Writer::give_back(Job& job) {
   job.slab = {};
 }
 
+// What a job is about; the name that its file got, and its line.
+Writer::Outcome Writer::carry_out(Job& job) {
+  const Wanted& wanted = job.task.wanted;
+  if (!job.statistics && (wanted.values || wanted.crc32 || wanted.xor64) && !job.data.empty())
+    job.statistics = measure(job.task.dtype, job.data, job.task.count, wanted);
+  const Statistics statistics = job.statistics.value_or(Statistics{});
+  Outcome out;
+  if (!job.task.path.empty()) out.path = write_file(job.task, job.data, statistics, job.task.has_data);
+  if (job.task.measured && job.statistics) job.task.measured(statistics);
+  if (job.task.row) out.row = job.task.row(statistics, out.path);
+  return out;
+}
+
 // On a thread of ours, or of a caller that waits for it.
 void Writer::run(Job& job) {
   const WithoutFileSignals quiet;
-  const Wanted& wanted = job.task.wanted;
-  Statistics statistics = job.statistics.value_or(Statistics{});
-  if (!job.statistics && (wanted.values || wanted.crc32 || wanted.xor64) && !job.data.empty())
-    statistics = measure(job.task.dtype, job.data, job.task.count, wanted), job.statistics = statistics;
-  std::string path;
-  if (!job.task.path.empty()) path = write_file(job.task, job.data, statistics, job.task.has_data);
-  if (job.task.measured && job.statistics) job.task.measured(statistics);
-  std::string row;
-  if (job.task.row) row = job.task.row(statistics, path);
+  Outcome outcome;
+  try {
+    outcome = carry_out(job);
+  } catch (...) {  // no memory: the host must not die of it
+    lose(static_cast<int64_t>(job.data.size()), "there is no memory left to write with");
+  }
   give_back(job);
   std::unique_lock lock(guard_);
-  tally_.statistics += job.statistics ? 1 : 0;
-  if (job.slot) fill(lock, job.task.table, *job.slot, std::move(row));
+  tally_.statistics += job.statistics && outcome.path.empty() ? 1 : 0;
+  if (job.slot) fill(lock, job.task.table, *job.slot, std::move(outcome.row));
   waiting_ -= job.cost;
   ++finished_;
   --active_;

@@ -108,6 +108,9 @@ class Writer {
     std::shared_ptr<Slot> slot = {};
     int64_t cost = 0;
   };
+  struct Outcome {
+    std::string path, row;
+  };
   struct Known {
     bool is_written = false;
     std::string path;
@@ -120,6 +123,7 @@ class Writer {
   void enqueue(std::unique_lock<std::mutex>& lock, Job job);
   void start_threads();
   static void* work(void* self);
+  Outcome carry_out(Job& job);
   void run(Job& job);
   std::string write_file(const Task& task, Bytes data, const Statistics& statistics, bool has_data);
   Result<std::string> write_or_link(const Task& task, std::span<const Bytes> parts, Bytes data,

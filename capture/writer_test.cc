@@ -197,6 +197,18 @@ TEST_F(WriterTest, CountsWhatCannotBeWrittenAndGoesOn) {
   EXPECT_THAT(said, HasSubstr("3 files (17 bytes) were lost; the first: "));
 }
 
+TEST_F(WriterTest, CountsTensorsThatHaveNoFileByTheirStatistics) {
+  Writer writer(config());
+  const std::vector<float> values = {1, 2};
+  for (const bool has_file : {true, false, false}) {
+    Task task = atb_task(has_file ? at("x.bin") : "", {"2", "0", "2"}, AtbContent::statistics, 8);
+    writer.save(std::move(task), {std::as_bytes(std::span(values))});
+  }
+  writer.close();
+  EXPECT_EQ(writer.tally().tensors, 1);
+  EXPECT_EQ(writer.tally().statistics, 2);
+}
+
 TEST_F(WriterTest, MakesFoldersThatWereRemovedMeanwhile) {
   Writer writer(config());
   writer.save(plain(at("a/x")), source("1"));

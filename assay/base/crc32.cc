@@ -14,8 +14,8 @@ namespace {
 
 constexpr uint32_t kPolynomial = 0xEDB88320;  // bits reversed: the lowest one is the highest power
 
-// kTables[k][b]: what the byte b leaves behind after k more bytes of zeros.
-constexpr std::array<std::array<uint32_t, 256>, 8> make_tables() {
+// kCrcTables[k][b]: what the byte b leaves behind after k more bytes of zeros.
+constexpr std::array<std::array<uint32_t, 256>, 8> make_crc_tables() {
   std::array<std::array<uint32_t, 256>, 8> tables{};
   for (uint32_t byte = 0; byte < 256; ++byte) {
     uint32_t rest = byte;
@@ -29,17 +29,17 @@ constexpr std::array<std::array<uint32_t, 256>, 8> make_tables() {
     }
   return tables;
 }
-constexpr auto kTables = make_tables();
+constexpr auto kCrcTables = make_crc_tables();
 
 uint32_t by_table(uint32_t rest, Bytes bytes) {
   while (bytes.size() >= 8) {
     const uint64_t word = load_le<uint64_t>(bytes) ^ rest;
     rest = 0;
-    for (size_t k = 0; k < 8; ++k) rest ^= kTables[7 - k][(word >> (8 * k)) & 0xFF];
+    for (size_t k = 0; k < 8; ++k) rest ^= kCrcTables[7 - k][(word >> (8 * k)) & 0xFF];
     bytes = bytes.subspan(8);
   }
   for (const std::byte byte : bytes)
-    rest = (rest >> 8) ^ kTables[0][(rest ^ static_cast<uint32_t>(byte)) & 0xFF];
+    rest = (rest >> 8) ^ kCrcTables[0][(rest ^ static_cast<uint32_t>(byte)) & 0xFF];
   return rest;
 }
 

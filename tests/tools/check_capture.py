@@ -8,7 +8,6 @@ many times.
 """
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import pathlib
@@ -16,11 +15,12 @@ import random
 import re
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 import time
 
+from atb_symbols import wanted_symbols
+from capture_c_interface import check_c_interface
 from checker import Checker, run_checks, tail
 
 DATA = pathlib.Path(__file__).resolve().parents[1] / "data" / "capture"
@@ -28,40 +28,6 @@ ROUNDS_OF_KILLS = 8
 LONG = "--long" in sys.argv
 # The libraries that a program has anyway.
 BASIC = {"libc.so.6", "libstdc++.so.6", "libm.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
-STRING1 = "NSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"
-# Every symbol of ATB: with its strings as $, and back references of the first and the second shape of a string.
-SYMBOLS = """_ZN3atb5Probe12UpdateConfigEv _ZN3atb5Probe16IsSaveTensorDataEv _ZN3atb5Probe16IsSaveTensorDescEv _ZN3atb5Probe11IsSaveChildEv
-_ZN3atb5Probe21IsExecuteCountInRangeEm _ZN3atb5Probe18IsSaveTensorBeforeEv _ZN3atb5Probe17IsSaveTensorAfterEv
-_ZN3atb5Probe12IsSaveTilingEv _ZN3atb5Probe15IsSaveOuttensorEv _ZN3atb5Probe14IsSaveIntensorEv
-_ZN3atb5Probe26ReportOperationGraphEnableEv _ZN3atb5Probe30ReportOperationStatisticEnableEv
-_ZN3atb5Probe29ReportOperationIOTensorEnableEv _ZN3atb5Probe26ReportKernelIOTensorEnableEv _ZN3atb5Probe11IsSaveParamEv
-_ZN3atb5Probe15IsOverflowCheckEv _ZN3atb5Probe14IsOverflowStopEv""".split()
-WITH_STRINGS = {
-    "_ZN3atb5Probe25IsSaveTensorInSpecificDirERK{s}": ("", ""),
-    "_ZN3atb5Probe16IsTensorNeedSaveERKSt6vectorIlSaIlEERK{s}": ("", ""),
-    "_ZN3atb5Probe10SaveTensorERK{s}{r}{r}PKvm{r}": ("S8_", "S2_"),
-    "_ZN3atb5Probe10SaveTilingEPKhmRK{s}": ("", ""),
-    "_ZN3atb5Probe20ReportOperationGraphERK{s}{r}": ("S8_", "S2_"),
-    "_ZN3atb5Probe29ReportOperationSetupStatisticEmRK{s}{r}": ("S8_", "S2_"),
-    "_ZN3atb5Probe31ReportOperationExecuteStatisticEmRK{s}{r}": ("S8_", "S2_"),
-    "_ZN3atb5Probe9SaveParamERK{s}{r}": ("S8_", "S2_"),
-    "_ZN3atb5Probe20ReportOverflowKernelERK{s}": ("", ""),
-    "_ZN9atb_speed10SpeedProbe21IsReportModelTopoInfoERK{s}": ("", ""),
-    "_ZN9atb_speed10SpeedProbe19ReportModelTopoInfoERK{s}{r}": ("S8_", "S2_"),
-}
-IO_TENSOR = {
-    "_ZN3atb5Probe23ReportOperationIOTensorEmRK{s}{r}RKSt6vectorINS0_6TensorESaI{t}EE{e}",
-    "_ZN3atb5Probe20ReportKernelIOTensorEmRK{s}{r}RKSt6vectorINS0_6TensorESaI{t}EE{e}",
-}
-
-
-def wanted_symbols() -> set[str]:
-    out = set(SYMBOLS)
-    for name, references in WITH_STRINGS.items():
-        out |= {name.format(s=STRING1, r=references[0]), name.format(s="Ss", r=references[1])}
-    for name in IO_TENSOR:
-        out |= {name.format(s=STRING1, r="S8_", t="SA_", e="SE_"), name.format(s="Ss", r="S2_", t="S4_", e="S8_")}
-    return out
 
 
 def tree(root: pathlib.Path, process: int | str) -> dict[str, bytes]:
@@ -433,111 +399,6 @@ def check_faults(c: CaptureChecker) -> None:
                   preexec_fn=lambda: __import__("resource").setrlimit(__import__("resource").RLIMIT_FSIZE, (8192, 8192)))
     c.report("file size limit", [] if done.returncode == 0 and "File too large" in done.stderr else
              [f"exit {done.returncode}: {done.stderr[:300]}"])
-
-
-class Tensor(ctypes.Structure):
-    _fields_ = [("data", ctypes.c_void_p), ("dtype", ctypes.c_int32), ("ndim", ctypes.c_int32),
-                ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
-                ("release", ctypes.c_void_p), ("release_argument", ctypes.c_void_p)]
-
-
-class Statistics(ctypes.Structure):
-    _fields_ = [("count", ctypes.c_int64), ("nans", ctypes.c_int64), ("infs", ctypes.c_int64), ("zeros", ctypes.c_int64),
-                ("max", ctypes.c_double), ("min", ctypes.c_double), ("max_integer", ctypes.c_int64), ("min_integer", ctypes.c_int64),
-                ("mean", ctypes.c_double), ("norm", ctypes.c_double), ("crc32", ctypes.c_uint32), ("reserved", ctypes.c_uint32),
-                ("xor64", ctypes.c_uint64)]
-
-
-class Attributes(ctypes.Structure):
-    _fields_ = [("replaces", ctypes.c_int32), ("atb_format", ctypes.c_int32), ("checksums", ctypes.c_int32),
-                ("reserved", ctypes.c_int32), ("tensor_name", ctypes.c_char_p)]
-
-
-class Config(ctypes.Structure):
-    _fields_ = [("size", ctypes.c_int32), ("threads", ctypes.c_int32), ("root", ctypes.c_char_p), ("budget", ctypes.c_int64),
-                ("drops_data", ctypes.c_int32), ("dedupe", ctypes.c_int32), ("patience_ms", ctypes.c_int64),
-                ("reserve", ctypes.c_int64), ("file_mode", ctypes.c_uint32), ("folder_mode", ctypes.c_uint32)]
-
-
-def check_c_interface(c: CaptureChecker) -> None:
-    """What Python hands over through the C interface is what NumPy and PyTorch read back."""
-    import numpy
-    import torch
-
-    library = ctypes.CDLL(str(c.bin / "libassay.so"))
-    library.assay_last_error.restype = ctypes.c_char_p
-    for name in ("assay_capture_tensor", "assay_capture_line", "assay_capture_flush", "assay_capture_close", "assay_capture_text"):
-        getattr(library, name).argtypes = None
-    folder = c.folder("c_interface")
-    config = Config()
-    library.assay_capture_config_init(ctypes.byref(config))
-    config.root = str(folder).encode()
-    capture = ctypes.c_void_p()
-    status = library.assay_capture_open(ctypes.byref(config), ctypes.byref(capture))
-    chance = numpy.random.default_rng(1)
-    array = chance.standard_normal((5, 7)).astype(numpy.float32)
-    turned = array.T
-
-    def submit(values, name: bytes, form: int, dtype: bytes = b"f32") -> tuple[int, Statistics]:
-        shape = (ctypes.c_int64 * values.ndim)(*values.shape)
-        strides = (ctypes.c_int64 * values.ndim)(*(step // values.itemsize for step in values.strides))
-        tensor = Tensor(values.ctypes.data, library.assay_dtype_from_name(dtype), values.ndim, shape, strides, None, None)
-        statistics = Statistics()
-        attributes = Attributes(checksums=1)
-        return library.assay_capture_tensor(capture, ctypes.byref(tensor), name, form, ctypes.byref(attributes),
-                                            ctypes.byref(statistics)), statistics
-
-    _, statistics = submit(array, b"a/x.npy", 2)
-    submit(turned, b"a/turned.npy", 2)
-    submit(array, b"a/x.pt", 3)
-    submit(array, b"a/x.safetensors", 4)
-    submit(array, b"a/x.bin", 1)
-    submit(array.view(numpy.uint16)[:, :2].copy(), b"a/bf16.pt", 3, b"bf16")
-    scalar = numpy.array(3, dtype=numpy.int64)
-    submit(scalar, b"a/scalar.pt", 3, b"i64")
-    submit(numpy.zeros((0, 3), numpy.float32), b"a/empty.npy", 2)
-    for i in range(100):
-        library.assay_capture_line(capture, b"lines.csv", b"head", f"line {i}".encode())
-    failures = []
-    refused, _ = submit(array, b"../out.npy", 2)
-    if refused != 1 or b"leads out" not in library.assay_last_error():
-        failures.append(f"a path that leads out: {refused} {library.assay_last_error()}")
-    refused, _ = submit(array.view(numpy.uint16)[:, :2].copy(), b"bf16.npy", 2, b"bf16")
-    if refused != 2 or b"NumPy has no type for bf16" not in library.assay_last_error():
-        failures.append(f"bf16 as .npy: {refused} {library.assay_last_error()}")
-    library.assay_capture_close(capture)
-    want = {"max": array.max(), "min": array.min(), "mean": array.astype(float).mean(), "norm": numpy.linalg.norm(array.astype(float)),
-            "crc32": __import__("zlib").crc32(array.tobytes()), "count": 35}
-    failures += [f"{key} is {getattr(statistics, key)}, not {value}" for key, value in want.items()
-                 if abs(float(getattr(statistics, key)) - float(value)) > 1e-12 * abs(float(value))]
-    for name, loaded, expected in (
-            ("x.npy", numpy.load(folder / "a/x.npy"), array), ("turned.npy", numpy.load(folder / "a/turned.npy"), turned),
-            ("x.pt", torch.load(folder / "a/x.pt").numpy(), array), ("scalar.pt", torch.load(folder / "a/scalar.pt").numpy(), scalar),
-            ("empty.npy", numpy.load(folder / "a/empty.npy"), numpy.zeros((0, 3), numpy.float32))):
-        if loaded.shape != expected.shape or loaded.dtype != expected.dtype or (loaded != expected).any():
-            failures.append(f"{name} reads back as {loaded}")
-    if torch.load(folder / "a/bf16.pt").dtype != torch.bfloat16:
-        failures.append("bf16.pt is no bf16")
-    if (folder / "a/x.npy").read_bytes() != (numpy.save(folder / "by_numpy.npy", array) or (folder / "by_numpy.npy").read_bytes()):
-        failures.append("x.npy is not byte for byte what NumPy writes")
-    if (folder / "lines.csv").read_text() != "head\n" + "".join(f"line {i}\n" for i in range(100)):
-        failures.append("lines.csv is not in order")
-    raw = (folder / "a/x.safetensors").read_bytes()
-    length = struct.unpack("<Q", raw[:8])[0]
-    if json.loads(raw[8:8 + length])["tensor"]["shape"] != [5, 7] or raw[8 + length:] != array.tobytes():
-        failures.append("x.safetensors is not what it should be")
-    c.report("C interface", failures + ([] if status == 0 else [f"open: {status}"]))
-    for name in ("x.pt", "x.safetensors", "x.bin"):
-        c.report(f"compare {name}", c.start_in(folder, ["compare", f"a/{name}", "a/x.npy"], 0, "PASS"))
-    # A program that ends without closing.
-    script = ("import ctypes,sys; l=ctypes.CDLL(sys.argv[1]); c=(ctypes.c_char*64)(); l.assay_capture_config_init(c); "
-              "p=ctypes.c_void_p(); print(l.assay_capture_open(c, ctypes.byref(p))); "
-              "[l.assay_capture_line(p, b'unclosed.txt', None, b'x') for _ in range(1000)]")
-    done = subprocess.run(["/usr/bin/python3", "-c", script, str(c.bin / "libassay.so")], cwd=folder, timeout=60,
-                          stdout=subprocess.PIPE, text=True, check=False)
-    written = folder / "unclosed.txt"
-    c.report("exit without close", [] if done.returncode == 0 and written.is_file() and
-             written.read_text() == "x\n" * 1000 else [f"exit {done.returncode} {done.stdout}"])
 
 
 def check_all(c: CaptureChecker) -> None:
