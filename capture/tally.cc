@@ -58,28 +58,28 @@ std::string loss_sentence(const Tally& tally) {
 
 void TallyFile::write(const Tally& tally, const Rights& rights) {
   if (path_.empty()) return;
-  int file = ::open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  constexpr std::string_view kBegin = "{\n", kEnd = "}\n";
+  constexpr auto kFirst = static_cast<int64_t>(kBegin.size());
+  int file = ::open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (file < 0) {
-    place_ = -1;
-    if (!make_folders_above(path_, rights)) return;
-    file = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, rights.file);
+    const std::string text = std::string(kBegin) + record(tally, true) + std::string(kEnd);
+    const Bytes parts[] = {as_bytes(text)};
+    place_ = write_whole(path_, parts, Existing::refuse, rights) ? kFirst : -1;
+    if (place_ >= 0) return;
+    file =
+        ::open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);  // another process was quicker
   }
   if (file < 0) return;
   if (place_ < 0 && lock_shortly(file)) {
     struct stat status {};
-    constexpr std::string_view kBegin = "{\n", kEnd = "}\n";
-    if (::fstat(file, &status) == 0) {
-      const bool is_new = status.st_size < static_cast<off_t>(kBegin.size() + kPlace);
-      const auto begin = static_cast<off_t>(kBegin.size());
-      const off_t at = is_new ? begin : status.st_size - static_cast<off_t>(kEnd.size());
-      const std::string text =
-          (is_new ? std::string(kBegin) : "") + record(tally, is_new) + std::string(kEnd);
-      if (::pwrite(file, text.data(), text.size(), is_new ? 0 : at) == static_cast<ssize_t>(text.size()))
-        place_ = at;
+    if (::fstat(file, &status) == 0 && status.st_size > kFirst) {
+      const off_t at = status.st_size - static_cast<off_t>(kEnd.size());
+      const std::string text = record(tally, false) + std::string(kEnd);
+      if (::pwrite(file, text.data(), text.size(), at) == static_cast<ssize_t>(text.size())) place_ = at;
     }
     ::flock(file, LOCK_UN);  // said aloud: a child that was forked meanwhile has the file open too
   } else if (place_ >= 0) {
-    const std::string text = record(tally, place_ == 2);
+    const std::string text = record(tally, place_ == kFirst);
     if (::pwrite(file, text.data(), text.size(), place_) != static_cast<ssize_t>(text.size())) place_ = -1;
   }
   ::close(file);

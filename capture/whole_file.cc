@@ -103,8 +103,11 @@ Result<std::string> give_name(const std::string& path, Existing existing, Give g
   for (int number = 1; number < kMostNumbers; ++number) {
     const std::string name = number == 1 ? path : numbered(path, number);
     if (give(name) == 0) return name;
-    if (errno != EEXIST) return trouble(path, "cannot be given its name", errno);
-    if (existing == Existing::replace) return trouble(path, "is in the way", errno);
+    const int error = errno;
+    if (error == EEXIST && existing == Existing::number) continue;
+    auto refused = trouble(path, error == EEXIST ? "is in the way" : "cannot be given its name", error);
+    errno = error;
+    return refused;
   }
   return trouble(path, "too many of this name", EEXIST);
 }
@@ -168,20 +171,20 @@ Result<std::string> write_whole(const std::string& path, std::span<const Bytes> 
     if (!temporary.empty()) ::unlink(temporary.c_str());
     return trouble(path, "cannot be written", error);
   }
-  if (temporary.empty() && existing == Existing::number) {
+  if (temporary.empty()) {
     const std::string open_file = "/proc/self/fd/" + std::to_string(file.get());
-    auto named = give_name(path, existing, [&](const std::string& name) {
+    const auto link = [&](const std::string& name) {
       return ::linkat(AT_FDCWD, open_file.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW);
-    });
-    if (named || ::access("/proc/self/fd", X_OK) == 0) return named;
-    has_unnamed_files.store(false, std::memory_order_relaxed);
-    return write_whole(path, parts, existing, rights);
-  }
-  if (temporary.empty()) {  // a name that exists is replaced by another name only
-    temporary = temporary_beside(path).native();
-    const std::string open_file = "/proc/self/fd/" + std::to_string(file.get());
-    if (::linkat(AT_FDCWD, open_file.c_str(), AT_FDCWD, temporary.c_str(), AT_SYMLINK_FOLLOW) != 0)
-      return trouble(path, "cannot be given its name", errno);
+    };
+    auto named = give_name(path, existing, link);
+    const bool is_taken = !named && existing == Existing::replace && errno == EEXIST;
+    if (!is_taken && (named || ::access("/proc/self/fd", X_OK) == 0)) return named;
+    if (!is_taken) {
+      has_unnamed_files.store(false, std::memory_order_relaxed);
+      return write_whole(path, parts, existing, rights);
+    }
+    temporary = temporary_beside(path).native();  // a name that exists is replaced by another name only
+    if (link(temporary) != 0) return trouble(path, "cannot be given its name", errno);
   }
   auto named = give_name(path, existing, [&](const std::string& name) {
     if (existing == Existing::replace) return ::rename(temporary.c_str(), name.c_str());

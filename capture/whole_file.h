@@ -13,7 +13,7 @@ struct Rights {
   unsigned file = 0666, folder = 0777;  // less what the umask takes away
 };
 
-enum class Existing : uint8_t { number, replace };  // number: x.bin becomes x.2.bin, then x.3.bin
+enum class Existing : uint8_t { number, replace, refuse };  // number: x.bin becomes x.2.bin, then x.3.bin
 
 // The name that it got. A process that is killed meanwhile leaves nothing; where the file system has no files
 // without names, one that readers of Assay know as unfinished (base/temporary_name.h).

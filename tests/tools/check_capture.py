@@ -312,7 +312,7 @@ def check_config(c: CaptureChecker) -> None:
 
 def check_kills(c: CaptureChecker) -> None:
     chance = random.Random(16)
-    whole = bad = 0
+    whole, broken = 0, []
     rounds = 200 if LONG else ROUNDS_OF_KILLS
     for _ in range(rounds):
         folder = c.folder("kill")
@@ -321,17 +321,14 @@ def check_kills(c: CaptureChecker) -> None:
         time.sleep(chance.uniform(0.02, 0.4))
         child.send_signal(signal.SIGKILL)
         child.wait()
-        for path in folder.rglob("*"):
-            if path.suffix == ".bin" and path.name != "kernel_tilingdata.bin":
-                whole, bad = whole + is_whole(path), bad + (not is_whole(path))
-            elif path.suffix == ".csv":
-                bad += not path.read_bytes().endswith(b"NO_ERROR\n")
-            elif path.suffix == ".json":
-                bad += not path.read_bytes().rstrip().endswith(b"}")
-            elif path.is_file() and path.suffix != ".txt":
-                bad += 1
+        for path in (path for path in folder.rglob("*") if path.is_file()):
+            data = path.read_bytes()
+            good = {".csv": data.endswith(b"NO_ERROR\n"), ".json": data.endswith(b"}\n"), ".txt": data.endswith(b"\n"),
+                    ".bin": path.name == "kernel_tilingdata.bin" or is_whole(path)}.get(path.suffix, False)
+            whole += good
+            broken += [] if good else [f"{path.name} ends with {data[-40:]!r}"]
         shutil.rmtree(folder)
-    c.report(f"kill -9, {rounds} rounds", [] if bad == 0 and whole > 0 else [f"{bad} broken files, {whole} whole ones"])
+    c.report(f"kill -9, {rounds} rounds", broken if broken or whole else ["nothing was written"])
 
 
 def check_faults(c: CaptureChecker) -> None:
