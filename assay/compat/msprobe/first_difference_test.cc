@@ -58,7 +58,7 @@ class FirstDifference : public ::testing::Test {
         msprobe_profile({.generation = generation, .stack = MsprobeStyle::Stack::if_found});
     ReportSet reports;
     reports.add(msprobe_first_difference({.folder = folder_.path(), .per_rank = true}, profile, generation));
-    Head head = msprobe_head(content);
+    Head head = msprobe_head(content, generation);
     head.has_stacks = true;
     ASSERT_TRUE(reports.begin(head));
     for (const std::vector<NodeResult>& nodes : ranks) {
