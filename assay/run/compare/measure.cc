@@ -21,15 +21,24 @@ namespace {
 constexpr size_t kBatchNodes = 64;
 constexpr int64_t kBatchBytes = int64_t{32} << 20;
 
-// Golden operators hold whole tensors. Where they are large they run one after another, each on all cores.
-constexpr int64_t kLargeOperator = int64_t{1} << 20;  // bytes of its tensors, on average
+// Golden operators hold whole tensors, as f64 and with a bound for each element: about so many bytes for each
+// one that was dumped of them.
+constexpr int64_t kHeldByOperator = 16;
 
-bool runs_large_operators(const Matched& matched) {
-  const std::vector<PairedNode>& nodes = matched.pairing.nodes;
-  const auto runs_golden = [](const Pair& pair) { return pair.is_computed(); };
-  const bool any = std::ranges::any_of(
-      nodes, [&](const PairedNode& node) { return std::ranges::any_of(node.pairs, runs_golden); });
-  return any && bytes_to_read(matched) / std::ssize(nodes) > kLargeOperator;
+// Bytes of the tensors of the largest operator that is run again; 0: none is.
+int64_t largest_operator(const Matched& matched) {
+  const Loader loader(matched.frames, {});
+  int64_t largest = 0;
+  for (const PairedNode& node : matched.pairing.nodes) {
+    int64_t bytes = 0;
+    for (const Pair& pair : node.pairs) {
+      if (!pair.is_computed()) continue;
+      for (const PlanSource& source : pair.plan(Side::golden)->from)
+        bytes += loader.size_of_item(source.side, source.item);
+    }
+    largest = std::max(largest, bytes);
+  }
+  return largest;
 }
 
 struct Batch {
@@ -282,12 +291,17 @@ class Measurer {
 Result<void> measure(const Matched& matched, const MetricPlan& metrics, const OpenOptions& options,
                      const RowFlow& flow, bool one_by_one, Progress& progress, SideStatistics side_statistics,
                      const Prepare& prepare, GoldenOptions golden) {
-  const bool one_operator_at_a_time = runs_large_operators(matched);
-  if (!one_operator_at_a_time) golden.memory /= static_cast<int64_t>(threads_at_work());
+  const int64_t operator_bytes = largest_operator(matched);
+  const bool runs_operators = operator_bytes > 0;
+  auto packets = static_cast<int64_t>(2 * threads_at_work());
+  if (runs_operators) {  // as many at a time as the memory has room for; each of them may use all cores
+    packets = std::clamp<int64_t>(golden.memory / kHeldByOperator / operator_bytes, 1, packets);
+    golden.memory /= packets;
+  }
   Measurer measurer(matched, metrics, options, progress, side_statistics, prepare, flow, golden);
   const std::vector<PairedNode>& nodes = matched.pairing.nodes;
   PerThread<PairScratch> scratches;
-  const size_t most = one_by_one ? 1 : kBatchNodes;
+  const size_t most = one_by_one || runs_operators ? 1 : kBatchNodes;
   std::atomic<bool> stop{false};
   std::optional<Error> error;
   size_t next = 0;
@@ -320,7 +334,7 @@ Result<void> measure(const Matched& matched, const MetricPlan& metrics, const Op
       .then(flow.judge_in_order ? StageOrder::kept : StageOrder::any, judge)
       .then(StageOrder::any, render)
       .then(StageOrder::kept, write)
-      .run(WhileWaiting::helps, one_operator_at_a_time ? 1 : 2 * threads_at_work());
+      .run(WhileWaiting::helps, static_cast<size_t>(packets));
   if (error) return tl::unexpected<Error>(std::move(*error));
   return check_cancelled();
 }
