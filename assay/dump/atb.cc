@@ -149,7 +149,7 @@ std::optional<Parsed> parse_file(const std::string& relative) {
     if (stem.starts_with(word)) {
       parsed.port.direction = direction;
       parsed.port.phase = moment == "before" ? Phase::before : Phase::after;
-      parsed.port.index = whole_number(stem.substr(std::string_view(word).size())).value_or(0);
+      read_port_number(std::string_view(stem).substr(std::string_view(word).size()), parsed.port);
     }
   if (parsed.port.direction == Direction::none || parsed.op.empty()) return std::nullopt;
   return parsed;

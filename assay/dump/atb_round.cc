@@ -116,7 +116,7 @@ class TableIndex {
     Item item;
     item.name = frame_.strings.keep(printable(name));
     item.port.direction = cells[kDirection] == "input" ? Direction::input : Direction::output;
-    item.port.index = whole_number(cells[kIndex]).value_or(0);
+    read_port_number(cells[kIndex], item.port);
     if (auto meta = atb_stated_meta(cells[kDtype], cells[kShape]))
       item.meta = &frame_.metas.emplace_back(std::move(*meta));
     Stated& stated = frame_.stated.emplace_back();

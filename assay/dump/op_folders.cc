@@ -46,6 +46,13 @@ std::optional<int> whole_number(std::string_view text) {
   return static_cast<int>(*parse_int(text));
 }
 
+void read_port_number(std::string_view text, Port& port) {
+  const size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
+  port.index = whole_number(text.substr(0, end)).value_or(0);
+  const size_t dot = text.rfind('.');
+  port.is_again = dot != std::string_view::npos && whole_number(text.substr(dot + 1)).has_value();
+}
+
 namespace {
 
 // "0_4001" is 0, "cuda3_77" is 3.

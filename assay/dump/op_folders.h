@@ -4,6 +4,7 @@
 #include "assay/base/path_kind.h"
 #include "assay/dump/items.h"
 #include "assay/dump/layout.h"
+#include "assay/model/port.h"
 
 #include <functional>
 #include <map>
@@ -17,6 +18,9 @@ std::vector<fs::path> folders_in(const fs::path& folder);  // in natural order; 
 std::optional<TensorMeta> stated_meta(std::string_view type, std::span<const std::string_view> dims);
 std::optional<TensorMeta> stated_meta(DType dtype, std::span<const std::string_view> dims);
 std::optional<int> whole_number(std::string_view text);  // digits only, below 10^9
+// Which tensor of its operator ATB means by "1", or "1_key" where it knows what the tensor is for, or "1.2",
+// where one of that name had been saved before.
+void read_port_number(std::string_view text, Port& port);
 
 // Where one of several ranks lies: "0_4001" is 0, "cuda3_77" is 3; its place in the list where names do not
 // tell.

@@ -20,6 +20,7 @@ struct Port {
 
   Direction direction = Direction::none;
   Phase phase = Phase::not_said;
+  bool is_again = false;  // saved a second time under the same name: the operator ran more than once
   int index = 0;
 };
 

@@ -21,6 +21,7 @@ Ports ports_of(const Node& node, ResultsInPlace in_place) {
   Ports ports;
   for (size_t i = 0; i < node.items.size(); ++i) {
     const Port& port = node.items[i].port;
+    if (port.is_again) continue;
     const auto item = static_cast<int32_t>(i);
     if (port.direction == Direction::output && port.phase != Phase::before)
       ports.outputs.emplace(port.index, item);
@@ -45,10 +46,25 @@ Ports ports_of(const Node& node, ResultsInPlace in_place) {
   return ports;
 }
 
+// What an operator launches: it has no parameters of its own, and no golden.
+bool is_kernel(const Frame& frame, int32_t op) { return frame.graph->at(op).path.ends_with("Kernel"); }
+
 // An operator that has others inside is no operator: these are checked.
 bool is_group(const Frame& frame, size_t node) {
   if (frame.graph == nullptr) return false;
-  return std::ranges::any_of(frame.ops_of(node), [&](int32_t op) { return !frame.graph->is_leaf(op); });
+  return std::ranges::any_of(frame.ops_of(node), [&](int32_t op) {
+    return !std::ranges::all_of(frame.graph->at(op).children,
+                                [&](int32_t child) { return is_kernel(frame, child); });
+  });
+}
+
+// A kernel whose operator is checked.
+bool is_inside_operator(const Frame& frame, size_t node) {
+  if (frame.graph == nullptr) return false;
+  return std::ranges::any_of(frame.ops_of(node), [&](int32_t op) {
+    const int32_t parent = frame.graph->at(op).parent;
+    return is_kernel(frame, op) && parent >= 0 && frame.node_of(parent) >= 0;
+  });
 }
 
 std::string_view path_of(const Frame& frame, size_t node) {
@@ -65,7 +81,8 @@ class Planner {
     for (size_t i = 0; i < frames_.mine.size(); ++i) {
       const Frame& frame = frames_.mine[i];
       for (size_t node = 0; node < frame.nodes.size(); ++node)
-        if (!is_group(frame, node) && is_selected(selection_, path_of(frame, node), frame.nodes[node].type))
+        if (!is_group(frame, node) && !is_inside_operator(frame, node) &&
+            is_selected(selection_, path_of(frame, node), frame.nodes[node].type))
           add(static_cast<int32_t>(i), static_cast<int32_t>(node));
     }
     pairing_.repeats_batch = pairing_.flattens = selection_.broadcasts;
@@ -101,6 +118,10 @@ class Planner {
     for (const auto& [index, output] : ports.outputs) hold(output, index);
     // Its row says that there is nothing to check.
     if (ports.outputs.empty() && !ports.inputs.empty()) hold(ports.inputs.begin()->second, kNoOutput);
+    const auto again = std::ranges::count_if(node.items, [](const Item& item) { return item.port.is_again; });
+    if (again > 0)
+      pairing_.warnings.push_back(left_out(
+          fmt::format("{}: ran more than once under one name; the first run is checked", node.name), again));
     if (out.pairs.empty())
       pairing_.warnings.push_back(left_out(fmt::format("{}: has no tensor in the dump to check", node.name)));
     else
