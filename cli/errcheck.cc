@@ -72,7 +72,8 @@ Result<int> check_program(const ErrcheckFlags& flags, const Context& context) {
                 "'assay dump' records it");
   const fs::path output = flags.output.empty() ? "." : flags.output;
   ASSAY_TRY(const CheckedRun run, run_check(output, flags.exit, "info", context.child));
-  return run.overflowed ? exit_code(Answer::fail) : run.status;
+  if (run.overflowed) return exit_code(Answer::fail);
+  return run.status == 0 && !run.was_asked ? exit_code(Answer::not_compared) : run.status;
 }
 
 Result<int> check(const ErrcheckFlags& flags, const Context& context) {

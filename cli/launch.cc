@@ -56,15 +56,26 @@ Result<CheckedRun> run_check(const fs::path& output, bool stops, std::string_vie
                              const std::vector<std::string>& command) {
   ASSAY_TRY(const fs::path probe, find_probe());
   ASSAY_TRY_DO(make_folder(output));
-  const Moment started = moment_of_start();
+  const fs::path folder = fs::absolute(output).lexically_normal();
+  const fs::path asked = folder / fmt::format(".assay_asked_{}", ::getpid());
+  timespec started{};
+  ::clock_gettime(CLOCK_REALTIME_COARSE, &started);
   CheckedRun run;
-  run.status = run_recorded(command, environment_of_check(output, stops, log_level, probe));
+  run.status = run_recorded(command, environment_of_check(output, stops, log_level, probe, asked));
+  std::error_code is_not_there;
+  run.was_asked = fs::remove(asked, is_not_there);
   if (run.status == 126 || run.status == 127) return run;
   const auto reports = read_overflow_reports(output, started);
   run.overflowed = !reports.empty();
-  say(run.overflowed ? text_of(reports)
-                     : fmt::format("no overflow was reported in {}\n",
-                                   display(fs::absolute(output).lexically_normal())));
+  if (run.overflowed)
+    say(text_of(reports));
+  else if (run.was_asked)
+    say(fmt::format("no overflow was reported in {}\n", display(folder)));
+  else
+    say(
+        fmt::format("nothing was looked at: the program never asked the probe; it does not run ATB, or {} "
+                    "cannot be written\n",
+                    display(folder)));
   return run;
 }
 

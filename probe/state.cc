@@ -85,6 +85,11 @@ State::State()
       settings_(&base_),
       writer_(writer_config(base_)) {
   if (!config_path_.empty()) read_config(true);
+  // Whoever started the check knows by this that somebody looked.
+  if (const std::string asked = variable("ASSAY_CHECK_ASKED"); base_.overflow && !asked.empty()) {
+    const auto done = capture::append_whole(asked, "", "asked\n", {0600, 0750});
+    if (!done) say(done.error().message);
+  }
   next_look_ = coarse_ms() + kLookEveryMs;
 }
 

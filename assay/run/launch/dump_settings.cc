@@ -129,11 +129,13 @@ std::vector<EnvironmentChange> environment_of(const DumpSettings& settings, cons
 }
 
 std::vector<EnvironmentChange> environment_of_check(const fs::path& output, bool stops,
-                                                    std::string_view log_level, const fs::path& probe) {
+                                                    std::string_view log_level, const fs::path& probe,
+                                                    const fs::path& asked) {
   return {{"ATB_CHECK_TYPE", "1"},
           {"ATB_OUTPUT_DIR", fs::absolute(output).lexically_normal().native()},
           {"ATB_EXIT", one_or_zero(stops)},
           {"ATB_AIT_LOG_LEVEL", number_of_level(log_level)},
+          {"ASSAY_CHECK_ASKED", asked.native()},
           preload(probe)};
 }
 

@@ -42,8 +42,10 @@ std::vector<EnvironmentChange> environment_of(const DumpSettings& settings, cons
                                               int64_t process);
 
 // The same for a check of overflows; `stops`: the program is stopped at the first.
+// asked: a file that the probe makes when ATB first asks it anything.
 std::vector<EnvironmentChange> environment_of_check(const fs::path& output, bool stops,
-                                                    std::string_view log_level, const fs::path& probe);
+                                                    std::string_view log_level, const fs::path& probe,
+                                                    const fs::path& asked);
 
 // Room that a dump needs at least.
 Result<void> check_room(const fs::path& output);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace assay {
 namespace {
@@ -21,13 +22,13 @@ bool is_report(std::string_view name) {
 
 }  // namespace
 
-std::vector<OverflowReport> read_overflow_reports(const fs::path& folder, Moment since) {
+std::vector<OverflowReport> read_overflow_reports(const fs::path& folder, const timespec& since) {
   std::vector<OverflowReport> reports;
   std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     struct stat status {};
     if (!is_report(at->path().filename().native()) || ::stat(at->path().c_str(), &status) != 0 ||
-        status.st_mtim.tv_sec < since.seconds)
+        std::pair(status.st_mtim.tv_sec, status.st_mtim.tv_nsec) < std::pair(since.tv_sec, since.tv_nsec))
       continue;
     const auto file = File::open(at->path());
     if (!file || (*file)->size() > kLargest) continue;

@@ -1,8 +1,9 @@
 // What the check for overflows left behind: msit_overflow_res_{process}.txt, ait_overflow_res_{process}.txt.
 #pragma once
 
-#include "assay/base/clock.h"
 #include "assay/base/file.h"
+
+#include <ctime>
 
 namespace assay {
 
@@ -12,8 +13,9 @@ struct OverflowReport {
   bool is_old_form = false;            // one record, written over those before: only the last is there
 };
 
-// Those in the folder that are not older than `since`, by name.
-std::vector<OverflowReport> read_overflow_reports(const fs::path& folder, Moment since);
+// Those in the folder that are not older than `since` (of the clock that files are dated by,
+// CLOCK_REALTIME_COARSE), by name.
+std::vector<OverflowReport> read_overflow_reports(const fs::path& folder, const timespec& since);
 
 std::string text_of(const std::vector<OverflowReport>& reports);  // lines for people; empty: no overflow
 
