@@ -85,6 +85,7 @@ Result<Bounded> gather_bounded(const Operand& mine, const Expected& expected, in
       expected.allowed == nullptr && !rounds && mine.meta.dtype == expected.dtype && !is_exact_in_f64(dtype);
   std::vector<double> wide_mine, wide_value, wide_allowed;
   Bounded out;
+  out.dtype = expected.dtype;
   const int64_t at_once = elements_at_once(expected);
   for (int64_t at = first; at < first + count; at += at_once) {
     const int64_t n = std::min(at_once, first + count - at);

@@ -1,11 +1,14 @@
 // What came of holding a tensor against what it should hold, element by element.
 #pragma once
 
+#include "assay/tensor/dtype.h"
+
 #include <cstdint>
 
 namespace assay {
 
 struct Bounded {
+  DType dtype = DType::f32;  // that the operator writes
   int64_t count = 0;
   int64_t unknown = 0;  // elements of which nobody can tell what they should be
   int64_t beyond = 0;   // elements that rounding does not explain
@@ -14,6 +17,7 @@ struct Bounded {
   double mine = 0, expected = 0, bound = 0;  // of that element
 
   void merge(const Bounded& later) {
+    dtype = later.dtype;
     count += later.count;
     unknown += later.unknown;
     beyond += later.beyond;

@@ -295,6 +295,7 @@ class Partitions {
         arrangement.pieces.push_back(simplified(std::move(piece)));
       }
       arrangement.text = slice_text(axis, transposed, groups, first, block);
+      arrangement.is_regrouped = groups > 1;
       first += block;
     }
     found_.push_back(std::move(all));

@@ -146,11 +146,11 @@ bool lie_alike(const std::vector<Arrangement>& a, const std::vector<Arrangement>
   return std::ranges::equal(a, b, [](const Arrangement& x, const Arrangement& y) { return x.lies_as(y); });
 }
 
-// The same names but for their numbers, in the same shapes.
+// The same names but for their numbers, of the same sizes: another shape may be what is wrong.
 std::string kind_of(const PartGroup& group) {
   std::string kind = group.parts_side == Side::mine ? "mine" : "golden";
   const auto add = [&](const Holder& holder) {
-    kind += fmt::format("|{}{}", holder.form.pattern, holder.shape.text());
+    kind += fmt::format("|{}#{}", holder.form.pattern, holder.shape.count());
   };
   add(*group.whole);
   for (const Holder* part : group.parts) add(*part);
@@ -207,9 +207,9 @@ void hold_against_groups(std::vector<Decision>& decisions) {
     if (decision.layout == nullptr || !decision.by_data) continue;
     const bool is_regrouped = std::ranges::any_of(*decision.layout, &Arrangement::is_regrouped);
     const PartGroup& group = decision.group;
+    // Several parts of one whole are what it was fused from; a single one must be fused itself.
     if (is_regrouped &&
-        (!may_be_fused(*group.whole) ||
-         !std::ranges::all_of(group.parts, [&](const Holder* part) { return may_be_fused(*part); })))
+        (!may_be_fused(*group.whole) || (group.parts.size() == 1 && !may_be_fused(*group.parts[0]))))
       contradict(decision,
                  fmt::format("'{}' lies in groups, which only fused tensors do", group.whole->form.plain));
   }
