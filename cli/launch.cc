@@ -21,8 +21,12 @@ std::string how_it_ended(const ChildEnd& end) {
   return end.status == 0 ? std::string() : fmt::format("the program ended with status {}\n", end.status);
 }
 
-// The real time: what a program leaves behind has it, whatever ASSAY_NOW says.
-Moment moment_of_start() { return {static_cast<int64_t>(std::time(nullptr))}; }
+// The real time, whatever ASSAY_NOW says, of the clock that files are dated by.
+timespec time_of_start() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
+  return now;
+}
 
 }  // namespace
 
@@ -44,7 +48,7 @@ Result<int> run_dump(const DumpSettings& settings, const std::vector<std::string
   ASSAY_TRY_DO(check_room(settings.output));
   const auto process = static_cast<int64_t>(::getpid());
   if (settings.has("onnx")) ASSAY_TRY_DO(make_folder(list_of_topologies(settings, process)));
-  const Moment started = moment_of_start();
+  const Moment started{static_cast<int64_t>(time_of_start().tv_sec)};
   const int status = run_recorded(command, environment_of(settings, probe, context.now, process));
   const DumpOutcome outcome = finish_dump(settings, context.now, started, process);
   for (const std::string& warning : outcome.warnings) log::warn("{}", warning);
@@ -58,8 +62,7 @@ Result<CheckedRun> run_check(const fs::path& output, bool stops, std::string_vie
   ASSAY_TRY_DO(make_folder(output));
   const fs::path folder = fs::absolute(output).lexically_normal();
   const fs::path asked = folder / fmt::format(".assay_asked_{}", ::getpid());
-  timespec started{};
-  ::clock_gettime(CLOCK_REALTIME_COARSE, &started);
+  const timespec started = time_of_start();
   CheckedRun run;
   run.status = run_recorded(command, environment_of_check(output, stops, log_level, probe, asked));
   std::error_code is_not_there;
