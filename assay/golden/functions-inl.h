@@ -8,7 +8,10 @@
 #define ASSAY_GOLDEN_FUNCTIONS_INL_H_
 #endif
 
+#include "assay/golden/kernels.h"
 #include "assay/tensor/exp-inl.h"
+
+#include <algorithm>
 
 HWY_BEFORE_NAMESPACE();
 namespace assay::tile::HWY_NAMESPACE {
@@ -143,6 +146,28 @@ HWY_INLINE V64 SineOf(V64 x) {
 HWY_INLINE V64 CosineOf(V64 x) {
   const Angle angle = AngleOf(x);
   return AtQuarter(angle.sine, angle.cosine, hn::Add(angle.quarter, hn::Set(hn::RebindToSigned<D64>(), 1)));
+}
+
+// `f(x, value, error)` of each vector; what is left at the end is padded with ones.
+template <class F>
+HWY_INLINE void EachVector(const double* HWY_RESTRICT x, int64_t n, kernel::Out out, F f) {
+  const D64 d;
+  int64_t i = 0;
+  V64 value, error;
+  for (; i + kN <= n; i += kN) {
+    f(hn::LoadU(d, x + i), value, error);
+    hn::StoreU(value, d, out.values + i);
+    hn::StoreU(error, d, out.errors + i);
+  }
+  if (i == n) return;
+  double rest[kN], values[kN], errors[kN];
+  std::fill_n(rest, kN, 1.0);
+  std::copy(x + i, x + n, rest);
+  f(hn::LoadU(d, rest), value, error);
+  hn::StoreU(value, d, values);
+  hn::StoreU(error, d, errors);
+  std::copy(values, values + (n - i), out.values + i);
+  std::copy(errors, errors + (n - i), out.errors + i);
 }
 
 }  // namespace assay::tile::HWY_NAMESPACE
