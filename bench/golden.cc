@@ -9,11 +9,12 @@
 // writes the first output that was computed last, as f32.
 #include "assay/golden/golden.h"
 #include "assay/dump/atb_op_params.h"
+#include "assay/golden/blas.h"
 #include "assay/golden/numbers.h"
 #include "assay/support/parallel.h"
 #include "assay/tensor/dense.h"
 
-#include <cblas.h>
+#include <dlfcn.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -134,6 +135,14 @@ void serve_operator(int threads, std::vector<std::string> words) {
         [&](const std::string& path) { write_first(outputs, path); });
 }
 
+// The library that the golden operators have loaded, with threads of its own.
+void set_blas_threads(int threads) {
+  if (const auto loaded = load_blas(); !loaded) stop(loaded.error().message);
+  void* const library = ::dlopen("libopenblas.so.0", RTLD_NOW | RTLD_NOLOAD);
+  const auto set = reinterpret_cast<void (*)(int)>(::dlsym(library, "openblas_set_num_threads"));
+  set(threads);
+}
+
 template <class T>
 void serve_gemm(int threads, const std::vector<std::string>& words) {
   const auto m = std::stoi(words[1]), n = std::stoi(words[2]), k = std::stoi(words[3]);
@@ -141,15 +150,10 @@ void serve_gemm(int threads, const std::vector<std::string>& words) {
       b(static_cast<size_t>(n) * static_cast<size_t>(k)), c(static_cast<size_t>(m) * static_cast<size_t>(n));
   for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<T>(i % 251) / 251;
   for (size_t i = 0; i < b.size(); ++i) b[i] = static_cast<T>(i % 241) / 241;
-  openblas_set_num_threads(threads);
+  set_blas_threads(threads);
   serve([] {},
         [&] {
-          if constexpr (sizeof(T) == sizeof(float))
-            cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, n, k, 1, a.data(), k, b.data(), k, 0,
-                        c.data(), n);
-          else
-            cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, n, k, 1, a.data(), k, b.data(), k, 0,
-                        c.data(), n);
+          multiply(Gemm<T>{false, true, m, n, k, a.data(), k, b.data(), k, c.data(), n});
         },
         [](const std::string&) {});
 }

@@ -279,6 +279,7 @@ Result<void> run_job(const Attention& attention, int64_t number, ComputedTensor&
 }  // namespace
 
 Result<void> attend(const Attention& attention, int64_t memory, ComputedTensor& out) {
+  ASSAY_TRY_DO(load_blas());
   const DType dtype = attention.rule.dtype;
   const bool is_narrow = dtype == DType::f16 || dtype == DType::bf16;
   const double each = is_narrow ? sizeof(float) : sizeof(double);

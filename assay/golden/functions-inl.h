@@ -8,7 +8,10 @@
 #define ASSAY_GOLDEN_FUNCTIONS_INL_H_
 #endif
 
+#include "assay/golden/kernels.h"
 #include "assay/tensor/exp-inl.h"
+
+#include <algorithm>
 
 HWY_BEFORE_NAMESPACE();
 namespace assay::tile::HWY_NAMESPACE {
@@ -52,19 +55,33 @@ HWY_INLINE V64 TanhOf(V64 x) {
   return hn::CopySign(hn::IfThenElse(hn::Lt(away, Constant(0.25)), near, far), x);
 }
 
-// erfc(t) of t = |x| / √2, within 2^-33 of itself, and e^(-t²): erfc(t) e^(t²) (1 + 2 t) is smooth in
-// (t - 3) / (t + 3). Beyond 27 it is no normal number any more.
+// e^-x for 0 <= x <= 702, within 2^-34 of itself.
+HWY_INLINE V64 ExpOfMinus(V64 x) {
+  constexpr double kCoefficients[] = {0x1.9eb715ae666f8p-13, 0x1.6da4c0c8bcd5ap-10, 0x1.1112fa5b3ba63p-7,
+                                      0x1.555468597dcdcp-5,  0x1.55555343b431ap-3,  0x1.00000059d9720p-1,
+                                      0x1.000000010b7f3p+0,  0x1.ffffffffababbp-1};
+  const D64 d;
+  const hn::RebindToSigned<D64> di;
+  const V64 magic = Constant(0x1.8p52);  // whole numbers stand in its low bits
+  const V64 shifted = Fused(x, Constant(-1.4426950408889634), magic);
+  const V64 rest = Fused(hn::Sub(shifted, magic), Constant(-0.6931471805599453), hn::Neg(x));
+  const auto bits = hn::BitCast(di, Polynomial(rest, kCoefficients));
+  return hn::BitCast(d, hn::Add(bits, hn::ShiftLeft<52>(hn::BitCast(di, shifted))));
+}
+
+// erfc(t) of t = |x| / √2, within 2^-28.6 of itself, and e^(-t²): erfc(t) e^(t²) (1 + 2 t) is smooth in
+// (t - 3) / (t + 3). Both are 0 beyond 26.49, where they are no numbers of f32 any more.
 struct ErfcParts {
   V64 t, erfc, exponential;
 };
 HWY_INLINE ErfcParts ErfcOfRoot(V64 x) {
-  constexpr double kScaled[] = {-0x1.4fb721aff3c9bp-17, 0x1.707696f44f6d4p-18,  0x1.d45c29de17eddp-14,
-                                -0x1.c1fbebb9917c4p-14, -0x1.941227d11c21cp-11, 0x1.ef8e2c4bccbe1p-10,
-                                0x1.4b19810f779e7p-9,   -0x1.85772d7a46f42p-6,  0x1.17cacd06690dcp-4,
-                                -0x1.e88b69ae2f01dp-4,  0x1.09835fdf20d10p-3,   -0x1.85a15ea939b03p-5,
-                                -0x1.15c08491d745bp-3,  0x1.40c522d80a11fp+0};
-  const V64 t = hn::Min(hn::Mul(hn::Abs(x), Constant(0.70710678118654752440)), Constant(27));
-  const V64 e = ExpOrZero(hn::Mul(hn::Mul(x, x), Constant(-0.5)));
+  constexpr double kScaled[] = {0x1.1f30849147c6dp-14, -0x1.b2208881bc0abp-14, -0x1.75dcf4e54355dp-11,
+                                0x1.f0448a745ed01p-10, 0x1.46a8394b9ffb9p-9,   -0x1.858337ec10889p-6,
+                                0x1.17d497d6decb2p-4,  -0x1.e88aa3900d282p-4,  0x1.0982cdf0dd964p-3,
+                                -0x1.85a17cf3416b5p-5, -0x1.15c07fb8d17f8p-3,  0x1.40c522daa39adp+0};
+  const V64 farthest = Constant(26.49);
+  const V64 t = hn::Min(hn::Mul(hn::Abs(x), Constant(0.70710678118654752440)), farthest);
+  const V64 e = hn::IfThenElseZero(hn::Lt(t, farthest), ExpOfMinus(hn::Mul(t, t)));
   const V64 shifted = hn::Add(t, Constant(3)), scale = Fused(Constant(2), t, Constant(1));
   const V64 inverse = hn::Div(Constant(1), hn::Mul(shifted, scale));  // of both at once
   const V64 place = hn::Mul(hn::Mul(hn::Sub(t, Constant(3)), scale), inverse);
@@ -129,6 +146,28 @@ HWY_INLINE V64 SineOf(V64 x) {
 HWY_INLINE V64 CosineOf(V64 x) {
   const Angle angle = AngleOf(x);
   return AtQuarter(angle.sine, angle.cosine, hn::Add(angle.quarter, hn::Set(hn::RebindToSigned<D64>(), 1)));
+}
+
+// `f(x, value, error)` of each vector; what is left at the end is padded with ones.
+template <class F>
+HWY_INLINE void EachVector(const double* HWY_RESTRICT x, int64_t n, kernel::Out out, F f) {
+  const D64 d;
+  int64_t i = 0;
+  V64 value, error;
+  for (; i + kN <= n; i += kN) {
+    f(hn::LoadU(d, x + i), value, error);
+    hn::StoreU(value, d, out.values + i);
+    hn::StoreU(error, d, out.errors + i);
+  }
+  if (i == n) return;
+  double rest[kN], values[kN], errors[kN];
+  std::fill_n(rest, kN, 1.0);
+  std::copy(x + i, x + n, rest);
+  f(hn::LoadU(d, rest), value, error);
+  hn::StoreU(value, d, values);
+  hn::StoreU(error, d, errors);
+  std::copy(values, values + (n - i), out.values + i);
+  std::copy(errors, errors + (n - i), out.errors + i);
 }
 
 }  // namespace assay::tile::HWY_NAMESPACE

@@ -5,8 +5,6 @@
 #include "assay/golden/numbers.h"
 #include "assay/support/parallel.h"
 
-#include <cblas.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -23,15 +21,6 @@ constexpr int64_t kRowsAtOnce = 2048;  // of a that are held
 constexpr int64_t kTile = 1024;
 // Products of int8 are at most 2^14: sums of this many are exact in f32.
 constexpr int64_t kExactLength = 1024;
-
-// oneTBB is the only threading: OpenBLAS must not start threads of its own under it.
-void keep_blas_single() {
-  static const bool done = [] {
-    openblas_set_num_threads(1);
-    return true;
-  }();
-  static_cast<void>(done);
-}
 
 int64_t blas_threads() { return static_cast<int64_t>(threads_at_work()); }
 
@@ -239,22 +228,6 @@ Result<void> read_numbers(const Operand& data, int64_t first, int64_t count, T* 
 template Result<void> read_numbers(const Operand&, int64_t, int64_t, float*, Scratch&);
 template Result<void> read_numbers(const Operand&, int64_t, int64_t, double*, Scratch&);
 
-void multiply(const Gemm<float>& g) {
-  keep_blas_single();
-  cblas_sgemm(CblasRowMajor, g.transpose_a ? CblasTrans : CblasNoTrans,
-              g.transpose_b ? CblasTrans : CblasNoTrans, static_cast<blasint>(g.m), static_cast<blasint>(g.n),
-              static_cast<blasint>(g.k), 1, g.a, static_cast<blasint>(g.a_stride), g.b,
-              static_cast<blasint>(g.b_stride), 0, g.c, static_cast<blasint>(g.c_stride));
-}
-
-void multiply(const Gemm<double>& g) {
-  keep_blas_single();
-  cblas_dgemm(CblasRowMajor, g.transpose_a ? CblasTrans : CblasNoTrans,
-              g.transpose_b ? CblasTrans : CblasNoTrans, static_cast<blasint>(g.m), static_cast<blasint>(g.n),
-              static_cast<blasint>(g.k), 1, g.a, static_cast<blasint>(g.a_stride), g.b,
-              static_cast<blasint>(g.b_stride), 0, g.c, static_cast<blasint>(g.c_stride));
-}
-
 Result<void> try_in_parallel(int64_t count, int64_t cost,
                              const std::function<Result<void>(int64_t, int64_t)>& work) {
   std::mutex mutex;
@@ -279,7 +252,7 @@ Accumulator accumulator_of(DType a, DType b) {
 
 Result<void> compute_products(const Product& product, int64_t memory,
                               const std::function<void(const ProductRun&)>& take) {
-  constexpr int64_t kMostColumns = std::numeric_limits<blasint>::max();
+  ASSAY_TRY_DO(load_blas());
   int64_t cost = 1;
   for (const ProductTerm& term : product.terms) {
     ASSAY_TRY_DO(term.a.check());
@@ -287,8 +260,8 @@ Result<void> compute_products(const Product& product, int64_t memory,
     if (product.length(term) != product.length_of_b(term))
       return fail(ErrorKind::mismatch, "rows of {} elements are multiplied by columns of {}",
                   product.length(term), product.length_of_b(term));
-    if (std::max({term.a.columns, term.b.columns, term.a.rows, term.b.rows}) > kMostColumns)
-      return fail(ErrorKind::unsupported, "a matrix with more than {} rows or columns", kMostColumns);
+    if (std::max({term.a.columns, term.b.columns, term.a.rows, term.b.rows}) > kMostBlasRows)
+      return fail(ErrorKind::unsupported, "a matrix with more than {} rows or columns", kMostBlasRows);
     const auto once = checked_multiply(std::max<int64_t>(1, product.rows(term)),
                                        std::max<int64_t>(1, product.columns(term)));
     const auto all =

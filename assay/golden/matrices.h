@@ -1,6 +1,7 @@
 // Products of matrices that lie in tensors, a tile at a time: what is held does not grow with the tensors.
 #pragma once
 
+#include "assay/golden/blas.h"
 #include "assay/golden/golden.h"
 
 #include <cmath>
@@ -30,21 +31,6 @@ MatrixView matrix_of(const OperandPtr& data, int64_t i);
 // Elements as numbers, in blocks. T: float where every value of the type fits, or double.
 template <class T>
 Result<void> read_numbers(const Operand& data, int64_t first, int64_t count, T* to, Scratch& scratch);
-
-// c = op(a) op(b), row-major with the given distances between rows; op transposes where it is told to.
-template <class T>
-struct Gemm {
-  bool transpose_a = false, transpose_b = false;
-  int64_t m = 0, n = 0, k = 0;
-  const T* a = nullptr;
-  int64_t a_stride = 0;
-  const T* b = nullptr;
-  int64_t b_stride = 0;
-  T* c = nullptr;
-  int64_t c_stride = 0;
-};
-void multiply(const Gemm<float>& gemm);
-void multiply(const Gemm<double>& gemm);
 
 // As in_parallel; the first error of all is the answer.
 Result<void> try_in_parallel(int64_t count, int64_t cost,

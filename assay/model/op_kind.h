@@ -47,6 +47,8 @@ constexpr bool changes_form_only(OpKind kind) { return kind == OpKind::cast || k
 // "LinearOperation"; of an element-wise operation its number says what it does.
 OpKind kind_of_atb(std::string_view type, std::optional<int64_t> elewise_type = {});
 bool is_atb_elementwise(std::string_view type);
+// What an operator launches, "MatMulF16Kernel": it has no parameters of its own, and no golden.
+constexpr bool is_atb_kernel(std::string_view name) { return name.ends_with("Kernel"); }
 OpKind kind_of_ge(std::string_view type);  // "BatchMatMulV2"
 // Of those that are given: it is the same in every run. What a model is called with, and variables, may hold
 // what was computed before.

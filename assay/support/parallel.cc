@@ -109,14 +109,13 @@ class Stages {
       making_.take();
       packet = source_.next();
       making_.give();
+      if (packet == nullptr) return;
+      const std::scoped_lock lock(guard_);
+      under_way_.insert(packet);
     });
     if (packet == nullptr) {
       control.stop();
       return nullptr;
-    }
-    {
-      const std::scoped_lock lock(guard_);
-      under_way_.insert(packet);
     }
     give(packet);
     return packet;
@@ -136,12 +135,14 @@ class Stages {
   }
 
   void finish(void* packet) {
-    {
-      const std::scoped_lock lock(guard_);
-      under_way_.erase(packet);
-    }
-    take(packet);
-    source_.drop(packet);
+    errand_.run([&] {  // the lock ends before this does, too
+      {
+        const std::scoped_lock lock(guard_);
+        under_way_.erase(packet);
+      }
+      take(packet);
+      source_.drop(packet);
+    });
   }
 
   const PacketSource& source_;

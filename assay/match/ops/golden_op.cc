@@ -3,6 +3,7 @@
 #include "assay/base/text.h"
 #include "assay/match/frames.h"
 #include "assay/model/graph.h"
+#include "assay/model/op_kind.h"
 
 #include <algorithm>
 #include <map>
@@ -46,8 +47,7 @@ Ports ports_of(const Node& node, ResultsInPlace in_place) {
   return ports;
 }
 
-// What an operator launches: it has no parameters of its own, and no golden.
-bool is_kernel(const Frame& frame, int32_t op) { return frame.graph->at(op).path.ends_with("Kernel"); }
+bool is_kernel(const Frame& frame, int32_t op) { return is_atb_kernel(frame.graph->at(op).path); }
 
 // An operator that has others inside is no operator: these are checked.
 bool is_group(const Frame& frame, size_t node) {

@@ -1,0 +1,78 @@
+#include "assay/golden/blas.h"
+
+#include <cblas.h>
+#include <dlfcn.h>
+
+#include <cstdlib>
+
+namespace assay {
+namespace {
+
+constexpr const char* kLibrary = "libopenblas.so.0";
+constexpr const char* kCoreType = "OPENBLAS_CORETYPE";
+
+struct Blas {
+  decltype(&cblas_sgemm) of_float = nullptr;
+  decltype(&cblas_dgemm) of_double = nullptr;
+  const char* problem = nullptr;
+};
+
+// For CPUs with AVX-512 and bf16, OpenBLAS 0.3.21 takes its kernels for Cooper Lake, which are three to four
+// times slower than those for Skylake (bench/results_opcheck.md). It can only be told by the environment.
+bool has_slow_choice() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512bf16") != 0 && std::getenv(kCoreType) == nullptr;
+#else
+  return false;
+#endif
+}
+
+template <class Function>
+Function find(void* library, const char* name) {
+  return reinterpret_cast<Function>(::dlsym(library, name));
+}
+
+Blas open_blas() {
+  const bool is_told = has_slow_choice();
+  if (is_told) ::setenv(kCoreType, "SkylakeX", 0);
+  void* const library = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+  if (is_told) ::unsetenv(kCoreType);
+  if (library == nullptr) return {nullptr, nullptr, "cannot be loaded"};
+  Blas out{find<decltype(&cblas_sgemm)>(library, "cblas_sgemm"),
+           find<decltype(&cblas_dgemm)>(library, "cblas_dgemm")};
+  const auto set_threads = find<decltype(&openblas_set_num_threads)>(library, "openblas_set_num_threads");
+  if (out.of_float == nullptr || out.of_double == nullptr || set_threads == nullptr) {
+    out.problem = "lacks functions that are needed";
+    return out;
+  }
+  set_threads(1);  // oneTBB is the only threading: OpenBLAS must not start threads of its own under it
+  return out;
+}
+
+const Blas& blas() {
+  static const Blas loaded = open_blas();
+  return loaded;
+}
+
+template <class T, class Function>
+void call(Function function, const Gemm<T>& g) {
+  function(CblasRowMajor, g.transpose_a ? CblasTrans : CblasNoTrans,
+           g.transpose_b ? CblasTrans : CblasNoTrans, static_cast<blasint>(g.m), static_cast<blasint>(g.n),
+           static_cast<blasint>(g.k), 1, g.a, static_cast<blasint>(g.a_stride), g.b,
+           static_cast<blasint>(g.b_stride), 0, g.c, static_cast<blasint>(g.c_stride));
+}
+
+}  // namespace
+
+Result<void> load_blas() {
+  if (const char* const problem = blas().problem)
+    return fail(ErrorKind::io,
+                "products of matrices need OpenBLAS, and {} {} (install Debian's libopenblas0)", kLibrary,
+                problem);
+  return {};
+}
+
+void multiply(const Gemm<float>& gemm) { call(blas().of_float, gemm); }
+void multiply(const Gemm<double>& gemm) { call(blas().of_double, gemm); }
+
+}  // namespace assay
