@@ -17,6 +17,18 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 MIB = 1 << 20
 
 
+# A process that is started by a large one counts that one's memory as its own. So a small one starts it, and tells.
+LAUNCHER = """
+import os, subprocess, sys, time
+start = time.perf_counter()
+child = subprocess.Popen(sys.argv[2:], stdin=subprocess.DEVNULL)
+_, status, usage = os.wait4(child.pid, 0)
+seconds = time.perf_counter() - start
+child.returncode = os.waitstatus_to_exitcode(status)
+os.write(int(sys.argv[1]), f"{seconds} {usage.ru_utime + usage.ru_stime} {usage.ru_maxrss} {child.returncode}".encode())
+"""
+
+
 class Usage:
     """The best time, the least CPU time and the largest resident set of some runs of one command."""
 
@@ -24,17 +36,17 @@ class Usage:
         self.seconds, self.cpu, self.megabytes = float("inf"), float("inf"), 0.0
         words = [str(word) for word in command]
         for _ in range(repeats):
-            with tempfile.TemporaryFile() as output:
-                start = time.perf_counter()
-                child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
-                _, status, usage = os.wait4(child.pid, 0)
-                self.seconds = min(self.seconds, time.perf_counter() - start)
-                self.cpu = min(self.cpu, usage.ru_utime + usage.ru_stime)
-                child.returncode = os.waitstatus_to_exitcode(status)
-                self.megabytes = max(self.megabytes, usage.ru_maxrss / 1024)
-                if child.returncode not in codes:
+            told, tell = os.pipe()
+            with tempfile.TemporaryFile() as output, open(told, closefd=True) as answer:
+                subprocess.run([sys.executable, "-IS", "-c", LAUNCHER, str(tell), *words], pass_fds=[tell], stdout=output,
+                               stderr=subprocess.STDOUT, check=True)
+                os.close(tell)
+                seconds, cpu, kilobytes, code = map(float, answer.read().split())
+                self.seconds, self.cpu = min(self.seconds, seconds), min(self.cpu, cpu)
+                self.megabytes = max(self.megabytes, kilobytes / 1024)
+                if code not in codes:
                     output.seek(0)
-                    sys.exit(f"{' '.join(words)}: exit {child.returncode}\n{output.read()[-2000:].decode(errors='replace')}")
+                    sys.exit(f"{' '.join(words)}: exit {code:g}\n{output.read()[-2000:].decode(errors='replace')}")
 
 
 def write_pairs(path: pathlib.Path, pairs) -> pathlib.Path:

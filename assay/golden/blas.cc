@@ -4,12 +4,13 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
+#include <optional>
+#include <string>
 
 namespace assay {
 namespace {
 
 constexpr const char* kLibrary = "libopenblas.so.0";
-constexpr const char* kCoreType = "OPENBLAS_CORETYPE";
 
 struct Blas {
   decltype(&cblas_sgemm) of_float = nullptr;
@@ -17,14 +18,45 @@ struct Blas {
   const char* problem = nullptr;
 };
 
+// A variable of the environment, for as long as this lives.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) {
+    if (const char* const before = std::getenv(name)) before_ = before;
+    ::setenv(name, value, 1);
+  }
+  ~Variable() {
+    if (before_)
+      ::setenv(name_, before_->c_str(), 1);
+    else
+      ::unsetenv(name_);
+  }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
 // For CPUs with AVX-512 and bf16, OpenBLAS 0.3.21 takes its kernels for Cooper Lake, which are three to four
-// times slower than those for Skylake (bench/results_opcheck.md). It can only be told by the environment.
-bool has_slow_choice() {
+// times slower than those for Skylake (bench/results_opcheck.md).
+bool chooses_badly() {
 #if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512bf16") != 0 && std::getenv(kCoreType) == nullptr;
+  return __builtin_cpu_supports("avx512bf16") != 0;
 #else
   return false;
 #endif
+}
+
+// It listens to nothing but the environment, and only while it is loaded.
+void* open_library() {
+  constexpr const char* kCoreType = "OPENBLAS_CORETYPE";
+  std::optional<Variable> kernels;
+  if (chooses_badly() && std::getenv(kCoreType) == nullptr) kernels.emplace(kCoreType, "SkylakeX");
+  // oneTBB is the only threading: OpenBLAS must not start threads of its own under it.
+  const Variable threads("OPENBLAS_NUM_THREADS", "1");
+  return ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
 }
 
 template <class Function>
@@ -33,19 +65,15 @@ Function find(void* library, const char* name) {
 }
 
 Blas open_blas() {
-  const bool is_told = has_slow_choice();
-  if (is_told) ::setenv(kCoreType, "SkylakeX", 0);
-  void* const library = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
-  if (is_told) ::unsetenv(kCoreType);
+  void* const library = open_library();
   if (library == nullptr) return {nullptr, nullptr, "cannot be loaded"};
   Blas out{find<decltype(&cblas_sgemm)>(library, "cblas_sgemm"),
            find<decltype(&cblas_dgemm)>(library, "cblas_dgemm")};
   const auto set_threads = find<decltype(&openblas_set_num_threads)>(library, "openblas_set_num_threads");
-  if (out.of_float == nullptr || out.of_double == nullptr || set_threads == nullptr) {
+  if (out.of_float == nullptr || out.of_double == nullptr || set_threads == nullptr)
     out.problem = "lacks functions that are needed";
-    return out;
-  }
-  set_threads(1);  // oneTBB is the only threading: OpenBLAS must not start threads of its own under it
+  else
+    set_threads(1);  // where another part of the process had loaded it before
   return out;
 }
 
