@@ -61,4 +61,7 @@ struct GoldenOp {
 const GoldenOp* find_golden_op(std::string_view type);  // null: there is none for this type
 std::vector<const GoldenOp*> golden_ops();              // all, by type
 
+// Before the first is computed: the library that multiplies matrices. An error says what to install.
+Result<void> load_blas();
+
 }  // namespace assay

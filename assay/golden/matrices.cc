@@ -1,11 +1,10 @@
 #include "assay/golden/matrices.h"
 
 #include "assay/base/checked.h"
+#include "assay/golden/blas.h"
 #include "assay/golden/kernels.h"
 #include "assay/golden/numbers.h"
 #include "assay/support/parallel.h"
-
-#include <cblas.h>
 
 #include <algorithm>
 #include <atomic>
@@ -23,15 +22,6 @@ constexpr int64_t kRowsAtOnce = 2048;  // of a that are held
 constexpr int64_t kTile = 1024;
 // Products of int8 are at most 2^14: sums of this many are exact in f32.
 constexpr int64_t kExactLength = 1024;
-
-// oneTBB is the only threading: OpenBLAS must not start threads of its own under it.
-void keep_blas_single() {
-  static const bool done = [] {
-    openblas_set_num_threads(1);
-    return true;
-  }();
-  static_cast<void>(done);
-}
 
 int64_t blas_threads() { return static_cast<int64_t>(threads_at_work()); }
 
@@ -240,19 +230,17 @@ template Result<void> read_numbers(const Operand&, int64_t, int64_t, float*, Scr
 template Result<void> read_numbers(const Operand&, int64_t, int64_t, double*, Scratch&);
 
 void multiply(const Gemm<float>& g) {
-  keep_blas_single();
-  cblas_sgemm(CblasRowMajor, g.transpose_a ? CblasTrans : CblasNoTrans,
-              g.transpose_b ? CblasTrans : CblasNoTrans, static_cast<blasint>(g.m), static_cast<blasint>(g.n),
-              static_cast<blasint>(g.k), 1, g.a, static_cast<blasint>(g.a_stride), g.b,
-              static_cast<blasint>(g.b_stride), 0, g.c, static_cast<blasint>(g.c_stride));
+  Blas().sgemm(CblasRowMajor, g.transpose_a ? CblasTrans : CblasNoTrans,
+               g.transpose_b ? CblasTrans : CblasNoTrans, static_cast<blasint>(g.m),
+               static_cast<blasint>(g.n), static_cast<blasint>(g.k), 1, g.a, static_cast<blasint>(g.a_stride),
+               g.b, static_cast<blasint>(g.b_stride), 0, g.c, static_cast<blasint>(g.c_stride));
 }
 
 void multiply(const Gemm<double>& g) {
-  keep_blas_single();
-  cblas_dgemm(CblasRowMajor, g.transpose_a ? CblasTrans : CblasNoTrans,
-              g.transpose_b ? CblasTrans : CblasNoTrans, static_cast<blasint>(g.m), static_cast<blasint>(g.n),
-              static_cast<blasint>(g.k), 1, g.a, static_cast<blasint>(g.a_stride), g.b,
-              static_cast<blasint>(g.b_stride), 0, g.c, static_cast<blasint>(g.c_stride));
+  Blas().dgemm(CblasRowMajor, g.transpose_a ? CblasTrans : CblasNoTrans,
+               g.transpose_b ? CblasTrans : CblasNoTrans, static_cast<blasint>(g.m),
+               static_cast<blasint>(g.n), static_cast<blasint>(g.k), 1, g.a, static_cast<blasint>(g.a_stride),
+               g.b, static_cast<blasint>(g.b_stride), 0, g.c, static_cast<blasint>(g.c_stride));
 }
 
 Result<void> try_in_parallel(int64_t count, int64_t cost,

@@ -29,7 +29,7 @@ LONG = "--long" in sys.argv
 # The libraries that a program has anyway.
 BASIC = {"libc.so.6", "libstdc++.so.6", "libm.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
 # What reading and comparing needs, as the program does.
-OF_THE_PROGRAM = {"libprotobuf.so.32", "libopenblas.so.0", "libre2.so.9", "libyaml-cpp.so.0.7", "libtbb.so.12", "libsqlite3.so.0",
+OF_THE_PROGRAM = {"libprotobuf.so.32", "libre2.so.9", "libyaml-cpp.so.0.7", "libtbb.so.12", "libsqlite3.so.0",
                   "libfmt.so.9", "libmd.so.0", "libz.so.1", "libhwy.so.1"}
 
 

@@ -119,6 +119,7 @@ Result<GoldenOutputs> GoldenSteps::compute(const Plan& plan) const {
   const Node& node = frames_.node(Side::mine, output);
   const GoldenOp* const op = find_golden_op(node.type);
   if (op == nullptr) return fail(ErrorKind::unsupported, "there is no golden for {}", node.type);
+  ASSAY_TRY_DO(load_blas());
   const OpParams& params = params_of(output);
   if (!params.trouble.empty()) return fail(ErrorKind::bad_format, "{}", params.trouble);
   GoldenCall call;
