@@ -4,7 +4,6 @@
 #include "assay/base/temporary_name.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -115,25 +114,6 @@ Result<std::string> give_name(const std::string& path, Existing existing, Give g
 std::atomic<bool> has_unnamed_files{true};
 
 }  // namespace
-
-WithoutFileSignals::WithoutFileSignals() {
-  sigset_t wanted, before;
-  ::sigemptyset(&wanted);
-  ::sigaddset(&wanted, SIGXFSZ);
-  if (::pthread_sigmask(SIG_BLOCK, &wanted, &before) == 0)
-    was_blocked_ = ::sigismember(&before, SIGXFSZ) == 1;
-}
-
-WithoutFileSignals::~WithoutFileSignals() {
-  if (was_blocked_) return;
-  sigset_t wanted;
-  ::sigemptyset(&wanted);
-  ::sigaddset(&wanted, SIGXFSZ);
-  const timespec now{};
-  while (::sigtimedwait(&wanted, nullptr, &now) == SIGXFSZ) {
-  }
-  ::pthread_sigmask(SIG_UNBLOCK, &wanted, nullptr);
-}
 
 std::string numbered(const std::string& path, int number) {
   const size_t slash = path.rfind('/');

@@ -38,16 +38,4 @@ std::string numbered(const std::string& path, int number);
 // The folders above a file, as far as they are missing.
 Result<void> make_folders_above(const std::string& path, const Rights& rights);
 
-// Nobody but the writer asks for the signals of files that are too large; the call in hand says so itself.
-class WithoutFileSignals {
- public:
-  WithoutFileSignals();
-  ~WithoutFileSignals();
-  WithoutFileSignals(const WithoutFileSignals&) = delete;
-  WithoutFileSignals& operator=(const WithoutFileSignals&) = delete;
-
- private:
-  bool was_blocked_ = true;
-};
-
 }  // namespace assay::capture

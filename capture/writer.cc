@@ -1,5 +1,6 @@
 #include "capture/writer.h"
 
+#include "assay/base/file_signals.h"
 #include "capture/fork_guard.h"
 #include "capture/say.h"
 
@@ -206,6 +207,11 @@ void Writer::replace(std::string path, std::string text) {
 void Writer::count_filtered() {
   const std::lock_guard lock(guard_);
   ++tally_.filtered;
+}
+
+void Writer::count_statistics() {
+  const std::lock_guard lock(guard_);
+  ++tally_.statistics;
 }
 
 void Writer::give_back(Job& job) {

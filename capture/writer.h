@@ -79,6 +79,7 @@ class Writer {
   void replace(std::string path, std::string text);
   // Told only, for the tally.
   void count_filtered();
+  void count_statistics();  // taken by the caller, of a tensor that is not kept
 
   // Everything that was handed in before is in its file. False: the time was over.
   bool flush(int64_t timeout_ms);

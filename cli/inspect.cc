@@ -4,6 +4,7 @@
 #include "assay/base/console.h"
 #include "cli/commands.h"
 #include "cli/grouped_help.h"
+#include "cli/open_flags.h"
 #include "cli/patterns.h"
 
 #include <CLI/CLI.hpp>
@@ -22,7 +23,7 @@ struct InspectFlags {
 
 Result<void> write_text(std::string_view text) { return console::write_text(console::Stream::out, text); }
 
-Result<int> run_inspect(const InspectFlags& flags) {
+Result<InspectRequest> request_of(const InspectFlags& flags) {
   InspectRequest request;
   request.paths.assign(flags.paths.begin(), flags.paths.end());
   request.open.layout = flags.layout;
@@ -30,6 +31,12 @@ Result<int> run_inspect(const InspectFlags& flags) {
   ASSAY_TRY_DO(describe_raw(flags.dtype, flags.shape, flags.offset, request.open.format));
   ASSAY_TRY_DO(limit_files(flags.memory, flags.threads, flags.trusted, request.open.format));
   ASSAY_TRY_DO(check_raw_is_meant(request.paths, "--dtype", request.open.format));
+  request.threads = flags.threads;
+  return request;
+}
+
+Result<int> run_inspect(const InspectFlags& flags) {
+  ASSAY_TRY(InspectRequest request, request_of(flags));
   if (flags.names && (flags.values || !flags.slice.empty()))
     return fail(ErrorKind::bad_argument, "--names reads no data; leave out {}",
                 flags.values ? "--values" : "--slice");
@@ -39,7 +46,6 @@ Result<int> run_inspect(const InspectFlags& flags) {
   request.open.format.values = true;
   request.names = flags.names;
   request.values = flags.values;
-  request.threads = flags.threads;
   request.progress = !console::is_terminal(console::Stream::out);  // a growing list is progress enough
   const auto sink = flags.json ? inspect_as_json(console::write_report) : inspect_as_text(write_text);
   const auto summary = inspect(request, *sink);
@@ -50,17 +56,7 @@ Result<int> run_inspect(const InspectFlags& flags) {
   return tl::unexpected(summary.error());
 }
 
-}  // namespace
-
-void add_inspect(CLI::App& app, const Context&, Action& action) {
-  const auto flags = std::make_shared<InspectFlags>();
-  CLI::App* const command = app.add_subcommand("inspect", "Show what tensor files and folders hold");
-  command->add_option("path", flags->paths, "Files or folders")->required()->type_name("");
-  command->add_flag("--values", flags->values, "Print the elements too, as NumPy does");
-  command->add_flag("--names", flags->names, "Names, types and shapes alone; reads no data");
-  command->add_option("--slice", flags->slice, "This part alone, with its values: '[0, :, 3]'")
-      ->type_name("[I,J:K]");
-  command->add_flag("--json", flags->json, "Print a JSON array (docs/inspect.md)");
+void add_open_flags(CLI::App* command, const std::shared_ptr<InspectFlags>& flags) {
   add_choice_flags(*command, "tensors", "name", flags->only, flags->skip);
   command->add_option("--layout", flags->layout, "As of compare (default: recognised)")->type_name("NAME");
   command->add_option("--dtype", flags->dtype, "Element type of raw files, e.g. bf16")->type_name("D");
@@ -73,6 +69,34 @@ void add_inspect(CLI::App& app, const Context&, Action& action) {
       ->type_name("N")
       ->check(CLI::Range(0, 4096).description(""));
   command->add_flag("--trusted", flags->trusted, kTrustedHelp);
+}
+
+}  // namespace
+
+Result<InspectRequest> read_open_flags(const std::string& path, std::span<const std::string> words) {
+  const auto flags = std::make_shared<InspectFlags>();
+  flags->paths = {path};
+  CLI::App app;
+  app.set_help_flag();
+  add_open_flags(&app, flags);
+  try {
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+  } catch (const CLI::ParseError& error) {
+    return fail(ErrorKind::bad_argument, "{}", error.what());
+  }
+  return request_of(*flags);
+}
+
+void add_inspect(CLI::App& app, const Context&, Action& action) {
+  const auto flags = std::make_shared<InspectFlags>();
+  CLI::App* const command = app.add_subcommand("inspect", "Show what tensor files and folders hold");
+  command->add_option("path", flags->paths, "Files or folders")->required()->type_name("");
+  command->add_flag("--values", flags->values, "Print the elements too, as NumPy does");
+  command->add_flag("--names", flags->names, "Names, types and shapes alone; reads no data");
+  command->add_option("--slice", flags->slice, "This part alone, with its values: '[0, :, 3]'")
+      ->type_name("[I,J:K]");
+  command->add_flag("--json", flags->json, "Print a JSON array (docs/inspect.md)");
+  add_open_flags(command, flags);
   command->footer(
       "Exit code: 0, or 2 if something could not be read.\n"
       "Examples:\n"

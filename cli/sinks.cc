@@ -1,5 +1,6 @@
 #include "cli/sinks.h"
 
+#include "assay/report/caller_rows.h"
 #include "cli/commands.h"
 #include "cli/did_you_mean.h"
 
@@ -40,6 +41,8 @@ Result<void> add_sinks(const SinkFlags& flags, ReportSet& reports) {
     reports.add(output->open({folder, flags.profile}));
     writes_files |= !to_stdout && name != "terminal";
   }
+  if (Caller* const caller = current_caller(); caller != nullptr && caller->takes_rows())
+    reports.add(rows_for(*caller, *flags.profile));
   if (writes_files) reports.add(section_summary(folder, *flags.profile));
   return {};
 }

@@ -26,6 +26,12 @@ if(ASSAY_SANITIZE MATCHES undefined)
   target_compile_options(assay_plain_options INTERFACE -fno-sanitize=null,alignment)
 endif()
 
+# Code of which libassay.so is made too: position independent, and nothing of it to be seen but what is declared so. As part of the
+# program it runs no slower (bench/results_library.md), so that it is compiled once for both.
+function(assay_loadable_code target)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+endfunction()
+
 # What nearly every source includes, parsed once: a quarter of the time of a source. A precompiled header belongs to the flags
 # it was made with, so there is one for each set of them.
 function(assay_prelude name options)
@@ -34,4 +40,10 @@ function(assay_prelude name options)
   target_precompile_headers(${name} PRIVATE <algorithm> <array> <cmath> <deque> <filesystem> <functional> <limits> <map>
                             <memory> <mutex> <numeric> <optional> <set> <span> <string> <string_view> <unordered_map>
                             <unordered_set> <variant> <vector> <fmt/format.h> <tl/expected.hpp>)
+endfunction()
+# For a program of one source; the header is only good for sources that are compiled like those of the folders.
+function(assay_use_prelude target)
+  target_compile_options(${target} PRIVATE -fPIC)
+  set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  target_precompile_headers(${target} REUSE_FROM assay_hot_prelude)
 endfunction()

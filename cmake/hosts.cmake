@@ -14,3 +14,9 @@ foreach(abi 0 1)
     target_compile_options(${target} PRIVATE -O1 -Wall -Wextra)
   endforeach()
 endforeach()
+
+# A program that calls the library, with the same sanitizer as that.
+add_executable(library_host ${PROJECT_SOURCE_DIR}/tests/hosts/library_host.cc)
+find_package(Threads REQUIRED)
+target_link_libraries(library_host PRIVATE assay_library assay_options Threads::Threads)
+set_target_properties(library_host PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/hosts BUILD_RPATH_USE_ORIGIN ON)

@@ -7,6 +7,16 @@ install(TARGETS assay_library LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} NAMELI
 install(TARGETS assay_probe LIBRARY DESTINATION lib/assay NAMELINK_SKIP)
 install(FILES ${PROJECT_BINARY_DIR}/libatb_probe_abi0.so ${PROJECT_BINARY_DIR}/libatb_probe_abi1.so DESTINATION lib/assay)
 install(FILES include/assay/assay.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/assay)
+file(RELATIVE_PATH prefix_from_pc /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/assay.pc CONTENT [[
+prefix=${pcfiledir}/@prefix_from_pc@
+Name: assay
+Description: Records, reads and compares tensors
+Version: @PROJECT_VERSION@
+Cflags: -I"${prefix}/@CMAKE_INSTALL_INCLUDEDIR@"
+Libs: -L"${prefix}/@CMAKE_INSTALL_LIBDIR@" -lassay
+]] @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/assay.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 # Old scripts run unchanged with this folder first on PATH: the program goes by the name it was called by.
 foreach(tool msprobe msit ait)
   file(CREATE_LINK ../../../bin/assay ${PROJECT_BINARY_DIR}/${tool} SYMBOLIC)

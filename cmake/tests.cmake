@@ -46,9 +46,6 @@ if(TARGET assay_support_test)
 endif()
 
 if(ASSAY_SANITIZE)
-  # Of the program, what needs no main(); the rest is tested by the cases.
-  add_library(assay_cli STATIC ${PROJECT_SOURCE_DIR}/cli/argparse.cc)
-  target_link_libraries(assay_cli PUBLIC assay_base)
   assay_unit_tests(assay_cli cli)
 endif()
 
@@ -57,7 +54,7 @@ include(cmake/hosts.cmake)
 # Makes the tensor files that the case tests name.
 add_executable(mkdump ${PROJECT_SOURCE_DIR}/tests/tools/mkdump.cc)
 target_link_libraries(mkdump PRIVATE assay_format)
-target_precompile_headers(mkdump REUSE_FROM assay_hot_prelude)
+assay_use_prelude(mkdump)
 
 # Not the Python that may come first on PATH: numpy and torch are Debian's.
 set(python /usr/bin/python3)

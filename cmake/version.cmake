@@ -4,5 +4,6 @@ add_custom_target(assay_commit
           -DVERSION=${PROJECT_VERSION} -P ${PROJECT_SOURCE_DIR}/cmake/write_version.cmake
   BYPRODUCTS ${PROJECT_BINARY_DIR}/assay_version.cc)
 add_library(assay_version STATIC ${PROJECT_BINARY_DIR}/assay_version.cc)
+assay_loadable_code(assay_version)
 add_dependencies(assay_version assay_commit)
 target_link_libraries(assay_version PUBLIC assay_options)

@@ -1,5 +1,7 @@
 #include "assay/base/cancel.h"
 
+#include "assay/base/caller.h"
+
 #include <atomic>
 #include <csignal>
 
@@ -25,7 +27,10 @@ void catch_interrupts() {
   ::sigaction(SIGTERM, &action, nullptr);
 }
 
-bool cancelled() { return cancel_flag.load(std::memory_order_relaxed); }
+bool cancelled() {
+  const Caller* const caller = current_caller();
+  return caller == nullptr ? cancel_flag.load(std::memory_order_relaxed) : caller->is_cancelled();
+}
 
 Result<void> check_cancelled() {
   if (cancelled()) return fail(ErrorKind::cancelled, "interrupted; nothing half-written is left behind");

@@ -1,5 +1,5 @@
 // Ctrl-C. A handler sets one flag; everything that loops over blocks, files or rows asks for it and ends with
-// an error, so that destructors remove what was half written.
+// an error, so that destructors remove what was half written. A caller (base/caller.h) has a flag of its own.
 #pragma once
 
 #include "assay/base/result.h"

@@ -1,5 +1,6 @@
 #include "assay/base/child.h"
 
+#include "assay/base/caller.h"
 #include "assay/base/text.h"
 
 #include <fmt/format.h>
@@ -127,6 +128,9 @@ Result<pid_t> spawn(std::vector<std::string> words, std::vector<std::string> env
 Result<ChildEnd> run_child(const std::vector<std::string>& words,
                            const std::vector<EnvironmentChange>& changes) {
   ASSAY_CHECK(!words.empty());
+  if (current_caller() != nullptr)  // signals are passed on by handlers
+    return fail(ErrorKind::unsupported, "{}: programs are started by the assay program, not by its library",
+                printable(words.front()));
   SignalRelay relay;
   ASSAY_TRY(const pid_t child, spawn(words, changed_environment(changes), relay));
   relay.watch(child);

@@ -1,7 +1,7 @@
 #include "assay/base/console.h"
 
+#include "assay/base/caller.h"
 #include "assay/base/columns.h"
-
 #include "assay/base/system_message.h"
 
 #include <fcntl.h>
@@ -16,7 +16,10 @@
 namespace assay::console {
 namespace {
 
-std::atomic<int> first_trouble{0};  // errno of standard output
+// Of standard output.
+struct FirstTrouble {
+  std::atomic<int> error{0};
+};
 
 Result<void> answer(int error) {
   if (error == 0) return {};
@@ -26,12 +29,16 @@ Result<void> answer(int error) {
 
 Result<void> trouble(int error) {
   int none = 0;
-  first_trouble.compare_exchange_strong(none, error);
+  of_caller<FirstTrouble>().error.compare_exchange_strong(none, error);
   return answer(error);
 }
 
 // Trouble with standard error can be told to nobody.
 Result<void> put(Stream to, std::string_view bytes) {
+  if (Caller* const caller = current_caller(); caller != nullptr) {
+    to == Stream::err ? caller->write_message(bytes) : caller->write_output(bytes);
+    return {};
+  }
   if (to == Stream::err) {
     std::fflush(stdout);  // what was said before appears before
     std::fwrite(bytes.data(), 1, bytes.size(), stderr);
@@ -64,6 +71,7 @@ std::string cleaned(std::string_view text, Colours colours) {
 
 // Of a terminal, or as COLUMNS says.
 std::optional<int> known_width(int stream) {
+  if (current_caller() != nullptr) return std::nullopt;
   winsize size{};
   if (::ioctl(stream, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
   const char* columns = std::getenv("COLUMNS");
@@ -89,8 +97,9 @@ Result<void> write_text(Stream to, std::string_view text, Colours colours) {
 Result<void> write_report(std::string_view bytes) { return put(Stream::out, bytes); }
 
 Result<void> flush() {
+  if (current_caller() != nullptr) return {};
   if (std::fflush(stdout) != 0) return trouble(errno);
-  return answer(first_trouble);
+  return answer(of_caller<FirstTrouble>().error);
 }
 
 void redraw_line(std::string_view text) { static_cast<void>(put(Stream::err, "\r\x1b[K" + printable(text))); }
@@ -103,7 +112,7 @@ void hold_standard_streams() {
 }
 
 bool is_terminal(Stream stream) {
-  return ::isatty(stream == Stream::out ? STDOUT_FILENO : STDERR_FILENO) == 1;
+  return current_caller() == nullptr && ::isatty(stream == Stream::out ? STDOUT_FILENO : STDERR_FILENO) == 1;
 }
 
 bool takes_colours(Stream stream) {

@@ -1,6 +1,7 @@
 // Where text leaves for a terminal. Nothing else writes to standard output or standard error
 // (tests/tools/check_output.py sees to it), so that whatever a name, a path or a file holds, none of it
-// steers the terminal: docs/reports.md, "Names".
+// steers the terminal: docs/reports.md, "Names". What is written for a caller (base/caller.h) goes to it, in
+// the same words.
 #pragma once
 
 #include "assay/base/result.h"

@@ -1,5 +1,7 @@
 #include "assay/base/listing.h"
 
+#include "assay/base/caller.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -81,10 +83,7 @@ struct Memory {
   std::unordered_map<std::string, std::shared_ptr<const Listing>> listings;
 };
 
-Memory& memory() {
-  static Memory instance;
-  return instance;
-}
+Memory& memory() { return of_caller<Memory>(); }
 
 // The same for most of the ways in which a folder can be called.
 std::string key_of(const std::filesystem::path& folder, const std::filesystem::path& here) {

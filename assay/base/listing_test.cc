@@ -1,5 +1,7 @@
 #include "assay/base/listing.h"
 
+#include "assay/base/caller_test_tools.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -67,6 +69,21 @@ TEST_F(Listings, AreRememberedForOneRunOnly) {
     EXPECT_EQ(by_name(root_ / "").size(), 2U);  // called otherwise
   }
   EXPECT_EQ(by_name(root_).size(), 3U);
+}
+
+// A run that began before must not tell a later one what there was.
+TEST_F(Listings, AreRememberedForEachCallerApart) {
+  Listener early, late;
+  {
+    const CallerScope scope(&early);
+    const ListingMemory memory;
+    EXPECT_EQ(by_name(root_).count("new"), 0u);
+    std::ofstream(root_ / "new") << "x";
+    EXPECT_EQ(by_name(root_).count("new"), 0u);
+    const CallerScope other(&late);
+    const ListingMemory of_other;
+    EXPECT_EQ(by_name(root_).count("new"), 1u);
+  }
 }
 
 }  // namespace

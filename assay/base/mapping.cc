@@ -1,5 +1,7 @@
 #include "assay/base/mapping.h"
 
+#include "assay/base/caller.h"
+
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -67,6 +69,7 @@ std::optional<size_t> take_slot(uintptr_t begin, uintptr_t end) {
 
 std::unique_ptr<Mapping> Mapping::make(int descriptor, int64_t size) {
   if (size <= 0 || ::sysconf(_SC_PAGESIZE) != kPage) return nullptr;
+  if (current_caller() != nullptr) return nullptr;  // the signals of a process are its own
   install_handler();
   void* const at = ::mmap(nullptr, static_cast<size_t>(size), PROT_READ, MAP_SHARED, descriptor, 0);
   if (at == MAP_FAILED) return nullptr;

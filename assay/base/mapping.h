@@ -4,7 +4,7 @@
 //
 // A file that shrinks under a mapping raises SIGBUS. A handler puts zeros in the place of the lost page and
 // counts; whoever read through a mapping compares the count before and after, and reads again with pread
-// where it rose.
+// where it rose. Nothing is mapped for a caller (base/caller.h): the handlers of its process are not ours.
 #pragma once
 
 #include "assay/base/file.h"

@@ -1,8 +1,10 @@
 #include "assay/base/result.h"
 
+#include "assay/base/caller.h"
 #include "assay/base/console.h"
 
 #include <cstdlib>
+#include <stdexcept>
 
 namespace assay {
 
@@ -19,6 +21,8 @@ std::string fit_for_a_message(std::string text) {
 }
 
 void check_failed(const char* condition, const char* file, int line) {
+  if (current_caller() != nullptr)  // ends the call, and not the program that made it
+    throw std::logic_error(fmt::format("internal error at {}:{}: {} does not hold", file, line, condition));
   console::print(console::Stream::err, "assay: internal error at {}:{}: {} does not hold\n", file, line,
                  condition);
   std::abort();

@@ -1,5 +1,5 @@
 // Result<T>: a value, or the reason there is none. What the outside world can cause is returned, never
-// thrown; what only a bug can cause aborts through ASSAY_CHECK.
+// thrown; what only a bug can cause aborts through ASSAY_CHECK (or ends the call of a caller: base/caller.h).
 #pragma once
 
 #include <fmt/core.h>

@@ -1,5 +1,7 @@
 #include "assay/format/open_files.h"
 
+#include "assay/base/caller.h"
+
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -10,7 +12,10 @@ namespace {
 
 rlim_t allowed_files() {
   rlimit limit{};
-  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 0;  // no limit is the largest number
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  const rlim_t allowed = limit.rlim_cur;  // no limit is the largest number
+  constexpr rlim_t kShareOfCaller = 8;  // the rest is for the program that calls us, and for its other calls
+  return current_caller() == nullptr ? allowed : allowed / kShareOfCaller;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -15,6 +16,9 @@ constexpr const char* kLibrary = "libopenblas.so.0";
 struct Blas {
   decltype(&cblas_sgemm) of_float = nullptr;
   decltype(&cblas_dgemm) of_double = nullptr;
+  decltype(&openblas_get_num_threads) threads = nullptr;
+  decltype(&openblas_set_num_threads) set_threads = nullptr;
+  bool is_shared = false;  // the process had loaded it before us, and may use it while we do
   const char* problem = nullptr;
 };
 
@@ -60,20 +64,21 @@ void* open_library() {
 }
 
 template <class Function>
-Function find(void* library, const char* name) {
-  return reinterpret_cast<Function>(::dlsym(library, name));
+bool find(void* library, const char* name, Function& to) {
+  to = reinterpret_cast<Function>(::dlsym(library, name));
+  return to != nullptr;
 }
 
 Blas open_blas() {
+  Blas out;
+  out.is_shared = ::dlopen(kLibrary, RTLD_NOW | RTLD_NOLOAD) != nullptr;
   void* const library = open_library();
-  if (library == nullptr) return {nullptr, nullptr, "cannot be loaded"};
-  Blas out{find<decltype(&cblas_sgemm)>(library, "cblas_sgemm"),
-           find<decltype(&cblas_dgemm)>(library, "cblas_dgemm")};
-  const auto set_threads = find<decltype(&openblas_set_num_threads)>(library, "openblas_set_num_threads");
-  if (out.of_float == nullptr || out.of_double == nullptr || set_threads == nullptr)
+  if (library == nullptr)
+    out.problem = "cannot be loaded";
+  else if (!find(library, "cblas_sgemm", out.of_float) || !find(library, "cblas_dgemm", out.of_double) ||
+           !find(library, "openblas_get_num_threads", out.threads) ||
+           !find(library, "openblas_set_num_threads", out.set_threads))
     out.problem = "lacks functions that are needed";
-  else
-    set_threads(1);  // where another part of the process had loaded it before
   return out;
 }
 
@@ -82,8 +87,34 @@ const Blas& blas() {
   return loaded;
 }
 
+// OpenBLAS has one number of threads for the whole process. Where others use it too, it is set while we
+// multiply, and set back behind the last product that is under way.
+class OneThread {
+ public:
+  OneThread() {
+    if (!blas().is_shared) return;
+    const std::lock_guard lock(guard_);
+    if (users_++ > 0) return;
+    before_ = blas().threads();
+    blas().set_threads(1);
+  }
+  ~OneThread() {
+    if (!blas().is_shared) return;
+    const std::lock_guard lock(guard_);
+    if (--users_ == 0) blas().set_threads(before_);
+  }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  static inline std::mutex guard_;
+  static inline int64_t users_ = 0;
+  static inline int before_ = 1;
+};
+
 template <class T, class Function>
 void call(Function function, const Gemm<T>& g) {
+  const OneThread while_it_runs;
   function(CblasRowMajor, g.transpose_a ? CblasTrans : CblasNoTrans,
            g.transpose_b ? CblasTrans : CblasNoTrans, static_cast<blasint>(g.m), static_cast<blasint>(g.n),
            static_cast<blasint>(g.k), 1, g.a, static_cast<blasint>(g.a_stride), g.b,

@@ -121,4 +121,21 @@ void append_json_summary(std::string& out, const RowTable& table, const Summary&
   out += '}';
 }
 
+std::string json_lines(const RowTable& table, std::string_view section, std::span<const NodeResult> nodes) {
+  std::string out;
+  table.each(section, nodes, [&](const RowView& row) {
+    append_json_row(out, table.columns(), row);
+    out += '\n';
+  });
+  return out;
+}
+
+std::string last_json_line(const RowTable& table, const Summary& summary) {
+  std::string out = "{\"summary\": ";
+  append_json_summary(out, table, summary);
+  out += ", \"run\": {";
+  append_json_run(out, table);
+  return out + "}}\n";
+}
+
 }  // namespace assay

@@ -14,4 +14,8 @@ void append_json_run(std::string& out, const RowTable& table);
 // {"rows": 12, … "first_divergence": {…}}
 void append_json_summary(std::string& out, const RowTable& table, const Summary& summary);
 
+// Output jsonl: a line for each row, and one at the end.
+std::string json_lines(const RowTable& table, std::string_view section, std::span<const NodeResult> nodes);
+std::string last_json_line(const RowTable& table, const Summary& summary);
+
 }  // namespace assay

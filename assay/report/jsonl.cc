@@ -12,12 +12,7 @@ class JsonlSink : public OneFileSink {
   Result<void> begin(const Head& head) override { return open(head, jsonl_output.suffix); }
 
   std::string render(std::string_view section, std::span<const NodeResult> nodes) const override {
-    std::string out;
-    table().each(section, nodes, [&](const RowView& row) {
-      append_json_row(out, table().columns(), row);
-      out += '\n';
-    });
-    return out;
+    return json_lines(table(), section, nodes);
   }
 
   Result<void> write(std::string_view, std::span<const NodeResult>, std::string&& rendered) override {
@@ -25,11 +20,7 @@ class JsonlSink : public OneFileSink {
   }
 
   Result<void> end(const Summary& summary) override {
-    std::string text = "{\"summary\": ";
-    append_json_summary(text, table(), summary);
-    text += ", \"run\": {";
-    append_json_run(text, table());
-    ASSAY_TRY_DO(out().append(text + "}}\n"));
+    ASSAY_TRY_DO(out().append(last_json_line(table(), summary)));
     return out().end();
   }
 };

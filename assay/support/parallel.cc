@@ -1,6 +1,9 @@
 #include "assay/support/parallel.h"
 
+#include "assay/base/caller.h"
+
 #include <tbb/global_control.h>
+#include <tbb/info.h>
 #include <tbb/parallel_for.h>
 #include <tbb/parallel_invoke.h>
 #include <tbb/parallel_pipeline.h>
@@ -11,6 +14,7 @@
 #endif
 
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_set>
 
@@ -48,7 +52,8 @@ struct AtEnd {
   const Act act;
 };
 
-// From the thread that asks for work to those that do it, and back when it is done.
+// From the thread that asks for work to those that do it, and back when it is done. They do it for the same
+// caller.
 class Errand {
  public:
   template <class Start>
@@ -61,12 +66,36 @@ class Errand {
   void run(const Work& work) {
     there_.take();
     const AtEnd done([this] { back_.give(); });
+    const CallerScope on_behalf(caller_);
     work();
   }
 
  private:
+  Caller* const caller_ = current_caller();
   Handover there_, back_;
 };
+
+// Where the work of this thread goes: into an arena with a limit that it has not entered yet. Null: where it
+// is.
+thread_local tbb::task_arena* limited = nullptr;
+
+template <class Work>
+void within_limit(const Work& work) {
+  tbb::task_arena* const arena = std::exchange(limited, nullptr);
+  if (arena == nullptr) return work();
+  const AtEnd back([&] { limited = arena; });
+  arena->execute(work);
+}
+
+template <class Work>
+void start(WhileWaiting waiting, const Work& work) {
+  within_limit([&] {
+    if (waiting == WhileWaiting::stands)
+      tbb::this_task_arena::isolate(work);
+    else
+      work();
+  });
+}
 
 tbb::filter_mode mode_of(StageOrder order) {
   return order == StageOrder::kept ? tbb::filter_mode::serial_in_order : tbb::filter_mode::parallel;
@@ -156,39 +185,50 @@ class Stages {
 
 }  // namespace
 
+// An arena of its own limits the work of one run and of no other. More threads than the machine runs at a
+// time are made only where that is asked for; oneTBB knows but one number for that, the smallest that anybody
+// asks for, and this is never less than what it has by itself.
 struct ThreadLimit::Control {
-  tbb::global_control limit;
+  explicit Control(size_t threads)
+      : arena(static_cast<int>(threads)), before(std::exchange(limited, &arena)) {
+    if (threads > static_cast<size_t>(tbb::info::default_concurrency()))
+      more.emplace(tbb::global_control::max_allowed_parallelism, threads);
+  }
+  ~Control() { limited = before; }
+  Control(const Control&) = delete;
+  Control& operator=(const Control&) = delete;
+
+  std::optional<tbb::global_control> more;
+  tbb::task_arena arena;
+  tbb::task_arena* const before;
 };
 
-ThreadLimit::ThreadLimit(size_t threads)
-    : control_(new Control{tbb::global_control(tbb::global_control::max_allowed_parallelism, threads)}) {}
+ThreadLimit::ThreadLimit(size_t threads) : control_(std::make_unique<Control>(threads)) {}
 ThreadLimit::~ThreadLimit() = default;
 
-size_t threads_at_work() { return static_cast<size_t>(tbb::this_task_arena::max_concurrency()); }
+size_t threads_at_work() {
+  return static_cast<size_t>(limited != nullptr ? limited->max_concurrency()
+                                                : tbb::this_task_arena::max_concurrency());
+}
 
 void parallel_for(size_t count, const std::function<void(size_t)>& work, WhileWaiting waiting) {
   Errand errand;
-  const auto run = [&] {
+  start(waiting, [&] {
     errand.send(
         [&] { tbb::parallel_for(size_t{0}, count, [&](size_t i) { errand.run([&] { work(i); }); }); });
-  };
-  if (waiting == WhileWaiting::stands)
-    tbb::this_task_arena::isolate(run);
-  else
-    run();
+  });
 }
 
 void parallel_invoke(const std::function<void()>& first, const std::function<void()>& second) {
   Errand errand;
-  errand.send([&] { tbb::parallel_invoke([&] { errand.run(first); }, [&] { errand.run(second); }); });
+  start(WhileWaiting::helps, [&] {
+    errand.send([&] { tbb::parallel_invoke([&] { errand.run(first); }, [&] { errand.run(second); }); });
+  });
 }
 
 void run_stages(const PacketSource& source, const std::vector<PacketStage>& stages, WhileWaiting waiting,
                 size_t packets) {
-  if (waiting == WhileWaiting::stands)
-    tbb::this_task_arena::isolate([&] { Stages(source, stages).run(packets); });
-  else
-    Stages(source, stages).run(packets);
+  start(waiting, [&] { Stages(source, stages).run(packets); });
 }
 
 std::string_view threading_library() {

@@ -15,7 +15,8 @@
 
 namespace assay {
 
-// While it lives, no more threads than these are at work, the one that made it among them.
+// While it lives, no more threads than these do what the thread that made it asks for, that one among them.
+// Others are not limited.
 class ThreadLimit {
  public:
   explicit ThreadLimit(size_t threads);

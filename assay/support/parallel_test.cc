@@ -1,9 +1,12 @@
 #include "assay/support/parallel.h"
 
+#include "assay/base/caller_test_tools.h"
+
 #include <gmock/gmock.h>
 
 #include <atomic>
 #include <numeric>
+#include <set>
 #include <stdexcept>
 
 namespace assay {
@@ -99,6 +102,54 @@ TEST(PerThread, GivesAThreadItsOwnAgain) {
     ++own;
   });
   EXPECT_EQ(wrong, 0);
+}
+
+TEST(Caller, IsThatOfWhoeverAsksForTheWork) {
+  const ThreadLimit limit(4);
+  Listener outer, inner;
+  std::atomic<int> wrong = 0, alive = 0;
+  const auto check = [&](const Caller* expected) { wrong += current_caller() != expected; };
+  {
+    const CallerScope scope(&outer);
+    parallel_for(200, [&](size_t i) {
+      check(&outer);
+      const CallerScope other(i % 2 == 0 ? &inner : nullptr);
+      parallel_for(
+          10, [&](size_t) { check(i % 2 == 0 ? &inner : nullptr); }, WhileWaiting::stands);
+      check(i % 2 == 0 ? &inner : nullptr);
+    });
+    parallel_invoke([&] { check(&outer); }, [&] { check(&outer); });
+    Pipeline<Number>(numbers_up_to(100, alive)).then(StageOrder::any, [&](Number&) { check(&outer); }).run();
+  }
+  parallel_for(200, [&](size_t) { check(nullptr); });
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(ThreadLimit, LimitsWhoAskedForIt) {
+  std::atomic<size_t> most_of_one = 0, threads_of_others = 0;
+  std::thread one([&] {
+    const ThreadLimit limit(1);
+    EXPECT_EQ(threads_at_work(), 1u);
+    std::mutex guard;
+    std::set<std::thread::id> seen;
+    parallel_for(1000, [&](size_t) {
+      const std::lock_guard lock(guard);
+      seen.insert(std::this_thread::get_id());
+    });
+    most_of_one = seen.size();
+    std::thread([&] {
+      const ThreadLimit wide(6);
+      threads_of_others = threads_at_work();
+    }).join();
+    {
+      const ThreadLimit inside(3);
+      EXPECT_EQ(threads_at_work(), 3u);
+    }
+    EXPECT_EQ(threads_at_work(), 1u);
+  });
+  one.join();
+  EXPECT_EQ(most_of_one, 1u);
+  EXPECT_EQ(threads_of_others, 6u);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "assay/support/progress.h"
 
+#include "assay/base/caller.h"
 #include "assay/base/console.h"
 
 #include <algorithm>
@@ -16,9 +17,10 @@ constexpr int kBarWidth = 24;
 Progress::Progress(std::string what, int64_t total, bool wanted)
     : what_(std::move(what)),
       total_(total),
-      shown_(wanted && console::is_terminal(console::Stream::err)),
+      caller_(current_caller()),
+      shown_(caller_ != nullptr || (wanted && console::is_terminal(console::Stream::err))),
       start_(Clock::now()),
-      next_draw_(kFirstDraw) {}
+      next_draw_(caller_ != nullptr ? kBetween : kFirstDraw) {}
 
 Progress::~Progress() {
   if (drawn_) console::redraw_line("");
@@ -34,6 +36,7 @@ void Progress::done(int64_t units) {
 
 void Progress::draw(int64_t units) {
   const std::lock_guard lock(drawing_);
+  if (caller_ != nullptr) return caller_->note_progress(what_, units, total_);
   drawn_ = true;
   if (total_ <= 0) {
     console::redraw_line(fmt::format("{}: {}", what_, units));

@@ -1,4 +1,5 @@
-// A progress line on stderr for anything longer than a second; nothing at all unless stderr is a terminal.
+// A progress line on stderr for anything longer than a second; nothing at all unless stderr is a terminal. A
+// caller (base/caller.h) is told the numbers.
 #pragma once
 
 #include <atomic>
@@ -8,6 +9,8 @@
 #include <string>
 
 namespace assay {
+
+class Caller;
 
 // done() may be called from any thread; the line is redrawn at most ten times a second and erased at the end.
 class Progress {
@@ -24,6 +27,7 @@ class Progress {
   void draw(int64_t units);
   const std::string what_;
   const int64_t total_;
+  Caller* const caller_;  // null: the program
   const bool shown_;
   const Clock::time_point start_;
   std::atomic<int64_t> units_{0};

@@ -40,6 +40,8 @@ class DenseInFile final : public Operand {
     file_->will_need(offset_ + first * size_, count * size_);
   }
 
+  std::optional<FilePlace> place() const override { return FilePlace{file_->path(), offset_}; }
+
  private:
   const std::shared_ptr<const File> file_;
   const int64_t offset_;

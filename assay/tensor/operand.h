@@ -5,7 +5,9 @@
 #include "assay/tensor/dtype.h"
 
 #include <deque>
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -79,6 +81,12 @@ inline constexpr int64_t kBlockElements = int64_t{1} << 16;
 // it: an operand that must gather may prepare one such band at a time.
 inline constexpr int64_t kBandElements = int64_t{1} << 22;
 
+// Where the elements of a tensor lie in a file as they are: row-major, little-endian, one after another.
+struct FilePlace {
+  std::filesystem::path file;
+  int64_t offset = 0;
+};
+
 class Operand {
  public:
   explicit Operand(TensorMeta m) : meta(std::move(m)) {}
@@ -93,6 +101,8 @@ class Operand {
   virtual Result<void> read(int64_t first, int64_t count, std::span<std::byte> out, Scratch& scratch) const;
   // These bytes of a file are wanted soon; advice only.
   virtual void will_need(int64_t /*first*/, int64_t /*count*/) const {}
+
+  virtual std::optional<FilePlace> place() const { return std::nullopt; }
 
   const TensorMeta meta;
 };

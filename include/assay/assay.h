@@ -1,8 +1,21 @@
-/* Assay's C interface: capturing tensors. What becomes of a tensor on its way to the disk: docs/capture.md
+/* Assay's C interface: capturing tensors, reading tensor files and dumps, comparing. With whole programs in C
+ * and in Python: docs/c_interface.md. What becomes of a tensor on its way to the disk: docs/capture.md
  *
- * Every function may be called from any thread. None throws, exits or aborts. Those that can be refused
- * answer an assay_status; assay_last_error() then says why, for the thread that asked. What the disk refuses
- * later does not stop the program: it is counted (assay_capture_tally) and told once on standard error.
+ * Every function may be called from any thread. None throws, exits or aborts; none prints, but that capturing
+ * tells once on standard error what the disk refused; none changes what belongs to the process (signal
+ * handlers, limits, locale, working folder). Those that can be refused answer an assay_status;
+ * assay_last_error() then says why, for the thread that asked.
+ *
+ *   assay_file* file = NULL;
+ *   assay_tensor_info info;
+ *   if (assay_file_open("x.pt", 0, NULL, NULL, NULL, &file) != ASSAY_OK) puts(assay_last_error());
+ *   info.size = sizeof info;
+ *   if (assay_file_info(file, 0, &info) == ASSAY_OK && info.state == ASSAY_HAS_DATA)
+ *     assay_file_read(file, 0, NULL, -1, malloc(info.bytes), info.bytes);
+ *   assay_file_close(file);
+ *
+ *   const char* flags[] = {"--rule", "rel_l2 <= 1e-3"};
+ *   int code = assay_compare("dump_npu", "dump_gpu", 2, flags, NULL, NULL);
  *
  *   assay_capture_config config;
  *   assay_capture_config_init(&config);
@@ -27,15 +40,19 @@ extern "C" {
 
 /* Grows when something is added; what is there stays. A program asks before it uses what an older library
  * lacks. */
-#define ASSAY_ABI_VERSION 1
+#define ASSAY_ABI_VERSION 2 /* 1: capturing; 2: reading and comparing too */
 ASSAY_API int assay_abi_version(void);
+ASSAY_API const char* assay_version(void); /* of the library, as `assay --version` has it: "0.1.0" */
 
 typedef enum assay_status {
   ASSAY_OK = 0,
   ASSAY_BAD_ARGUMENT = 1, /* a null pointer, an unknown number, a path that leads out of the root */
   ASSAY_UNSUPPORTED = 2,  /* the format cannot hold the type */
   ASSAY_TIMEOUT = 3,
-  ASSAY_FAILED = 4 /* anything else: no memory */
+  ASSAY_FAILED = 4,    /* anything else: no memory, the disk */
+  ASSAY_NOT_FOUND = 5, /* no such file, no such data */
+  ASSAY_BAD_FILE = 6,  /* its bytes are not what they claim to be, or ask for more than is allowed */
+  ASSAY_CANCELLED = 7
 } assay_status;
 
 /* Why the last call of this thread was refused; "" if it was not. Lives until the next call of this thread.
@@ -82,6 +99,100 @@ typedef enum assay_dtype {
  * there is none. */
 ASSAY_API int assay_dtype_from_name(const char* name);
 ASSAY_API const char* assay_dtype_name(int dtype);
+ASSAY_API int assay_dtype_size(int dtype); /* bytes of an element that was read; 0 if there is no such type */
+
+/* ---------------------------------------------------------------- what the library tells while it works */
+
+/* What a sink is told. */
+typedef enum assay_told {
+  ASSAY_ROW = 1,     /* a row, as a line of `--report jsonl` has it: a JSON object */
+  ASSAY_SUMMARY = 2, /* behind the rows of a comparison, the last line of that report:
+                        {"summary": {...}, "run": {...}} */
+  ASSAY_REPORT = 3,  /* a piece of what the program would write to standard output: the report for people */
+  ASSAY_MESSAGE = 4, /* a line of what it would write to standard error: warnings */
+  ASSAY_PROGRESS = 5 /* {"what": "comparing", "done": 10, "total": 100}, ten times a second at most; a total
+                        of 0 is not known */
+} assay_told;
+
+/* Told one thing at a time, from any thread of the library's or the caller's. `text` ends with a zero, has
+ * `size` bytes before it and lives as long as the call. What to answer: 0, or anything else to end the run;
+ * the sink is then told nothing more. */
+typedef int (*assay_sink)(void* user, int kind, const char* text, int64_t size);
+
+/* ----------------------------------------------------------------------------------------------- reading */
+
+/* A tensor file of any format, a folder of them, or a dump of any layout. */
+typedef struct assay_file assay_file;
+
+/* `flags`: `count` words, those of `assay inspect` that say what is opened and how: --only, --skip, --layout,
+ * --dtype, --shape, --offset, --memory, --threads, --trusted. `sink` (or NULL) is told messages. Files are
+ * opened, and their headers read, when a tensor of theirs is first asked for. */
+ASSAY_API assay_status assay_file_open(const char* path, int count, const char* const* flags, assay_sink sink,
+                                       void* user, assay_file** out);
+/* What `assay inspect` lists, in its order; tensors are asked for by their number, from 0. */
+ASSAY_API int64_t assay_file_count(const assay_file* file);
+
+typedef enum assay_tensor_state {
+  ASSAY_HAS_DATA = 0,
+  ASSAY_STATED_ONLY = 1, /* the dump keeps statistics or a description: assay_file_describe */
+  ASSAY_NO_TENSOR = 2,   /* an argument of an operator: a number, a text, None */
+  ASSAY_BROKEN = 3       /* `trouble` says why it cannot be read; the others can */
+} assay_tensor_state;
+
+typedef struct assay_tensor_info {
+  int32_t size;  /* sizeof(assay_tensor_info), set by the caller: no more than this is filled in */
+  int32_t state; /* assay_tensor_state */
+  int32_t dtype; /* assay_dtype; -1: not known, and no shape either */
+  int32_t ndim;
+  const int64_t* shape; /* ndim numbers */
+  int64_t count, bytes; /* elements, and what assay_file_read fills */
+  /* Texts live until the file is closed; none is NULL. */
+  const char* name; /* as reports have it: of a file with one tensor and no name for it, that of the file */
+  const char* section; /* of a dump of several: "rank 0 step 3" */
+  const char* file;    /* where it is, or is described; "": nowhere */
+  const char* trouble; /* ASSAY_BROKEN */
+  const char* remark;  /* what is odd about its file; lines */
+  /* Where its elements lie as assay_file_read gives them, so that they may be mapped; data_offset -1: nowhere
+     (they are deflated, turned, of the other byte order, in a storage layout). */
+  const char* data_file;
+  int64_t data_offset;
+} assay_tensor_info;
+ASSAY_API assay_status assay_file_info(assay_file* file, int64_t number, assay_tensor_info* out);
+
+/* Its elements, row-major, little-endian, elements of fewer than 8 bits in a byte each. `slice`: a part of it
+ * as NumPy writes it, "[0, :, 3]", which alone is read; NULL: all. `dtype`: converted to this type (rounded
+ * to nearest even; integers truncate and saturate); -1: as they are. `size`: of the buffer, exactly what it
+ * takes. */
+ASSAY_API assay_status assay_file_read(assay_file* file, int64_t number, const char* slice, int dtype,
+                                       void* buffer, int64_t size);
+
+/* An object as `assay inspect --json` has it (docs/inspect.md): name, dtype, shape, bytes, what the dump
+ * itself says of it (`stated`, `facts`), of a slice the same. `measures` 1: the data are read, and min, max,
+ * mean, std, norm, nan, inf, zero, histogram are of them. The text lives until the next call of this thread.
+ */
+ASSAY_API assay_status assay_file_describe(assay_file* file, int64_t number, const char* slice, int measures,
+                                           const char** json);
+
+/* While no other call has the file in hand. `file` may be NULL. */
+ASSAY_API void assay_file_close(assay_file* file);
+
+/* --------------------------------------------------------------------------------------------- comparing */
+
+/* `assay compare MINE GOLDEN` with `count` words of flags ("--rule", "rel_l2 <= 1e-3"; also --report xlsx
+ * --output DIR). Answers what the program exits with: 0 within the rules, 1 different, 2 trouble, or too
+ * little compared; assay_last_error() says what the trouble was, and is "" where it lies in the rows. `sink`
+ * may be NULL. */
+ASSAY_API int assay_compare(const char* mine, const char* golden, int count, const char* const* flags,
+                            assay_sink sink, void* user);
+
+/* Any other command of the program: {"errcheck", "dump/step0"}, {"opcheck", "dump"}, {"inspect", "x.pt",
+ * "--json"},
+ * {"msprobe", "compare", ...}. Rows and a summary come from compare, opcheck and errcheck. Programs (`assay
+ * dump
+ * -- COMMAND`) are not started. */
+ASSAY_API int assay_run(int count, const char* const* arguments, assay_sink sink, void* user);
+
+/* --------------------------------------------------------------------------------------------- capturing */
 
 /* A tensor in the caller's memory. */
 typedef struct assay_tensor {

@@ -77,7 +77,15 @@ def check_c_interface(c) -> None:
     refused, _ = submit(array.view(numpy.uint16)[:, :2].copy(), b"bf16.npy", 2, b"bf16")
     if refused != 2 or b"NumPy has no type for bf16" not in library.assay_last_error():
         failures.append(f"bf16 as .npy: {refused} {library.assay_last_error()}")
+    alone, of_alone = submit(array, None, 0)
+    tally = (ctypes.c_int64 * 8)()
+    library.assay_capture_flush(capture, ctypes.c_int64(60000))
+    library.assay_capture_tally(capture, tally)
+    if alone != 0 or of_alone.max != statistics.max or tally[3] != 1 or tally[0] != 8:
+        failures.append(f"statistics alone: {alone} {of_alone.max} {list(tally)}")
     library.assay_capture_close(capture)
+    if list(json.loads((folder / "capture.json").read_text()).values())[0]["statistics"] != 1:
+        failures.append("capture.json does not count statistics")
     want = {"max": array.max(), "min": array.min(), "mean": array.astype(float).mean(), "norm": numpy.linalg.norm(array.astype(float)),
             "crc32": __import__("zlib").crc32(array.tobytes()), "count": 35}
     failures += [f"{key} is {getattr(statistics, key)}, not {value}" for key, value in want.items()

@@ -17,7 +17,7 @@ def blank(found: re.Match) -> str:
 
 
 bad, count = [], 0
-for path in sorted(path for folder in ("assay", "capture", "cli", "probe") for path in (root / folder).rglob("*.[ch]*")):
+for path in sorted(path for folder in ("assay", "capture", "cli", "library", "probe") for path in (root / folder).rglob("*.[ch]*")):
     name = path.relative_to(root).as_posix()
     if name in ALLOWED or name.endswith("_test.cc"):
         continue

@@ -11,6 +11,7 @@ import io
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -95,7 +96,7 @@ def check_command(*command) -> tuple[int, int, int]:
 
 
 def check_format() -> tuple[int, int, int]:
-    sources = [path for folder in ("assay", "bench", "capture", "cli", "include", "probe", "tests") for path in sorted((ROOT / folder).rglob("*"))
+    sources = [path for folder in ("assay", "bench", "capture", "cli", "include", "library", "probe", "tests") for path in sorted((ROOT / folder).rglob("*"))
                if path.suffix in (".cc", ".h")]
     done = run("clang-format", "--dry-run", "-Werror", *sources)
     bad = sorted(set(re.findall(r"^(.+?):\d+:\d+: error", done.stdout, re.MULTILINE)))
@@ -157,13 +158,25 @@ def check_install(preset: str) -> tuple[int, int, int]:
         first.rename(moved)
         wanted = ["bin/assay", "lib/assay/compat/msprobe", "lib/assay/compat/msit", "lib/assay/compat/ait",
                   "lib/assay/atb/load_atb_probe.sh", "lib/assay/atb/unload_atb_probe.sh", "lib/assay/atb/config.json",
-                  "share/bash-completion/completions/assay", "share/zsh/site-functions/_assay", "include/assay/assay.h",
+                  "share/bash-completion/completions/assay", "share/zsh/site-functions/_assay", "include/assay/assay.h", "lib/libassay.so", "lib/pkgconfig/assay.pc",
                   "lib/assay/libassay_probe.so", "lib/assay/libatb_probe_abi0.so", "lib/assay/libatb_probe_abi1.so"]
         missing = [name for name in wanted if not (moved / name).is_file()]
         if missing:
             print("not installed:", *missing)
             return 0, 1, 0
-        return check_command(moved / "bin" / "assay", "--version")
+        return check_command(moved / "bin" / "assay", "--version") if builds_against(moved) else (0, 1, 0)
+
+
+def builds_against(prefix: pathlib.Path) -> bool:
+    """A program of somebody else's finds header and library through pkg-config."""
+    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "assay"], stdout=subprocess.PIPE, text=True, check=False,
+                           env={**os.environ, "PKG_CONFIG_PATH": str(prefix / "lib" / "pkgconfig")})
+    source = prefix / "x.c"
+    source.write_text("#include <assay/assay.h>\nint main(void) { return assay_abi_version() != ASSAY_ABI_VERSION; }\n")
+    built = run("gcc", source, *shlex.split(flags.stdout), f"-Wl,-rpath,{prefix / 'lib'}", "-o", prefix / "x")
+    done = run(prefix / "x") if built.returncode == 0 else built
+    print(done.stdout, end="")
+    return done.returncode == 0
 
 
 def check_completion(preset: str) -> tuple[int, int, int]:
@@ -199,7 +212,7 @@ def checks_of(preset: str) -> list[tuple]:
                "onnx": "check_onnx.py", "msprobe": "check_msprobe.py", "msit": "check_msit.py",
                "screen": "check_screen.py", "writing": "check_writing.py", "numpy and torch": "check_python.py",
                "threads": "check_threads.py", "names and shapes": "check_names.py",
-               "operators": "check_opcheck.py", "capture": "check_capture.py"}
+               "operators": "check_opcheck.py", "capture": "check_capture.py", "library": "check_library.py"}
     programs = sorted(folder.glob("assay_*_test"), key=lambda path: -path.stat().st_size)
     checks = [(f"{preset}: cases", check_script, "run_cases.py", "--bin", folder)]
     checks += [(f"{preset}: {name}", check_script, script, "--bin", folder) for name, script in scripts.items()]
@@ -220,8 +233,9 @@ def add_all(stages: Stages) -> None:
 
 def add_threads(stages: Stages) -> None:
     folder = ROOT / "build" / "tsan"
-    stages.build("tsan: build", check_build, "tsan", "assay", "assay_support_test", "assay_capture_test",
+    stages.build("tsan: build", check_build, "tsan", "assay", "library_host", "assay_support_test", "assay_capture_test",
                  then=lambda: [("tsan: threads", check_script, "check_threads.py", "--bin", folder),
+                               ("tsan: library", check_script, "check_library.py", "--bin", folder, "--only", "threads"),
                                ("tsan: assay_support_test", check_units, folder / "assay_support_test"),
                                ("tsan: assay_capture_test", check_units, folder / "assay_capture_test")])
 

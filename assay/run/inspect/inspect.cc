@@ -74,18 +74,6 @@ Result<Histogram> count_bins(const Operand& operand, double min, double max) {
   return all.counts;
 }
 
-Result<void> measure_into(InspectedTensor& out, const Operand& operand, bool values) {
-  ASSAY_TRY(const OneSide measured, gather_one(operand));
-  if (measured.finite > 0 && measured.min < measured.max) {
-    ASSAY_TRY(out.histogram, count_bins(operand, measured.min, measured.max));
-  }
-  if (values) {
-    ASSAY_TRY(out.values, print_values(operand));
-  }
-  out.measured = measured;
-  return {};
-}
-
 using OpenSet = std::shared_ptr<const Result<TensorSet>>;
 
 InspectedTensor inspect_item(const Item& item, const FileEntry& file, const OpenSet& set,
@@ -188,15 +176,6 @@ class FrameInspector {
   OpenSet last_set_;
 };
 
-std::string kind_of(const Dump& dump, const OpenOptions& options) {
-  if (dump.layout->name != "single") return std::string(dump.layout->name);
-  if (options.format.raw_dtype) return "raw";
-  const auto file = File::open(dump.root);
-  if (!file) return "single";
-  const auto format = recognise_file(**file);
-  return format && *format != nullptr ? std::string((*format)->name) : "single";
-}
-
 Result<void> inspect_path(const fs::path& path, const InspectRequest& request, InspectSink& sink,
                           InspectSummary& summary) {
   InspectedPath found;
@@ -233,6 +212,27 @@ Result<void> inspect_path(const fs::path& path, const InspectRequest& request, I
 }
 
 }  // namespace
+
+std::string kind_of(const Dump& dump, const OpenOptions& options) {
+  if (dump.layout->name != "single") return std::string(dump.layout->name);
+  if (options.format.raw_dtype) return "raw";
+  const auto file = File::open(dump.root);
+  if (!file) return "single";
+  const auto format = recognise_file(**file);
+  return format && *format != nullptr ? std::string((*format)->name) : "single";
+}
+
+Result<void> measure_into(InspectedTensor& out, const Operand& operand, bool values) {
+  ASSAY_TRY(const OneSide measured, gather_one(operand));
+  if (measured.finite > 0 && measured.min < measured.max) {
+    ASSAY_TRY(out.histogram, count_bins(operand, measured.min, measured.max));
+  }
+  if (values) {
+    ASSAY_TRY(out.values, print_values(operand));
+  }
+  out.measured = measured;
+  return {};
+}
 
 Result<InspectSummary> inspect(const InspectRequest& request, InspectSink& sink) {
   const ThreadLimit threads(thread_count(request.threads));

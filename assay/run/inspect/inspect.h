@@ -68,9 +68,15 @@ struct InspectSummary {
 // everything.
 Result<InspectSummary> inspect(const InspectRequest& request, InspectSink& sink);
 
+std::string kind_of(const Dump& dump, const OpenOptions& options);  // InspectedPath::kind
+
+// Its numbers, and with `values` its elements.
+Result<void> measure_into(InspectedTensor& out, const Operand& operand, bool values);
+
 // ----- the two sinks of the command line
 using WriteText = std::function<Result<void>(std::string_view)>;
 std::unique_ptr<InspectSink> inspect_as_text(WriteText write);
-std::unique_ptr<InspectSink> inspect_as_json(WriteText write);  // one array; docs/inspect.md
+std::unique_ptr<InspectSink> inspect_as_json(WriteText write);                  // one array; docs/inspect.md
+std::string as_json(const InspectedPath& path, const InspectedTensor& tensor);  // one object of it
 
 }  // namespace assay

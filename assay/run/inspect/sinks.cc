@@ -123,11 +123,13 @@ class JsonSink : public InspectSink {
   Result<void> open(const InspectedPath& path) override {
     path_ = path;
     if (path.trouble.empty()) return {};
-    return object([&](Writer& json) { member(json, "error", path.trouble); });
+    return write_object(object(path_, [&](Writer& json) { member(json, "error", path.trouble); }));
   }
 
-  Result<void> add(const InspectedTensor& tensor) override {
-    return object([&](Writer& json) {
+  Result<void> add(const InspectedTensor& tensor) override { return write_object(text_of(path_, tensor)); }
+
+  static std::string text_of(const InspectedPath& path, const InspectedTensor& tensor) {
+    return object(path, [&](Writer& json) {
       member(json, "name", tensor.item->name);
       if (is_beside_tensors(*tensor.item)) return value(json, "value", to_value(tensor.item->stated->max));
       if (!tensor.file.empty()) member(json, "file", display(tensor.file));
@@ -226,16 +228,19 @@ class JsonSink : public InspectSink {
   }
 
   template <class Fill>
-  Result<void> object(Fill fill) {
+  static std::string object(const InspectedPath& path, Fill fill) {
     rapidjson::StringBuffer text;
     Writer json(text);
     json.StartObject();
-    member(json, "path", display(path_.path));
-    if (!path_.kind.empty()) member(json, "kind", path_.kind);
+    member(json, "path", display(path.path));
+    if (!path.kind.empty()) member(json, "kind", path.kind);
     fill(json);
     json.EndObject();
-    return write_(fmt::format("{}{}", std::exchange(is_first_, false) ? "[\n" : ",\n",
-                              std::string_view(text.GetString(), text.GetSize())));
+    return {text.GetString(), text.GetSize()};
+  }
+
+  Result<void> write_object(const std::string& text) {
+    return write_((std::exchange(is_first_, false) ? "[\n" : ",\n") + text);
   }
 
   const WriteText write_;
@@ -250,6 +255,9 @@ std::unique_ptr<InspectSink> inspect_as_text(WriteText write) {
 }
 std::unique_ptr<InspectSink> inspect_as_json(WriteText write) {
   return std::make_unique<JsonSink>(std::move(write));
+}
+std::string as_json(const InspectedPath& path, const InspectedTensor& tensor) {
+  return JsonSink::text_of(path, tensor);
 }
 
 }  // namespace assay

@@ -4,13 +4,12 @@
 #include "assay/tensor/dense.h"
 #include "assay/tensor/strided_copy.h"
 #include "capture/around.h"
-#include "include/assay/assay.h"
+#include "library/guarded.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <exception>
 #include <set>
 
 struct assay_capture {
@@ -23,34 +22,10 @@ struct assay_capture {
 namespace assay::capture {
 namespace {
 
+using library::guarded;
+using library::refuse;
+
 constexpr int kMostDims = 64;
-
-std::string& last_error() {
-  thread_local std::string text;
-  return text;
-}
-
-assay_status refuse(assay_status status, std::string reason) {
-  last_error() = std::move(reason);
-  return status;
-}
-
-// Runs the body of a function of the interface: no exception leaves it.
-template <class Body>
-assay_status guarded(Body body) noexcept {
-  try {
-    last_error().clear();
-    return body();
-  } catch (const std::exception& trouble) {
-    try {
-      return refuse(ASSAY_FAILED, trouble.what());
-    } catch (...) {
-      return ASSAY_FAILED;
-    }
-  } catch (...) {
-    return ASSAY_FAILED;
-  }
-}
 
 // Those that were not closed: a program that ends owes nothing to the disk.
 struct Open {
@@ -112,11 +87,6 @@ Result<Task> task_for(const std::string& path, int format, const TensorMeta& met
   const int64_t count = meta.shape.count();
   Result<Task> task = Task{};
   switch (format) {
-    case ASSAY_STATISTICS_ONLY:
-      task->dtype = meta.dtype;
-      task->count = count;
-      task->has_data = false;
-      break;
     case ASSAY_ATB_BIN: {
       const AtbDType* const type = find_atb_dtype(meta.dtype);
       if (type == nullptr)
@@ -167,10 +137,6 @@ void tell(const Statistics& from, assay_statistics& to) {
         .xor64 = from.xor64};
 }
 
-assay_status status_of(const Error& error) {
-  return refuse(error.kind == ErrorKind::unsupported ? ASSAY_UNSUPPORTED : ASSAY_BAD_ARGUMENT, error.message);
-}
-
 // The elements of a tensor with strides, one after another. The caller frees.
 std::byte* gathered(const assay_tensor& tensor, const TensorMeta& meta) {
   auto* const memory = static_cast<std::byte*>(std::malloc(static_cast<size_t>(meta.byte_size())));
@@ -188,16 +154,16 @@ std::byte* gathered(const assay_tensor& tensor, const TensorMeta& meta) {
 assay_status submit(assay_capture& capture, const assay_tensor& tensor, const char* path, int format,
                     const assay_attributes& attributes, assay_statistics* statistics) {
   const Result<TensorMeta> meta = meta_of(tensor);
-  if (!meta) return status_of(meta.error());
-  std::string where;
-  if (format != ASSAY_STATISTICS_ONLY) {
+  if (!meta) return refuse(meta.error());
+  const bool is_kept = format != ASSAY_STATISTICS_ONLY;
+  Result<Task> task = Task{};
+  if (is_kept) {
     if (path == nullptr) return refuse(ASSAY_BAD_ARGUMENT, "a file without a path");
-    Result<std::string> placed = place(capture, path);
-    if (!placed) return status_of(placed.error());
-    where = std::move(*placed);
+    const Result<std::string> where = place(capture, path);
+    if (!where) return refuse(where.error());
+    task = task_for(*where, format, *meta, attributes);
+    if (!task) return refuse(task.error());
   }
-  Result<Task> task = task_for(where, format, *meta, attributes);
-  if (!task) return status_of(task.error());
   const int64_t count = meta->shape.count();
   const bool dense = is_dense(tensor, *meta);
   if (!dense && info(meta->dtype).storage_bits < 8)
@@ -215,7 +181,12 @@ assay_status submit(assay_capture& capture, const assay_tensor& tensor, const ch
     const bool has_sums = attributes.checksums != 0;
     tell(measure(meta->dtype, source.bytes, count, {true, has_sums, has_sums}), *statistics);
   }
-  capture.writer.save(std::move(*task), source);
+  if (is_kept) {
+    capture.writer.save(std::move(*task), source);
+    return ASSAY_OK;
+  }
+  if (statistics != nullptr) capture.writer.count_statistics();
+  if (source.release != nullptr) source.release(source.release_argument);
   return ASSAY_OK;
 }
 
@@ -223,23 +194,6 @@ assay_status submit(assay_capture& capture, const assay_tensor& tensor, const ch
 }  // namespace assay::capture
 
 using namespace assay::capture;
-
-int assay_abi_version(void) { return ASSAY_ABI_VERSION; }
-const char* assay_last_error(void) { return last_error().c_str(); }
-
-int assay_dtype_from_name(const char* name) {
-  int found = -1;
-  guarded([&] {
-    if (const auto dtype = assay::find_dtype(name == nullptr ? "" : name)) found = static_cast<int>(*dtype);
-    return ASSAY_OK;
-  });
-  return found;
-}
-
-const char* assay_dtype_name(int dtype) {
-  if (dtype < 0 || dtype >= assay::kDTypeCount) return nullptr;
-  return assay::name(static_cast<assay::DType>(dtype)).data();  // a literal: it ends with a zero
-}
 
 void assay_capture_config_init(assay_capture_config* config) {
   if (config == nullptr) return;
@@ -297,7 +251,7 @@ assay_status assay_capture_line(assay_capture* capture, const char* path, const 
     if (capture == nullptr || path == nullptr || line == nullptr)
       return refuse(ASSAY_BAD_ARGUMENT, "a null pointer");
     const auto where = place(*capture, path);
-    if (!where) return status_of(where.error());
+    if (!where) return refuse(where.error());
     capture->writer.append(*where, header == nullptr ? "" : std::string(header) + "\n",
                            std::string(line) + "\n");
     return ASSAY_OK;
@@ -309,7 +263,7 @@ assay_status assay_capture_text(assay_capture* capture, const char* path, const 
     if (capture == nullptr || path == nullptr || text == nullptr)
       return refuse(ASSAY_BAD_ARGUMENT, "a null pointer");
     const auto where = place(*capture, path);
-    if (!where) return status_of(where.error());
+    if (!where) return refuse(where.error());
     capture->writer.replace(*where, text);
     return ASSAY_OK;
   });

@@ -1,0 +1,10 @@
+# libassay.so: what the program does and what records, for other programs, behind include/assay/assay.h.
+file(GLOB library_sources CONFIGURE_DEPENDS library/*.cc)
+list(FILTER library_sources EXCLUDE REGEX "_test\\.cc$")
+add_library(assay_library SHARED ${library_sources} $<TARGET_OBJECTS:assay_capture_writer>)
+target_link_libraries(assay_library PRIVATE assay_cli assay_options)
+target_include_directories(assay_library PUBLIC ${PROJECT_SOURCE_DIR})
+set_target_properties(assay_library PROPERTIES OUTPUT_NAME assay)
+assay_unity(assay_library)
+assay_loadable_code(assay_library)
+assay_shows(assay_library library/libassay.map)
