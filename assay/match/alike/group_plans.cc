@@ -263,7 +263,9 @@ std::vector<GroupOnRank> on_ranks(const PairingBuilder& builder, const PartGroup
     for (size_t block = 0; block < ranks->blocks; ++block) {
       GroupOnRank& one = found.emplace_back();
       const auto source_of = [&](const Holder& holder, size_t shares, size_t i) {
-        return holder.is_copied ? std::min(copy, holder.sources() - 1) : block * shares + i;
+        // Of more ranks than the other side has, neighbours stand against one: they may hold copies of a
+        // share.
+        return holder.is_copied ? copy * holder.sources() / copies : block * shares + i;
       };
       for (const Holder* part : group.parts)
         for (size_t i = 0; i < ranks->part_shares; ++i)

@@ -220,7 +220,10 @@ class KnownNames {
           world_.add_whole(side, side == group.parts_side ? *group.parts[0] : *group.whole);
     }
     for (Wanted& wanted : wanted_) {
-      if (!wanted.has_missing_ranks()) continue;
+      if (!wanted.has_missing_ranks()) {
+        world_.settle_copies(wanted.group);
+        continue;
+      }
       if (std::string why = world_.settle(wanted.group); !why.empty()) {
         wanted.is_no_share = true;
         wanted.doubts.contradiction = std::move(why);

@@ -72,6 +72,20 @@ std::string RankWorld::settle(PartGroup& group) {
              : fmt::format("1 of {} of it, where other tensors are shares of {} ranks", shares, ranks);
 }
 
+void RankWorld::settle_copies(PartGroup& group) const {
+  const Holder& part = *group.parts[0];
+  const size_t ranks = ranks_on(group.parts_side);
+  const int64_t share = part.shape.count(), whole = group.whole->shape.count();
+  const bool may_be_copied = group.parts.size() == 1 && group.of_shares == 0 && part.sources() > 1 &&
+                             part.sources() < ranks && group.whole->sources() == 1 && share < whole &&
+                             whole % share == 0 && is_key_or_value(group);
+  if (!may_be_copied || part.ranks.front() < 0 || static_cast<size_t>(part.ranks.back()) >= ranks) return;
+  const auto shares = static_cast<size_t>(whole / share);
+  if (shares >= ranks || ranks % shares != 0) return;
+  group.of_shares = shares;
+  group.of_ranks = ranks;
+}
+
 // What is joined already counts, too: what has as many elements on both sides.
 void RankWorld::look_at_names(Side side) {
   if (std::exchange(has_looked_[index(side)], true)) return;
@@ -105,13 +119,12 @@ void RankWorld::look_at_names(Side side) {
 Doubts RankWorld::doubts_of(const PartGroup& group) {
   Doubts doubts;
   const Side side = side_of_ranks(group);
-  if (group.whole_of_ranks > 0) return doubts;
   look_at_names(side);
-  const Holder& part = *group.parts[0];
+  const Holder& part = group.whole_of_ranks > 0 ? *group.whole : *group.parts[0];
   for (const int64_t rank : ranks_there_[index(side)][part.form.stage])
     if (doubts.lacks.empty() && std::ranges::find(part.ranks, rank) == part.ranks.end())
       doubts.lacks = fmt::format("rank {} of {} is there, and lacks its share", rank, name_of(side));
-  if (group.parts.size() > 1) return doubts;
+  if (group.parts.size() > 1 || group.whole_of_ranks > 0) return doubts;
   const Family& family = families_[index(side)][family_of(part.form)];
   if (family.whole >= family.shared)
     doubts.contradiction = fmt::format("a share of {}, though {} of {} others of its role are whole",

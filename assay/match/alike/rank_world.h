@@ -20,6 +20,9 @@ class RankWorld {
   void add_whole(Side side, const Holder& holder) { ++families_[index(side)][family_of(holder.form)].whole; }
   // How many ranks there are; says why the group is no share of so many, else nothing.
   std::string settle(PartGroup& group);
+  // Keys or values of ranks that together might hold all of it, but are neighbours of which some hold the
+  // same: settles them as such.
+  void settle_copies(PartGroup& group) const;
   // What speaks against the group though it is one: a rank that is there lacks its share, or others of its
   // role are whole.
   Doubts doubts_of(const PartGroup& group);
