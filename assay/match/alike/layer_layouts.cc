@@ -10,12 +10,25 @@
 namespace assay {
 namespace {
 
-// Words before a number that is one of a series: "layers.3" and "layer_3".
-constexpr std::array<std::string_view, 5> kSeries = {"layer", "block", "expert", "stage", "h"};
+// Words before a number that is one of a series: "layers.3", "layer_3", "l3".
+constexpr std::array<std::string_view, 6> kSeries = {"layer", "block", "expert", "stage", "h", "l"};
 
 bool is_of_a_series(std::string_view word) {
   if (std::ranges::find(kSeries, word) != kSeries.end()) return true;
   return word.ends_with('s') && std::ranges::find(kSeries, word.substr(0, word.size() - 1)) != kSeries.end();
+}
+
+bool is_digit_of_name(char c) { return c >= '0' && c <= '9'; }
+bool is_joint(char c) { return c == '_' || c == '-'; }
+
+// A number that begins at `begin` of a word between dots: all of it, or one behind a word for a series.
+bool is_number_of_series(std::string_view word, size_t begin, size_t end) {
+  if (begin == 0) return end == word.size();
+  size_t last = begin;
+  while (last > 0 && is_joint(word[last - 1])) --last;
+  size_t first = last;
+  while (first > 0 && !is_joint(word[first - 1]) && !is_digit_of_name(word[first - 1])) --first;
+  return is_of_a_series(to_lower(word.substr(first, last - first)));
 }
 
 // Of tensors of other shapes, what is said of them tells.
@@ -29,12 +42,23 @@ bool lie_alike(const std::vector<Arrangement>& a, const std::vector<Arrangement>
 std::string layer_pattern(std::string_view plain) {
   std::string pattern;
   for (const std::string_view word : split(plain, '.')) {
-    const size_t digits = word.find_last_not_of("0123456789") + 1;
-    std::string before = to_lower(word.substr(0, digits));
-    while (!before.empty() && (before.back() == '_' || before.back() == '-')) before.pop_back();
-    const bool is_number = digits < word.size() && (before.empty() || is_of_a_series(before));
-    pattern += fmt::format("{}{}{}", pattern.empty() ? "" : ".",
-                           word.substr(0, is_number ? digits : word.size()), is_number ? "#" : "");
+    if (word.data() != plain.data()) pattern += '.';
+    for (size_t i = 0; i < word.size();) {
+      size_t end = i;
+      while (end < word.size() && is_digit_of_name(word[end])) ++end;
+      if (end == i)
+        pattern += word[i++];
+      else {
+        // A name that is nothing but a number says by it what it is.
+        const bool is_of_layer = word.size() < plain.size() ? is_number_of_series(word, i, end)
+                                                            : i > 0 && is_number_of_series(word, i, end);
+        if (is_of_layer)
+          pattern += '#';
+        else
+          pattern += word.substr(i, end - i);
+        i = end;
+      }
+    }
   }
   return pattern;
 }

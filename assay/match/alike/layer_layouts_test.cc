@@ -9,11 +9,15 @@ TEST(LayerPattern, TakesOutNumbersOfLayersAndExperts) {
   EXPECT_EQ(layer_pattern("layers.3.mlp.experts.12.w"), "layers.#.mlp.experts.#.w");
   EXPECT_EQ(layer_pattern("h.4.output_0"), "h.#.output_0");
   EXPECT_EQ(layer_pattern("encoder.layer_3.weight"), "encoder.layer_#.weight");
+  EXPECT_EQ(layer_pattern("layer3_attn_w"), "layer#_attn_w");
+  EXPECT_EQ(layer_pattern("l12.w1"), "l#.w1");
 }
 
 TEST(LayerPattern, KeepsNumbersThatTellThingsOfOneLayerApart) {
   EXPECT_NE(layer_pattern("layers.0.fc1.weight"), layer_pattern("layers.0.fc2.weight"));
   EXPECT_NE(layer_pattern("conv1.weight"), layer_pattern("conv2.weight"));
+  EXPECT_NE(layer_pattern("1"), layer_pattern("2"));
+  EXPECT_NE(layer_pattern("param_00001"), layer_pattern("param_00002"));
   EXPECT_NE(layer_pattern("layers.0.w1.weight"), layer_pattern("layers.0.w3.weight"));
 }
 

@@ -19,16 +19,20 @@ bool is_key_or_value(const PartGroup& group) {
   });
 }
 
+// Those of queries and keys may be shared out with their heads.
+bool is_norm(const NameForm& form) {
+  return to_lower(form.plain).find("norm") != std::string::npos && hint_of(form.plain).empty();
+}
+
 Side side_of_ranks(const PartGroup& group) {
   return group.whole_of_ranks > 0 ? other_side(group.parts_side) : group.parts_side;
 }
 
 }  // namespace
 
-// Norms of all layers and places are shared out alike; other tensors as those of their name are.
-std::string RankWorld::family_of(const NameForm& form) {
-  const bool is_norm = to_lower(form.plain).find("norm") != std::string::npos && hint_of(form.plain).empty();
-  return is_norm ? std::string("norm") : layer_pattern(form.plain);
+void RankWorld::count(Side side, const NameForm& form, size_t Family::*what) {
+  ++(families_[index(side)][layer_pattern(form.plain)].*what);
+  if (is_norm(form)) ++(norms_[index(side)].*what);
 }
 
 void RankWorld::add(const PartGroup& group) {
@@ -38,7 +42,7 @@ void RankWorld::add(const PartGroup& group) {
   ++votes.all;
   votes.but_keys += !is_key_or_value(group);
   if (group.whole_of_ranks == 0 && group.parts.size() == 1)
-    ++families_[index(side)][family_of(group.parts[0]->form)].shared;
+    count(side, group.parts[0]->form, &Family::shared);
 }
 
 // Where as many tensors speak for two numbers, the smaller one: the others are cut short.
@@ -112,7 +116,7 @@ void RankWorld::look_at_names(Side side) {
     const auto own = contents_.meta({side, builder_.items(side)[positions[i]]}),
                whole = contents_.meta({other, builder_.items(other)[found->second]});
     if (own && whole && own->shape.count() == whole->shape.count() && builder_.is_joined(side, positions[i]))
-      ++families_[index(side)][family_of(forms[i])].whole;
+      count(side, forms[i], &Family::whole);
   }
 }
 
@@ -125,7 +129,9 @@ Doubts RankWorld::doubts_of(const PartGroup& group) {
     if (doubts.lacks.empty() && std::ranges::find(part.ranks, rank) == part.ranks.end())
       doubts.lacks = fmt::format("rank {} of {} is there, and lacks its share", rank, name_of(side));
   if (group.parts.size() > 1 || group.whole_of_ranks > 0) return doubts;
-  const Family& family = families_[index(side)][family_of(part.form)];
+  // Where no other layer has one of its name, norms are shared out alike, or none of them is.
+  Family family = families_[index(side)][layer_pattern(part.form.plain)];
+  if (family.shared + family.whole < 2 && is_norm(part.form)) family = norms_[index(side)];
   if (family.whole >= family.shared)
     doubts.contradiction = fmt::format("a share of {}, though {} of {} others of its role are whole",
                                        group.of_shares, family.whole, family.whole + family.shared - 1);

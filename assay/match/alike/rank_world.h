@@ -17,7 +17,7 @@ class RankWorld {
   // of several (whole_of_ranks). All of them, before the first is settled.
   void add(const PartGroup& group);
   // A tensor that a rank holds all of.
-  void add_whole(Side side, const Holder& holder) { ++families_[index(side)][family_of(holder.form)].whole; }
+  void add_whole(Side side, const Holder& holder) { count(side, holder.form, &Family::whole); }
   // How many ranks there are; says why the group is no share of so many, else nothing.
   std::string settle(PartGroup& group);
   // Keys or values of ranks that together might hold all of it, but are neighbours of which some hold the
@@ -29,21 +29,22 @@ class RankWorld {
 
  private:
   struct Family {
-    size_t shared = 0, whole = 0;
+    size_t shared = 0, whole = 0;  // names of which a rank holds a share, or all
   };
   struct Votes {
     size_t all = 0, but_keys = 0;  // keys and values may have fewer shares than there are ranks
   };
 
   static size_t index(Side side) { return static_cast<size_t>(side); }
-  static std::string family_of(const NameForm& form);
+  void count(Side side, const NameForm& form, size_t Family::*what);
   void look_at_names(Side side);
   size_t ranks_on(Side side) const;  // 0: nobody knows
 
   const PairingBuilder& builder_;
   const Contents& contents_;
-  std::map<size_t, Votes> votes_[2];  // by side, and number of ranks
-  std::map<std::string, Family> families_[2];
+  std::map<size_t, Votes> votes_[2];           // by side, and number of ranks
+  std::map<std::string, Family> families_[2];  // by what names have in common in all layers
+  Family norms_[2];
   std::map<int64_t, std::set<int64_t>> ranks_there_[2];  // by stage
   bool has_looked_[2] = {false, false};
 };
