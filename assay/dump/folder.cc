@@ -338,12 +338,23 @@ Result<Survey> survey_folder(const fs::path& root, const OpenOptions&) {
   return Survey{{FrameInfo{At{}, {root}}}};
 }
 
+// "mp_rank_01", "rank0": one of a checkpoint in shards. Any other folder may be empty.
+bool is_folder_of_rank(const std::string& relative) {
+  std::string name = to_lower(relative.substr(relative.rfind('/') + 1));
+  const size_t end = name.find_last_not_of("0123456789");
+  if (end == std::string::npos || end + 1 == name.size()) return false;
+  name.resize(end + 1);
+  while (name.ends_with('_') || name.ends_with('-')) name.pop_back();
+  return name.ends_with("rank");
+}
+
 Result<Frame> index_folder(const FrameInfo& info, const OpenOptions& options) {
   const fs::path& root = info.paths.at(0);
   ASSAY_TRY(Walk walk, walk_folder(root));
   Frame frame;
   frame.at = info.at;
   frame.warnings = std::move(walk.warnings);
+  note_empty_folders(root, empty_folders(walk, is_folder_of_rank), frame.warnings);
 
   auto manifest = read_manifest(root, options.format.memory);
   if (!manifest) {  // some other tool's manifest.json, perhaps: the tensors are still worth comparing

@@ -35,7 +35,9 @@ std::string calling_line(std::span<const std::string_view> stack) {
 int64_t Summary::*kind_of_failure(const Comparison& row) {
   switch (row.status) {
     case Status::compared:
-      return row.verdict.is_contradiction ? &Summary::contradicted : &Summary::differ;
+      return row.verdict.is_contradiction ? &Summary::contradicted
+             : row.verdict.is_incomplete  ? &Summary::incomplete
+                                          : &Summary::differ;
     case Status::only_mine:
     case Status::only_golden:
       return &Summary::alone;
@@ -83,6 +85,8 @@ void Findings::add(const NodeResult& node) {
     summary_.by_content += row.pair.why == Why::same_content || row.pair.why == Why::like_neighbours;
     summary_.unsure += row.pair.plans != nullptr && row.pair.plans->is_unsure;
     summary_.rearranged += row.is_rearranged;
+    summary_.other_type += row.is_other_type;
+    summary_.other_rank += row.pair.plans != nullptr && row.pair.plans->is_other_rank;
     summary_.judged_coarser += row.judged_as.has_value();
     summary_.within_noise += row.verdict.level == Level::pass && row.verdict.reason == kWithinNoise;
     const bool is_empty = row.evidence == Evidence::empty;
@@ -133,7 +137,8 @@ void Findings::add(const Findings& section) {
         &Summary::of_mine,       &Summary::of_golden,    &Summary::arguments,      &Summary::by_content,
         &Summary::unsure,        &Summary::rearranged,   &Summary::judged_coarser, &Summary::within_noise,
         &Summary::left_out,      &Summary::values_equal, &Summary::values_differ,  &Summary::values_alone,
-        &Summary::values_failed, &Summary::contradicted, &Summary::nonfinite})
+        &Summary::values_failed, &Summary::contradicted, &Summary::nonfinite,      &Summary::incomplete,
+        &Summary::other_type,    &Summary::other_rank})
     summary_.*count += s.*count;
   for (const std::string& name : s.other_values)
     if (summary_.other_values.size() < kNamedValues) summary_.other_values.push_back(name);

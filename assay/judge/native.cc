@@ -354,9 +354,12 @@ Verdict judge_row(const Comparison& row, const NodeResult& node, const Lineage& 
   switch (row.status) {
     case Status::compared: {
       Verdict verdict = judge_compared(row, node, lineage, inputs, head, options);
-      const PairPlans* const plans = row.pair.plans;
-      if (verdict.level == Level::pass && plans != nullptr && !plans->contradiction.empty()) {
-        verdict = {Level::fail, "unsure: " + plans->contradiction};
+      if (verdict.level != Level::pass) return verdict;
+      if (const PairPlans* const plans = row.pair.plans; plans != nullptr && !plans->lacks.empty()) {
+        verdict = {Level::fail, plans->lacks};
+        verdict.is_incomplete = true;
+      } else if (!row.contradiction.empty()) {
+        verdict = {Level::fail, "unsure: " + row.contradiction};
         verdict.is_contradiction = true;
       }
       return verdict;
@@ -366,7 +369,8 @@ Verdict judge_row(const Comparison& row, const NodeResult& node, const Lineage& 
     case Status::only_golden:
       return {unmatched, "only in golden, nothing in mine fits"};
     case Status::shape_mismatch:
-      return {Level::fail, shapes(row)};
+      return {Level::fail,
+              shapes(row) + (row.contradiction.empty() ? "" : fmt::format(" ({})", row.contradiction))};
     case Status::unreadable:
       return {Level::error, note_or("could not be read")};
     case Status::no_data:

@@ -137,7 +137,7 @@ bool is_enough(const Summary& summary) {
 
 Answer answer_of(const Summary& summary) {
   if (summary.errors > 0) return Answer::error;
-  if (summary.differ + summary.contradicted + summary.misshapen + summary.without_data +
+  if (summary.differ + summary.contradicted + summary.incomplete + summary.misshapen + summary.without_data +
           summary.values_failed >
       0)
     return Answer::fail;

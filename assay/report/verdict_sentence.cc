@@ -36,6 +36,7 @@ std::vector<std::string> faults(const Summary& summary) {
     add(summary.differ, "differs beyond tolerance", "differ beyond tolerance");
   add(summary.contradicted, "agrees with one that names or other layers deny",
       "agree with one that names or other layers deny");
+  add(summary.incomplete, "lacks a share that a rank should hold", "lack a share that a rank should hold");
   add(summary.misshapen, "has another shape", "have another shape");
   add(summary.without_data, "has no data", "have no data");
   add(summary.alone, "unmatched", "unmatched");
@@ -239,6 +240,12 @@ VerdictSentence verdict_sentence(const Summary& summary) {
     out.rest +=
         fmt::format(" {} in another layout (transposed, sliced, ...), which the data told; notes say how.",
                     counted(summary.rearranged, "tensor lies", "tensors lie"));
+  if (summary.other_type > 0)
+    out.rest += fmt::format(" {} of another type than other ranks hold of the same; notes say which.",
+                            counted(summary.other_type, "tensor is", "tensors are"));
+  if (summary.other_rank > 0)
+    out.rest += fmt::format(" {} ranks of different numbers.",
+                            counted(summary.other_rank, "pair is of", "pairs are of"));
   out.rest += other_values(summary);
   if (summary.left_out > 0)
     out.rest += fmt::format(" {} left out; warnings and notes say what.",

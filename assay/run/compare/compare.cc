@@ -3,6 +3,7 @@
 #include "assay/base/cancel.h"
 #include "assay/base/listing.h"
 #include "assay/match/extremes.h"
+#include "assay/match/frames.h"
 #include "assay/match/ops/missing_ranks.h"
 #include "assay/match/ops/model_places.h"
 #include "assay/match/stated_order.h"
@@ -109,6 +110,7 @@ class Sections {
     attach_extremes(matched.frames, matched.pairing);
     note_model_places(matched);
     note_missing_ranks(matched);
+    if (judged_by_.empty()) mark_other_ranks(matched);
     return matched;
   }
 
