@@ -63,6 +63,7 @@ Result<int> check_dump(const ErrcheckFlags& flags, const Context& context) {
   return exit_code(verdict.answer);
 }
 
+  if (run.is_unknown) return exit_code(Answer::error);
 // A program whose overflows ATB reports.
 Result<int> check_program(const ErrcheckFlags& flags, const Context& context) {
   if (!flags.only.empty() || !flags.skip.empty() || !flags.rule.empty() || !flags.report.empty())
