@@ -102,8 +102,9 @@ struct Comparison {
   bool is_rearranged = false;  // the data told how shapes that differ fit
   bool is_excused = false;     // not compared, and nothing is wrong with that
   Evidence evidence = Evidence::nothing;
-  StatisticSet statistics = 0;  // that it was compared by, where these are the evidence
-  bool nothing_finite = false;  // no element is finite on both sides
+  StatisticSet statistics = 0;      // that it was compared by, where these are the evidence
+  bool nothing_finite = false;      // no element is finite on both sides
+  bool is_nonfinite_apart = false;  // NaN or infinite on one side only, or another one: some element is
   SideFacts mine, golden;
   std::vector<Value> metrics;  // one per column of the plan (Head::metric_columns); empty without a basis
   Verdict verdict;
