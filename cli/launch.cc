@@ -9,6 +9,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <ctime>
 
 namespace assay::cli {
@@ -62,15 +63,24 @@ Result<CheckedRun> run_check(const fs::path& output, bool stops, std::string_vie
   ASSAY_TRY_DO(make_folder(output));
   const fs::path folder = fs::absolute(output).lexically_normal();
   const fs::path asked = folder / fmt::format(".assay_asked_{}", ::getpid());
+  std::error_code is_not_there;
+  fs::remove(asked, is_not_there);  // of a process that had our number, and was killed
+  if (fs::exists(fs::symlink_status(asked, is_not_there)))
+    return fail(ErrorKind::io,
+                "{}: is in the way of a file that tells whether the probe was asked; remove it",
+                display(asked));
   const timespec started = time_of_start();
   CheckedRun run;
   run.status = run_recorded(command, environment_of_check(output, stops, log_level, probe, asked));
-  std::error_code is_not_there;
-  run.was_asked = fs::remove(asked, is_not_there);
+  run.was_asked = fs::is_regular_file(fs::symlink_status(asked, is_not_there));
+  fs::remove(asked, is_not_there);
   if (run.status == 126 || run.status == 127) return run;
   const auto reports = read_overflow_reports(output, started);
-  run.overflowed = !reports.empty();
-  if (run.overflowed)
+  run.overflowed =
+      std::ranges::any_of(reports, [](const OverflowReport& report) { return report.count > 0; });
+  run.is_unknown =
+      std::ranges::any_of(reports, [](const OverflowReport& report) { return !report.trouble.empty(); });
+  if (!reports.empty())
     say(text_of(reports));
   else if (run.was_asked)
     say(fmt::format("no overflow was reported in {}\n", display(folder)));

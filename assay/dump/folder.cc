@@ -318,7 +318,7 @@ void add_node(Frame& frame, const fs::path& root, FoundFile& file, ReadFile& rea
   }
   for (const ValueDraft& value : read.values)
     if (selected(file.relative + ":" + value.name, options))
-      node.items.push_back(make_value_item(frame, shown + ":" + value.name, value.value));
+      node.items.push_back(make_value_item(frame, shown + ":" + value.name, value));
   if (node.items.empty()) return;
   frame.files.push_back(FileEntry{path_of(root, file), file.size});
   node.name = frame.strings.keep(shown);
@@ -404,6 +404,6 @@ Result<Frame> index_folder(const FrameInfo& info, const OpenOptions& options) {
 
 }  // namespace
 
-const Layout folder_layout = {"folder", recognise_folder, survey_folder, index_folder};
+const Layout folder_layout = {"folder", recognise_folder, survey_folder, index_folder, false, false, true};
 
 }  // namespace assay

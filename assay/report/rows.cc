@@ -72,6 +72,7 @@ std::vector<Fact> summary_facts(const Summary& summary) {
     facts.push_back({"values_differ", summary.values_differ});
     facts.push_back({"values_alone", summary.values_alone});
   }
+  if (summary.values_nonfinite > 0) facts.push_back({"values_nonfinite", summary.values_nonfinite});
   if (!summary.selection.empty()) facts.push_back({"selection", summary.selection});
   return facts;
 }
