@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
+#include <filesystem>
 #include <vector>
 
 namespace assay::capture {
@@ -114,6 +115,18 @@ Result<std::string> give_name(const std::string& path, Existing existing, Give g
 
 std::atomic<bool> has_unnamed_files{true};
 
+// The way from the folder of a link to a file, with all links on the way followed; empty: errno says why not.
+std::string relative_target(const std::string& link, const std::string& file) {
+  const auto real = [](const std::string& path) {
+    char* const whole = ::realpath(path.c_str(), nullptr);
+    std::string out = whole == nullptr ? "" : whole;
+    std::free(whole);
+    return out;
+  };
+  const std::string from = real(folder_of(link)), to = real(file);
+  return from.empty() || to.empty() ? "" : std::filesystem::path(to).lexically_relative(from).string();
+}
+
 }  // namespace
 
 WithoutFileSignals::WithoutFileSignals() {
@@ -197,10 +210,17 @@ Result<std::string> write_whole(const std::string& path, std::span<const Bytes> 
 
 Result<void> append_whole(const std::string& path, std::string_view header, std::string_view lines,
                           const Rights& rights) {
-  const Descriptor file(open_in(folder_of(path), rights.folder, [&] {
-    return ::open(path.c_str(), O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
-                  rights.file);
-  }));
+  const auto open = [&] {
+    return ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  };
+  Descriptor file(open());
+  if (!file.is_open() && errno == ENOENT) {  // it appears with its first lines, and not before
+    const Bytes first[] = {as_bytes(header), as_bytes(lines)};
+    const auto made = write_whole(path, first, Existing::refuse, rights);
+    if (made) return {};
+    if (errno != EEXIST) return tl::unexpected(made.error());
+    file.reopen(open());  // another process was quicker
+  }
   if (!file.is_open()) return trouble(path, "cannot be opened", errno);
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return trouble(path, "cannot be looked at", errno);
@@ -215,13 +235,8 @@ Result<void> append_whole(const std::string& path, std::string_view header, std:
 Result<std::string> link_to(const std::string& path, const std::string& file, LinkKind kind,
                             Existing existing, const Rights& rights) {
   ASSAY_TRY_DO(make_folders_above(path, rights));
-  std::string target = file;
-  if (kind == LinkKind::symbolic && !file.starts_with('/')) {
-    char* const whole = ::realpath(file.c_str(), nullptr);
-    if (whole == nullptr) return trouble(file, "cannot be found", errno);
-    target = whole;
-    std::free(whole);
-  }
+  const std::string target = kind == LinkKind::symbolic ? relative_target(path, file) : file;
+  if (target.empty()) return trouble(path, "cannot be linked", errno);
   return give_name(path, existing, [&](const std::string& name) {
     if (existing == Existing::replace) ::unlink(name.c_str());
     return kind == LinkKind::hard ? ::link(target.c_str(), name.c_str())

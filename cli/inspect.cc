@@ -37,6 +37,7 @@ Result<int> run_inspect(const InspectFlags& flags) {
     ASSAY_TRY(request.slice, parse_slice(flags.slice));
   }
   request.open.format.values = true;
+  request.open.warm_up = true;
   request.names = flags.names;
   request.values = flags.values;
   request.threads = flags.threads;

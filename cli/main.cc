@@ -1,6 +1,7 @@
 // The `assay` program.
 #include "assay/base/cancel.h"
 #include "assay/base/console.h"
+#include "assay/base/shell_word.h"
 #include "assay/base/text.h"
 #include "assay/format/open_files.h"
 #include "assay/match/matcher.h"
@@ -41,21 +42,11 @@ std::string_view tool_stood_for(int argc, char** argv, int& first) {
   return {};
 }
 
-// As a shell takes it.
-std::string quoted(const std::string& word) {
-  static constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
-  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
-  std::string out = "'";
-  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 std::string command_line(int argc, char** argv) {
   int first = 0;
   const std::string_view tool = tool_stood_for(argc, argv, first);
   std::string line(first == 1 ? tool : "assay");
-  for (int i = 1; i < argc; ++i) line += " " + quoted(printable(argv[i]));
+  for (int i = 1; i < argc; ++i) line += " " + shell_word(printable(argv[i]));
   return line;
 }
 

@@ -14,3 +14,9 @@ foreach(abi 0 1)
     target_compile_options(${target} PRIVATE -O1 -Wall -Wextra)
   endforeach()
 endforeach()
+
+# A disk that takes its time, for whatever is loaded behind it.
+add_library(slow_disk SHARED ${PROJECT_SOURCE_DIR}/tests/hosts/slow_disk.cc)
+set_target_properties(slow_disk PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/hosts)
+target_link_libraries(slow_disk PRIVATE ${CMAKE_DL_LIBS})
+target_compile_options(slow_disk PRIVATE -O1 -Wall -Wextra)
