@@ -113,6 +113,18 @@ Result<std::string> give_name(const std::string& path, Existing existing, Give g
   return trouble(path, "too many of this name", EEXIST);
 }
 
+// A process that is killed while it writes ends between two pages of the file. How many bytes go in one
+// write, so that this cuts no line: the lines up to the end of the page, or the one that lies across it.
+size_t uncut_lines(std::string_view text, int64_t at) {
+  constexpr int64_t kPage = 4096;
+  const auto room = static_cast<size_t>(kPage - at % kPage);
+  if (text.size() <= room) return text.size();
+  const size_t last = text.substr(0, room).rfind('\n');
+  if (last != std::string_view::npos) return last + 1;
+  const size_t end = text.find('\n', room);
+  return end == std::string_view::npos ? text.size() : end + 1;
+}
+
 std::atomic<bool> has_unnamed_files{true};
 
 // The way from the folder of a link to a file, with all links on the way followed; empty: errno says why not.
@@ -225,8 +237,14 @@ Result<void> append_whole(const std::string& path, std::string_view header, std:
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return trouble(path, "cannot be looked at", errno);
   const std::string text = status.st_size == 0 ? std::string(header).append(lines) : std::string(lines);
-  const Bytes parts[] = {as_bytes(text)};
-  const int error = write_all(file.get(), parts);
+  int error = 0;
+  for (size_t done = 0; done < text.size() && error == 0;) {
+    const std::string_view rest = std::string_view(text).substr(done);
+    const auto piece = rest.substr(0, uncut_lines(rest, status.st_size + static_cast<int64_t>(done)));
+    const Bytes parts[] = {as_bytes(piece)};
+    error = write_all(file.get(), parts);
+    done += piece.size();
+  }
   if (error == 0) return {};
   if (::ftruncate(file.get(), status.st_size) != 0) return trouble(path, "ends with a part of a line", error);
   return trouble(path, "cannot be written", error);

@@ -9,7 +9,7 @@
 //   fork-busy ROUNDS                     children that record, started while three threads do
 //   exits | fails | throws | terminates  ends in the middle: by exit, with status 1, by an exception, by a
 //                                        handler of SIGTERM that calls exit
-//   second-save | fork | leave-child | endless | queries | spoilt | spoilt-twice | hot
+//   second-save | fork | leave-child | endless | queries | spoilt | spoilt-twice | odd | hot
 #include "tests/hosts/atb.h"
 
 #include <sys/wait.h>
@@ -313,6 +313,25 @@ void kernels(int64_t count) {
                           "_Op/after/outtensor0.bin");
 }
 
+// What the originals drop from their tables, or lose behind a name.
+void odd() {
+  Operation layer = demo_layer();
+  Probe::ReportOperationGraph("DemoLayer_0", graph_text(layer, {0}, true));
+  const auto save = [](const Data& data, const std::string& place) {
+    Probe::SaveTensor(data.format, data.dtype, data.dims, data.bytes.data(), data.bytes.size(),
+                      device() + "/0/0_DemoLayer/" + place);
+  };
+  save(layer.in[0], "before/intensor0_query.bin");  // as the newest ATB names them
+  save(layer.in[1], "before/intensor1.bin");
+  save(layer.in[0], "0_LinearOperation/before/intensor0.bin");
+  save(layer.in[1], "0_LinearOperation/before/intensor1.bin");
+  save(data<float>("16", "complex64", "2", {1, -2, 3, 4}), "1_ElewiseOperation/before/intensor0.bin");
+  save(data<float>("0", "float", "2", {-__builtin_inff(), 1}), "1_ElewiseOperation/after/outtensor0.bin");
+  if (Probe::ReportOperationIOTensorEnable())
+    for (const char* param : {"=1+1", "two\nlines"})
+      Probe::ReportOperationIOTensor(0, "DemoLayer_0", param, {}, {});
+}
+
 void large(int64_t count, int64_t mib) {
   const int64_t elements = mib << 18;
   std::vector<float> values(static_cast<size_t>(elements), 0.25f);
@@ -453,6 +472,7 @@ int main(int count, char** words) {
   if (what == "endless")
     for (int64_t round = 0;; ++round) run_model(1, 4, 4096, round);
   if (what == "spoilt") spoil();
+  if (what == "odd") odd();
   if (what == "kernels") kernels(number(count, words, 2, 1000));
   if (what == "queries") queries();
   if (what == "hot") hot();

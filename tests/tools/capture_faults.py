@@ -51,6 +51,11 @@ def broken_files(folder: pathlib.Path) -> tuple[int, list[str]]:
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - 64))
             end = file.read()
+        # The one exception that docs/capture.md makes: a line of a table that lies across two pages of the file.
+        at_page = path.suffix in (".csv", ".txt") and path.stat().st_size % 4096 == 0 and path.stat().st_size > 0
+        if at_page and not end.endswith(b"\n"):
+            print(f"{path.name} was cut at the end of a page")
+            continue
         good = {".csv": end.endswith(b"NO_ERROR\n"), ".json": end.endswith(b"}\n"), ".txt": end.endswith(b"\n"),
                 ".bin": path.name == "kernel_tilingdata.bin" or is_whole(path)}.get(path.suffix, False)
         if path.name == "capture.json":
@@ -107,16 +112,7 @@ def check_faults(c: CaptureChecker) -> None:
              [f"exit {done.returncode}, {len(files)} files"])
     report_memory(c, "64 threads", mb)
 
-    folder = c.folder("small")
-    wanted = 1_000_000 if c.long else 4000
-    start = time.monotonic()
-    done, mb = measured(c, ["kernels", str(wanted)], folder, ALL_ROUNDS)
-    count = sum(1 for _ in folder.rglob("outtensor0.bin"))
-    if c.long:
-        print(f"{count} tiny tensors in {time.monotonic() - start:.0f} s")
-    c.report("tiny tensors", [] if done.returncode == 0 and count == wanted else [f"{count} files"])
-    report_memory(c, "tiny tensors", mb)
-    shutil.rmtree(folder)
+    check_tiny(c)
 
     check_forks(c)
     check_removed(c)
@@ -145,6 +141,18 @@ def check_faults(c: CaptureChecker) -> None:
                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192)))
     c.report("file size limit", [] if done.returncode == 0 and "File too large" in done.stderr else
              [f"exit {done.returncode}: {done.stderr[:300]}"])
+
+
+def check_tiny(c: CaptureChecker) -> None:
+    wanted = 1_000_000 if c.long else 4000
+    with small_disk(c, "small", "size=16g,nr_inodes=4m") as disk:  # each has two folders above it
+        folder = disk or c.folder("small")
+        done, mb = measured(c, ["kernels", str(wanted)], folder, ALL_ROUNDS)
+        count = sum(1 for _ in folder.rglob("outtensor0.bin"))
+        if c.long:
+            print(f"{count} tiny tensors")
+        c.report("tiny tensors", [] if done.returncode == 0 and count == wanted else [f"{count} files: {done.stderr[:300]}"])
+        report_memory(c, "tiny tensors", mb)
 
 
 def check_forks(c: CaptureChecker) -> None:

@@ -8,6 +8,7 @@ many times.
 """
 from __future__ import annotations
 
+import csv
 import json
 import os
 import pathlib
@@ -125,6 +126,23 @@ def check_kept(c: CaptureChecker) -> None:
     c.report("infinities", [] if len(rows) == 11 and sum(row.startswith("Device") for row in rows) == 1 and
              any("nan" in row for row in rows) else rows)
 
+    folder = c.folder("odd")
+    done = c.host(["odd"], folder, c.config(folder))
+    table = next(folder.rglob("statistic.csv"))
+    rows = {(row["Op Name"], row["Index"]): row for row in csv.DictReader(table.read_text().splitlines())}
+    complex_row, infinite = rows["DemoLayer/ElewiseOperation", "0"], table.read_text().count(",-inf,")
+    c.report("complex statistics are quoted", [] if complex_row["Full Norm"] != "" and None not in complex_row and
+             table.read_text().count('"(') >= 2 else [str(complex_row)])
+    c.report("rows with -inf", [] if infinite >= 1 else [table.read_text()])
+    child = next(folder.rglob("0_LinearOperation")) / "before"
+    c.report("aliases of names that were written", [] if b"Count=1" in (child / "intensor0.bin").read_bytes() and
+             b"data=0_intensor1.bin" in (child / "intensor1.bin").read_bytes() else
+             [str((child / name).read_bytes()) for name in ("intensor0.bin", "intensor1.bin")])
+    folder = c.folder("odd_rows")
+    done = c.host(["odd"], folder, {**GEN2, "ATB_DUMP_TYPE": "op"})
+    rows = [row.split("|")[3] for row in next(folder.rglob("operation_tensors_0.csv")).read_text().splitlines()[1:]]
+    c.report("rows that look like formulas", [] if rows == ["=1+1", "two lines"] else rows)
+
     folder = c.folder("filter_level_2")
     done = c.host(["demo"], folder, c.config(folder, filter_level=2))
     kernel = next(folder.rglob("0_MatMulF16Kernel"))
@@ -166,6 +184,10 @@ def check_kept(c: CaptureChecker) -> None:
     said = {path.name: path.read_text() for path in folder.iterdir()}
     wanted = {f"msit_overflow_res_{process_of(done)}.txt": "Overflow detected! Operator name: LinearOperation_0_0:MatMulKernel\n"}
     c.report("overflow_of_bf16", [] if said == wanted else [str(said)])
+    folder = c.folder("overflows")
+    c.host(["spoilt-twice"], folder, {"ATB_CHECK_TYPE": "1", "ATB_OUTPUT_DIR": str(folder)})
+    lines = next(folder.iterdir()).read_text().splitlines()
+    c.report("one line for each overflow", [] if len(lines) == 2 and all("Overflow detected!" in line for line in lines) else lines)
 
 
 def check_opened(c: CaptureChecker) -> None:
