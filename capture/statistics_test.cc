@@ -47,7 +47,7 @@ TEST(AtbStatistics, AreTheTextsOfTheOriginal) {
 
 // The second generation of the original squares in f32, and finds infinity here.
 TEST(AtbStatistics, SquareInF64) {
-  EXPECT_DOUBLE_EQ(of<float>(DType::f32, {3e30f, -4e30f}).norm, std::hypot(double{3e30f}, double{4e30f}));
+  EXPECT_DOUBLE_EQ(of<float>(DType::f32, {3e30f, -4e30f}).norm(), std::hypot(double{3e30f}, double{4e30f}));
 }
 
 TEST(AtbStatistics, KeepTheSignOfTheFirstZero) {

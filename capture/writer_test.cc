@@ -234,7 +234,8 @@ TEST_F(WriterTest, LinksEqualContentsAndOnlyThose) {
   EXPECT_EQ(text("same19"), same);
 }
 
-// Adding the polynomial of the CRC somewhere changes no CRC; twice, eight bytes apart, no XOR of words either.
+// Adding the polynomial of the CRC somewhere changes no CRC; twice, eight bytes apart, no XOR of words
+// either.
 TEST_F(WriterTest, LinksNothingThatHasEqualSumsOnly) {
   constexpr uint64_t kPolynomial = 1 | uint64_t{0xEDB88320} << 1;
   std::string one(64, 'x'), other = one;
