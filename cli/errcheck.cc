@@ -29,6 +29,7 @@ Result<int> check_dump(const ErrcheckFlags& flags, const Context& context) {
   CompareRequest request;
   request.mine = flags.dump;
   request.open.layout = flags.layout;
+  request.open.warm_up = true;  // an operator that fails there fails
   ASSAY_TRY_DO(choose_tensors(flags.only, flags.skip, request.open));
   ASSAY_TRY_DO(describe_raw(flags.dtype, flags.shape, flags.offset, request.open.format));
   ASSAY_TRY_DO(limit_files(flags.run.memory, flags.run.threads, flags.trusted, request.open.format));
@@ -64,7 +65,8 @@ Result<int> check_program(const ErrcheckFlags& flags, const Context& context) {
   ASSAY_TRY(const CheckedRun run, run_check(output, flags.exit, "info", context.child));
   if (run.overflowed) return exit_code(Answer::fail);
   if (run.is_unknown) return exit_code(Answer::error);
-  return run.status == 0 && !run.was_asked ? exit_code(Answer::not_compared) : run.status;
+  // A program that failed was not looked at to its end; its own status might be taken for an answer.
+  return exit_code(run.status == 0 && run.was_asked ? Answer::pass : Answer::not_compared);
 }
 
 Result<int> check(const ErrcheckFlags& flags, const Context& context) {
@@ -105,7 +107,8 @@ void add_errcheck(CLI::App& app, const Context& context, Action& action) {
       "of their type (docs/scenarios/errcheck.md). Columns for --rule: nans infs plus_infs smallest largest\n"
       "of_type_max near_max subnormal zero count.\n"
       "Behind --, a program is run instead, and ATB reports what overflows in it.\n"
-      "Exit code: 0 all finite, 1 NaN or infinities were found, 2 trouble or too little looked at.\n"
+      "Exit code: 0 all finite, 1 NaN or infinities were found, 2 trouble, a program that failed, or too\n"
+      "little looked at.\n"
       "Examples:\n"
       "  assay errcheck msit_dump_20260101_120000 --report csv\n"
       "  assay errcheck dump/step0 --rule 'nans == 0 and plus_infs == 0'\n"

@@ -45,13 +45,12 @@ int run_recorded(const std::vector<std::string>& command, const std::vector<Envi
 Result<int> run_dump(const DumpSettings& settings, const std::vector<std::string>& command,
                      const Context& context) {
   ASSAY_TRY(const fs::path probe, find_probe());
-  ASSAY_TRY_DO(make_folder(settings.output));
+  ASSAY_TRY_DO(check_output(settings.output));
   ASSAY_TRY_DO(check_room(settings.output));
-  const auto process = static_cast<int64_t>(::getpid());
-  if (settings.has("onnx")) ASSAY_TRY_DO(make_folder(list_of_topologies(settings, process)));
-  const Moment started{static_cast<int64_t>(time_of_start().tv_sec)};
-  const int status = run_recorded(command, environment_of(settings, probe, context.now, process));
-  const DumpOutcome outcome = finish_dump(settings, context.now, started, process);
+  ASSAY_TRY(const DumpRun run, begin_run(settings, context.now));
+  if (settings.has("onnx")) ASSAY_TRY_DO(make_folder(list_of_topologies(settings, run.process)));
+  const int status = run_recorded(command, environment_of(settings, probe, run));
+  const DumpOutcome outcome = finish_dump(settings, run);
   for (const std::string& warning : outcome.warnings) log::warn("{}", warning);
   if (status != 126 && status != 127) say(text_of(outcome));
   return status;
@@ -60,8 +59,8 @@ Result<int> run_dump(const DumpSettings& settings, const std::vector<std::string
 Result<CheckedRun> run_check(const fs::path& output, bool stops, std::string_view log_level,
                              const std::vector<std::string>& command) {
   ASSAY_TRY(const fs::path probe, find_probe());
-  ASSAY_TRY_DO(make_folder(output));
-  const fs::path folder = fs::absolute(output).lexically_normal();
+  ASSAY_TRY_DO(check_output(output));
+  const fs::path folder = fs::absolute(output / ".").lexically_normal().parent_path();
   const fs::path asked = folder / fmt::format(".assay_asked_{}", ::getpid());
   std::error_code is_not_there;
   fs::remove(asked, is_not_there);  // of a process that had our number, and was killed
@@ -83,12 +82,11 @@ Result<CheckedRun> run_check(const fs::path& output, bool stops, std::string_vie
   if (!reports.empty())
     say(text_of(reports));
   else if (run.was_asked)
-    say(fmt::format("no overflow was reported in {}\n", display(folder)));
+    say(run.status == 0 ? "no overflow was found\n" : "no overflow was found up to there\n");
   else
-    say(
-        fmt::format("nothing was looked at: the program never asked the probe; it does not run ATB, or {} "
-                    "cannot be written\n",
-                    display(folder)));
+    say("nothing was looked at: the program never asked the probe; it does not run ATB, or finds another "
+        "one; "
+        "`assay doctor` shows which is meant\n");
   return run;
 }
 
