@@ -1,5 +1,6 @@
 #include "capture/tally.h"
 
+#include "assay/base/file_signals.h"
 #include "assay/base/system_message.h"
 #include "assay/base/text.h"
 

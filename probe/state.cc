@@ -1,5 +1,6 @@
 #include "probe/state.h"
 
+#include "assay/base/file_signals.h"
 #include "assay/base/text.h"
 #include "capture/say.h"
 
@@ -201,7 +202,7 @@ void State::report_overflow(std::string_view kernel) {
       s.output_dir + (is_old ? "/ait" : "/msit") + "_overflow_res_" + std::to_string(::getpid()) + ".txt";
   std::string line = "Overflow detected! Operator name: ";
   line.append(kernel).append("\n");
-  const capture::WithoutFileSignals quiet;
+  const WithoutFileSignals quiet;
   const auto done = capture::append_whole(file, "", line, {0600, 0750});
   if (!done) say(done.error().message);
 }
