@@ -56,6 +56,21 @@ inline F8 load_f16(const std::byte* from) {
 #endif
 }
 
+// What lanes, or single elements, found goes to the totals by these.
+template <class Totals, class T>
+inline void widen_extremes(Totals& out, T high, T low) {
+  out.max = out.max < high ? high : out.max;
+  out.min = low < out.min ? low : out.min;
+}
+inline void add_element(RealTotals& out, double x) {
+  widen_extremes(out, x, x);
+  out.nans += x != x;
+  out.infs += x - x != 0 && x == x;
+  out.zeros += x == 0;
+  out.sum += x;
+  out.squares += x * x;
+}
+
 // Sums of the lower and of the upper half of each group of eight, so that element i always meets the same
 // lane.
 template <F8 (*Load)(const std::byte*), int Size>
@@ -82,9 +97,7 @@ void add_floats(const std::byte* from, int64_t count, RealTotals& out) {
   int64_t i = 0;
   for (; i + 8 <= count; i += 8) add(Load(from + i * Size));
   for (size_t k = 0; k < 8; ++k) {
-    const double high = static_cast<double>(max[k]), low = static_cast<double>(min[k]);
-    out.max = out.max < high ? high : out.max;
-    out.min = low < out.min ? low : out.min;
+    widen_extremes(out, static_cast<double>(max[k]), static_cast<double>(min[k]));
     out.nans += nans[k];
     out.infs += infs[k];
     out.zeros += zeros[k];
@@ -97,16 +110,7 @@ void add_floats(const std::byte* from, int64_t count, RealTotals& out) {
   std::byte rest[32] = {};
   __builtin_memcpy(rest, from + i * Size, static_cast<size_t>((count - i) * Size));
   const F8 last = Load(rest);
-  for (size_t k = 0; k < static_cast<size_t>(count - i); ++k) {
-    const double x = static_cast<double>(last[k]);
-    out.max = out.max < x ? x : out.max;
-    out.min = x < out.min ? x : out.min;
-    out.nans += x != x;
-    out.infs += x - x != 0 && x == x;
-    out.zeros += x == 0;
-    out.sum += x;
-    out.squares += x * x;
-  }
+  for (size_t k = 0; k < static_cast<size_t>(count - i); ++k) add_element(out, static_cast<double>(last[k]));
 }
 
 inline void add_doubles(const std::byte* from, int64_t count, RealTotals& out) {
@@ -129,8 +133,7 @@ inline void add_doubles(const std::byte* from, int64_t count, RealTotals& out) {
     zeros -= x == 0.0;
   }
   for (size_t k = 0; k < 4; ++k) {
-    out.max = out.max < max[k] ? max[k] : out.max;
-    out.min = min[k] < out.min ? min[k] : out.min;
+    widen_extremes(out, double{max[k]}, double{min[k]});
     out.nans += nans[k];
     out.infs += infs[k];
     out.zeros += zeros[k];
@@ -140,13 +143,7 @@ inline void add_doubles(const std::byte* from, int64_t count, RealTotals& out) {
   for (; i < count; ++i) {
     double x;
     __builtin_memcpy(&x, from + i * 8, sizeof x);
-    out.max = out.max < x ? x : out.max;
-    out.min = x < out.min ? x : out.min;
-    out.nans += x != x;
-    out.infs += x == kInfinity || x == -kInfinity;
-    out.zeros += x == 0;
-    out.sum += x;
-    out.squares += x * x;
+    add_element(out, x);
   }
 }
 

@@ -45,6 +45,11 @@ TEST(AtbStatistics, AreTheTextsOfTheOriginal) {
   EXPECT_EQ(line(atb_texts(of<uint8_t>(DType::boolean, {1, 0}))), "N/A N/A N/A N/A");
 }
 
+// The second generation of the original squares in f32, and finds infinity here.
+TEST(AtbStatistics, SquareInF64) {
+  EXPECT_DOUBLE_EQ(of<float>(DType::f32, {3e30f, -4e30f}).norm(), std::hypot(double{3e30f}, double{4e30f}));
+}
+
 TEST(AtbStatistics, KeepTheSignOfTheFirstZero) {
   EXPECT_EQ(atb_texts(of<float>(DType::f32, {-1, -0.0f, 0.0f})).max, "-0.000000");
   EXPECT_EQ(atb_texts(of<float>(DType::f32, {5, 0.0f, -0.0f})).min, "0.000000");

@@ -74,11 +74,8 @@ struct Lanes {
     __builtin_memcpy(smallest, &min, sizeof smallest);
     __builtin_memcpy(sums, &all, sizeof sums);
     __builtin_memcpy(square_sums, &all_squares, sizeof square_sums);
-    for (int64_t k = 0; k < kLanes; ++k) {
-      const double high = static_cast<double>(largest[k]), low = static_cast<double>(smallest[k]);
-      out.max = out.max < high ? high : out.max;
-      out.min = low < out.min ? low : out.min;
-    }
+    for (int64_t k = 0; k < kLanes; ++k)
+      widen_extremes(out, static_cast<double>(largest[k]), static_cast<double>(smallest[k]));
     for (int64_t k = 0; k < kLanes / 2; ++k) {
       out.sum += sums[k];
       out.squares += square_sums[k];
@@ -87,6 +84,17 @@ struct Lanes {
   Floats max, min;
   Doubles sum[4], squares[4];
 };
+
+// `whole` of `count` elements were added to the lanes. Where something was not finite, which ones is told by
+// the plain kernel, once more; it also takes the rest.
+template <int Size, void (*Rest)(const std::byte*, int64_t, RealTotals&)>
+void finish_lanes(const Lanes& lanes, bool is_odd, int64_t zeros, const std::byte* from, int64_t whole,
+                  int64_t count, RealTotals& out) {
+  if (is_odd) return Rest(from, count, out);
+  lanes.add_to(out);
+  out.zeros += zeros;
+  if (whole < count) Rest(from + whole * Size, count - whole, out);
+}
 
 template <Floats (*Load)(const std::byte*), int Size, void (*Rest)(const std::byte*, int64_t, RealTotals&)>
 void add_lanes(const std::byte* from, int64_t count, RealTotals& out) {
@@ -105,10 +113,7 @@ void add_lanes(const std::byte* from, int64_t count, RealTotals& out) {
   __builtin_memcpy(odd_counts, &odd, sizeof odd_counts);
   int64_t zero_count = 0, odd_count = 0;
   for (int64_t k = 0; k < kLanes; ++k) zero_count += zero_counts[k], odd_count += odd_counts[k];
-  if (odd_count > 0) return Rest(from, count, out);  // which ones is told by the plain kernel, once more
-  lanes.add_to(out);
-  out.zeros += zero_count;
-  if (whole < count) Rest(from + whole * Size, count - whole, out);
+  finish_lanes<Size, Rest>(lanes, odd_count > 0, zero_count, from, whole, count, out);
 }
 
 #ifdef ASSAY_AVX512
@@ -132,10 +137,7 @@ void add_halves(const std::byte* from, int64_t count, RealTotals& out) {
     lanes.add(0, Widen(_mm512_castsi512_si256(bits)));
     lanes.add(1, Widen(_mm512_extracti64x4_epi64(bits, 1)));
   }
-  if (odd != 0) return Rest(from, count, out);
-  lanes.add_to(out);
-  out.zeros += zeros;
-  if (whole < count) Rest(from + whole * 2, count - whole, out);
+  finish_lanes<2, Rest>(lanes, odd != 0, zeros, from, whole, count, out);
 }
 inline constexpr auto kAddF16 = add_halves<widen_f16, 0x7C00, add_f16>;
 inline constexpr auto kAddBf16 = add_halves<widen_bf16, 0x7F80, add_bf16>;
@@ -181,10 +183,7 @@ void add_bytes(const std::byte* from, int64_t count, IntegerTotals<T>& out) {
   __builtin_memcpy(sums, &sum, sizeof sums);
   __builtin_memcpy(square_sums, &squares, sizeof square_sums);
   __builtin_memcpy(zero_counts, &zeros, sizeof zero_counts);
-  for (int k = 0; k < 32; ++k) {
-    out.max = out.max < largest[k] ? largest[k] : out.max;
-    out.min = smallest[k] < out.min ? smallest[k] : out.min;
-  }
+  for (int k = 0; k < 32; ++k) widen_extremes(out, largest[k], smallest[k]);
   for (int k = 0; k < 8; ++k) {
     out.sum += sums[k];
     out.squares += square_sums[k];
@@ -193,17 +192,14 @@ void add_bytes(const std::byte* from, int64_t count, IntegerTotals<T>& out) {
   if (whole < count) add_integers<T>(from + whole, count - whole, out);
 }
 
-inline constexpr Kernels kFastKernels = {add_lanes<load_lanes_f32, 4, add_f32>,
-                                         kAddF16,
-                                         kAddBf16,
-                                         add_doubles,
-                                         add_bytes<int8_t>,
-                                         add_bytes<uint8_t>,
-                                         add_integers<int16_t>,
-                                         add_integers<uint16_t>,
-                                         add_integers<int32_t>,
-                                         add_integers<uint32_t>,
-                                         add_integers<int64_t>,
-                                         add_integers<uint64_t>,
-                                         xor_words};
+// The other types as above.
+inline constexpr Kernels kFastKernels = [] {
+  Kernels kernels = kKernels;
+  kernels.f32 = add_lanes<load_lanes_f32, 4, add_f32>;
+  kernels.f16 = kAddF16;
+  kernels.bf16 = kAddBf16;
+  kernels.i8 = add_bytes<int8_t>;
+  kernels.u8 = add_bytes<uint8_t>;
+  return kernels;
+}();
 #undef ASSAY_V

@@ -1,5 +1,7 @@
 #include "capture/tally.h"
 
+#include "assay/base/file_signals.h"
+#include "assay/base/system_message.h"
 #include "assay/base/text.h"
 
 #include <fcntl.h>
@@ -8,31 +10,55 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+
 namespace assay::capture {
 namespace {
 
 constexpr size_t kPlace = 1024;  // bytes of one process
-constexpr size_t kMostReason = 512;
+constexpr size_t kMostReason = 512, kMostRun = 64;
 
-std::string json_text(std::string_view text) {
+std::string json_text(std::string_view text, size_t most) {
   std::string out = "\"";
-  for (const char c : text.substr(0, kMostReason)) {
+  bool is_cut = false;
+  for (const char c : text) {
+    is_cut = out.size() + 2 > most;
+    if (is_cut) break;
     if (c == '"' || c == '\\') out += '\\';
     out += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
   }
   // A letter that was cut in the middle would be no UTF-8.
-  while (out.size() > 1 && (static_cast<unsigned char>(out.back()) & 0x80U) != 0 && text.size() > kMostReason)
-    out.pop_back();
+  while (is_cut && out.size() > 1 && (static_cast<unsigned char>(out.back()) & 0x80U) != 0) out.pop_back();
   return out + "\"";
 }
 
-std::string record(const Tally& t, bool is_first) {
+std::string record(const Tally& t, const std::string& run, bool has_ended, bool is_first) {
   std::string text = fmt::format(
-      R"({}"{}":{{"tensors":{},"bytes":{},"linked":{},"statistics":{},"lines":{},"filtered":{},"dropped":{},"lost":{},"lost_bytes":{},"first_loss":{}}})",
+      R"({}"{}":{{"tensors":{},"bytes":{},"linked":{},"statistics":{},"lines":{},"filtered":{},"dropped":{},"lost":{},"lost_bytes":{},"first_loss":{},"run":{},"ended":{}}})",
       is_first ? " " : ",", ::getpid(), t.tensors, t.bytes, t.linked, t.statistics, t.lines, t.filtered,
-      t.dropped, t.lost, t.lost_bytes, json_text(t.first_loss));
+      t.dropped, t.lost, t.lost_bytes, json_text(t.first_loss, kMostReason), json_text(run, kMostRun),
+      has_ended);
   text.resize(kPlace - 1, ' ');
   return text + "\n";
+}
+
+// All of it, or the file is what it was before. errno, or 0.
+int overwrite(int file, std::string_view text, off_t at) {
+  struct stat status {};
+  std::string before(text.size(), '\0');
+  const ssize_t old = ::pread(file, before.data(), before.size(), at);
+  if (old < 0 || ::fstat(file, &status) != 0) return errno;
+  const ssize_t done = ::pwrite(file, text.data(), text.size(), at);
+  if (done == static_cast<ssize_t>(text.size())) return 0;
+  int error = done < 0 ? errno : ENOSPC;
+  if (done > 0 && ::pwrite(file, text.data() + done, text.size() - static_cast<size_t>(done), at + done) < 0)
+    error = errno;  // why it was short
+  const auto spoilt = std::min(std::max(done, ssize_t{0}), old);
+  if (::pwrite(file, before.data(), static_cast<size_t>(spoilt), at) != spoilt ||
+      ::ftruncate(file, status.st_size) != 0)
+    return errno;
+  return error;
 }
 
 // Others hold it for the time of one write.
@@ -56,33 +82,50 @@ std::string loss_sentence(const Tally& tally) {
                      format_size(tally.lost_bytes), tally.lost == 1 ? "was" : "were", tally.first_loss);
 }
 
-void TallyFile::write(const Tally& tally, const Rights& rights) {
-  if (path_.empty()) return;
+Result<void> TallyFile::write(const Tally& tally, bool has_ended, const Rights& rights) {
+  if (path_.empty() || is_busy_.test_and_set(std::memory_order_acquire)) return {};
+  const WithoutFileSignals quiet;
+  Result<void> done = write_record(tally, has_ended, rights);
+  is_busy_.clear(std::memory_order_release);
+  return done;
+}
+
+Result<void> TallyFile::write_record(const Tally& tally, bool has_ended, const Rights& rights) {
   constexpr std::string_view kBegin = "{\n", kEnd = "}\n";
   constexpr auto kFirst = static_cast<int64_t>(kBegin.size());
-  int file = ::open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  const auto open = [&] { return ::open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); };
+  int file = open();
   if (file < 0) {
-    const std::string text = std::string(kBegin) + record(tally, true) + std::string(kEnd);
+    const std::string text = std::string(kBegin) + record(tally, run_, has_ended, true) + std::string(kEnd);
     const Bytes parts[] = {as_bytes(text)};
-    place_ = write_whole(path_, parts, Existing::refuse, rights) ? kFirst : -1;
-    if (place_ >= 0) return;
-    file =
-        ::open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);  // another process was quicker
-  }
-  if (file < 0) return;
-  if (place_ < 0 && lock_shortly(file)) {
-    struct stat status {};
-    if (::fstat(file, &status) == 0 && status.st_size > kFirst) {
-      const off_t at = status.st_size - static_cast<off_t>(kEnd.size());
-      const std::string text = record(tally, false) + std::string(kEnd);
-      if (::pwrite(file, text.data(), text.size(), at) == static_cast<ssize_t>(text.size())) place_ = at;
+    const auto made = write_whole(path_, parts, Existing::refuse, rights);
+    if (made) {
+      place_ = kFirst;
+      return {};
     }
+    place_ = -1;
+    file = open();  // another process was quicker
+    if (file < 0) return tl::unexpected(made.error());
+  }
+  int error = 0;
+  struct stat status {};
+  if (place_ >= 0 && ::fstat(file, &status) == 0 && status.st_size <= place_)
+    place_ = -1;  // it was removed, and made again by another process
+  if (place_ >= 0) {
+    error = overwrite(file, record(tally, run_, has_ended, place_ == kFirst), place_);
+  } else if (!lock_shortly(file)) {
+    error = EWOULDBLOCK;
+  } else {
+    const bool is_known = ::fstat(file, &status) == 0 && status.st_size > kFirst;
+    const off_t at = status.st_size - static_cast<off_t>(kEnd.size());
+    error =
+        is_known ? overwrite(file, record(tally, run_, has_ended, false) + std::string(kEnd), at) : EINVAL;
+    if (error == 0) place_ = at;
     ::flock(file, LOCK_UN);  // said aloud: a child that was forked meanwhile has the file open too
-  } else if (place_ >= 0) {
-    const std::string text = record(tally, place_ == kFirst);
-    if (::pwrite(file, text.data(), text.size(), place_) != static_cast<ssize_t>(text.size())) place_ = -1;
   }
   ::close(file);
+  if (error == 0) return {};
+  return fail(ErrorKind::io, "{}: cannot be written: {}", path_, system_message(error));
 }
 
 }  // namespace assay::capture

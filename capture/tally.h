@@ -3,6 +3,7 @@
 
 #include "capture/whole_file.h"
 
+#include <atomic>
 #include <string>
 
 namespace assay::capture {
@@ -27,15 +28,22 @@ std::string loss_sentence(const Tally& tally);
 // hide what it cost.
 class TallyFile {
  public:
-  // Empty: none is kept.
-  explicit TallyFile(std::string path) : path_(std::move(path)) {}
-  void write(const Tally& tally,
-             const Rights& rights);  // what goes wrong is not told: there is nowhere left to tell it
-  void forget() { place_ = -1; }     // in a child process, which has a place of its own
+  // Empty: none is kept. run: what the launcher of the program knows its processes by; may be empty.
+  TallyFile(std::string path, std::string run) : path_(std::move(path)), run_(std::move(run)) {}
+  // has_ended: nothing comes any more; a process whose record does not say so was cut off. While another
+  // thread writes, nothing is done. What does not fit leaves the file as it was.
+  Result<void> write(const Tally& tally, bool has_ended, const Rights& rights);
+  // In a child process, which has a place of its own.
+  void forget() {
+    place_ = -1;
+    is_busy_.clear();
+  }
 
  private:
-  std::string path_;
+  Result<void> write_record(const Tally& tally, bool has_ended, const Rights& rights);
+  std::string path_, run_;
   int64_t place_ = -1;
+  std::atomic_flag is_busy_ = {};
 };
 
 }  // namespace assay::capture

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
+#include <filesystem>
 #include <vector>
 
 namespace assay::capture {
@@ -111,7 +112,31 @@ Result<std::string> give_name(const std::string& path, Existing existing, Give g
   return trouble(path, "too many of this name", EEXIST);
 }
 
+// A process that is killed while it writes ends between two pages of the file. How many bytes go in one
+// write, so that this cuts no line: the lines up to the end of the page, or the one that lies across it.
+size_t uncut_lines(std::string_view text, int64_t at) {
+  constexpr int64_t kPage = 4096;
+  const auto room = static_cast<size_t>(kPage - at % kPage);
+  if (text.size() <= room) return text.size();
+  const size_t last = text.substr(0, room).rfind('\n');
+  if (last != std::string_view::npos) return last + 1;
+  const size_t end = text.find('\n', room);
+  return end == std::string_view::npos ? text.size() : end + 1;
+}
+
 std::atomic<bool> has_unnamed_files{true};
+
+// The way from the folder of a link to a file, with all links on the way followed; empty: errno says why not.
+std::string relative_target(const std::string& link, const std::string& file) {
+  const auto real = [](const std::string& path) {
+    char* const whole = ::realpath(path.c_str(), nullptr);
+    std::string out = whole == nullptr ? "" : whole;
+    std::free(whole);
+    return out;
+  };
+  const std::string from = real(folder_of(link)), to = real(file);
+  return from.empty() || to.empty() ? "" : std::filesystem::path(to).lexically_relative(from).string();
+}
 
 }  // namespace
 
@@ -177,16 +202,29 @@ Result<std::string> write_whole(const std::string& path, std::span<const Bytes> 
 
 Result<void> append_whole(const std::string& path, std::string_view header, std::string_view lines,
                           const Rights& rights) {
-  const Descriptor file(open_in(folder_of(path), rights.folder, [&] {
-    return ::open(path.c_str(), O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
-                  rights.file);
-  }));
+  const auto open = [&] {
+    return ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  };
+  Descriptor file(open());
+  if (!file.is_open() && errno == ENOENT) {  // it appears with its first lines, and not before
+    const Bytes first[] = {as_bytes(header), as_bytes(lines)};
+    const auto made = write_whole(path, first, Existing::refuse, rights);
+    if (made) return {};
+    if (errno != EEXIST) return tl::unexpected(made.error());
+    file.reopen(open());  // another process was quicker
+  }
   if (!file.is_open()) return trouble(path, "cannot be opened", errno);
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return trouble(path, "cannot be looked at", errno);
   const std::string text = status.st_size == 0 ? std::string(header).append(lines) : std::string(lines);
-  const Bytes parts[] = {as_bytes(text)};
-  const int error = write_all(file.get(), parts);
+  int error = 0;
+  for (size_t done = 0; done < text.size() && error == 0;) {
+    const std::string_view rest = std::string_view(text).substr(done);
+    const auto piece = rest.substr(0, uncut_lines(rest, status.st_size + static_cast<int64_t>(done)));
+    const Bytes parts[] = {as_bytes(piece)};
+    error = write_all(file.get(), parts);
+    done += piece.size();
+  }
   if (error == 0) return {};
   if (::ftruncate(file.get(), status.st_size) != 0) return trouble(path, "ends with a part of a line", error);
   return trouble(path, "cannot be written", error);
@@ -195,13 +233,8 @@ Result<void> append_whole(const std::string& path, std::string_view header, std:
 Result<std::string> link_to(const std::string& path, const std::string& file, LinkKind kind,
                             Existing existing, const Rights& rights) {
   ASSAY_TRY_DO(make_folders_above(path, rights));
-  std::string target = file;
-  if (kind == LinkKind::symbolic && !file.starts_with('/')) {
-    char* const whole = ::realpath(file.c_str(), nullptr);
-    if (whole == nullptr) return trouble(file, "cannot be found", errno);
-    target = whole;
-    std::free(whole);
-  }
+  const std::string target = kind == LinkKind::symbolic ? relative_target(path, file) : file;
+  if (target.empty()) return trouble(path, "cannot be linked", errno);
   return give_name(path, existing, [&](const std::string& name) {
     if (existing == Existing::replace) ::unlink(name.c_str());
     return kind == LinkKind::hard ? ::link(target.c_str(), name.c_str())

@@ -21,11 +21,11 @@ Result<std::string> write_whole(const std::string& path, std::span<const Bytes> 
                                 const Rights& rights);
 
 // One write; `header` before it if the file is new or empty. What does not fit on the disk leaves no part of
-// itself.
+// itself, and no file where there was none.
 Result<void> append_whole(const std::string& path, std::string_view header, std::string_view lines,
                           const Rights& rights);
 
-enum class LinkKind : uint8_t { none, hard, symbolic };  // symbolic: absolute, as the ATB probe makes them
+enum class LinkKind : uint8_t { none, hard, symbolic };  // symbolic: relative, so that a dump may be moved
 Result<std::string> link_to(const std::string& path, const std::string& file, LinkKind kind,
                             Existing existing, const Rights& rights);
 

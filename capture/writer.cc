@@ -39,7 +39,7 @@ int thread_count(int wanted) {
 Writer::Writer(WriterConfig config)
     : config_(std::move(config)),
       slabs_(config_.budget),
-      tally_file_(config_.root.empty() ? "" : config_.root + "/capture.json") {
+      tally_file_(config_.root.empty() ? "" : config_.root + "/capture.json", config_.run) {
   ForkGuard::add(*this);
 }
 
@@ -250,13 +250,15 @@ void Writer::run(Job& job) {
   waiting_ -= job.cost;
   ++finished_;
   --active_;
-  const bool writes_tally = tally_written_at_ == 0 && !tally_.is_empty();
-  if (writes_tally) {
-    tally_written_at_ = now_ms();
+  const int64_t now = now_ms();
+  if (!tally_.is_empty() && is_time_for_tally(now)) {
+    tally_written_at_ = now;
     const Tally tally = tally_;
+    const bool has_ended = is_closing_;
     ++active_;
     lock.unlock();
-    tally_file_.write(tally, config_.rights);  // takes its place while there is room
+    // It takes its place while there is room, and is not much older than the end if that comes suddenly.
+    static_cast<void>(tally_file_.write(tally, has_ended, config_.rights));  // the end says what goes wrong
     lock.lock();
     --active_;
   }
@@ -354,12 +356,16 @@ void Writer::lose(int64_t bytes, const std::string& reason) {
   const bool tells = !has_told_;
   has_told_ = true;
   const int64_t now = now_ms();
-  const bool writes = now - tally_written_at_ > kTallyEveryMs;
+  const bool writes = is_time_for_tally(now), has_ended = is_closing_;
   if (writes) tally_written_at_ = now;
   const Tally tally = tally_;
   lock.unlock();
   if (tells) say(reason + "; the program goes on, and what is lost is counted in capture.json");
-  if (writes) tally_file_.write(tally, config_.rights);
+  if (writes) static_cast<void>(tally_file_.write(tally, has_ended, config_.rights));
+}
+
+bool Writer::is_time_for_tally(int64_t now) const {
+  return is_closing_ || tally_written_at_ == 0 || now - tally_written_at_ > kTallyEveryMs;
 }
 
 // Whoever makes the first of the waiting lines ready writes all that are.
@@ -428,8 +434,11 @@ void Writer::close() {
     const std::lock_guard lock(guard_);
     tally = tally_;
   }
-  if (!tally.is_empty()) tally_file_.write(tally, config_.rights);
-  if (tally.lost > 0) say(loss_sentence(tally) + "; counted in " + config_.root + "/capture.json");
+  Result<void> counted;
+  if (!tally.is_empty()) counted = tally_file_.write(tally, true, config_.rights);
+  if (!counted) say(counted.error().message + "; what was recorded is counted nowhere");
+  if (tally.lost > 0)
+    say(loss_sentence(tally) + (counted ? "; counted in " + config_.root + "/capture.json" : ""));
 }
 
 Tally Writer::tally() {

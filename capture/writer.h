@@ -35,6 +35,7 @@ struct WriterConfig {
   int64_t reserve = 0;              // bytes that stay free on the disk
   LinkKind links = LinkKind::none;  // equal tensors are stored once
   Rights rights = {};
+  std::string run = {};  // what capture.json knows the start of this program by
 };
 
 // The bytes of a tensor in the caller's memory.
@@ -134,6 +135,7 @@ class Writer {
   void fill(std::unique_lock<std::mutex>& lock, const std::string& path, Slot& slot, std::string text);
   void give_back(Job& job);
   void forget_parent();
+  bool is_time_for_tally(int64_t now) const;
 
   const WriterConfig config_;
   Slabs slabs_;

@@ -32,6 +32,7 @@ Result<DumpSettings> settings_of(const DumpFlags& flags) {
     if (std::ranges::find(kDumpTypes, type) == kDumpTypes.end())
       return fail(ErrorKind::bad_argument, "--type: there is no '{}'; there are {}", printable(type),
                   fmt::join(kDumpTypes, ", "));
+  if (settings.has("stats") && !settings.has("tensor")) settings.types.push_back("tensor");
   settings.only_descriptions = flags.descriptions;
   ASSAY_TRY(settings.ids, read_ids(flags.ids));
   ASSAY_TRY(settings.range, read_range(flags.tokens));
@@ -55,6 +56,8 @@ Result<DumpSettings> settings_of(const DumpFlags& flags) {
     if (missing)
       return fail(ErrorKind::not_found, "--config: {}: {}", display(flags.config), missing.message());
   }
+  if (const auto in_vain = settings_in_vain(settings); !in_vain.empty())
+    return fail(ErrorKind::bad_argument, "{}", in_vain.front());
   return settings;
 }
 

@@ -1,6 +1,5 @@
 #include "assay/run/errcheck.h"
 
-#include "assay/base/console.h"
 #include "assay/base/text.h"
 #include "assay/report/verdict_sentence.h"
 #include "assay/support/log.h"
@@ -9,7 +8,7 @@
 #include "cli/launch.h"
 #include "cli/new_folder.h"
 #include "cli/patterns.h"
-#include "cli/sinks.h"
+#include "cli/run_flags.h"
 
 #include <CLI/CLI.hpp>
 
@@ -19,37 +18,30 @@ namespace assay::cli {
 namespace {
 
 struct ErrcheckFlags {
-  std::string dump, layout, dtype, shape, offset, output, memory, color = "auto";
-  std::vector<std::string> only, skip, rule, report;
-  bool quiet = false, trusted = false, exit = false;
-  int threads = 0;
+  std::string dump, layout, dtype, shape, offset;
+  std::vector<std::string> only, skip, rule;
+  bool trusted = false, exit = false;
+  RunFlags run;
 };
 
 Result<int> check_dump(const ErrcheckFlags& flags, const Context& context) {
-  const NewFolder folder(flags.output == "-" ? fs::path() : fs::path(flags.output));
+  const NewFolder folder(flags.run.folder());
   CompareRequest request;
   request.mine = flags.dump;
   request.open.layout = flags.layout;
+  request.open.warm_up = true;  // an operator that fails there fails
   ASSAY_TRY_DO(choose_tensors(flags.only, flags.skip, request.open));
   ASSAY_TRY_DO(describe_raw(flags.dtype, flags.shape, flags.offset, request.open.format));
-  ASSAY_TRY_DO(limit_files(flags.memory, flags.threads, flags.trusted, request.open.format));
+  ASSAY_TRY_DO(limit_files(flags.run.memory, flags.run.threads, flags.trusted, request.open.format));
   ASSAY_TRY_DO(check_raw_is_meant(std::array{request.mine}, "--dtype", request.open.format));
   for (const std::string& text : flags.rule) {
     ASSAY_TRY(Rule rule, parse_rule(text));
     request.rules.rules.push_back(std::move(rule));
   }
   ASSAY_TRY_DO(check_numbers(request));
-  request.threads = flags.threads;
-  request.now = context.now;
-  request.version = kVersion;
-  request.command_line = context.command_line;
-  request.terminal_width = console::width();
-  request.wraps_verdict = console::has_width();
-  request.colour =
-      flags.color == "always" || (flags.color == "auto" && console::takes_colours(console::Stream::out));
-  request.progress = !flags.quiet;
+  set_run(flags.run, context, request);
   ReportSet reports;
-  ASSAY_TRY_DO(add_sinks({flags.report, flags.output, flags.quiet, &overflow_profile}, reports));
+  ASSAY_TRY_DO(add_sinks(flags.run.sinks(&overflow_profile), reports));
   if (!request.rules.rules.empty()) reports.add(watch_rules(request.rules.rules));
   const std::string selection = selection_text(request.open.only, request.open.skip);
   reports.select(selection);
@@ -58,22 +50,23 @@ Result<int> check_dump(const ErrcheckFlags& flags, const Context& context) {
   ASSAY_TRY(CompareOutcome outcome, std::move(looked));
   outcome.summary.selection = selection;
   const VerdictSentence verdict = verdict_sentence(outcome.summary);
-  const bool is_unsaid = flags.quiet || flags.output == "-";
-  if (verdict.answer == Answer::not_compared && is_unsaid) log::error("{}", verdict.text());
+  if (verdict.answer == Answer::not_compared && flags.run.is_unsaid()) log::error("{}", verdict.text());
   return exit_code(verdict.answer);
 }
 
 // A program whose overflows ATB reports.
 Result<int> check_program(const ErrcheckFlags& flags, const Context& context) {
-  if (!flags.only.empty() || !flags.skip.empty() || !flags.rule.empty() || !flags.report.empty())
+  if (!flags.only.empty() || !flags.skip.empty() || !flags.rule.empty() || !flags.run.report.empty())
     return fail(ErrorKind::bad_argument,
                 "--only, --skip, --rule and --report are for dumps: of a program that runs, ATB reports what "
                 "overflows; "
                 "'assay dump' records it");
-  const fs::path output = flags.output.empty() ? "." : flags.output;
+  const fs::path output = flags.run.output.empty() ? "." : flags.run.output;
   ASSAY_TRY(const CheckedRun run, run_check(output, flags.exit, "info", context.child));
   if (run.overflowed) return exit_code(Answer::fail);
-  return run.status == 0 && !run.was_asked ? exit_code(Answer::not_compared) : run.status;
+  if (run.is_unknown) return exit_code(Answer::error);
+  // A program that failed was not looked at to its end; its own status might be taken for an answer.
+  return exit_code(run.status == 0 && run.was_asked ? Answer::pass : Answer::not_compared);
 }
 
 Result<int> check(const ErrcheckFlags& flags, const Context& context) {
@@ -97,13 +90,7 @@ void add_errcheck(CLI::App& app, const Context& context, Action& action) {
   command->add_option("--rule", flags->rule, "What passes: 'EXPR', 'GLOB=EXPR' or 'GLOB=ignore'")
       ->type_name("RULE")
       ->allow_extra_args(false);
-  command->add_option("--report", flags->report, "csv xlsx json jsonl junit sqlite terminal(default)")
-      ->type_name("NAME,..")
-      ->allow_extra_args(false);
-  command->add_option("--output", flags->output, "Folder for reports (default: .); - is stdout")
-      ->type_name("DIR");
   command->add_flag("--exit", flags->exit, "With -- COMMAND: stop it at the first overflow");
-  command->add_flag("-q,--quiet", flags->quiet, "No terminal report, no progress");
   const auto add = [&](const std::string& name, std::string& text, const std::string& help,
                        const std::string& value, const char* group) {
     return command->add_option(name, text, help)->type_name(value)->group(group);
@@ -113,20 +100,15 @@ void add_errcheck(CLI::App& app, const Context& context, Action& action) {
   add("--shape", flags->shape, "Shape of raw files (default: flat)", "2,3", "Reading");
   add("--offset", flags->offset, "Where the elements of raw files begin (0)", "BYTES", "Reading");
   command->add_flag("--trusted", flags->trusted, kTrustedHelp)->group("Reading");
-  add("--color", flags->color, "auto, always or never (default: auto)", "WHEN", "Running")
-      ->check(CLI::IsMember({"auto", "always", "never"}).description(""));
-  add("--memory", flags->memory, "For what must be held (default: RAM/4, max 8GiB)", "SIZE", "Running");
-  command->add_option("--threads", flags->threads, "Threads (default 0: all cores)")
-      ->type_name("N")
-      ->check(CLI::Range(0, 4096).description(""))
-      ->group("Running");
+  add_run_flags(*command, flags->run);
   use_grouped_help(*command);
   command->footer(
       "Each tensor is looked at by itself: NaN, infinities, and how close its numbers come to the ends\n"
       "of their type (docs/scenarios/errcheck.md). Columns for --rule: nans infs plus_infs smallest largest\n"
       "of_type_max near_max subnormal zero count.\n"
       "Behind --, a program is run instead, and ATB reports what overflows in it.\n"
-      "Exit code: 0 all finite, 1 NaN or infinities were found, 2 trouble or too little looked at.\n"
+      "Exit code: 0 all finite, 1 NaN or infinities were found, 2 trouble, a program that failed, or too\n"
+      "little looked at.\n"
       "Examples:\n"
       "  assay errcheck msit_dump_20260101_120000 --report csv\n"
       "  assay errcheck dump/step0 --rule 'nans == 0 and plus_infs == 0'\n"

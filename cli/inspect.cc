@@ -44,6 +44,7 @@ Result<int> run_inspect(const InspectFlags& flags) {
     ASSAY_TRY(request.slice, parse_slice(flags.slice));
   }
   request.open.format.values = true;
+  request.open.warm_up = true;
   request.names = flags.names;
   request.values = flags.values;
   request.progress = !console::is_terminal(console::Stream::out);  // a growing list is progress enough

@@ -9,6 +9,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <ctime>
 
 namespace assay::cli {
@@ -44,13 +45,12 @@ int run_recorded(const std::vector<std::string>& command, const std::vector<Envi
 Result<int> run_dump(const DumpSettings& settings, const std::vector<std::string>& command,
                      const Context& context) {
   ASSAY_TRY(const fs::path probe, find_probe());
-  ASSAY_TRY_DO(make_folder(settings.output));
+  ASSAY_TRY_DO(check_output(settings.output));
   ASSAY_TRY_DO(check_room(settings.output));
-  const auto process = static_cast<int64_t>(::getpid());
-  if (settings.has("onnx")) ASSAY_TRY_DO(make_folder(list_of_topologies(settings, process)));
-  const Moment started{static_cast<int64_t>(time_of_start().tv_sec)};
-  const int status = run_recorded(command, environment_of(settings, probe, context.now, process));
-  const DumpOutcome outcome = finish_dump(settings, context.now, started, process);
+  ASSAY_TRY(const DumpRun run, begin_run(settings, context.now));
+  if (settings.has("onnx")) ASSAY_TRY_DO(make_folder(list_of_topologies(settings, run.process)));
+  const int status = run_recorded(command, environment_of(settings, probe, run));
+  const DumpOutcome outcome = finish_dump(settings, run);
   for (const std::string& warning : outcome.warnings) log::warn("{}", warning);
   if (status != 126 && status != 127) say(text_of(outcome));
   return status;
@@ -59,26 +59,34 @@ Result<int> run_dump(const DumpSettings& settings, const std::vector<std::string
 Result<CheckedRun> run_check(const fs::path& output, bool stops, std::string_view log_level,
                              const std::vector<std::string>& command) {
   ASSAY_TRY(const fs::path probe, find_probe());
-  ASSAY_TRY_DO(make_folder(output));
-  const fs::path folder = fs::absolute(output).lexically_normal();
+  ASSAY_TRY_DO(check_output(output));
+  const fs::path folder = fs::absolute(output / ".").lexically_normal().parent_path();
   const fs::path asked = folder / fmt::format(".assay_asked_{}", ::getpid());
+  std::error_code is_not_there;
+  fs::remove(asked, is_not_there);  // of a process that had our number, and was killed
+  if (fs::exists(fs::symlink_status(asked, is_not_there)))
+    return fail(ErrorKind::io,
+                "{}: is in the way of a file that tells whether the probe was asked; remove it",
+                display(asked));
   const timespec started = time_of_start();
   CheckedRun run;
   run.status = run_recorded(command, environment_of_check(output, stops, log_level, probe, asked));
-  std::error_code is_not_there;
-  run.was_asked = fs::remove(asked, is_not_there);
+  run.was_asked = fs::is_regular_file(fs::symlink_status(asked, is_not_there));
+  fs::remove(asked, is_not_there);
   if (run.status == 126 || run.status == 127) return run;
   const auto reports = read_overflow_reports(output, started);
-  run.overflowed = !reports.empty();
-  if (run.overflowed)
+  run.overflowed =
+      std::ranges::any_of(reports, [](const OverflowReport& report) { return report.count > 0; });
+  run.is_unknown =
+      std::ranges::any_of(reports, [](const OverflowReport& report) { return !report.trouble.empty(); });
+  if (!reports.empty())
     say(text_of(reports));
   else if (run.was_asked)
-    say(fmt::format("no overflow was reported in {}\n", display(folder)));
+    say(run.status == 0 ? "no overflow was found\n" : "no overflow was found up to there\n");
   else
-    say(
-        fmt::format("nothing was looked at: the program never asked the probe; it does not run ATB, or {} "
-                    "cannot be written\n",
-                    display(folder)));
+    say("nothing was looked at: the program never asked the probe; it does not run ATB, or finds another "
+        "one; "
+        "`assay doctor` shows which is meant\n");
   return run;
 }
 

@@ -3,6 +3,7 @@
 #include "assay/base/text.h"
 #include "assay/support/log.h"
 #include "cli/commands.h"
+#include "cli/run_flags.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -73,18 +74,7 @@ std::unique_ptr<Sink> watch_rules(const std::vector<Rule>& rules) {
 }
 
 std::string selection_text(const std::vector<std::string>& only, const std::vector<std::string>& skip) {
-  constexpr size_t kMostBytes = 120;
-  std::string text;
-  const auto add = [&](std::string_view flag, const std::vector<std::string>& patterns) {
-    if (patterns.empty()) return;
-    std::string list = printable(fmt::format("{}", fmt::join(patterns, ",")));
-    if (list.size() > kMostBytes)
-      list = fmt::format("{}…", printable(std::string_view(list).substr(0, kMostBytes)));
-    text += fmt::format("{}{} '{}'", text.empty() ? "" : " ", flag, list);
-  };
-  add("--only", only);
-  add("--skip", skip);
-  return text;
+  return given_text({{"--only", only}, {"--skip", skip}});
 }
 
 }  // namespace assay::cli

@@ -1,6 +1,7 @@
 #include "cli/program.h"
 
 #include "assay/base/console.h"
+#include "assay/base/shell_word.h"
 #include "assay/base/text.h"
 #include "assay/match/matcher.h"
 #include "assay/support/log.h"
@@ -38,21 +39,11 @@ std::string_view tool_stood_for(Words words, size_t& first) {
   return {};
 }
 
-// As a shell takes it.
-std::string quoted(const std::string& word) {
-  static constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
-  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
-  std::string out = "'";
-  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 std::string command_line(Words words) {
   size_t first = 0;
   const std::string_view tool = tool_stood_for(words, first);
   std::string line(first == 1 ? tool : "assay");
-  for (const std::string& word : words.subspan(1)) line += " " + quoted(printable(word));
+  for (const std::string& word : words.subspan(1)) line += " " + shell_word(printable(word));
   return line;
 }
 

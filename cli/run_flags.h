@@ -17,7 +17,7 @@ struct RunFlags {
   bool quiet = false;
   int threads = 0;
 
-  SinkFlags sinks() const { return {report, output, quiet}; }
+  SinkFlags sinks(const Profile* profile = &native_profile) const { return {report, output, quiet, profile}; }
   // The folder for reports that is made where it is not there; empty: none is.
   fs::path folder() const { return output == "-" ? fs::path() : fs::path(output); }
   // Nobody reads the verdict on the screen.

@@ -1,6 +1,9 @@
 #include "assay/run/topology.h"
 
 #include "assay/base/console.h"
+#include "assay/base/path_kind.h"
+#include "assay/base/shell_word.h"
+#include "assay/base/text.h"
 #include "assay/run/resources.h"
 #include "assay/support/log.h"
 #include "cli/commands.h"
@@ -19,6 +22,13 @@ struct TopologyFlags {
 };
 
 Result<int> run_topology(const TopologyFlags& flags) {
+  if (is_folder(flags.json)) {
+    const auto found = find_topology(flags.json);
+    return fail(
+        ErrorKind::bad_argument, "{}: is a folder, and topologies are files in its model/ and layer/: {}",
+        display(flags.json),
+        found ? fmt::format("assay topology {}", shell_word(display(*found))) : "there is none in it");
+  }
   TopologyRequest request;
   request.json = flags.json;
   request.out = flags.out;

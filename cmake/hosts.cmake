@@ -20,3 +20,9 @@ add_executable(library_host ${PROJECT_SOURCE_DIR}/tests/hosts/library_host.cc)
 find_package(Threads REQUIRED)
 target_link_libraries(library_host PRIVATE assay_library assay_options Threads::Threads)
 set_target_properties(library_host PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/hosts BUILD_RPATH_USE_ORIGIN ON)
+
+# A disk that takes its time, for whatever is loaded behind it.
+add_library(slow_disk SHARED ${PROJECT_SOURCE_DIR}/tests/hosts/slow_disk.cc)
+set_target_properties(slow_disk PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/hosts)
+target_link_libraries(slow_disk PRIVATE ${CMAKE_DL_LIBS})
+target_compile_options(slow_disk PRIVATE -O1 -Wall -Wextra)

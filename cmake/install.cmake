@@ -19,8 +19,10 @@ Libs: -L"${prefix}/@CMAKE_INSTALL_LIBDIR@" -lassay
 install(FILES ${PROJECT_BINARY_DIR}/assay.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 # Old scripts run unchanged with this folder first on PATH: the program goes by the name it was called by.
 foreach(tool msprobe msit ait)
-  file(CREATE_LINK ../../../bin/assay ${PROJECT_BINARY_DIR}/${tool} SYMBOLIC)
-  install(FILES ${PROJECT_BINARY_DIR}/${tool} DESTINATION lib/assay/compat)
+  file(CREATE_LINK assay ${PROJECT_BINARY_DIR}/${tool} SYMBOLIC)
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/installed_links)
+  file(CREATE_LINK ../../../bin/assay ${PROJECT_BINARY_DIR}/installed_links/${tool} SYMBOLIC)
+  install(FILES ${PROJECT_BINARY_DIR}/installed_links/${tool} DESTINATION lib/assay/compat)
 endforeach()
 # For programs that nobody can start through assay: a shell in which everything is recorded.
 install(FILES scripts/atb/load_atb_probe.sh scripts/atb/unload_atb_probe.sh scripts/atb/config.json DESTINATION lib/assay/atb)

@@ -38,6 +38,40 @@ bool has_type(const Environment& environment, std::string_view type) {
   return std::find(parts.begin(), parts.end(), type) != parts.end();
 }
 
+std::string remark_on(const char* name, const std::string& value, const std::string& instead) {
+  return std::string(name) + " is '" + value + "': " + instead;
+}
+
+// The original takes the default, too, and says so in a log that few ever see.
+void note_numbers(const Environment& environment, std::vector<std::string>& out) {
+  constexpr const char* kNumbers[] = {"ATB_SAVE_CHILD",       "ATB_SAVE_TENSOR_IN_BEFORE_OUT_AFTER",
+                                      "ATB_SAVE_TENSOR_TIME", "ATB_SAVE_TENSOR_PART",
+                                      "ATB_SAVE_TILING",      "ATB_SAVE_TENSOR_STATISTICS",
+                                      "ATB_SAVE_TENSOR",      "ATB_SAVE_SYMLINK"};
+  for (const char* const name : kNumbers) {
+    const char* const value = environment.get(name);
+    if (value != nullptr && !parse_int(value)) out.push_back(remark_on(name, value, "no number"));
+  }
+}
+
+void note_lists(const Environment& environment, std::vector<std::string>& out) {
+  constexpr std::string_view kTypes[] = {"model",  "layer",         "op",   "kernel",
+                                         "tensor", "cpu_profiling", "onnx", "stats"};
+  const std::string types = text_of(environment, "ATB_DUMP_TYPE");
+  for (const std::string_view type : split(types, '|'))
+    if (!type.empty() && std::find(std::begin(kTypes), std::end(kTypes), type) == std::end(kTypes))
+      out.push_back(remark_on("ATB_DUMP_TYPE", std::string(type), "no type"));
+  const std::string rounds = text_of(environment, "ATB_SAVE_TENSOR_RANGE");
+  if (rounds.empty() || rounds == "all" || rounds == "none") return;
+  const auto parts = split(rounds, ',');
+  if (parts.size() % 2 != 0)
+    out.push_back(
+        remark_on("ATB_SAVE_TENSOR_RANGE", rounds, "the last one has no partner, and means nothing"));
+  for (const std::string_view part : parts)
+    if (!parse_int(part))
+      out.push_back(remark_on("ATB_SAVE_TENSOR_RANGE", rounds, std::string(part) + " counts as 0"));
+}
+
 Generation generation_of(const Environment& environment) {
   const std::string asked = text_of(environment, "ASSAY_ATB_GENERATION");
   if (asked == "1a") return Generation::one_a;
@@ -235,6 +269,10 @@ Settings settings_from(const Environment& environment) {
   };
   Settings out;
   out.generation = generation_of(environment);
+  constexpr std::string_view kGenerations[] = {"", "1a", "1b", "1c", "2", "3"};
+  const std::string asked = text_of(environment, "ASSAY_ATB_GENERATION");
+  if (std::find(std::begin(kGenerations), std::end(kGenerations), asked) == std::end(kGenerations))
+    out.not_understood.push_back(remark_on("ASSAY_ATB_GENERATION", asked, "there are 1a, 1b, 1c, 2 and 3"));
   const std::string folder = text_of(environment, "ATB_OUTPUT_DIR");
   const std::string name = root_name(out.generation, text_of(environment, "ATB_TIMESTAMP"));
   out.output_dir = absolute(folder.empty() ? "." : folder);
@@ -250,6 +288,8 @@ Settings settings_from(const Environment& environment) {
                                "ATB_TIMESTAMP", "ATB_DUMP_CONFIG", "ATB_OUTPUT_DIR"})
     out.is_active |= environment.get(variable) != nullptr;
   if (!out.is_active) return out;
+  note_numbers(environment, out.not_understood);
+  note_lists(environment, out.not_understood);
   out.saves_tensors = has_type(environment, "tensor");
   out.models = has_type(environment, "model");
   out.graphs = out.models || has_type(environment, "layer");

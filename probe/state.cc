@@ -1,9 +1,11 @@
 #include "probe/state.h"
 
+#include "assay/base/file_signals.h"
 #include "assay/base/text.h"
 #include "capture/say.h"
 
 #include <dlfcn.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,15 +36,28 @@ int64_t coarse_ms() {
   return now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
 }
 
-capture::WriterConfig writer_config(const Settings& settings) {
+// The value of a variable; `otherwise` where it is not set, or not understood, which is then noted.
+template <class Parse>
+int64_t setting(const char* name, Parse parse, int64_t least, int64_t most, int64_t otherwise,
+                std::vector<std::string>& not_understood) {
+  const std::string text = variable(name);
+  if (text.empty()) return otherwise;
+  const std::optional<int64_t> value = parse(text);
+  if (value && *value >= least && *value <= most) return *value;
+  not_understood.push_back(std::string(name) + " is '" + text + "'");
+  return otherwise;
+}
+
+capture::WriterConfig writer_config(const Settings& settings, std::vector<std::string>& not_understood) {
+  constexpr int64_t kAny = INT64_MAX;
+  constexpr int64_t kMostThreads = 64;
   capture::WriterConfig config;
   config.root = settings.root;
-  config.reserve = kReserve;
-  if (const auto size = parse_size(variable("ASSAY_CAPTURE_RESERVE"))) config.reserve = *size;
-  if (const auto size = parse_size(variable("ASSAY_CAPTURE_BUDGET")); size && *size > 0)
-    config.budget = *size;
-  if (const auto count = parse_int(variable("ASSAY_CAPTURE_THREADS")); count && *count > 0 && *count <= 64)
-    config.threads = static_cast<int>(*count);
+  config.run = variable("ASSAY_CAPTURE_RUN");
+  config.reserve = setting("ASSAY_CAPTURE_RESERVE", parse_size, 0, kAny, kReserve, not_understood);
+  config.budget = setting("ASSAY_CAPTURE_BUDGET", parse_size, 1, kAny, config.budget, not_understood);
+  config.threads =
+      static_cast<int>(setting("ASSAY_CAPTURE_THREADS", parse_int, 1, kMostThreads, 0, not_understood));
   config.drops_data = variable("ASSAY_CAPTURE_DROP") == "1";
   config.links = settings.links                            ? capture::LinkKind::symbolic
                  : variable("ASSAY_CAPTURE_DEDUPE") == "1" ? capture::LinkKind::hard
@@ -83,7 +98,14 @@ State::State()
     : base_(settings_from(ProcessEnvironment())),
       config_path_(base_.is_active ? variable("ATB_DUMP_CONFIG") : ""),
       settings_(&base_),
-      writer_(writer_config(base_)) {
+      not_understood_(base_.not_understood),
+      writer_(writer_config(base_, not_understood_)) {
+  if (base_.is_active && !not_understood_.empty()) {
+    std::string line = "not understood, and what stands for it is the default:";
+    for (const std::string& each : not_understood_)
+      line += (&each == not_understood_.data() ? " " : "; ") + each;
+    say(line);
+  }
   if (!config_path_.empty()) read_config(true);
   // Whoever started the check knows by this that somebody looked.
   if (const std::string asked = variable("ASSAY_CHECK_ASKED"); base_.overflow && !asked.empty()) {
@@ -157,7 +179,18 @@ void State::watch(std::string_view path, const std::string& dtype, Bytes bytes) 
     const std::lock_guard lock(guard_);
     found = watch_.see(path, name.starts_with("in"), *type, bytes);
   }
-  if (found) report_overflow(*found);
+  if (!found) return;
+  report_overflow(*found);
+  if (settings().overflow_stop && !has_stopped_.exchange(true)) stop(*found);
+}
+
+// ATB is stopped by the answer to its own check; of what we find it never hears.
+void State::stop(const std::string& kernel) {
+  constexpr int64_t kPatienceMs = 60'000;
+  say(kernel +
+      " made a NaN or an infinity of finite numbers; the program is ended by SIGTERM, as --exit asks");
+  static_cast<void>(writer_.flush(kPatienceMs));
+  ::kill(::getpid(), SIGTERM);
 }
 
 // At once: a program that overflows may not live to its end.
@@ -169,6 +202,7 @@ void State::report_overflow(std::string_view kernel) {
       s.output_dir + (is_old ? "/ait" : "/msit") + "_overflow_res_" + std::to_string(::getpid()) + ".txt";
   std::string line = "Overflow detected! Operator name: ";
   line.append(kernel).append("\n");
+  const WithoutFileSignals quiet;
   const auto done = capture::append_whole(file, "", line, {0600, 0750});
   if (!done) say(done.error().message);
 }

@@ -45,13 +45,16 @@ class State {
  private:
   State();
   void read_config(bool is_first);
+  void stop(const std::string& kernel);
   void list_topology(const Settings& settings, const std::string& path);
 
   const Settings base_;
   const std::string config_path_;
   std::atomic<const Settings*> settings_;
   std::atomic<int64_t> next_look_{0};
+  std::vector<std::string> not_understood_;
   capture::Writer writer_;
+  std::atomic<bool> has_stopped_{false};
 
   std::mutex guard_;  // of all below
   struct Seen {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 namespace assay {
 namespace {
@@ -48,10 +49,20 @@ void read_statistics(const std::vector<std::string>& cells, const Places& places
   if (any) draft.stats = std::move(stats);
 }
 
+// "0", or "0_query" where the operator has names for its tensors.
+std::optional<int> index_of(std::string_view cell) {
+  const size_t end = std::min(cell.find('_'), cell.size());
+  const std::string_view name = cell.substr(end);
+  const bool is_name = std::ranges::all_of(
+      name, [](unsigned char letter) { return std::isalnum(letter) != 0 || letter == '_'; });
+  return is_name && name.size() != 1 ? whole_number(cell.substr(0, end)) : std::nullopt;
+}
+
 std::optional<StatedTensor> read_row(const std::vector<std::string>& cells, const Places& places,
                                      std::optional<size_t> path_place) {
   const auto path = atb_op_path(cells[places[Column::op_name]], cells[places[Column::op_id]]);
-  const auto number = whole_number(cells[places[Column::index]]);
+  const std::string& tensor_index = cells[places[Column::index]];
+  const auto number = index_of(tensor_index);
   const std::string& direction = cells[places[Column::side]];
   const bool is_input = direction == "input";
   if (!path || !number || (!is_input && direction != "output")) return std::nullopt;
@@ -60,7 +71,7 @@ std::optional<StatedTensor> read_row(const std::vector<std::string>& cells, cons
   tensor.file.port = is_input ? Port{Direction::input, *number, Phase::before}
                               : Port{Direction::output, *number, Phase::after};
   tensor.file.relative =
-      fmt::format("{}/{}{}.bin", *path, is_input ? "before/intensor" : "after/outtensor", *number);
+      fmt::format("{}/{}{}.bin", *path, is_input ? "before/intensor" : "after/outtensor", tensor_index);
   tensor.file.draft.meta = atb_stated_meta(cells[places[Column::dtype]], cells[places[Column::shape]]);
   read_statistics(cells, places, tensor.file.draft);
   tensor.names_file = path_place && !cells[*path_place].empty() && cells[*path_place] != kAtbNothing;

@@ -318,7 +318,7 @@ void add_node(Frame& frame, const fs::path& root, FoundFile& file, ReadFile& rea
   }
   for (const ValueDraft& value : read.values)
     if (selected(file.relative + ":" + value.name, options))
-      node.items.push_back(make_value_item(frame, shown + ":" + value.name, value.value));
+      node.items.push_back(make_value_item(frame, shown + ":" + value.name, value));
   if (node.items.empty()) return;
   frame.files.push_back(FileEntry{path_of(root, file), file.size});
   node.name = frame.strings.keep(shown);
@@ -338,12 +338,23 @@ Result<Survey> survey_folder(const fs::path& root, const OpenOptions&) {
   return Survey{{FrameInfo{At{}, {root}}}};
 }
 
+// "mp_rank_01", "rank0": one of a checkpoint in shards. Any other folder may be empty.
+bool is_folder_of_rank(const std::string& relative) {
+  std::string name = to_lower(relative.substr(relative.rfind('/') + 1));
+  const size_t end = name.find_last_not_of("0123456789");
+  if (end == std::string::npos || end + 1 == name.size()) return false;
+  name.resize(end + 1);
+  while (name.ends_with('_') || name.ends_with('-')) name.pop_back();
+  return name.ends_with("rank");
+}
+
 Result<Frame> index_folder(const FrameInfo& info, const OpenOptions& options) {
   const fs::path& root = info.paths.at(0);
   ASSAY_TRY(Walk walk, walk_folder(root));
   Frame frame;
   frame.at = info.at;
   frame.warnings = std::move(walk.warnings);
+  note_empty_folders(root, empty_folders(walk, is_folder_of_rank), frame.warnings);
 
   auto manifest = read_manifest(root, options.format.memory);
   if (!manifest) {  // some other tool's manifest.json, perhaps: the tensors are still worth comparing
@@ -393,6 +404,6 @@ Result<Frame> index_folder(const FrameInfo& info, const OpenOptions& options) {
 
 }  // namespace
 
-const Layout folder_layout = {"folder", recognise_folder, survey_folder, index_folder};
+const Layout folder_layout = {"folder", recognise_folder, survey_folder, index_folder, false, false, true};
 
 }  // namespace assay

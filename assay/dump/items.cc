@@ -4,6 +4,7 @@
 #include "assay/dump/unclaimed.h"
 #include "assay/format/open_files.h"
 #include "assay/model/scalar_of.h"
+#include "assay/support/json_tape.h"
 
 #include <algorithm>
 #include <cmath>
@@ -84,8 +85,28 @@ std::string as_python(const Value& value) {
   }
   if (const auto* truth = std::get_if<bool>(&value)) return *truth ? "True" : "False";
   if (const auto* whole = std::get_if<int64_t>(&value)) return std::to_string(*whole);
-  if (const auto* real = std::get_if<double>(&value)) return fmt::format("{}", *real);
-  return "None";
+  std::string text = "None";
+  if (const auto* real = std::get_if<double>(&value)) append_python_float(text = "", *real);
+  return text;
+}
+
+std::string container_text(const StoredValue& stored) {
+  using In = NestStep::In;
+  const In in = stored.maker.empty() ? *stored.container : In::list;
+  const bool is_dict = in == In::dict || in == In::ordered_dict;
+  std::string text(is_dict ? "{" : in == In::tuple ? "(" : "[");
+  for (const Value& value : stored.values) text += (text.size() == 1 ? "" : ", ") + as_python(value);
+  if (in == In::tuple && stored.values.size() == 1) text += ',';
+  text += is_dict ? '}' : in == In::tuple ? ')' : ']';
+  return stored.maker.empty() ? text : fmt::format("{}({})", stored.maker, text);
+}
+
+Nonfinite count_nonfinite(std::span<const Value> values) {
+  Nonfinite counts{.nans = 0, .infs = 0};
+  for (const Value& value : values)
+    if (const auto* real = std::get_if<double>(&value); real != nullptr && !std::isfinite(*real))
+      ++(std::isnan(*real) ? counts.nans : counts.infs);
+  return counts;
 }
 
 }  // namespace
@@ -97,32 +118,28 @@ std::vector<ValueDraft> draft_values(std::span<const StoredValue> values) {
       drafts.push_back({stored.name, stored.text});
       continue;
     }
-    if (!stored.container) {
-      const Value& only = stored.values.front();
-      // NaN is no number, and yet the same value on both sides.
-      const auto* const real = std::get_if<double>(&only);
-      const bool is_number = !std::holds_alternative<std::string>(only) &&
-                             !std::holds_alternative<std::monostate>(only) &&
-                             (real == nullptr || std::isfinite(*real));
-      drafts.push_back({stored.name, is_number ? only : Value(as_python(only))});
+    const Nonfinite numbers = count_nonfinite(stored.values);
+    if (stored.container) {
+      drafts.push_back({stored.name, container_text(stored), numbers});
       continue;
     }
-    const bool is_dict =
-        *stored.container == NestStep::In::dict || *stored.container == NestStep::In::ordered_dict;
-    std::string list(1, is_dict ? '{' : '[');
-    for (const Value& value : stored.values) list += (list.size() == 1 ? "" : ", ") + as_python(value);
-    drafts.push_back({stored.name, list + (is_dict ? '}' : ']')});
+    const Value& only = stored.values.front();
+    const bool is_number = numbers.nans + numbers.infs == 0 && !std::holds_alternative<std::string>(only) &&
+                           !std::holds_alternative<std::monostate>(only);
+    drafts.push_back({stored.name, is_number ? only : Value(as_python(only)), numbers});
   }
   return drafts;
 }
 
-Item make_value_item(Frame& frame, const std::string& name, const Value& value) {
+Item make_value_item(Frame& frame, const std::string& name, const ValueDraft& draft) {
   Item item;
   item.name = frame.strings.keep(printable(name));
-  const Scalar kept = keep(frame, value);
+  const Scalar kept = keep(frame, draft.value);
   Stated stated;
   stated.max = stated.min = stated.mean = stated.norm = kept;
   stated.given = Given::beside;
+  if (draft.numbers.nans > 0 || draft.numbers.infs > 0)
+    stated.nonfinite = &frame.nonfinite.emplace_back(draft.numbers);
   item.stated = &frame.stated.emplace_back(stated);
   return item;
 }

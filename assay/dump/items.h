@@ -22,13 +22,14 @@ std::vector<TensorDraft> draft_tensors(const fs::path& path, TensorSet set, cons
 Item make_item(Frame& frame, std::string name, int32_t file, int32_t slot, TensorDraft draft);
 
 // What a file holds beside its tensors. A list, tuple or set of numbers and texts is one value. Two values
-// are equal if their drafts are.
+// are equal if their drafts are, kind by kind: 1, 1.0 and True differ, and so do a list and a tuple.
 struct ValueDraft {
   std::string name;
-  Value value;
+  Value value;             // a text: as Python writes it
+  Nonfinite numbers = {};  // of those in it: how many are NaN or infinite
 };
 std::vector<ValueDraft> draft_values(std::span<const StoredValue> values);
-Item make_value_item(Frame& frame, const std::string& name, const Value& value);
+Item make_value_item(Frame& frame, const std::string& name, const ValueDraft& draft);
 
 // Names for a message, at most `shown` of them: "a, b, c, …".
 std::string some_names(const std::vector<std::string>& names, size_t shown = 3);

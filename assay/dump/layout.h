@@ -57,6 +57,7 @@ struct Layout {
   Result<Frame> (*index)(const FrameInfo& info, const OpenOptions& options);
   bool states_statistics = false;  // its items may have statistics instead of data
   bool has_tokens = false;         // its frames are tokens of a model that chooses the next one
+  bool gives_values = false;       // its files may hold values beside their tensors (FormatOptions::values)
 };
 
 std::span<const Layout* const> layouts();

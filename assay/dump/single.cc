@@ -48,7 +48,7 @@ Result<Frame> index_single(const FrameInfo& info, const OpenOptions& options) {
       add_node(make_item(frame, std::move(name), 0, static_cast<int32_t>(slot), std::move(drafts[slot])));
   }
   for (const ValueDraft& value : values)
-    if (selected(value.name, options)) add_node(make_value_item(frame, value.name, value.value));
+    if (selected(value.name, options)) add_node(make_value_item(frame, value.name, value));
   if (frame.nodes.empty())
     frame.warnings.push_back(
         fmt::format("{}: --only and --skip leave none of its {} tensors", display(path), drafts.size()));
@@ -57,6 +57,6 @@ Result<Frame> index_single(const FrameInfo& info, const OpenOptions& options) {
 
 }  // namespace
 
-const Layout single_layout = {"single", recognise_single, survey_single, index_single};
+const Layout single_layout = {"single", recognise_single, survey_single, index_single, false, false, true};
 
 }  // namespace assay

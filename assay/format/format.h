@@ -70,6 +70,7 @@ struct StoredValue {
   std::string name = {};           // as tensors have them
   std::vector<Value> values = {};  // absent: None; one, but for a container
   std::optional<NestStep::In> container = {};
+  std::string maker = {};         // of a container that is no dict, list or tuple: "set", "torch.Size"
   std::optional<Nest> nest = {};  // nothing where no container that we write can hold it
   Form form = Form::plain;        // in the place of others a writer has None
   std::string text = {};  // of what is not plain, another one for each: digits, "torch.float32", "b'ab'"

@@ -148,7 +148,7 @@ class Walk {
     if (!plain || plain->empty()) return false;
     note_container(ref);
     reached_.mark_below(ref);
-    values_.add(std::move(*plain), container_kind(graph_, ref), levels_, path_);
+    values_.add(std::move(*plain), ref, levels_, path_);
     return true;
   }
 
@@ -294,7 +294,7 @@ class Walk {
       const bool is_tensor_call =
           graph_[ref].kind == Kind::call && makes_tensor(meaning_of(graph_, graph_[ref]).meaning);
       if (!is_tensor_call)  // of an object without parts an empty dict is left
-        values_.add({}, container_kind(graph_, ref).value_or(NestStep::In::dict), levels_, path_);
+        values_.add({}, ref, levels_, path_);
       Level nothing;
       nothing.container = ref;
       nothing.found_before = found_;

@@ -41,6 +41,16 @@ std::string_view short_name(std::string_view name) {
   return name.starts_with("torch.") ? name : name.substr(name.rfind('.') + 1);
 }
 
+// What Python calls a container that is none of its three common ones; empty: it is one, or a dict of
+// another name, which is equal to one that holds the same.
+std::string maker_of(const PickleGraph& graph, PickleRef ref) {
+  const PickleValue& value = graph[ref];
+  if (value.kind == Kind::set) return "set";
+  if (value.kind != Kind::call) return "";
+  const PtName name = meaning_of(graph, value);
+  return name.meaning == PtMeaning::elements ? std::string(short_name(name.name)) : "";
+}
+
 // Of one kind after another; NaN is behind the numbers.
 bool is_before(const Value& a, const Value& b) {
   if (a.index() != b.index()) return a.index() < b.index();
@@ -96,12 +106,17 @@ void PtValues::keep(StoredValue value, int64_t count) {
   set_.values.push_back(std::move(value));
 }
 
-void PtValues::add(std::vector<Value> values, std::optional<NestStep::In> container,
+void PtValues::add(std::vector<Value> values, std::optional<PickleRef> container,
                    std::span<const PtLevel> levels, const std::string& name) {
   // None is nothing that anybody would miss.
   const int64_t count = std::ranges::count_if(
       values, [](const Value& value) { return !std::holds_alternative<std::monostate>(value); });
-  keep({.name = name, .values = std::move(values), .container = container, .nest = place(levels)}, count);
+  StoredValue value{.name = name, .values = std::move(values), .nest = place(levels)};
+  if (container) {
+    value.container = container_kind(graph_, *container).value_or(NestStep::In::dict);
+    value.maker = maker_of(graph_, *container);
+  }
+  keep(std::move(value), count);
 }
 
 void PtValues::add_other(PickleRef ref, std::span<const PtLevel> levels, const std::string& name) {

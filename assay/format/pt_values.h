@@ -28,7 +28,7 @@ class PtValues {
   // container can hold it.
   std::optional<Nest> place(std::span<const PtLevel> levels);
   // Where there is no room for them, they are counted alone. container: of which these are the elements.
-  void add(std::vector<Value> values, std::optional<NestStep::In> container, std::span<const PtLevel> levels,
+  void add(std::vector<Value> values, std::optional<PickleRef> container, std::span<const PtLevel> levels,
            const std::string& name);
   // What is none of these: a type, bytes, a number beyond 64 bits.
   void add_other(PickleRef ref, std::span<const PtLevel> levels, const std::string& name);

@@ -5,6 +5,8 @@
 #include "assay/format/pt_write.h"
 #include "assay/format/zip_tensor.h"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <set>
@@ -26,6 +28,18 @@ void add_value(PickleWriter& pickle, const Value& value) {
     pickle.op("N");
 }
 
+// Python finds a key again that is NaN: it is the same object.
+bool is_same_key(const Value& a, const Value& b) {
+  const auto *const x = std::get_if<double>(&a), *const y = std::get_if<double>(&b);
+  return a == b || (x != nullptr && y != nullptr && std::isnan(*x) && std::isnan(*y));
+}
+
+bool is_same_step(const NestStep& a, const NestStep& b) {
+  return a.in == b.in && a.is_attribute == b.is_attribute && a.container == b.container &&
+         is_same_key(a.key, b.key) && a.tuple_key.has_value() == b.tuple_key.has_value() &&
+         (!a.tuple_key || std::ranges::equal(*a.tuple_key, *b.tuple_key, is_same_key));
+}
+
 // Opens and closes containers on the way from one place to the next.
 class NestWriter {
  public:
@@ -35,7 +49,7 @@ class NestWriter {
   // What is written next stands there. False if something else does already.
   bool move_to(const std::vector<NestStep>& steps) {
     size_t same = 0;
-    while (same < steps.size() && same < at_.size() && steps[same] == at_[same]) ++same;
+    while (same < steps.size() && same < at_.size() && is_same_step(steps[same], at_[same])) ++same;
     if (is_begun_ && same == steps.size()) return false;
     is_begun_ = true;
     while (open_.size() > same + 1) close();

@@ -35,7 +35,9 @@ std::string calling_line(std::span<const std::string_view> stack) {
 int64_t Summary::*kind_of_failure(const Comparison& row) {
   switch (row.status) {
     case Status::compared:
-      return row.verdict.is_contradiction ? &Summary::contradicted : &Summary::differ;
+      return row.verdict.is_contradiction ? &Summary::contradicted
+             : row.verdict.is_incomplete  ? &Summary::incomplete
+                                          : &Summary::differ;
     case Status::only_mine:
     case Status::only_golden:
       return &Summary::alone;
@@ -51,6 +53,8 @@ bool is_unmatched(const Comparison& row) {
 }
 
 constexpr size_t kNamedValues = 3;
+
+bool is_not_finite(const Comparison& row) { return row.range != nullptr && !row.range->is_finite(); }
 
 bool may_be_real(const Item& item) { return item.meta == nullptr || is_real(item.meta->dtype); }
 
@@ -83,6 +87,8 @@ void Findings::add(const NodeResult& node) {
     summary_.by_content += row.pair.why == Why::same_content || row.pair.why == Why::like_neighbours;
     summary_.unsure += row.pair.plans != nullptr && row.pair.plans->is_unsure;
     summary_.rearranged += row.is_rearranged;
+    summary_.other_type += row.is_other_type;
+    summary_.other_rank += row.pair.plans != nullptr && row.pair.plans->is_other_rank;
     summary_.judged_coarser += row.judged_as.has_value();
     summary_.within_noise += row.verdict.level == Level::pass && row.verdict.reason == kWithinNoise;
     const bool is_empty = row.evidence == Evidence::empty;
@@ -93,7 +99,10 @@ void Findings::add(const NodeResult& node) {
     summary_.of_mine += of_mine && !is_empty && is_asked;
     summary_.of_golden += of_golden && !is_empty;
     summary_.arguments += !of_mine && !of_golden;
-    summary_.nonfinite += row.range != nullptr && !row.range->is_finite() && row.verdict.level == Level::fail;
+    if (is_not_finite(row) && is_argument(row.mine))
+      ++(row.verdict.level == Level::fail ? summary_.nonfinite_made : summary_.nonfinite_given);
+    else
+      summary_.nonfinite += is_not_finite(row) && row.verdict.level == Level::fail;
     ++summary_.by[static_cast<size_t>(row.evidence)];
     summary_.compared += row.evidence != Evidence::nothing && !is_empty;
     if (row.evidence == Evidence::statistics) {
@@ -126,14 +135,39 @@ void Findings::add(const NodeResult& node) {
 
 void Findings::add(const Findings& section) {
   const Summary& s = section.summary_;
-  for (int64_t Summary::*const count :
-       {&Summary::rows,          &Summary::compared,     &Summary::passed,         &Summary::failed,
-        &Summary::unmatched,     &Summary::ignored,      &Summary::errors,         &Summary::differ,
-        &Summary::misshapen,     &Summary::without_data, &Summary::alone,          &Summary::broken,
-        &Summary::of_mine,       &Summary::of_golden,    &Summary::arguments,      &Summary::by_content,
-        &Summary::unsure,        &Summary::rearranged,   &Summary::judged_coarser, &Summary::within_noise,
-        &Summary::left_out,      &Summary::values_equal, &Summary::values_differ,  &Summary::values_alone,
-        &Summary::values_failed, &Summary::contradicted, &Summary::nonfinite})
+  for (int64_t Summary::*const count : {&Summary::rows,
+                                        &Summary::compared,
+                                        &Summary::passed,
+                                        &Summary::failed,
+                                        &Summary::unmatched,
+                                        &Summary::ignored,
+                                        &Summary::errors,
+                                        &Summary::differ,
+                                        &Summary::misshapen,
+                                        &Summary::without_data,
+                                        &Summary::alone,
+                                        &Summary::broken,
+                                        &Summary::of_mine,
+                                        &Summary::of_golden,
+                                        &Summary::arguments,
+                                        &Summary::by_content,
+                                        &Summary::unsure,
+                                        &Summary::rearranged,
+                                        &Summary::judged_coarser,
+                                        &Summary::within_noise,
+                                        &Summary::left_out,
+                                        &Summary::values_equal,
+                                        &Summary::values_differ,
+                                        &Summary::values_alone,
+                                        &Summary::values_failed,
+                                        &Summary::values_nonfinite,
+                                        &Summary::nonfinite_given,
+                                        &Summary::nonfinite_made,
+                                        &Summary::contradicted,
+                                        &Summary::incomplete,
+                                        &Summary::other_type,
+                                        &Summary::other_rank,
+                                        &Summary::nonfinite})
     summary_.*count += s.*count;
   for (const std::string& name : s.other_values)
     if (summary_.other_values.size() < kNamedValues) summary_.other_values.push_back(name);
@@ -157,9 +191,17 @@ void Findings::add(const Findings& section) {
 
 void Findings::note_value(const NodeResult& node, const Comparison& row) {
   const bool is_alone = row.status != Status::compared;
-  if (row.is_excused || (!is_alone && row.evidence == Evidence::nothing)) return;
+  if (summary_.question == Question::overflow) {
+    if (!is_not_finite(row) || row.verdict.level == Level::pass) return;
+    ++summary_.values_nonfinite;
+    if (summary_.other_values.size() < kNamedValues) summary_.other_values.push_back(one_of(row));
+    return;
+  }
+  if (row.is_excused) return;
   if (is_alone) {
     ++summary_.values_alone;
+  } else if (row.evidence == Evidence::nothing) {
+    ++summary_.values_nonfinite;
   } else if (row.verdict.level == Level::pass) {
     ++summary_.values_equal;
   } else {
@@ -248,6 +290,12 @@ Findings::Standing Findings::inputs_in_graph(const NodeResult& node) const {
   return has_good && !has_unknown ? Standing::good : Standing::unknown;
 }
 
+// Where the question is whether numbers are finite, those that a rule leaves out were not looked at.
+bool Findings::is_left_out(const Comparison& row) const {
+  return summary_.question == Question::overflow && row.verdict.level == Level::ignored &&
+         row.evidence != Evidence::empty;
+}
+
 // Good: some input agrees, and none is known to differ. What was not compared is named.
 Findings::Inputs Findings::inputs_of(const NodeResult& node) const {
   if (node.place.has_graph) return {inputs_in_graph(node)};
@@ -261,7 +309,7 @@ Findings::Inputs Findings::inputs_of(const NodeResult& node) const {
     if (row.verdict.level == Level::fail || row.verdict.level == Level::error) return {Standing::bad};
     has_good |= row.verdict.level == Level::pass;
     if (row.mine.item == nullptr || direction != Direction::input) continue;
-    const bool was_compared = row.status == Status::compared;
+    const bool was_compared = row.status == Status::compared && !is_left_out(row);
     const bool is_asked = !was_compared && !is_argument(row.mine) && may_be_real(*row.mine.item);
     if (!is_asked)
       settled.insert(row.mine.item->port.index);
@@ -374,6 +422,8 @@ void Findings::note_origin(const NodeResult& node) {
   if (bad_output == node.rows.end()) return;
   first_origin_ = now;
   summary_.first_origin = place_of(node, *bad_output);
+  if (summary_.question == Question::overflow)
+    summary_.first_origin->given = inputs_in_words(node, inputs.not_compared.empty());
   summary_.first_origin->not_compared = std::move(inputs.not_compared);
 }
 

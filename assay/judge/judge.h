@@ -109,6 +109,10 @@ extern const RuleSet
 extern const RuleSet
     overflow_rules;  // "overflow": of tensors that stand by themselves; docs/scenarios/errcheck.md
 
+// Of a node that these rules judged, and that was given something finite: "its inputs are finite", or what
+// less is known. knows_all: nothing that it was given lacks a row.
+std::string inputs_in_words(const NodeResult& node, bool knows_all);
+
 // The default rule for a pair of element types, the same whichever side has which.
 // amplifies: it has room for what terms that cancel make of errors.
 const Expression& default_rule(DType mine, DType golden, const ModelPlace& place = {},
@@ -156,6 +160,7 @@ class Findings {
     std::vector<std::string> not_compared = {};  // as RowPlace has it
   };
   Inputs inputs_of(const NodeResult& node) const;
+  bool is_left_out(const Comparison& row) const;
   Standing inputs_in_graph(const NodeResult& node) const;
   bool add_source(const InputSource& source, Inputs& inputs) const;
   Standing source_of(const NodeResult& node, int32_t port) const;

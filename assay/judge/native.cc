@@ -354,9 +354,12 @@ Verdict judge_row(const Comparison& row, const NodeResult& node, const Lineage& 
   switch (row.status) {
     case Status::compared: {
       Verdict verdict = judge_compared(row, node, lineage, inputs, head, options);
-      const PairPlans* const plans = row.pair.plans;
-      if (verdict.level == Level::pass && plans != nullptr && !plans->contradiction.empty()) {
-        verdict = {Level::fail, "unsure: " + plans->contradiction};
+      if (verdict.level != Level::pass) return verdict;
+      if (const PairPlans* const plans = row.pair.plans; plans != nullptr && !plans->lacks.empty()) {
+        verdict = {Level::fail, plans->lacks};
+        verdict.is_incomplete = true;
+      } else if (!row.contradiction.empty()) {
+        verdict = {Level::fail, "unsure: " + row.contradiction};
         verdict.is_contradiction = true;
       }
       return verdict;
@@ -366,7 +369,8 @@ Verdict judge_row(const Comparison& row, const NodeResult& node, const Lineage& 
     case Status::only_golden:
       return {unmatched, "only in golden, nothing in mine fits"};
     case Status::shape_mismatch:
-      return {Level::fail, shapes(row)};
+      return {Level::fail,
+              shapes(row) + (row.contradiction.empty() ? "" : fmt::format(" ({})", row.contradiction))};
     case Status::unreadable:
       return {Level::error, note_or("could not be read")};
     case Status::no_data:
@@ -381,14 +385,11 @@ Verdict judge_row(const Comparison& row, const NodeResult& node, const Lineage& 
 }
 
 // A row that passes shows no more than what its verdict was made of.
-void correct_evidence(const Head& head, Comparison& row) {
+void correct_evidence(Comparison& row) {
   if (row.status != Status::compared || is_beside(row)) return;
   if (row.verdict.level == Level::ignored && row.evidence != Evidence::empty)
     row.evidence = Evidence::nothing;
-  if (row.verdict.level != Level::pass || row.evidence != Evidence::elements) return;
-  const int column = find_column(head, kMismatchColumn);
-  if (column < 0 || static_cast<size_t>(column) >= row.metrics.size()) return;
-  if (number(row.metrics[static_cast<size_t>(column)]).value_or(0) > 0)
+  if (row.verdict.level == Level::pass && row.evidence == Evidence::elements && row.is_nonfinite_apart)
     row.evidence = Evidence::finite_elements;
 }
 
@@ -418,7 +419,7 @@ Judge prepare_native(const Head& head, const RuleOptions& options) {
     inputs = lineage->inputs_of(node);  // with their verdicts
     judge_rows(true);
     for (Comparison& row : node.rows) {
-      correct_evidence(head, row);
+      correct_evidence(row);
       if (const Rule* const own = is_beside(row) ? find_user_rule(row, node.name, options.rules) : nullptr)
         row.is_excused = !own->expression;
       note_noise(head, options, row);

@@ -3,6 +3,7 @@
 #include "assay/judge/native_defaults.h"
 #include "assay/model/blocks.h"
 #include "assay/model/fact_keys.h"
+#include "assay/support/json_tape.h"
 
 #include <fmt/format.h>
 
@@ -233,11 +234,23 @@ std::optional<std::string> differ_in(size_t which, const Comparison& row, const 
 // What two programs that print the same number may differ by.
 constexpr double kPrinted = 1e-5;
 
-// All digits: two values that differ must not look alike.
+// As Python writes it, with all digits: two values that differ must not look alike.
 std::string value_text(const Scalar& scalar) {
-  if (const auto real = scalar.real()) return fmt::format("{}", *real);
+  if (const auto real = scalar.real()) {
+    std::string text;
+    append_python_float(text, *real);
+    return text;
+  }
   if (const auto truth = scalar.boolean()) return *truth ? "True" : "False";
   return stated_text(scalar);
+}
+
+// Of a number or text; empty: of anything else, whose text tells.
+std::string_view value_kind(const Scalar& scalar) {
+  if (scalar.boolean()) return "a bool";
+  if (is_whole(scalar)) return "an int";
+  if (scalar.real() || number_of(scalar)) return "a float";  // infinities and NaN are texts
+  return scalar.text().value_or("").starts_with('\'') ? "a text" : "";
 }
 
 // Of long texts, what stands around the first difference.
@@ -300,11 +313,14 @@ bool differ_by_checksum(const Comparison& row) {
 
 Verdict judge_value(const Comparison& row, Level if_other) {
   const Scalar &mine = row.mine.stated()->max, &golden = row.golden.stated()->max;
-  if (stated_equal(mine, golden, 0))
-    return row.evidence == Evidence::nothing ? Verdict{Level::ignored, std::string(kNothingStated)}
+  if (mine == golden)
+    return row.evidence == Evidence::nothing ? Verdict{Level::ignored, std::string(kNonfiniteValue)}
                                              : Verdict{};
   const auto [m, g] = where_they_differ(value_text(mine), value_text(golden));
-  return {if_other, fmt::format("{} of mine, {} of golden", m, g)};
+  std::string reason = fmt::format("{} of mine, {} of golden", m, g);
+  const std::string_view kind = value_kind(mine), other = value_kind(golden);
+  if (kind != other && !kind.empty() && !other.empty()) reason += fmt::format(": {} and {}", kind, other);
+  return {if_other, std::move(reason)};
 }
 
 Verdict judge_stated(const Comparison& row, const Head& head, const ModelPlace& place) {

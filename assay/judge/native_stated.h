@@ -9,6 +9,8 @@ namespace assay {
 inline constexpr std::string_view kNothingStated =
     "the dumps state no finite number of both sides: there is nothing to compare";
 
+inline constexpr std::string_view kNonfiniteValue = "NaN or infinite on both sides, which shows nothing";
+
 // Of values that files hold beside their tensors. if_other: what it is that they differ.
 Verdict judge_value(const Comparison& row, Level if_other);
 

@@ -46,6 +46,7 @@ std::shared_ptr<const Matcher> by_itself_matcher() {
   matcher.name = "by_itself";
   matcher.sections = sections_of_one_dump;
   matcher.match = each_by_itself;
+  matcher.needs.values = true;
   return std::make_shared<const Matcher>(std::move(matcher));
 }
 

@@ -1,6 +1,7 @@
 #include "assay/match/frames.h"
 
 #include "assay/base/text.h"
+#include "assay/match/alike/name_form.h"
 #include "assay/model/process.h"
 #include "assay/support/log.h"
 
@@ -248,6 +249,29 @@ Result<Sections> sections_of_one_dump(const Dump& mine, const Dump&, const Match
   Sections sections;
   for (const FrameInfo& frame : mine.frames) sections.push_back({frame.at, {frame}, {}});
   return sections;
+}
+
+void mark_other_ranks(Matched& matched) {
+  if (matched.frames.mine.size() != 1 || matched.frames.golden.size() != 1) return;
+  const At &mine = matched.frames.mine[0].at, &golden = matched.frames.golden[0].at;
+  const bool are_ranks = mine.rank >= 0 && golden.rank >= 0 && process_of(mine) < 0 && process_of(golden) < 0;
+  if (!are_ranks || mine.rank == golden.rank) return;
+  PairPlans plain;
+  plain.is_other_rank = true;
+  plain.note = other_ranks_note(mine.rank, golden.rank);
+  const PairPlans* const shared = &matched.pairing.plans.emplace_back(std::move(plain));
+  for (PairedNode& node : matched.pairing.nodes)
+    for (Pair& pair : node.pairs) {
+      if (!pair.mine || !pair.golden) continue;
+      if (pair.plans == nullptr) {
+        pair.plans = shared;
+        continue;
+      }
+      PairPlans& own = matched.pairing.plans.emplace_back(*pair.plans);
+      own.is_other_rank = true;
+      own.note += (own.note.empty() ? "" : "; ") + shared->note;
+      pair.plans = &own;
+    }
 }
 
 }  // namespace assay

@@ -20,4 +20,7 @@ Result<std::vector<Section>> sections_by_at(const Dump& mine, const Dump& golden
 Result<std::vector<Section>> sections_of_one_dump(const Dump& mine, const Dump& golden,
                                                   const MatchOptions& options);
 
+// Marks the pairs of a section whose two ranks have different numbers.
+void mark_other_ranks(Matched& matched);
+
 }  // namespace assay

@@ -73,6 +73,38 @@ std::optional<NumberRange> stated_range(const Stated& stated, const TensorMeta* 
   return range;
 }
 
+std::string impossible_statistics(const Stated& stated, const TensorMeta* meta) {
+  const auto finite = [&](size_t which) {
+    const auto number = number_of(stated.*kStatistics[which].of);
+    return number && std::isfinite(*number) ? number : std::nullopt;
+  };
+  const auto stated_nan = [&](size_t which) {
+    return std::isnan(number_of(stated.*kStatistics[which].of).value_or(0));
+  };
+  const auto max = finite(kMaxAt), min = finite(kMinAt), norm = finite(kNormAt);
+  const bool is_empty = meta != nullptr && meta->shape.count() == 0;
+  // Of a tensor of NaN alone ATB writes the ends of the type, the wrong way round. Complex numbers have no
+  // order.
+  if (is_empty || (meta != nullptr && is_complex(meta->dtype)) || stated_nan(kMeanAt) ||
+      stated_nan(kNormAt) || (stated.nonfinite != nullptr && stated.nonfinite->nans > 0))
+    return {};
+  if (max && min && *max < *min)
+    return fmt::format("its largest element {:.9g} is below its smallest {:.9g}", *max, *min);
+  const double largest = std::max(std::abs(max.value_or(0)), std::abs(min.value_or(0)));
+  // Room for what printing rounds, or cuts off.
+  constexpr double kPrinted = 1.01;
+  const double cut_off = stated.decimals < 0 ? 0 : std::pow(10.0, -stated.decimals);
+  const double end = meta == nullptr ? 0 : limits_of(meta->dtype).largest;
+  if (end > 0 && largest > kPrinted * end)
+    return fmt::format("its largest element {:.9g} is beyond {:.9g}, the largest of {}", largest, end,
+                       name(meta->dtype));
+  // Squares of small elements vanish where a device sums them in f16, or in f32.
+  const double least = end > 0 && end < 1e6 ? 0x1p-7 : 1e-18;
+  if (norm && largest > least && kPrinted * *norm + cut_off < largest)
+    return fmt::format("its norm {:.9g} is below its largest element {:.9g}", *norm, largest);
+  return {};
+}
+
 std::string nonfinite_text(const NumberRange& range) {
   std::string out;
   const auto add = [&](int64_t count, std::string_view what) {

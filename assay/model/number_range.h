@@ -34,6 +34,10 @@ struct NumberRange {
 // is not known.
 std::optional<NumberRange> stated_range(const Stated& stated, const TensorMeta* meta);
 
+// Why no tensor can have these statistics: a largest element below the smallest one, or beyond the numbers of
+// the type, or larger than the norm. Empty: one can, as far as they tell.
+std::string impossible_statistics(const Stated& stated, const TensorMeta* meta);
+
 // "3 NaN, 1 Inf, 12 -Inf"; "NaN" where the number is not known; empty where all is finite.
 std::string nonfinite_text(const NumberRange& range);
 

@@ -84,5 +84,33 @@ TEST(StatedRange, EndsTheWrongWayRoundAreNone) {
   EXPECT_NE(range->nans, 0);
 }
 
+TEST(ImpossibleStatistics, AreToldWithTheirNumbers) {
+  EXPECT_EQ(impossible_statistics(statistics(1.0, 3.0, 2.0, 4.0), &kHalf),
+            "its largest element 1 is below its smallest 3");
+  EXPECT_EQ(impossible_statistics(statistics(1e6, 1.0, 2.0, 2e6), &kHalf),
+            "its largest element 1000000 is beyond 65504, the largest of f16");
+  EXPECT_EQ(impossible_statistics(statistics(1.0, -50.0, 2.0, 4.0), nullptr),
+            "its norm 4 is below its largest element 50");
+}
+
+TEST(ImpossibleStatistics, OwnSumsMayOverflowAndUnderflow) {
+  const TensorMeta single{DType::f32, Shape{{4}}}, empty{DType::f32, Shape{{0}}};
+  EXPECT_EQ(impossible_statistics(statistics(60000.0, 1.0, 2.0, INFINITY), &kHalf), "");
+  EXPECT_EQ(impossible_statistics(statistics(1e-20, 1e-20, 1e-20, 0.0), &single), "");
+  EXPECT_EQ(impossible_statistics(statistics(1e-3, 0.0, 1e-4, 0.0), &kHalf), "");
+  EXPECT_EQ(impossible_statistics(statistics(3.0, 0.0, 0.0, 0.0), &empty), "");
+  // ATB of NaN alone: the ends of the type, the wrong way round.
+  EXPECT_EQ(impossible_statistics(statistics(-65504.0, 65504.0, NAN, NAN), &kHalf), "");
+}
+
+TEST(ImpossibleStatistics, PrintingRounds) {
+  EXPECT_EQ(impossible_statistics(statistics(65536.0, 1.0, 2.0, 65530.0), &kHalf), "");
+  Stated printed = statistics(0.000014, 0.0, 0.0, 0.000013);
+  const TensorMeta single{DType::f32, Shape{{4}}};
+  EXPECT_NE(impossible_statistics(printed, &single), "");
+  printed.decimals = 6;
+  EXPECT_EQ(impossible_statistics(printed, &single), "");
+}
+
 }  // namespace
 }  // namespace assay

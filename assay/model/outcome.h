@@ -36,6 +36,7 @@ struct Verdict {
   std::string_view no_metric = {};  // stands in the metric cells of a row without numbers: "unsupported"
   Paint paint = Paint::none;
   bool is_contradiction = false;  // the elements agree; that they are a pair is what the names deny
+  bool is_incomplete = false;     // the elements agree; a rank that is there lacks its share of the tensor
 };
 
 // What a run is asked.
@@ -100,10 +101,12 @@ struct Comparison {
   Status status = Status::compared;
   Basis basis = Basis::nothing;
   bool is_rearranged = false;  // the data told how shapes that differ fit
+  bool is_other_type = false;  // than other ranks hold of the same tensor
   bool is_excused = false;     // not compared, and nothing is wrong with that
   Evidence evidence = Evidence::nothing;
-  StatisticSet statistics = 0;  // that it was compared by, where these are the evidence
-  bool nothing_finite = false;  // no element is finite on both sides
+  StatisticSet statistics = 0;      // that it was compared by, where these are the evidence
+  bool nothing_finite = false;      // no element is finite on both sides
+  bool is_nonfinite_apart = false;  // NaN or infinite on one side only, or another one: some element is
   SideFacts mine, golden;
   std::vector<Value> metrics;  // one per column of the plan (Head::metric_columns); empty without a basis
   Verdict verdict;
@@ -113,6 +116,8 @@ struct Comparison {
   std::shared_ptr<const NumberRange> range = {};  // of a tensor that is looked at by itself
   std::optional<DType> judged_as = {};  // coarser than both sides: what one of them was rounded to, or a wish
   int64_t left_out = 0;                 // things in its files that no row stands for
+  // What names or other layers say against the pair, though its elements agree; empty: nothing.
+  std::string contradiction = {};
   // Why it was not compared, or a remark such as "shapes differ in dimensions of size 1".
   std::string note;
 
@@ -145,6 +150,8 @@ struct RowPlace {
   std::string section, node, mine, golden;
   std::string called_at;  // innermost line of the call stack, where the dump has one
   Comparison row;         // a copy, for the first divergence only
+  // Of an origin of numbers that are not finite: what is known of its inputs, "its inputs are finite".
+  std::string given = {};
   // Of an origin: inputs, and operators that inputs come from, that nothing was compared of. The fault may
   // lie there as well.
   std::vector<std::string> not_compared = {};
@@ -171,13 +178,19 @@ struct Summary {
   int64_t by_content = 0;              // rows whose pair the data told, not the names
   int64_t unsure = 0;                  // … where others fit as well
   int64_t contradicted = 0;            // rows that agree, though names or other layers speak against the pair
-  int64_t nonfinite = 0;               // rows that hold NaN or infinities, where that is the question
-  int64_t judged_coarser = 0;          // rows judged as of a type that one side was rounded to
-  int64_t within_noise = 0;            // rows that only the noise of mine excuses
-  int64_t rearranged = 0;              // rows in which the data told how shapes that differ fit
-  int64_t left_out = 0;                // things in the dumps that no row stands for; warnings name them
+  int64_t incomplete = 0;              // rows that agree, of tensors that some rank lacks its share of
+  int64_t nonfinite = 0;               // tensors that hold NaN or infinities, where that is the question
+  int64_t nonfinite_given = 0,
+          nonfinite_made = 0;  // … arguments, and results, that are numbers and no tensors
+  int64_t judged_coarser = 0;  // rows judged as of a type that one side was rounded to
+  int64_t within_noise = 0;    // rows that only the noise of mine excuses
+  int64_t rearranged = 0;      // rows in which the data told how shapes that differ fit
+  int64_t other_type = 0;      // rows of another type than other ranks hold of the same tensor
+  int64_t other_rank = 0;      // rows of ranks of different numbers
+  int64_t left_out = 0;        // things in the dumps that no row stands for; warnings name them
   // Values that files hold beside their tensors have rows that none of the above counts, but `failed`.
   int64_t values_equal = 0, values_differ = 0, values_alone = 0;
+  int64_t values_nonfinite = 0;           // NaN or infinite on both sides, which shows nothing
   int64_t values_failed = 0;              // of the last two: where the user asks for it
   std::vector<std::string> other_values;  // names of those that differ, the first few
   double least_compared = kLeastCompared;

@@ -91,10 +91,12 @@ Plan as_it_stands(Side side, const ItemId& item);  // to add steps to
 // Of the two sides of a pair.
 struct PairPlans {
   Plan mine, golden;
-  bool is_guess = false;     // that they are one tensor: a cache may have grown since the graph was drawn
-  std::string note = {};     // how they were found to be a pair; empty: the reason says enough
-  bool is_unsure = false;    // other tensors, or other ways to lay them out, fit as well
-  bool is_one_rank = false;  // other ranks hold the rest, and are not there
+  bool is_guess = false;       // that they are one tensor: a cache may have grown since the graph was drawn
+  std::string note = {};       // how they were found to be a pair; empty: the reason says enough
+  bool is_unsure = false;      // other tensors, or other ways to lay them out, fit as well
+  bool is_one_rank = false;    // other ranks hold the rest, and are not there
+  bool is_other_rank = false;  // the two are of ranks of different numbers
+  std::string lacks = {};      // which rank is there, and lacks its share; empty: none
   // What names or other layers say against the pair, though the data speak for it; empty: nothing.
   std::string contradiction = {};
 
@@ -102,7 +104,7 @@ struct PairPlans {
   const Plan& of(Side side) const { return side == Side::mine ? mine : golden; }
   bool is_empty() const {
     return mine.is_empty() && golden.is_empty() && !is_guess && note.empty() && contradiction.empty() &&
-           !is_one_rank;
+           !is_one_rank && !is_other_rank && lacks.empty();
   }
   // Nobody is to blame where the sides cannot be made comparable: no dump says for certain that they can.
   bool may_not_fit() const;

@@ -1,6 +1,7 @@
 #include "assay/report/sentence_parts.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace assay {
 namespace {
@@ -75,8 +76,12 @@ VerdictSentence not_all_finite(const Summary& summary, Answer answer) {
                         : counted(count, one, many));
   };
   add(summary.nonfinite, "holds NaN or infinities", "hold NaN or infinities");
-  add(summary.differ - summary.nonfinite, "breaks a rule", "break a rule");
-  add(summary.broken, "could not be read", "could not be read");
+  add(summary.differ - summary.nonfinite - summary.nonfinite_made, "breaks a rule", "break a rule");
+  add(summary.broken, "could not be looked at", "could not be looked at");
+  if (summary.nonfinite_made > 0)
+    clauses.push_back(fmt::format(
+        "{} NaN or infinite",
+        counted(summary.nonfinite_made, "result that is a number is", "results that are numbers are")));
   if (const int64_t parts = summary.errors - summary.broken; parts > 0)
     clauses.push_back(counted(parts, "part", "parts") + " of the dump could not be read");
   const std::string seen = what_was_seen(summary);
@@ -92,6 +97,16 @@ VerdictSentence overflow_sentence(const Summary& summary) {
                         : answer == Answer::not_compared ? too_little(summary)
                                                          : not_all_finite(summary, answer);
   add_selection(summary.selection, out.rest);
+  if (summary.nonfinite_given > 0)
+    out.rest += fmt::format(
+        " {} NaN or infinite.",
+        counted(summary.nonfinite_given, "argument that is a number is", "arguments that are numbers are"));
+  if (summary.values_nonfinite > 0)
+    out.rest +=
+        fmt::format(" {} beside the tensors {} NaN or infinite ({}{}).",
+                    counted(summary.values_nonfinite, "value", "values"),
+                    summary.values_nonfinite == 1 ? "is" : "are", fmt::join(summary.other_values, ", "),
+                    summary.values_nonfinite > std::ssize(summary.other_values) ? ", …" : "");
   if (summary.left_out > 0)
     out.rest += fmt::format(" {} left out; warnings and notes say what.",
                             counted(summary.left_out, "thing in the dump was", "things in the dump were"));

@@ -65,11 +65,14 @@ std::vector<Fact> summary_facts(const Summary& summary) {
   if (summary.judged_coarser > 0) facts.push_back({"judged_coarser", summary.judged_coarser});
   if (summary.within_noise > 0) facts.push_back({"within_noise", summary.within_noise});
   if (summary.rearranged > 0) facts.push_back({"rearranged", summary.rearranged});
+  if (summary.other_type > 0) facts.push_back({"other_type_on_rank", summary.other_type});
+  if (summary.other_rank > 0) facts.push_back({"other_rank", summary.other_rank});
   if (summary.values_equal + summary.values_differ + summary.values_alone > 0) {
     facts.push_back({"values_equal", summary.values_equal});
     facts.push_back({"values_differ", summary.values_differ});
     facts.push_back({"values_alone", summary.values_alone});
   }
+  if (summary.values_nonfinite > 0) facts.push_back({"values_nonfinite", summary.values_nonfinite});
   if (!summary.selection.empty()) facts.push_back({"selection", summary.selection});
   return facts;
 }

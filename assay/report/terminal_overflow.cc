@@ -32,6 +32,12 @@ std::string percent(int64_t count, int64_t of) {
 // Of a reason, what was found; who made it is said already.
 std::string_view first_part(std::string_view reason) { return reason.substr(0, reason.find("; ")); }
 
+// "f16 [4]: 3 NaN of 4 elements"; a number has no type.
+std::string what_it_is(const Comparison& row, std::string_view found) {
+  const std::string type = type_of(row);
+  return type.empty() ? shown(found) : fmt::format("{}: {}", type, shown(found));
+}
+
 bool is_minus_inf_alone(const Comparison& row) {
   return row.range != nullptr && row.range->minus_infs != 0 && row.range->plus_infs == 0 &&
          row.range->nans == 0;
@@ -91,12 +97,12 @@ std::string OverflowView::origin(const Summary& summary) const {
            shown(place.node);
   };
   if (const auto& made = summary.first_origin) {
-    out += fmt::format(
-        "\nFirst overflow: {}: {}, {} is not\n", place_text(*made),
-        made->not_compared.empty() ? "its inputs are finite" : "what was looked at of its inputs is finite",
-        made->mine == made->node ? "its output" : "its output " + shown(made->mine));
-    out += wrapped(fmt::format("{}: {}", type_of(made->row), shown(first_part(made->row.verdict.reason))),
-                   text_width(head_), 2);
+    out += fmt::format("\nFirst overflow: {}: {}, {} is not\n", place_text(*made),
+                       !made->given.empty()         ? shown(made->given)
+                       : made->not_compared.empty() ? "its inputs are finite"
+                                                    : "what was looked at of its inputs is finite",
+                       made->mine == made->node ? "its output" : "its output " + shown(made->mine));
+    out += wrapped(what_it_is(made->row, first_part(made->row.verdict.reason)), text_width(head_), 2);
     if (!made->not_compared.empty()) out += first_few("  not looked at before it: ", made->not_compared);
     if (!made->called_at.empty()) out += fmt::format("  called at {}\n", shown(made->called_at));
     if (is_minus_inf_alone(made->row))
@@ -117,8 +123,7 @@ std::string OverflowView::origin(const Summary& summary) const {
                      seen->mine.empty() || seen->mine == seen->node
                          ? place_text(*seen)
                          : fmt::format("{}, {}", place_text(*seen), shown(seen->mine)));
-  out +=
-      wrapped(fmt::format("{}: {}", type_of(seen->row), shown(explanation(seen->row))), text_width(head_), 2);
+  out += wrapped(what_it_is(seen->row, explanation(seen->row)), text_width(head_), 2);
   if (!is_later && seen->row.range != nullptr && !seen->row.range->is_finite())
     out += wrapped(
         "No operator was found whose inputs are finite and whose output is not. If this tensor is meant to "

@@ -36,6 +36,7 @@ std::vector<std::string> faults(const Summary& summary) {
     add(summary.differ, "differs beyond tolerance", "differ beyond tolerance");
   add(summary.contradicted, "agrees with one that names or other layers deny",
       "agree with one that names or other layers deny");
+  add(summary.incomplete, "lacks a share that a rank should hold", "lack a share that a rank should hold");
   add(summary.misshapen, "has another shape", "have another shape");
   add(summary.without_data, "has no data", "have no data");
   add(summary.alone, "unmatched", "unmatched");
@@ -167,19 +168,21 @@ namespace {
 
 // Numbers and text that files hold beside their tensors, where they do not decide.
 std::string other_values(const Summary& summary) {
-  if (summary.values_failed > 0 || summary.values_differ + summary.values_alone == 0) return {};
-  const auto are = [](int64_t count) { return count == 1 ? "is" : "are"; };
-  if (summary.values_differ == 0)
-    return fmt::format(" {} beside the tensors {} on one side only.",
-                       counted(summary.values_alone, "value", "values"), are(summary.values_alone));
-  const std::string_view more = summary.values_differ > std::ssize(summary.other_values) ? ", …" : "";
-  const std::string alone =
-      summary.values_alone == 0
-          ? ""
-          : fmt::format("; {} {} on one side only", summary.values_alone, are(summary.values_alone));
-  return fmt::format(" {} beside the tensors {} ({}{}){}.", counted(summary.values_differ, "value", "values"),
-                     summary.values_differ == 1 ? "differs" : "differ", fmt::join(summary.other_values, ", "),
-                     more, alone);
+  std::vector<std::string> clauses;
+  const auto beside = [&](int64_t count, std::string_view is, std::string_view are, std::string_view what) {
+    clauses.push_back(fmt::format(
+        "{}{} {}", clauses.empty() ? counted(count, "value", "values") : std::to_string(count),
+        clauses.empty() ? " beside the tensors" : "", fmt::format("{}{}", count == 1 ? is : are, what)));
+  };
+  const bool are_told = summary.values_failed > 0;  // those that differ, among what failed
+  if (summary.values_differ > 0 && !are_told)
+    beside(summary.values_differ, "differs", "differ",
+           fmt::format(" ({}{})", fmt::join(summary.other_values, ", "),
+                       summary.values_differ > std::ssize(summary.other_values) ? ", …" : ""));
+  if (summary.values_alone > 0 && !are_told) beside(summary.values_alone, "is", "are", " on one side only");
+  if (summary.values_nonfinite > 0)
+    beside(summary.values_nonfinite, "is", "are", " NaN or infinite on both sides, which shows nothing");
+  return clauses.empty() ? "" : fmt::format(" {}.", joined(clauses));
 }
 
 // Whole rules, as many as a sentence can bear.
@@ -239,6 +242,12 @@ VerdictSentence verdict_sentence(const Summary& summary) {
     out.rest +=
         fmt::format(" {} in another layout (transposed, sliced, ...), which the data told; notes say how.",
                     counted(summary.rearranged, "tensor lies", "tensors lie"));
+  if (summary.other_type > 0)
+    out.rest += fmt::format(" {} of another type than other ranks hold of the same; notes say which.",
+                            counted(summary.other_type, "tensor is", "tensors are"));
+  if (summary.other_rank > 0)
+    out.rest += fmt::format(" {} ranks of different numbers.",
+                            counted(summary.other_rank, "pair is of", "pairs are of"));
   out.rest += other_values(summary);
   if (summary.left_out > 0)
     out.rest += fmt::format(" {} left out; warnings and notes say what.",

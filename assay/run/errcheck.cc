@@ -15,6 +15,7 @@ Result<void> check_numbers(CompareRequest& request) {
   request.matching.given = by_itself_matcher();
   request.rule_set = &overflow_rules;
   request.add_stated_columns = false;
+  request.open.format.values = true;
   const std::vector<std::string> all = {"range"};
   ASSAY_TRY(request.metrics, plan_metrics(all, range_metrics()));
   request.shown_columns = request.metrics.columns;

@@ -1,7 +1,10 @@
 #include "assay/run/topology.h"
 
+#include "assay/base/text.h"
 #include "assay/graph/onnx_writer.h"
 #include "assay/graph/operation_tables.h"
+
+#include <algorithm>
 
 namespace assay {
 namespace {
@@ -15,6 +18,20 @@ fs::path beside(const fs::path& json) {
 }
 
 }  // namespace
+
+std::optional<fs::path> find_topology(const fs::path& dump) {
+  for (const fs::path& place :
+       {dump / "model", dump / "info" / "model", dump / "layer", dump / "info" / "layer"}) {
+    std::vector<fs::path> found;
+    std::error_code error;
+    for (fs::recursive_directory_iterator at(place, error), end; !error && at != end; at.increment(error))
+      if (at->path().extension() == ".json") found.push_back(at->path());
+    if (!found.empty())
+      return *std::ranges::min_element(
+          found, [](const fs::path& a, const fs::path& b) { return natural_less(a.native(), b.native()); });
+  }
+  return std::nullopt;
+}
 
 Result<TopologyOutcome> draw_topology(const TopologyRequest& request) {
   ASSAY_TRY(AtbTopology topology, read_atb_topology(request.json, request.memory));

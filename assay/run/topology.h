@@ -3,6 +3,7 @@
 
 #include "assay/base/file.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ struct TopologyOutcome {
   int64_t nodes = 0;
   std::vector<std::string> warnings;
 };
+
+// The topology of a model in a dump of ATB, else that of a layer; nothing: there is none.
+std::optional<fs::path> find_topology(const fs::path& dump);
 
 Result<TopologyOutcome> draw_topology(const TopologyRequest& request);
 

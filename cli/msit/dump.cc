@@ -110,6 +110,7 @@ Result<int> dump(const Parsed& parsed, Tool tool, const Context& context) {
   ASSAY_TRY(const std::vector<std::string> command, command_of(parsed));
   ASSAY_TRY_DO(check_output_folder(settings.output));
   ASSAY_TRY_DO(check_environment());
+  for (const std::string& remark : settings_in_vain(settings)) log::warn("{}", remark);
   const char* const ranks = std::getenv("LOCAL_WORLD_SIZE");
   if (ranks != nullptr && parse_int(ranks).value_or(0) >= 2)
     log::warn("each of several ranks started its own dump: folders are named by the second, and may be two");

@@ -1,18 +1,22 @@
 // A program that calls the probe of ATB as ATB does: operations with operations and kernels inside, round by
 // round.
 //
-//   atb_host demo                                 the model that the fixtures were made of
-//   atb_host run ROUNDS LAYERS ELEMENTS [THREADS] a model of linear, elementwise and norm operations, data
-//   from a seed; each
-//                                                 thread runs one of its own
-//   atb_host two-models                           two models in one process, an operation of nobody in
-//   between atb_host second-save | fork | endless | nothing | kernels COUNT | queries | spoilt | hot FILE
+//   demo                                 the model that the fixtures were made of
+//   run ROUNDS LAYERS ELEMENTS [THREADS] a model of elementwise operations, data from a seed; each thread has
+//   one two-models                           two models in one process, an operation of nobody in between
+//   kernels COUNT                        tensors of 1 KiB
+//   large COUNT MIB                      tensors of so many MiB
+//   fork-busy ROUNDS                     children that record, started while three threads do
+//   exits | fails | throws | terminates  ends in the middle: by exit, with status 1, by an exception, by a
+//                                        handler of SIGTERM that calls exit
+//   second-save | fork | leave-child | endless | queries | spoilt | spoilt-twice | odd | hot
 #include "tests/hosts/atb.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -309,6 +313,73 @@ void kernels(int64_t count) {
                           "_Op/after/outtensor0.bin");
 }
 
+// What the originals drop from their tables, or lose behind a name.
+void odd() {
+  Operation layer = demo_layer();
+  Probe::ReportOperationGraph("DemoLayer_0", graph_text(layer, {0}, true));
+  const auto save = [](const Data& data, const std::string& place) {
+    Probe::SaveTensor(data.format, data.dtype, data.dims, data.bytes.data(), data.bytes.size(),
+                      device() + "/0/0_DemoLayer/" + place);
+  };
+  save(layer.in[0], "before/intensor0_query.bin");  // as the newest ATB names them
+  save(layer.in[1], "before/intensor1.bin");
+  save(layer.in[0], "0_LinearOperation/before/intensor0.bin");
+  save(layer.in[1], "0_LinearOperation/before/intensor1.bin");
+  save(data<float>("16", "complex64", "2", {1, -2, 3, 4}), "1_ElewiseOperation/before/intensor0.bin");
+  save(data<float>("0", "float", "2", {-__builtin_inff(), 1}), "1_ElewiseOperation/after/outtensor0.bin");
+  if (Probe::ReportOperationIOTensorEnable())
+    for (const char* param : {"=1+1", "two\nlines"})
+      Probe::ReportOperationIOTensor(0, "DemoLayer_0", param, {}, {});
+}
+
+void large(int64_t count, int64_t mib) {
+  const int64_t elements = mib << 18;
+  std::vector<float> values(static_cast<size_t>(elements), 0.25f);
+  for (int64_t i = 0; i < count; ++i) {
+    values[0] = static_cast<float>(i);
+    Probe::SaveTensor("2", "0", std::to_string(elements), values.data(), static_cast<uint64_t>(elements) * 4,
+                      device() + "/0/" + std::to_string(i) + "_Op/after/outtensor0.bin");
+  }
+}
+
+// Answers how many children did not end well.
+int fork_busy(int64_t rounds) {
+  std::atomic<bool> ends{false};
+  std::vector<std::thread> threads;
+  for (int64_t t = 0; t < 3; ++t)
+    threads.emplace_back([&ends, t] {
+      for (int64_t round = 0; !ends; ++round) {
+        run_model(1, 2, 256, t * 1000 + round);
+        usleep(10'000);  // some hundred files in a second are enough
+      }
+    });
+  int bad = 0;
+  for (int64_t round = 0; round < rounds; ++round) {
+    const pid_t child = fork();
+    if (child == 0) {
+      Runner layer = top(demo_layer());
+      run(layer, 0);
+      std::exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    bad += status == 0 ? 0 : 1;
+  }
+  ends = true;
+  for (std::thread& thread : threads) thread.join();
+  return bad;
+}
+
+// What ends in the middle has handed this in before.
+void end_in_the_middle(const std::string& how) {
+  if (how == "terminates") std::signal(SIGTERM, [](int) { std::exit(3); });
+  run_model(1, 4, 100'000, 0);
+  if (how == "exits") std::exit(0);
+  if (how == "fails") std::exit(1);
+  if (how == "throws") throw 1;
+  if (how == "terminates") raise(SIGTERM);
+}
+
 void queries() {
   // Of this thread: other work on the machine does not count.
   const auto now = [] {
@@ -379,9 +450,29 @@ int main(int count, char** words) {
     waitpid(child, &status, 0);
     std::printf("%d %d\n", static_cast<int>(child), status);
   }
+  if (what == "leave-child") {  // one that records and goes on, until the file "ends" is gone
+    std::fclose(std::fopen("ends", "w"));
+    if (fork() == 0) {
+      for (const int stream : {0, 1, 2}) close(stream);
+      Runner layer = top(demo_layer());
+      run(layer, 0);
+      for (int i = 0; i < 1200 && access("ends", F_OK) == 0; ++i) usleep(50'000);
+      return 0;
+    }
+    usleep(500'000);
+  }
+  if (what == "spoilt-twice") {
+    spoil();
+    std::printf("went on\n");
+    spoil();
+  }
+  if (what == "exits" || what == "fails" || what == "throws" || what == "terminates") end_in_the_middle(what);
+  if (what == "large") large(number(count, words, 2, 1), number(count, words, 3, 64));
+  if (what == "fork-busy") std::printf("%d\n", fork_busy(number(count, words, 2, 10)));
   if (what == "endless")
     for (int64_t round = 0;; ++round) run_model(1, 4, 4096, round);
   if (what == "spoilt") spoil();
+  if (what == "odd") odd();
   if (what == "kernels") kernels(number(count, words, 2, 1000));
   if (what == "queries") queries();
   if (what == "hot") hot();

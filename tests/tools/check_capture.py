@@ -8,24 +8,22 @@ many times.
 """
 from __future__ import annotations
 
+import csv
 import json
 import os
 import pathlib
-import random
 import re
-import shutil
-import signal
 import subprocess
 import sys
-import time
 
 from atb_symbols import wanted_symbols
 from capture_c_interface import check_c_interface
-from checker import Checker, run_checks, tail
+from capture_faults import check_config, check_ends, check_faults, check_kills, check_large, check_slow_disk
+from capture_launch import check_launch
+from capture_stand import GEN2, GEN3, CaptureChecker, is_whole, process_of
+from checker import run_checks
 
 DATA = pathlib.Path(__file__).resolve().parents[1] / "data" / "capture"
-ROUNDS_OF_KILLS = 8
-LONG = "--long" in sys.argv
 # The libraries that a program has anyway.
 BASIC = {"libc.so.6", "libstdc++.so.6", "libm.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
 # What reading and comparing needs, as the program does.
@@ -42,67 +40,6 @@ def tree(root: pathlib.Path, process: int | str) -> dict[str, bytes]:
             data = path.read_bytes()
             out[name] = data if path.suffix == ".bin" else data.replace(b"0_%d" % int(process), b"0_PID")
     return out
-
-
-def is_whole(path: pathlib.Path) -> bool:
-    """Does a file of ATB hold what its header says?"""
-    data = path.read_bytes()
-    end = data.find(b"$End=1\n")
-    length = re.search(rb"\$Object\.Length=(\d+)\n", data[:end]) if end >= 0 else None
-    return length is not None and len(data) == end + 7 + int(length[1])
-
-
-GEN2 = {"ATB_DUMP_TYPE": "tensor|model|op|kernel|cpu_profiling|layer", "ATB_SAVE_TENSOR": "1", "ATB_SAVE_TENSOR_TIME": "1",
-        "ATB_SAVE_TENSOR_IN_BEFORE_OUT_AFTER": "1", "ATB_SAVE_TENSOR_RANGE": "0,0", "ATB_SAVE_TENSOR_PART": "2",
-        "ATB_SAVE_CHILD": "1", "ATB_SAVE_TILING": "1", "ATB_TIMESTAMP": "20260101_000000"}
-GEN3 = {"task": "all", "dump_enable": True, "exec_range": "all", "ids": "", "op_name": "", "save_child": True, "device": "",
-        "filter_level": 1}
-
-
-class CaptureChecker(Checker):
-    @property
-    def bin(self) -> pathlib.Path:
-        return self.program.parent
-
-    def needed(self, name: str) -> set[str]:
-        lines = subprocess.run(["readelf", "-d", self.bin / name], stdout=subprocess.PIPE, text=True, check=True).stdout
-        return set(re.findall(r"NEEDED.*\[(.*)\]", lines))
-
-    def sanitizers(self) -> list[str]:
-        """Libraries that must be loaded before anything that was built with them."""
-        return sorted(name for name in self.needed("libassay_probe.so") if name.startswith(("libasan", "libtsan", "libubsan")))
-
-    def environment(self, more: dict[str, str]) -> dict[str, str]:
-        plain = {name: value for name, value in os.environ.items() if not name.startswith(("ATB_", "ASSAY_", "LD_"))}
-        return {**plain, "LD_PRELOAD": ":".join([*self.sanitizers(), str(self.bin / "libassay_probe.so")]),
-                "ASAN_OPTIONS": "detect_leaks=0", "ASSAY_CAPTURE_RESERVE": "0", **more}
-
-    def host(self, words: list[str], folder: pathlib.Path, more: dict[str, str], abi: int = 1,
-             **rest) -> subprocess.CompletedProcess:
-        return subprocess.run([self.bin / "hosts" / f"abi{abi}" / "atb_host", *words], cwd=folder, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True, timeout=3600 if LONG else 300,
-                              env=self.environment({"ATB_OUTPUT_DIR": f"{folder}/", **more}), **rest)
-
-    def config(self, folder: pathlib.Path, **changes) -> dict[str, str]:
-        path = folder / "config.json"
-        path.write_text(json.dumps({**GEN3, **changes}))
-        path.chmod(0o600)
-        return {"ATB_DUMP_CONFIG": str(path)}
-
-    def start_in(self, folder: pathlib.Path, words: list[str], code: int, text: str = "") -> list[str]:
-        done = self.start(words, folder)
-        return [] if done.returncode == code and text in done.stdout else \
-            [f"{' '.join(words)}: exit {done.returncode}: {tail(done.stdout)}"]
-
-    def compare(self, ours: dict[str, bytes], theirs: dict[str, bytes]) -> list[str]:
-        failures = [f"{name} is not written" for name in sorted(theirs.keys() - ours.keys())]
-        failures += [f"{name} is new" for name in sorted(ours.keys() - theirs.keys())]
-        return failures + [f"{name}: {ours[name]!r} instead of {theirs[name]!r}"[:400]
-                           for name in sorted(ours.keys() & theirs.keys()) if ours[name] != theirs[name]]
-
-
-def process_of(done: subprocess.CompletedProcess) -> str:
-    return done.stdout.strip().split("\n")[-1]
 
 
 def check_symbols(c: CaptureChecker) -> None:
@@ -192,6 +129,23 @@ def check_kept(c: CaptureChecker) -> None:
     c.report("infinities", [] if len(rows) == 11 and sum(row.startswith("Device") for row in rows) == 1 and
              any("nan" in row for row in rows) else rows)
 
+    folder = c.folder("odd")
+    done = c.host(["odd"], folder, c.config(folder))
+    table = next(folder.rglob("statistic.csv"))
+    rows = {(row["Op Name"], row["Index"]): row for row in csv.DictReader(table.read_text().splitlines())}
+    complex_row, infinite = rows["DemoLayer/ElewiseOperation", "0"], table.read_text().count(",-inf,")
+    c.report("complex statistics are quoted", [] if complex_row["Full Norm"] != "" and None not in complex_row and
+             table.read_text().count('"(') >= 2 else [str(complex_row)])
+    c.report("rows with -inf", [] if infinite >= 1 else [table.read_text()])
+    child = next(folder.rglob("0_LinearOperation")) / "before"
+    c.report("aliases of names that were written", [] if b"Count=1" in (child / "intensor0.bin").read_bytes() and
+             b"data=0_intensor1.bin" in (child / "intensor1.bin").read_bytes() else
+             [str((child / name).read_bytes()) for name in ("intensor0.bin", "intensor1.bin")])
+    folder = c.folder("odd_rows")
+    done = c.host(["odd"], folder, {**GEN2, "ATB_DUMP_TYPE": "op"})
+    rows = [row.split("|")[3] for row in next(folder.rglob("operation_tensors_0.csv")).read_text().splitlines()[1:]]
+    c.report("rows that look like formulas", [] if rows == ["=1+1", "two lines"] else rows)
+
     folder = c.folder("filter_level_2")
     done = c.host(["demo"], folder, c.config(folder, filter_level=2))
     kernel = next(folder.rglob("0_MatMulF16Kernel"))
@@ -219,7 +173,7 @@ def check_kept(c: CaptureChecker) -> None:
     folder = c.folder("links")
     done = c.host(["demo"], folder, {**GEN2, "ATB_DUMP_TYPE": "tensor", "ATB_SAVE_SYMLINK": "1"})
     links = [path for path in folder.rglob("*.bin") if path.is_symlink()]
-    c.report("links", [] if len(links) == 11 and all(os.readlink(path).startswith("/") and path.is_file() for path in links)
+    c.report("links", [] if len(links) == 11 and all(os.readlink(path).startswith("../") and path.is_file() for path in links)
              else [f"{len(links)} links"])
 
     folder = c.folder("onnx")
@@ -233,6 +187,10 @@ def check_kept(c: CaptureChecker) -> None:
     said = {path.name: path.read_text() for path in folder.iterdir()}
     wanted = {f"msit_overflow_res_{process_of(done)}.txt": "Overflow detected! Operator name: LinearOperation_0_0:MatMulKernel\n"}
     c.report("overflow_of_bf16", [] if said == wanted else [str(said)])
+    folder = c.folder("overflows")
+    c.host(["spoilt-twice"], folder, {"ATB_CHECK_TYPE": "1", "ATB_OUTPUT_DIR": str(folder)})
+    lines = next(folder.iterdir()).read_text().splitlines()
+    c.report("one line for each overflow", [] if len(lines) == 2 and all("Overflow detected!" in line for line in lines) else lines)
 
 
 def check_opened(c: CaptureChecker) -> None:
@@ -276,141 +234,16 @@ def check_queries(c: CaptureChecker) -> None:
                  ([] if len(times) == 4 else [str(times)]))
 
 
-def check_config(c: CaptureChecker) -> None:
-    """The file is edited, replaced, made a link, made unreadable while the program runs."""
-    folder = c.folder("hot")
-    more = c.config(folder, dump_enable=False)
-    path = folder / "config.json"
-    child = subprocess.Popen([c.bin / "hosts" / "abi1" / "atb_host", "hot"], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE, text=True, env=c.environment({"ATB_OUTPUT_DIR": f"{folder}/", **more}))
-
-    def saves() -> str:
-        time.sleep(5.1)  # it looks at the file every five seconds
-        child.stdin.write("\n")
-        child.stdin.flush()
-        return child.stdout.readline().split()[1]
-
-    def replace() -> None:
-        other = folder / "other.json"
-        other.write_text(json.dumps(GEN3))
-        other.chmod(0o600)
-        other.rename(path)
-
-    def link() -> None:
-        path.rename(folder / "target.json")
-        path.symlink_to(folder / "target.json")
-
-    steps = [("disabled", lambda: None, "0"), ("edited", lambda: path.write_text(json.dumps(GEN3)), "1"),
-             ("a link", link, "0"), ("replaced", replace, "1"), ("broken", lambda: path.write_text("{"), "0"),
-             ("replaced again", replace, "1"), ("writable by others", lambda: path.chmod(0o666), "0")]
-    for name, change, wanted in steps if LONG else steps[:4]:
-        change()
-        answer = saves()
-        c.report(f"configuration {name}", [] if answer == wanted else [f"answers {answer}"])
-    child.stdin.close()
-    said = child.stderr.read()
-    code = child.wait(30)
-    c.report("configuration at the end", [] if code == 0 and "is a link" in said else [f"exit {code}: {said}"])
-
-
-def check_kills(c: CaptureChecker) -> None:
-    chance = random.Random(16)
-    whole, broken = 0, []
-    rounds = 200 if LONG else ROUNDS_OF_KILLS
-    for _ in range(rounds):
-        folder = c.folder("kill")
-        child = subprocess.Popen([c.bin / "hosts" / "abi1" / "atb_host", "endless"], cwd=folder, stdout=subprocess.DEVNULL,
-                                 env=c.environment({**GEN2, "ATB_OUTPUT_DIR": f"{folder}/"}))
-        time.sleep(chance.uniform(0.02, 0.4))
-        child.send_signal(signal.SIGKILL)
-        child.wait()
-        for path in (path for path in folder.rglob("*") if path.is_file()):
-            data = path.read_bytes()
-            good = {".csv": data.endswith(b"NO_ERROR\n"), ".json": data.endswith(b"}\n"), ".txt": data.endswith(b"\n"),
-                    ".bin": path.name == "kernel_tilingdata.bin" or is_whole(path)}.get(path.suffix, False)
-            whole += good
-            broken += [] if good else [f"{path.name} ends with {data[-40:]!r}"]
-        shutil.rmtree(folder)
-    c.report(f"kill -9, {rounds} rounds", broken if broken or whole else ["nothing was written"])
-
-
-def check_faults(c: CaptureChecker) -> None:
-    folder = c.folder("threads")
-    done = c.host(["run", "1", "2", "1000", "64"], folder, {**GEN2, "ATB_SAVE_TENSOR_RANGE": "all"})
-    files = [path for path in folder.rglob("*.bin")]
-    c.report("64 threads", [] if done.returncode == 0 and len(files) == 64 * 2 * 12 and all(map(is_whole, files)) else
-             [f"exit {done.returncode}, {len(files)} files"])
-
-    folder = c.folder("small")
-    wanted = 1_000_000 if LONG else 4000
-    done = c.host(["kernels", str(wanted)], folder, {**GEN2, "ATB_SAVE_TENSOR_RANGE": "all"})
-    count = sum(1 for _ in folder.rglob("outtensor0.bin"))
-    c.report("tiny tensors", [] if done.returncode == 0 and count == wanted else [f"{count} files"])
-
-    folder = c.folder("fork")
-    done = c.host(["fork"], folder, {**GEN2, "ATB_SAVE_TENSOR_RANGE": "0,1"})
-    child, status = done.stdout.split()[:2]
-    parent = process_of(done)
-    rounds = {path.name: sorted(each.name for each in path.iterdir()) for path in folder.glob("*/tensors/*")}
-    tally = json.loads((folder / "msit_dump_20260101_000000" / "capture.json").read_text())
-    # The host names its files by the process: each has its own.
-    good = rounds == {f"0_{parent}": ["0", "1"], f"0_{child}": ["1"]} and set(tally) == {parent, child}
-    c.report("fork", [] if status == "0" and good and tally[child]["tensors"] == 15 else [str((status, rounds, tally))])
-
-    for title, change in (("removed folder", shutil.rmtree), ("read-only folder", lambda path: path.chmod(0o500))):
-        folder = c.folder(title.replace(" ", "_"))
-        out = folder / "out"
-        out.mkdir()
-        if title == "read-only folder":
-            if os.geteuid() == 0:  # who may write anywhere: a file in the way instead
-                out.rmdir()
-                out.write_text("in the way")
-            else:
-                change(out)
-        child = subprocess.Popen([c.bin / "hosts" / "abi1" / "atb_host", "run", "40", "2", "64"], cwd=folder, stdout=subprocess.PIPE,
-                                 stderr=subprocess.PIPE, text=True,
-                                 env=c.environment({**GEN2, "ATB_SAVE_TENSOR_RANGE": "all", "ATB_OUTPUT_DIR": f"{out}/"}))
-        if title == "removed folder":
-            time.sleep(0.05)
-            shutil.rmtree(out, ignore_errors=True)
-        _, said = child.communicate(timeout=60)
-        lines = said.splitlines()
-        good = child.returncode == 0 and (title == "removed folder" or
-                                          (len(lines) == 2 and "the program goes on" in lines[0] and "were lost" in lines[1]))
-        if title == "removed folder":
-            good = good and all(is_whole(path) for path in out.rglob("*tensor?.bin"))
-        c.report(title, [] if good else [f"exit {child.returncode}: {said[:500]}"])
-
-    folder = c.folder("full")
-    if os.geteuid() == 0 and subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", folder], stderr=subprocess.DEVNULL,
-                                            check=False).returncode == 0:
-        try:
-            done = c.host(["run", "40", "2", "4096"], folder, {**GEN2, "ATB_SAVE_TENSOR_RANGE": "all"})
-            tally = json.loads(next(folder.rglob("capture.json")).read_text())
-            lost = next(iter(tally.values()))
-            good = done.returncode == 0 and lost["lost"] > 0 and "No space left" in lost["first_loss"] and lost["tensors"] > 0
-            c.report("full disk", [] if good and all(is_whole(path) for path in folder.rglob("*tensor?.bin")) and
-                     len(done.stderr.splitlines()) == 2 else [f"exit {done.returncode}: {done.stderr[:300]} {lost}"])
-        finally:
-            subprocess.run(["umount", folder], check=False)
-
-    folder = c.folder("large_files")
-    done = c.host(["run", "1", "1", "4096"], folder, {**GEN2, "ATB_SAVE_TENSOR_RANGE": "all"},
-                  preexec_fn=lambda: __import__("resource").setrlimit(__import__("resource").RLIMIT_FSIZE, (8192, 8192)))
-    c.report("file size limit", [] if done.returncode == 0 and "File too large" in done.stderr else
-             [f"exit {done.returncode}: {done.stderr[:300]}"])
-
-
 def check_all(c: CaptureChecker) -> None:
     checks = [check_symbols, check_gen2, check_gen3, check_generations, check_kept, check_opened, check_kills, check_faults,
-              check_config]
+              check_ends, check_slow_disk, check_large, check_config]
     if not c.sanitizers():  # times mean nothing with them, and Python cannot load what was built with them
-        checks += [check_queries, check_c_interface]
+        checks += [check_queries, check_c_interface, check_launch]
     for check in checks:
         if c.wants(check.__name__):
             check(c)
 
 
 if __name__ == "__main__":
-    sys.argv = [word for word in sys.argv if word != "--long"]
+    sys.argv = [word for word in sys.argv if word != "--long"]  # CaptureChecker has seen it
     sys.exit(run_checks(__doc__, CaptureChecker, check_all))

@@ -347,8 +347,8 @@ class Partitions {
             simplified({0, (first + rank * length) * width, {length, width}, {width, 1}}));
         first += length * ranks;
       }
-      all[static_cast<size_t>(rank)].text = fmt::format("{{}} in parts of {}, share {} of {} of each",
-                                                        ratio.size(), fmt::join(ratio, ":"), rank + 1, ranks);
+      all[static_cast<size_t>(rank)].text =
+          fmt::format("{{}} in parts of {}, share {} of {} of each", fmt::join(ratio, ":"), rank + 1, ranks);
     }
     found_.push_back(std::move(all));
   }

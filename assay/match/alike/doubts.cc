@@ -1,3 +1,4 @@
+#include "assay/match/alike/layer_layouts.h"
 #include "assay/match/alike/meeting.h"
 
 #include <fmt/format.h>
@@ -142,15 +143,11 @@ void hold_against_likeness(std::vector<Found>& found) {
   }
 }
 
-bool lie_alike(const std::vector<Arrangement>& a, const std::vector<Arrangement>& b) {
-  return std::ranges::equal(a, b, [](const Arrangement& x, const Arrangement& y) { return x.lies_as(y); });
-}
-
-// The same names but for their numbers, of the same sizes: another shape may be what is wrong.
+// The same names but for their layers, of the same sizes: another shape may be what is wrong.
 std::string kind_of(const PartGroup& group) {
   std::string kind = group.parts_side == Side::mine ? "mine" : "golden";
   const auto add = [&](const Holder& holder) {
-    kind += fmt::format("|{}#{}", holder.form.pattern, holder.shape.count());
+    kind += fmt::format("|{}#{}", layer_pattern(holder.form.plain), holder.shape.count());
   };
   add(*group.whole);
   for (const Holder* part : group.parts) add(*part);
@@ -161,8 +158,8 @@ bool is_as_it_stands(const Decision& decision) {
   return std::ranges::all_of(*decision.layout, [](const Arrangement& each) { return each.text.empty(); });
 }
 
-// A system lays out its layers alike. In one that lies otherwise elements stand where others should, though
-// all of them are there. One that has no like is believed where its shape asks for it.
+// In a layer that lies otherwise than the others elements stand where others should, though all of them are
+// there. One that has no like is believed where its shape asks for it.
 void hold_layouts_against_layers(std::vector<Decision>& decisions) {
   std::map<std::string, std::vector<Decision*>> kinds;
   for (Decision& decision : decisions)
@@ -176,23 +173,11 @@ void hold_layouts_against_layers(std::vector<Decision>& decisions) {
         doubt(*layers[0], "it lies otherwise than it stands, and no other layer shows that it should");
       continue;
     }
-    std::vector<std::vector<Decision*>> ways;
-    for (Decision* each : layers) {
-      const auto same = std::ranges::find_if(
-          ways, [&](const auto& way) { return lie_alike(*way[0]->layout, *each->layout); });
-      if (same == ways.end())
-        ways.push_back({each});
-      else
-        same->push_back(each);
-    }
-    if (ways.size() == 1) continue;
-    const size_t most = std::ranges::max(ways, {}, [](const auto& way) { return way.size(); }).size();
-    const bool is_tie = std::ranges::count_if(ways, [&](const auto& way) { return way.size() == most; }) > 1;
-    for (const auto& way : ways)
-      for (Decision* each : way)
-        if (is_tie || way.size() < most)
-          contradict(*each, fmt::format("{} of {} other layers lie otherwise", layers.size() - way.size(),
-                                        layers.size() - 1));
+    std::vector<const std::vector<Arrangement>*> layouts;
+    for (const Decision* each : layers) layouts.push_back(each->layout);
+    const std::vector<LayoutVote> votes = hold_against_each_other(layouts);
+    for (size_t i = 0; i < layers.size(); ++i)
+      if (!votes[i].is_common) contradict(*layers[i], votes[i].objection());
   }
 }
 

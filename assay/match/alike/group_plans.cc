@@ -120,9 +120,8 @@ std::string name_of_view(const Arrangement& arrangement, const std::vector<std::
 
 void join_part(PairingBuilder& builder, const GroupOnRank& on_rank, size_t part, const Shape& shape,
                const Share& share, Side parts_side, const Shape& whole_shape, const Arrangement& arrangement,
-               Why why, std::string note, const Doubts& doubts, bool is_one_rank) {
+               Why why, PairPlans plans) {
   const Side whole_side = other_side(parts_side);
-  PairPlans plans;
   std::vector<size_t> used;
   const bool is_as_it_is = arrangement.text.empty() && same_but_for_ones(shape, whole_shape);
   if (is_as_it_is) {
@@ -130,7 +129,7 @@ void join_part(PairingBuilder& builder, const GroupOnRank& on_rank, size_t part,
   } else {
     plans.of(whole_side) = plan_of(arrangement, on_rank.sources, shape, used);
     const std::string seen = arrangement.text_of(whole_side == Side::mine ? "mine" : "golden");
-    note = note.empty() ? seen : seen + "; " + note;
+    plans.note = plans.note.empty() ? seen : seen + "; " + plans.note;
     std::vector<std::string_view> names;
     for (const size_t source : used)
       names.push_back(builder.name(whole_side, on_rank.source_positions[source]));
@@ -144,10 +143,6 @@ void join_part(PairingBuilder& builder, const GroupOnRank& on_rank, size_t part,
     plan.name = fmt::format("{}[{}:{}]", builder.name(parts_side, on_rank.part_positions[part]), first,
                             first + shape.dims[0]);
   }
-  plans.note = std::move(note);
-  plans.is_unsure = doubts.is_unsure;
-  plans.is_one_rank = is_one_rank;
-  plans.contradiction = doubts.contradiction;
   const size_t of_part = on_rank.part_positions[part], of_whole = on_rank.source_positions[used[0]];
   const size_t mine = parts_side == Side::mine ? of_part : of_whole;
   builder.join(mine, parts_side == Side::mine ? of_whole : of_part, why, std::move(plans));
@@ -170,12 +165,12 @@ std::vector<std::vector<Arrangement>> shares_of_one(const Shape& share, const Sh
   return all;
 }
 
-// Of the arrangements of all ranks, those of the ranks that are there.
+// Of the arrangements of all shares, those of the ranks that are there.
 std::vector<Arrangement> those_there(const std::vector<Arrangement>& shares, const PartGroup& group) {
   std::vector<Arrangement> there;
   for (size_t part = 0; part < group.parts.size(); ++part)
-    for (const int64_t rank : group.parts[part]->ranks)
-      there.push_back(shares[part * group.of_ranks + static_cast<size_t>(rank)]);
+    for (size_t source = 0; source < group.parts[part]->sources(); ++source)
+      there.push_back(shares[part * group.of_shares + share_on(group, source)]);
   return there;
 }
 
@@ -222,8 +217,10 @@ GroupShapes shapes_of(const PartGroup& group) {
   };
   for (const Holder* part : group.parts) add(*part);
   add(*group.whole);
-  if (group.of_ranks > 0) shapes.ranks = group.parts[0]->ranks;
-  if (group.whole_of_ranks > 0) shapes.ranks = group.whole->ranks;
+  for (size_t source = 0; group.of_shares > 0 && source < group.parts[0]->sources(); ++source)
+    shapes.there.push_back(static_cast<int64_t>(share_on(group, source)));
+  if (group.whole_of_ranks > 0) shapes.there = group.whole->ranks;
+  shapes.of_shares = group.of_shares;
   shapes.whole_of_ranks = group.whole_of_ranks;
   return shapes;
 }
@@ -239,9 +236,9 @@ std::vector<std::vector<Arrangement>> arrangements_of(const PartGroup& group) {
     return {};
   const bool is_single = shapes.size() == 1;
   if (group.whole_of_ranks > 0) return on_one_rank(partitions(shapes, whole, group.whole_of_ranks), group);
-  if (group.of_ranks > 0) {
-    auto all = is_single ? shares_of_one(shapes[0], whole, group.of_ranks)
-                         : shared_partitions(shapes, whole, group.of_ranks);
+  if (group.of_shares > 0) {
+    auto all = is_single ? shares_of_one(shapes[0], whole, group.of_shares)
+                         : shared_partitions(shapes, whole, group.of_shares);
     for (std::vector<Arrangement>& shares : all) shares = those_there(shares, group);
     return all;
   }
@@ -266,7 +263,9 @@ std::vector<GroupOnRank> on_ranks(const PairingBuilder& builder, const PartGroup
     for (size_t block = 0; block < ranks->blocks; ++block) {
       GroupOnRank& one = found.emplace_back();
       const auto source_of = [&](const Holder& holder, size_t shares, size_t i) {
-        return holder.is_copied ? std::min(copy, holder.sources() - 1) : block * shares + i;
+        // Of more ranks than the other side has, neighbours stand against one: they may hold copies of a
+        // share.
+        return holder.is_copied ? copy * holder.sources() / copies : block * shares + i;
       };
       for (const Holder* part : group.parts)
         for (size_t i = 0; i < ranks->part_shares; ++i)
@@ -274,6 +273,11 @@ std::vector<GroupOnRank> on_ranks(const PairingBuilder& builder, const PartGroup
                    one);
       for (size_t i = 0; i < ranks->whole_shares; ++i)
         add_source(builder, whole_side, *group.whole, source_of(*group.whole, ranks->whole_shares, i), one);
+      const Holder& part = *group.parts[0];
+      if (ranks->part_shares == 1 && ranks->whole_shares == 1 && !part.is_copied && !group.whole->is_copied) {
+        one.part_rank = part.ranks[block];
+        one.whole_rank = group.whole->ranks[block];
+      }
     }
   return found;
 }
@@ -288,13 +292,27 @@ void join_group(PairingBuilder& builder, const PartGroup& group, const std::vect
       Shape shape = holder.shape;
       if (share.of > 1) shape.dims[0] /= share.of;
       const size_t of_ranks = std::max(group.of_ranks, group.whole_of_ranks);
-      const std::string of_rank =
-          of_ranks == 0
-              ? ""
-              : fmt::format("{}only rank {} of {}", note.empty() ? "" : "; ",
-                            group.of_ranks > 0 ? holder.ranks[part % shares] : share.which, of_ranks);
+      PairPlans plans;
+      plans.note = note;
+      plans.is_unsure = doubts.is_unsure;
+      plans.is_one_rank = of_ranks > 0;
+      plans.contradiction = doubts.contradiction;
+      plans.lacks = doubts.lacks;
+      plans.is_other_rank = rank.are_of_other_ranks();
+      const auto add = [&](const std::string& text) {
+        plans.note += (plans.note.empty() ? "" : "; ") + text;
+      };
+      if (group.of_shares > 0)
+        if (const size_t copies = (of_ranks > 0 ? of_ranks : holder.sources()) / group.of_shares; copies > 1)
+          add(fmt::format("each share on {} ranks", copies));
+      if (of_ranks > 0)
+        add(fmt::format("only rank {} of {}", group.of_ranks > 0 ? holder.ranks[part % shares] : share.which,
+                        of_ranks));
+      if (plans.is_other_rank)
+        add(other_ranks_note(group.parts_side == Side::mine ? rank.part_rank : rank.whole_rank,
+                             group.parts_side == Side::mine ? rank.whole_rank : rank.part_rank));
       join_part(builder, rank, part, shape, share, group.parts_side, group.whole->shape, arrangement[part],
-                why, note + of_rank, doubts, of_ranks > 0);
+                why, std::move(plans));
     }
   }
 }

@@ -12,14 +12,18 @@ struct GroupOnRank {
   std::vector<SoughtPart> parts;
   std::vector<PlanSource> sources;
   std::vector<size_t> part_positions, source_positions;
+  // Where one rank of a side stands against one of the other: their numbers; -1: it is otherwise.
+  int64_t part_rank = -1, whole_rank = -1;
+
+  bool are_of_other_ranks() const { return part_rank >= 0 && whole_rank >= 0 && part_rank != whole_rank; }
 };
 
 // What the arrangements of a group depend on.
 struct GroupShapes {
   std::vector<std::vector<int64_t>> dims;  // of the parts, then of the whole
   std::vector<size_t> shares;              // that ranks hold of each of them
-  std::vector<int64_t> ranks;              // that are there, where others are not
-  size_t whole_of_ranks = 0;
+  std::vector<int64_t> there;              // which shares, or which rank of the whole, where not all are
+  size_t of_shares = 0, whole_of_ranks = 0;
   friend auto operator<=>(const GroupShapes&, const GroupShapes&) = default;
 };
 GroupShapes shapes_of(const PartGroup& group);
@@ -35,6 +39,7 @@ std::vector<GroupOnRank> on_ranks(const PairingBuilder& builder, const PartGroup
 struct Doubts {
   bool is_unsure = false;
   std::string contradiction = {};  // PairPlans::contradiction
+  std::string lacks = {};          // PairPlans::lacks
 };
 
 // A row for every part, in which the whole is seen as the arrangement says.

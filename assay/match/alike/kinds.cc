@@ -17,6 +17,13 @@ std::map<Place, std::vector<Holder*>> by_place(std::vector<Holder>& holders) {
 
 }  // namespace
 
+size_t share_on(const PartGroup& group, size_t source) {
+  const Holder& part = *group.parts[0];
+  const size_t ranks = group.of_ranks > 0 ? group.of_ranks : part.sources();
+  const size_t rank = group.of_ranks > 0 ? static_cast<size_t>(part.ranks[source]) : source;
+  return rank / (ranks / group.of_shares);
+}
+
 // As many numbers as the whole has: each follows its own. Otherwise those that are equal belong together, in
 // their order, and others stay as they are: the number of an expert, the 1 of "fc1".
 std::vector<Kinds::Slots> Kinds::slots_of(const PartGroup& group) {

@@ -13,11 +13,17 @@ struct PartGroup {
   Side parts_side = Side::mine;
   std::vector<Holder*> parts = {};
   Holder* whole = nullptr;
+  // Into how many shares each part is divided, where these are not one for each rank that is there: ranks are
+  // missing, or several hold the same share. 0: they are.
+  size_t of_shares = 0;
   // Where not all ranks of the parts are there: how many there should be. 0: all are.
   size_t of_ranks = 0;
   // … of the whole, of which one is there: it holds a share of every part.
   size_t whole_of_ranks = 0;
 };
+
+// Which of the shares a rank holds, by its place among those of the part. Precondition: of_shares > 0.
+size_t share_on(const PartGroup& group, size_t source);
 
 class Kinds {
  public:

@@ -1,4 +1,4 @@
-#include "assay/match/alike/meeting.h"
+#include "assay/match/alike/rank_world.h"
 
 #include <fmt/format.h>
 
@@ -8,6 +8,16 @@
 
 namespace assay {
 namespace {
+
+constexpr int64_t kMostRanks = 65'536;
+
+// More ranks than shares, as where there are fewer heads of keys than ranks: neighbours hold the same.
+bool has_copied_shares(const Holder& ranks, const Holder& whole) {
+  const int64_t share = ranks.shape.count(), all = whole.shape.count();
+  if (whole.sources() != 1 || share >= all || all % share != 0) return false;
+  const auto shares = static_cast<size_t>(all / share);
+  return ranks.sources() > shares && ranks.sources() % shares == 0;
+}
 
 // By how many elements they have: whether ranks hold shares of a tensor or copies. False where neither fits.
 bool settle_ranks(PartGroup& group) {
@@ -22,23 +32,26 @@ bool settle_ranks(PartGroup& group) {
   for (Holder* part : group.parts) part->is_copied = are_copies && of_parts > 1;
   group.whole->is_copied = are_copies && of_whole > 1;
   const int64_t all = together * static_cast<int64_t>(of_parts);
-  if (of_whole == 1 && group.whole->ranks[0] < 0 && all < whole && whole % together == 0) {
-    // Some ranks of several, which say which they are.
-    const int64_t of_ranks = whole / together;
-    const auto is_one_of_them = [&](const Holder* part) {
-      return part->ranks == group.parts[0]->ranks && part->ranks.front() >= 0 &&
-             part->ranks.back() < of_ranks;
+  if (of_whole == 1 && group.whole->ranks[0] < 0 && together < whole && whole % together == 0 &&
+      whole / together <= kMostRanks) {
+    const auto shares = static_cast<size_t>(whole / together);
+    const auto say_which = [&](const Holder* part) {
+      return part->ranks == group.parts[0]->ranks && part->ranks.front() >= 0;
     };
-    if (std::ranges::all_of(group.parts, is_one_of_them)) {
-      group.of_ranks = static_cast<size_t>(of_ranks);
+    // Some ranks of several, which say which they are. How many there are, all such groups say together.
+    if (all < whole && std::ranges::all_of(group.parts, say_which)) {
+      group.of_shares = group.of_ranks = shares;
+      return true;
+    }
+    if (group.parts.size() == 1 && has_copied_shares(*group.parts[0], *group.whole)) {
+      group.of_shares = shares;
       return true;
     }
   }
   // A rank of several that holds its shares of fused tensors.
   const auto is_whole_elsewhere = [](const Holder* part) { return part->ranks == std::vector<int64_t>{-1}; };
   if (of_whole == 1 && group.parts.size() > 1 && group.whole->ranks[0] >= 0 && all > whole &&
-      all % whole == 0 && group.whole->ranks[0] < all / whole &&
-      std::ranges::all_of(group.parts, is_whole_elsewhere)) {
+      all % whole == 0 && all / whole <= kMostRanks && std::ranges::all_of(group.parts, is_whole_elsewhere)) {
     group.whole_of_ranks = static_cast<size_t>(all / whole);
     return true;
   }
@@ -51,11 +64,15 @@ struct Wanted {
   PartGroup group;
   Why why;
   std::string note;
+  Doubts doubts = {};
+  bool is_no_share = false;  // of ranks: it can only be compared as it stands
+
+  bool has_missing_ranks() const { return group.of_ranks > 0 || group.whole_of_ranks > 0; }
 };
 
 class KnownNames {
  public:
-  explicit KnownNames(Meeting& meeting) : meeting_(meeting) {}
+  explicit KnownNames(Meeting& meeting) : meeting_(meeting), world_(meeting.builder(), meeting.contents()) {}
 
   void run() {
     for (const Side side : {Side::mine, Side::golden})
@@ -67,6 +84,7 @@ class KnownNames {
     want_same_roles();
     want_compositions();
     want_stacks();
+    settle_world();
     meet_wanted();
   }
 
@@ -94,7 +112,9 @@ class KnownNames {
     // Of another shape, the row will say so.
     const bool is_plain =
         group.parts.size() == 1 && group.parts[0]->sources() == 1 && group.whole->sources() == 1;
-    if ((!settle_ranks(group) || meeting_.arrangements(group).empty()) && !is_plain) return;
+    const bool is_settled = settle_ranks(group);
+    const bool lacks_ranks = group.of_ranks > 0 || group.whole_of_ranks > 0;  // which are settled in the end
+    if (!is_plain && (!is_settled || (!lacks_ranks && meeting_.arrangements(group).empty()))) return;
     taken_.insert(group.whole);
     taken_.insert(group.parts.begin(), group.parts.end());
     wanted_.push_back({std::move(group), why, std::move(note)});
@@ -103,6 +123,8 @@ class KnownNames {
   static PartGroup pair_of(Holder& mine, Holder& golden) {
     // Before it is known what ranks hold: copies are as long as the other side.
     if (mine.shape.count() == golden.shape.count()) return {Side::mine, {&mine}, &golden};
+    if (has_copied_shares(mine, golden)) return {Side::mine, {&mine}, &golden};
+    if (has_copied_shares(golden, mine)) return {Side::golden, {&golden}, &mine};
     return group_of(mine, golden);
   }
 
@@ -186,20 +208,59 @@ class KnownNames {
     want(std::move(group), Why::known_name, std::move(note));
   }
 
+  // How many ranks there are, where some are missing, and what each of them holds.
+  void settle_world() {
+    if (std::ranges::none_of(wanted_, &Wanted::has_missing_ranks)) return;
+    for (const Wanted& wanted : wanted_) {
+      const PartGroup& group = wanted.group;
+      if (wanted.has_missing_ranks() || (group.parts[0]->shares() > 1 && group.whole->shares() == 1))
+        world_.add(group);
+      else if (group.parts.size() == 1 && group.parts[0]->shape.count() == group.whole->shape.count())
+        for (const Side side : {Side::mine, Side::golden})
+          world_.add_whole(side, side == group.parts_side ? *group.parts[0] : *group.whole);
+    }
+    for (Wanted& wanted : wanted_) {
+      if (!wanted.has_missing_ranks()) {
+        world_.settle_copies(wanted.group);
+        continue;
+      }
+      if (std::string why = world_.settle(wanted.group); !why.empty()) {
+        wanted.is_no_share = true;
+        wanted.doubts.contradiction = std::move(why);
+      } else {
+        wanted.doubts = world_.doubts_of(wanted.group);
+      }
+    }
+    // Of several parts that stand against one tensor, none can be compared as it stands.
+    std::erase_if(wanted_, [&](const Wanted& wanted) {
+      const bool has_none =
+          wanted.is_no_share || (wanted.has_missing_ranks() && meeting_.arrangements(wanted.group).empty());
+      return has_none && wanted.group.parts.size() > 1;
+    });
+  }
+
   // Those whose data show how they lie first: what they show holds for the others.
   void meet_wanted() {
     std::vector<const Wanted*> left;
     for (const Wanted& wanted : wanted_)
-      if (!meeting_.meet(wanted.group, wanted.why, wanted.note, PartsThatFit::all)) left.push_back(&wanted);
+      if (wanted.is_no_share)
+        meeting_.decide_as_they_stand(
+            wanted.group,
+            {.why = wanted.why, .note = wanted.note, .by_data = false, .doubts = wanted.doubts});
+      else if (!meeting_.meet(wanted.group, wanted.why, wanted.note, PartsThatFit::all, wanted.doubts))
+        left.push_back(&wanted);
     for (const Wanted* wanted : left) {
       const auto known = meeting_.kinds().arrangement(wanted->group);
       const auto& candidates = meeting_.arrangements(wanted->group);
       if (known && *known < candidates.size()) {
-        meeting_.decide(wanted->group, *known, {.why = wanted->why, .note = wanted->note, .by_data = false});
+        meeting_.decide(
+            wanted->group, *known,
+            {.why = wanted->why, .note = wanted->note, .by_data = false, .doubts = wanted->doubts});
         continue;
       }
-      if (meeting_.meet(wanted->group, wanted->why, wanted->note, PartsThatFit::some)) continue;
-      Decision decision{.why = wanted->why, .note = wanted->note, .by_data = false};
+      if (meeting_.meet(wanted->group, wanted->why, wanted->note, PartsThatFit::some, wanted->doubts))
+        continue;
+      Decision decision{.why = wanted->why, .note = wanted->note, .by_data = false, .doubts = wanted->doubts};
       // Padding has to be shown.
       if (candidates.empty() || (candidates[0][0].window && candidates[0][0].window->is_padded)) {
         meeting_.decide_as_they_stand(wanted->group, std::move(decision));
@@ -219,6 +280,7 @@ class KnownNames {
   ByRole by_role_[2];
   std::set<const Holder*> taken_;
   std::vector<Wanted> wanted_;
+  RankWorld world_;
 };
 
 }  // namespace

@@ -22,7 +22,9 @@ bool are_of_one_size(const PairingBuilder& builder, size_t mine, size_t golden, 
 bool join_alike_names(PairingBuilder& builder, const Contents* contents) {
   struct Bearers {
     std::vector<size_t> positions[2];
-    bool has_rank[2] = {false, false};
+    int64_t rank[2] = {-1, -1};
+
+    bool has_rank(size_t side) const { return rank[side] >= 0; }
   };
   bool left_any = false;
   std::unordered_map<std::string, Bearers> by_name;
@@ -32,12 +34,13 @@ bool join_alike_names(PairingBuilder& builder, const Contents* contents) {
       const auto [found, is_new] = by_name.try_emplace(form.plain);
       if (is_new) in_order.push_back(&found->second);
       found->second.positions[static_cast<size_t>(side)].push_back(position);
-      found->second.has_rank[static_cast<size_t>(side)] |= form.rank >= 0;
+      int64_t& rank = found->second.rank[static_cast<size_t>(side)];
+      rank = std::max(rank, form.rank);
     }
   for (const Bearers* bearers : in_order) {
     if (bearers->positions[0].size() != 1 || bearers->positions[1].size() != 1) continue;
     const size_t mine = bearers->positions[0][0], golden = bearers->positions[1][0];
-    if (contents != nullptr && bearers->has_rank[0] != bearers->has_rank[1] &&
+    if (contents != nullptr && bearers->has_rank(0) != bearers->has_rank(1) &&
         !are_of_one_size(builder, mine, golden, *contents)) {
       left_any = true;
       continue;
@@ -45,6 +48,10 @@ bool join_alike_names(PairingBuilder& builder, const Contents* contents) {
     PairPlans plans;
     plans.note = fmt::format(
         "same but for {}", difference_of(builder.name(Side::mine, mine), builder.name(Side::golden, golden)));
+    if (bearers->has_rank(0) && bearers->has_rank(1) && bearers->rank[0] != bearers->rank[1]) {
+      plans.is_other_rank = true;
+      plans.note += "; " + other_ranks_note(bearers->rank[0], bearers->rank[1]);
+    }
     builder.join(mine, golden, Why::alike_name, std::move(plans));
   }
   return left_any;

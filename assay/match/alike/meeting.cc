@@ -49,7 +49,8 @@ std::vector<Arrangement> Meeting::turn_misfits(const PartGroup& group, Solved& s
   return layout;
 }
 
-bool Meeting::meet(const PartGroup& group, Why why, const std::string& note, PartsThatFit wanted) {
+bool Meeting::meet(const PartGroup& group, Why why, const std::string& note, PartsThatFit wanted,
+                   const Doubts& doubts) {
   auto solved = solve(group, wanted);
   if (!solved) return false;
   const bool are_turned = !solved->misfits.empty();
@@ -59,7 +60,7 @@ bool Meeting::meet(const PartGroup& group, Why why, const std::string& note, Par
   }
   const std::vector<Arrangement>& layout = are_turned ? turned_.back() : arrangements(group)[solved->which];
   const bool is_as_it_is = layout.size() == 1 && layout[0].text.empty();
-  Decision decision{.why = why, .note = note};
+  Decision decision{.why = why, .note = note, .doubts = doubts};
   const auto add = [&](const std::string& text) {
     decision.note += (decision.note.empty() ? "" : "; ") + text;
   };
@@ -126,11 +127,16 @@ void Meeting::join_all() {
       join_group(builder_, decision.group, *decision.layout, decision.why, decision.note, decision.doubts);
       continue;
     }
-    const size_t part = decision.group.parts[0]->positions[0], whole = decision.group.whole->positions[0];
     const bool is_mine = decision.group.parts_side == Side::mine;
-    PairPlans plans;
-    plans.note = decision.note;
-    builder_.join(is_mine ? part : whole, is_mine ? whole : part, decision.why, std::move(plans));
+    const std::vector<size_t>& wholes = decision.group.whole->positions;
+    const std::vector<size_t>& parts = decision.group.parts[0]->positions;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const size_t whole = wholes[std::min(i, wholes.size() - 1)];
+      PairPlans plans;
+      plans.note = decision.note;
+      plans.contradiction = decision.doubts.contradiction;
+      builder_.join(is_mine ? parts[i] : whole, is_mine ? whole : parts[i], decision.why, std::move(plans));
+    }
   }
 }
 

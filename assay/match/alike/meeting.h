@@ -13,7 +13,8 @@ namespace assay {
 // A group that is going to be joined.
 struct Decision {
   PartGroup group = {};
-  const std::vector<Arrangement>* layout = nullptr;  // null: as they stand, though their shapes do not fit
+  // Null: each of the parts as it stands, though their shapes do not fit.
+  const std::vector<Arrangement>* layout = nullptr;
   Why why = Why::same_content;
   std::string note = {};
   bool by_data = true;       // … and not by names or neighbours
@@ -31,13 +32,16 @@ class Meeting {
 
   std::vector<Holder*> waiting(Side side);
   Holders& holders() { return holders_; }
+  const PairingBuilder& builder() const { return builder_; }
+  const Contents& contents() const { return contents_; }
   Kinds& kinds() { return kinds_; }
   std::vector<Decision>& decisions() { return decisions_; }
   // Layers have the same shapes over and over.
   const Arrangements& arrangements(const PartGroup& group);
 
   // Joins the group where the data show how it lies.
-  bool meet(const PartGroup& group, Why why, const std::string& note, PartsThatFit wanted);
+  bool meet(const PartGroup& group, Why why, const std::string& note, PartsThatFit wanted,
+            const Doubts& doubts = {});
   void decide(const PartGroup& group, size_t arrangement, Decision decision);
   void decide_as_they_stand(const PartGroup& group, Decision decision);
   // What lies like that of other layers: where the data show it, or whatever it holds.

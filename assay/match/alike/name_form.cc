@@ -221,6 +221,10 @@ void number_through_stages(std::vector<NameForm>& forms) {
   }
 }
 
+std::string other_ranks_note(int64_t of_mine, int64_t of_golden) {
+  return fmt::format("rank {} of mine against rank {} of golden", of_mine, of_golden);
+}
+
 std::string difference_of(std::string_view mine, std::string_view golden) {
   const std::string_view longer = mine.size() > golden.size() ? mine : golden;
   const std::string_view shorter = mine.size() > golden.size() ? golden : mine;

@@ -26,6 +26,9 @@ int64_t rank_of(std::string_view item_name);  // that of its form
 // Layers that every stage of a pipeline counts from 0, numbered through. Forms of one side.
 void number_through_stages(std::vector<NameForm>& forms);
 
+// Of a pair whose names tell different ranks.
+std::string other_ranks_note(int64_t of_mine, int64_t of_golden);
+
 // What two names differ by, in a few words: "the prefix 'model.'".
 std::string difference_of(std::string_view mine, std::string_view golden);
 

@@ -7,11 +7,11 @@
 #include "assay/match/alike/rename.h"
 #include "assay/match/frames.h"
 #include "assay/match/keyed/running_number.h"
+#include "assay/match/keyed/values_beside.h"
 #include "assay/match/pairing_builder.h"
 
 #include <algorithm>
 #include <array>
-#include <deque>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -152,25 +152,6 @@ std::set<int64_t> ranks_in(const PairingBuilder& builder, Side side) {
 bool have_other_shares(const PairingBuilder& builder) {
   const size_t mine = ranks_in(builder, Side::mine).size(), golden = ranks_in(builder, Side::golden).size();
   return mine > 1 && golden > 1 && mine != golden && (mine % golden == 0 || golden % mine == 0);
-}
-
-bool is_value(const Item& item) { return item.stated != nullptr && item.stated->given == Given::beside; }
-
-// What files hold beside their tensors meets by name, and nothing that tensors do concerns it.
-void join_values(PairingBuilder& builder) {
-  std::unordered_map<std::string, std::deque<size_t>> golden;  // keys that differ may have one text
-  for (const Side side : {Side::golden, Side::mine})
-    for (size_t i = 0; i < builder.size(side); ++i) {
-      if (!is_value(builder.item(side, i))) continue;
-      builder.set_aside(side, i);
-      if (side == Side::golden)
-        golden[stem_of(builder.name(side, i))].push_back(i);
-      else if (const auto found = golden.find(stem_of(builder.name(side, i)));
-               found != golden.end() && !found->second.empty()) {
-        builder.join(i, found->second.front(), Why::same_name);
-        found->second.pop_front();
-      }
-    }
 }
 
 // The one tensor of a side that has no other.

@@ -1,6 +1,7 @@
 #include "assay/match/keyed/position.h"
 
 #include "assay/match/frames.h"
+#include "assay/match/keyed/values_beside.h"
 #include "assay/match/pairing_builder.h"
 
 #include <algorithm>
@@ -10,13 +11,21 @@ namespace {
 
 Result<Pairing> match_by_position(const Indexed& frames, const MatchOptions&) {
   PairingBuilder builder(frames);
-  const size_t common = std::min(builder.items(Side::mine).size(), builder.items(Side::golden).size());
-  for (size_t i = 0; i < common; ++i) builder.join(i, i, Why::same_position);
+  join_values(builder);
+  const auto tensors = [&](Side side) {
+    std::vector<size_t> positions;
+    for (size_t i = 0; i < builder.size(side); ++i)
+      if (!builder.is_joined(side, i)) positions.push_back(i);
+    return positions;
+  };
+  const std::vector<size_t> mine = tensors(Side::mine), golden = tensors(Side::golden);
+  for (size_t k = 0; k < std::min(mine.size(), golden.size()); ++k)
+    builder.join(mine[k], golden[k], Why::same_position);
   return builder.finish();
 }
 
 }  // namespace
 
-const Matcher position_matcher = {"position", sections_by_at, match_by_position};
+const Matcher position_matcher = {"position", sections_by_at, match_by_position, {.values = true}};
 
 }  // namespace assay

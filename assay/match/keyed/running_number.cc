@@ -51,11 +51,13 @@ std::map<std::string, Files> numbered_folders(const PairingBuilder& builder, Sid
   return numbered;
 }
 
-// Whether what equal names leave on both sides could be paired without the numbers. Names that are
-// nothing but numbers say by these what they are.
+// Such names say by their numbers what they are.
+bool are_numbers_alone(const Files& files) {
+  return std::ranges::all_of(files, [&](const NumberedFile& file) { return file.rest == files[0].rest; });
+}
+
+// Whether what equal names leave on both sides could be paired without the numbers.
 bool is_shifted(const Files& mine, const Files& golden) {
-  const auto is_first = [&](const NumberedFile& file) { return file.rest == mine[0].rest; };
-  if (std::ranges::all_of(mine, is_first)) return false;
   std::set<std::string_view> stems[2], left;
   for (const NumberedFile& file : mine) stems[0].insert(file.stem);
   for (const NumberedFile& file : golden) stems[1].insert(file.stem);
@@ -66,19 +68,52 @@ bool is_shifted(const Files& mine, const Files& golden) {
   });
 }
 
-using Pairs = std::vector<std::pair<size_t, size_t>>;
+struct FilePair {
+  size_t mine, golden;
+  std::string doubt = {};  // what else fits as well; empty: nothing
+};
+using Pairs = std::vector<FilePair>;
 
-// What both sides have once, among those that are not paired yet: it may stand elsewhere on the other side.
-void pair_strays(const Files& mine, const Files& golden, Pairs& pairs) {
-  std::vector<bool> paired_mine(mine.size()), paired_golden(golden.size());
-  for (const auto& [m, g] : pairs) paired_mine[m] = paired_golden[g] = true;
-  std::map<std::string_view, std::pair<std::vector<size_t>, std::vector<size_t>>> left;
-  for (size_t m = 0; m < mine.size(); ++m)
-    if (!paired_mine[m]) left[mine[m].rest].first.push_back(m);
-  for (size_t g = 0; g < golden.size(); ++g)
-    if (!paired_golden[g]) left[golden[g].rest].second.push_back(g);
-  for (const auto& [rest, both] : left)
-    if (both.first.size() == 1 && both.second.size() == 1) pairs.emplace_back(both.first[0], both.second[0]);
+// What both sides have as often, and yet not in the same places: the first with the first. One that is there
+// but once may stand anywhere; of several, nobody knows which was moved.
+void pair_moved(const Files& mine, const Files& golden, Pairs& pairs) {
+  struct Places {
+    std::vector<size_t> mine, golden;
+    size_t paired = 0;
+  };
+  std::map<std::string_view, Places> by_name;
+  for (size_t m = 0; m < mine.size(); ++m) by_name[mine[m].rest].mine.push_back(m);
+  for (size_t g = 0; g < golden.size(); ++g) by_name[golden[g].rest].golden.push_back(g);
+  for (const FilePair& pair : pairs) ++by_name[mine[pair.mine].rest].paired;
+  for (const auto& [rest, places] : by_name) {
+    const size_t count = places.mine.size();
+    if (count != places.golden.size() || places.paired == count) continue;
+    std::erase_if(pairs, [&](const FilePair& pair) { return mine[pair.mine].rest == rest; });
+    for (size_t i = 0; i < count; ++i)
+      pairs.push_back(
+          {places.mine[i], places.golden[i],
+           count == 1 ? std::string() : fmt::format("{} files of this name stand in other places", count)});
+  }
+}
+
+// Neighbours of one name, of which one side has more: any of them may be the one that the other lacks.
+void doubt_neighbours(Side side, const Files& files, Pairs& pairs) {
+  const auto of = [&](const FilePair& pair) { return side == Side::mine ? pair.mine : pair.golden; };
+  std::vector<FilePair*> paired(files.size(), nullptr);
+  for (FilePair& pair : pairs) paired[of(pair)] = &pair;
+  for (size_t begin = 0; begin < files.size();) {
+    size_t end = begin + 1;
+    while (end < files.size() && files[end].rest == files[begin].rest) ++end;
+    const auto alone = std::find(paired.begin() + static_cast<ptrdiff_t>(begin),
+                                 paired.begin() + static_cast<ptrdiff_t>(end), nullptr);
+    if (alone != paired.begin() + static_cast<ptrdiff_t>(end))
+      for (size_t i = begin; i < end; ++i)
+        if (paired[i] != nullptr && paired[i]->doubt.empty())
+          paired[i]->doubt =
+              fmt::format("'{}' of {} fits as well", files[static_cast<size_t>(alone - paired.begin())].name,
+                          name_of(side));
+    begin = end;
+  }
 }
 
 // Equal numbers mean nothing where the sides count otherwise: what is left stands alone.
@@ -86,9 +121,9 @@ void leave_alone(PairingBuilder& builder, const Files& mine, const Files& golden
   std::map<std::string_view, std::vector<std::pair<Side, size_t>>> left;  // by name
   for (const NumberedFile& file : mine) left[file.stem].emplace_back(Side::mine, file.begin);
   for (const NumberedFile& file : golden) left[file.stem].emplace_back(Side::golden, file.begin);
-  for (const auto& [m, g] : pairs) {
-    std::erase(left[mine[m].stem], std::pair(Side::mine, mine[m].begin));
-    std::erase(left[golden[g].stem], std::pair(Side::golden, golden[g].begin));
+  for (const FilePair& pair : pairs) {
+    std::erase(left[mine[pair.mine].stem], std::pair(Side::mine, mine[pair.mine].begin));
+    std::erase(left[golden[pair.golden].stem], std::pair(Side::golden, golden[pair.golden].begin));
   }
   for (const auto& [stem, files] : left)
     for (const auto& [side, begin] : files)
@@ -97,7 +132,8 @@ void leave_alone(PairingBuilder& builder, const Files& mine, const Files& golden
 }
 
 // The tensors of two files, by what they are called inside.
-void join_items(PairingBuilder& builder, const NumberedFile& mine, const NumberedFile& golden) {
+void join_items(PairingBuilder& builder, const NumberedFile& mine, const NumberedFile& golden,
+                const std::string& doubt) {
   std::unordered_map<std::string_view, size_t> inside;
   const auto name_in = [&](Side side, size_t position, const NumberedFile& file) {
     const std::string_view name = builder.name(side, position);
@@ -111,10 +147,28 @@ void join_items(PairingBuilder& builder, const NumberedFile& mine, const Numbere
   for (size_t m = mine.begin; m < builder.end_of_node(Side::mine, mine.begin); ++m) {
     if (builder.is_joined(Side::mine, m)) continue;
     if (const auto found = inside.find(name_in(Side::mine, m, mine)); found != inside.end()) {
-      builder.join(m, found->second, why);
+      PairPlans plans;
+      plans.is_unsure = !doubt.empty();
+      if (plans.is_unsure) plans.note = "unsure: " + doubt;
+      builder.join(m, found->second, why, std::move(plans));
       inside.erase(found);
     }
   }
+}
+
+// Equal names and numbers, of which some might as well belong to a neighbour. The others are left to those
+// who pair by names.
+void join_doubtful(PairingBuilder& builder, const Files& mine, const Files& golden) {
+  std::map<std::string_view, size_t> places;
+  for (size_t g = 0; g < golden.size(); ++g) places.emplace(golden[g].stem, g);
+  Pairs pairs;
+  for (size_t m = 0; m < mine.size(); ++m)
+    if (const auto found = places.find(mine[m].stem); found != places.end())
+      pairs.push_back({m, found->second});
+  doubt_neighbours(Side::mine, mine, pairs);
+  doubt_neighbours(Side::golden, golden, pairs);
+  for (const FilePair& pair : pairs)
+    if (!pair.doubt.empty()) join_items(builder, mine[pair.mine], golden[pair.golden], pair.doubt);
 }
 
 }  // namespace
@@ -123,11 +177,16 @@ void join_renumbered(PairingBuilder& builder, Remarks& remarks) {
   const auto mine = numbered_folders(builder, Side::mine), golden = numbered_folders(builder, Side::golden);
   for (const auto& [folder, files] : mine) {
     const auto found = golden.find(folder);
-    if (found == golden.end() || !is_shifted(files, found->second)) continue;
+    if (found == golden.end() || are_numbers_alone(files)) continue;
     const Files& others = found->second;
+    if (!is_shifted(files, others)) {
+      join_doubtful(builder, files, others);
+      continue;
+    }
     constexpr size_t kMostAlone = 2000;
-    auto in_order = pair_much_alike(files.size(), others.size(), kMostAlone,
-                                    [&](size_t m, size_t g) { return files[m].rest == others[g].rest; });
+    const auto in_order = pair_much_alike(files.size(), others.size(), kMostAlone, [&](size_t m, size_t g) {
+      return files[m].rest == others[g].rest;
+    });
     if (!in_order) {
       remarks.push_back(
           fmt::format("the sides number their files otherwise, and more than {} have no partner: "
@@ -135,15 +194,19 @@ void join_renumbered(PairingBuilder& builder, Remarks& remarks) {
                       kMostAlone));
       continue;
     }
-    Pairs pairs = std::move(*in_order);
-    pair_strays(files, others, pairs);
-    std::ranges::sort(pairs);
+    Pairs pairs;
+    for (const auto& [m, g] : *in_order) pairs.push_back({m, g});
+    pair_moved(files, others, pairs);
+    doubt_neighbours(Side::mine, files, pairs);
+    doubt_neighbours(Side::golden, others, pairs);
+    std::ranges::sort(pairs, {}, &FilePair::mine);
     size_t renumbered = 0;
     std::string first;
-    for (const auto& [m, g] : pairs) {
-      join_items(builder, files[m], others[g]);
-      if (files[m].stem == others[g].stem) continue;
-      if (renumbered++ == 0) first = fmt::format("'{}' is '{}'", files[m].name, others[g].name);
+    for (const FilePair& pair : pairs) {
+      const NumberedFile &of_mine = files[pair.mine], &of_golden = others[pair.golden];
+      join_items(builder, of_mine, of_golden, pair.doubt);
+      if (of_mine.stem == of_golden.stem) continue;
+      if (renumbered++ == 0) first = fmt::format("'{}' is '{}'", of_mine.name, of_golden.name);
     }
     leave_alone(builder, files, others, pairs);
     remarks.push_back(

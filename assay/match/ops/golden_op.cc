@@ -134,20 +134,38 @@ class Planner {
   Pairing pairing_;
 };
 
-// Operators that a table lists, until each was met in a rank or token.
+// "0_6" and all inside of it: "0_6_10", not "0_61".
+bool is_below(std::string_view what, std::string_view top, char separator) {
+  return what.starts_with(top) && (what.size() == top.size() || what[top.size()] == separator);
+}
+
+// What the user asks for, until each was met in a rank or token: operators that a table lists, ids, types.
 class Awaited {
  public:
   explicit Awaited(const OpSelection& selection)
       : table_(selection.table),
         dropped_(selection.dropped),
-        ids_(selection.exact_ids.begin(), selection.exact_ids.end()) {}
+        ids_(selection.exact_ids.begin(), selection.exact_ids.end()),
+        tops_(selection.ids),
+        types_(selection.types) {}
 
   void expect(size_t sections) { sections_ = sections; }
   // After each section; the last one says what never came.
-  void see(Pairing& pairing) {
+  void see(const Indexed& frames, Pairing& pairing) {
     const std::scoped_lock lock(guard_);
-    for (const PairedNode& node : pairing.nodes) ids_.erase(op_id(node.name));
+    for (const PairedNode& node : pairing.nodes) {
+      const std::string id = op_id(node.name);
+      ids_.erase(id);
+      std::erase_if(tops_, [&](const std::string& top) { return is_below(id, top, '_'); });
+    }
+    for (const Frame& frame : frames.mine)
+      for (const Node& node : frame.nodes)
+        std::erase_if(types_, [&](const std::string& type) { return glob_match(type, node.type); });
     if (sections_ == 0 || --sections_ > 0) return;
+    for (const std::string& top : tops_)
+      pairing.warnings.push_back(left_out(fmt::format("--ids: {} fits no operator that was dumped", top)));
+    for (const std::string& type : types_)
+      pairing.warnings.push_back(fmt::format("--op: '{}' fits no operator that was dumped", printable(type)));
     if (dropped_ > 0)
       pairing.warnings.push_back(
           left_out(fmt::format("{}: {} without the name of an operator or the types of its outputs", table_,
@@ -169,6 +187,7 @@ class Awaited {
   const int64_t dropped_;
   std::mutex guard_;
   std::set<std::string> ids_;
+  std::vector<std::string> tops_, types_;
   const size_t count_ = ids_.size();
   size_t sections_ = 0;
 };
@@ -193,9 +212,6 @@ std::string_view op_name(std::string_view path) {
 }
 
 bool is_selected(const OpSelection& selection, std::string_view path, std::string_view type) {
-  const auto is_below = [](std::string_view what, std::string_view top, char separator) {
-    return what.starts_with(top) && (what.size() == top.size() || what[top.size()] == separator);
-  };
   if (!selection.below.empty() && !is_below(path, selection.below, '/')) return false;
   const std::string id = op_id(path), name = to_lower(op_name(path));
   const auto is_any = [](const std::vector<std::string>& list, const auto& fits) {
@@ -220,7 +236,7 @@ std::shared_ptr<const Matcher> golden_op_matcher(OpSelection selection, ResultsI
   matcher.match = [awaited, in_place, selection = std::move(selection)](
                       const Indexed& frames, const MatchOptions&) -> Result<Pairing> {
     Pairing pairing = Planner(frames, selection, in_place).plan();
-    awaited->see(pairing);
+    awaited->see(frames, pairing);
     return pairing;
   };
   matcher.needs.params = true;

@@ -3,6 +3,8 @@
 #include "assay/base/cancel.h"
 #include "assay/base/listing.h"
 #include "assay/match/extremes.h"
+#include "assay/match/frames.h"
+#include "assay/match/keyed/values_beside.h"
 #include "assay/match/ops/missing_ranks.h"
 #include "assay/match/ops/model_places.h"
 #include "assay/match/stated_order.h"
@@ -77,7 +79,7 @@ class Sections {
     open.open_files = &open_files;
     open.structure |= matcher_.needs.structure;
     open.params |= matcher_.needs.params;
-    open.format.values &= matcher_.needs.values;
+    open.format.values &= mine_.layout->gives_values || golden_.layout->gives_values;
     const Result<Matched> matched = index_and_match(section, open);
     ASSAY_TRY_DO(check_cancelled());
     const Result<bool> admitted =
@@ -99,6 +101,7 @@ class Sections {
     if (!golden) return tl::unexpected<Error>(golden.error());
     Matched matched;
     matched.frames = {section.at, std::move(*mine), std::move(*golden)};
+    if (!matcher_.needs.values) leave_out_values(matched.frames);
     for (const Side side : {Side::mine, Side::golden})
       for (const Frame& frame : matched.frames.frames(side)) note(frame.warnings);
     follow_stated_order(matched.frames);
@@ -109,6 +112,7 @@ class Sections {
     attach_extremes(matched.frames, matched.pairing);
     note_model_places(matched);
     note_missing_ranks(matched);
+    if (judged_by_.empty()) mark_other_ranks(matched);
     return matched;
   }
 
@@ -175,6 +179,17 @@ class Sections {
     const Item& item =
         pair.mine ? matched.item(Side::mine, *pair.mine) : matched.item(pair.golden_side(), *pair.golden);
     return item.stated == nullptr || item.stated->given != Given::beside;
+  }
+
+  void leave_out_values(Indexed& frames) {
+    const int64_t count = drop_values(frames.mine) + drop_values(frames.golden);
+    if (count == 0) return;
+    note({left_out(
+        fmt::format("{} beside the tensors {} not compared: pairing by {} passes over them; --match "
+                    "name, exact, content and position do not",
+                    count == 1 ? "1 value" : fmt::format("{} values", count), count == 1 ? "was" : "were",
+                    matcher_.name),
+        count)});
   }
 
   void log_matching(const Matched& matched) {

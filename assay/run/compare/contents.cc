@@ -134,7 +134,7 @@ std::vector<double> LoadedContents::elements(const PlanSource& item, std::span<c
   return opened->all ? elements_of(*opened->all, places) : elements_of(data, places, opened->scratch);
 }
 
-Result<std::optional<Aligned>> rearrange(const OperandPtr& mine, const OperandPtr& golden) {
+std::optional<Rearranged> find_arrangement(const OperandPtr& mine, const OperandPtr& golden) {
   const Shape &a = mine->meta.shape, &b = golden->meta.shape;
   const bool golden_is_whole = b.count() >= a.count();
   const Shape &part = golden_is_whole ? a : b, &whole = golden_is_whole ? b : a;
@@ -143,16 +143,21 @@ Result<std::optional<Aligned>> rearrange(const OperandPtr& mine, const OperandPt
   const PairContents contents(mine, golden);
   const SoughtPart of_part{{golden_is_whole ? Side::mine : Side::golden, {}}, part.count()};
   const PlanSource of_whole{golden_is_whole ? Side::golden : Side::mine, {}};
-  if (of_part.count < kElementsThatTell) return std::optional<Aligned>();
+  if (of_part.count < kElementsThatTell) return std::nullopt;
   const auto solved = Solver(contents).solve({&of_part, 1}, {&of_whole, 1}, candidates);
-  if (!solved || solved->rivals > 0) return std::optional<Aligned>();
-  const Arrangement& arrangement = candidates[solved->which][0];
-  auto seen = seen_as(golden_is_whole ? golden : mine, arrangement, part);
+  if (!solved || solved->rivals > 0) return std::nullopt;
+  return Rearranged{std::move(candidates[solved->which][0]), golden_is_whole, solved->is_constant};
+}
+
+Result<std::optional<Aligned>> rearrange(const OperandPtr& mine, const OperandPtr& golden,
+                                         const Rearranged& how) {
+  const Shape &a = mine->meta.shape, &b = golden->meta.shape;
+  auto seen = seen_as(how.golden_is_whole ? golden : mine, how.arrangement, how.golden_is_whole ? a : b);
   if (!seen && seen.error().kind == ErrorKind::mismatch) return std::optional<Aligned>();
   if (!seen) return tl::unexpected<Error>(seen.error());
-  Aligned aligned = golden_is_whole ? Aligned{mine, std::move(*seen)} : Aligned{std::move(*seen), golden};
+  Aligned aligned = how.golden_is_whole ? Aligned{mine, std::move(*seen)} : Aligned{std::move(*seen), golden};
   aligned.note = fmt::format("shape {} against {}: {}", a.text(), b.text(),
-                             arrangement.text_of(golden_is_whole ? "golden" : "mine"));
+                             how.arrangement.text_of(how.golden_is_whole ? "golden" : "mine"));
   return std::optional(std::move(aligned));
 }
 

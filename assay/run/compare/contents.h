@@ -1,6 +1,8 @@
 // What tensors hold, for matchers and for shapes that differ.
 #pragma once
 
+#include "assay/dump/layout.h"
+#include "assay/match/alike/arrange.h"
 #include "assay/match/alike/contents.h"
 #include "assay/run/compare/align.h"
 #include "assay/run/compare/load.h"
@@ -36,8 +38,18 @@ class LoadedContents : public Contents {
   mutable size_t oldest_ = 0;
 };
 
-// Two tensors of shapes that differ, as the data show that they fit: transposed, in another order of
-// dimensions, padded with zeros. Nothing where they do not, or where several ways fit as well.
-Result<std::optional<Aligned>> rearrange(const OperandPtr& mine, const OperandPtr& golden);
+// Two tensors of shapes that differ, as the data show that they fit.
+struct Rearranged {
+  Arrangement arrangement = {};  // of the smaller side in the other
+  bool golden_is_whole = true;
+  bool is_constant = false;  // one number throughout, which lies in any way
+};
+
+// Transposed, in another order of dimensions, padded with zeros. Nothing where they do not fit, or where
+// several ways fit as well.
+std::optional<Rearranged> find_arrangement(const OperandPtr& mine, const OperandPtr& golden);
+// Nothing where what should be padding is not zero.
+Result<std::optional<Aligned>> rearrange(const OperandPtr& mine, const OperandPtr& golden,
+                                         const Rearranged& how);
 
 }  // namespace assay

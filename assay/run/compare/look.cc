@@ -4,6 +4,8 @@
 #include "assay/run/compare/gather_bands.h"
 #include "assay/run/compare/row_facts.h"
 
+#include <cmath>
+
 namespace assay {
 namespace {
 
@@ -34,6 +36,11 @@ void look_at_statistics(const MetricPlan& metrics, Comparison& row) {
   const Stated* const stated = row.mine.stated();
   const TensorMeta* const meta = row.mine.meta ? &*row.mine.meta : nullptr;
   if (stated == nullptr || is_argument(row.mine)) return;
+  if (const std::string why = impossible_statistics(*stated, meta); !why.empty()) {
+    row.status = Status::unreadable;
+    row.note = fmt::format("{}: no tensor has such statistics, the dump is wrong", why);
+    return;
+  }
   auto range = stated_range(*stated, meta);
   if (!range) return;
   row.basis = Basis::stated;
@@ -43,10 +50,31 @@ void look_at_statistics(const MetricPlan& metrics, Comparison& row) {
   tell(std::move(*range), metrics, row);
 }
 
+// A number that is no tensor. Where it is finite, or a text, nobody asks for it.
+void look_at_number(const MetricPlan& metrics, Comparison& row) {
+  const Stated& stated = *row.mine.stated();
+  const auto number =
+      stated.dtype.find("str") == std::string_view::npos ? number_of(stated.max) : std::nullopt;
+  const Nonfinite* const counts = stated.nonfinite;  // of a list of numbers
+  NumberRange range;
+  range.is_stated = true;
+  range.count = 1;
+  if (counts != nullptr) {
+    range.nans = counts->nans;
+    range.plus_infs = counts->infs;
+  } else if (number && !std::isfinite(*number)) {
+    ++(std::isnan(*number) ? range.nans : *number > 0 ? range.plus_infs : range.minus_infs);
+  }
+  if (range.is_finite()) return;
+  row.basis = Basis::stated;
+  tell(std::move(range), metrics, row);
+}
+
 }  // namespace
 
 void look_at(const OperandPtr& data, const MetricPlan& metrics, Progress& progress, Comparison& row) {
   row.is_excused = row.pair.why == Why::not_written || is_argument(row.mine);
+  if (is_argument(row.mine) && row.status != Status::unreadable) look_at_number(metrics, row);
   if (row.is_excused || row.status == Status::unreadable) return;
   if (row.status == Status::no_data) return look_at_statistics(metrics, row);
   auto range = gather_bands<NumberRange>(data->meta.shape.count(), [&](int64_t first, int64_t count) {

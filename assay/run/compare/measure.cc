@@ -7,6 +7,7 @@
 #include "assay/run/compare/quantised_rows.h"
 #include "assay/run/compare/row_facts.h"
 #include "assay/run/compare/row_gatherer.h"
+#include "assay/run/compare/siblings.h"
 #include "assay/run/compare/side_taker.h"
 #include "assay/run/compare/stated_comparison.h"
 #include "assay/support/parallel.h"
@@ -60,6 +61,7 @@ class Measurer {
         sides_(matched, loader_, side_statistics, prepare, golden, flow.checks_claims),
         rows_(metrics, side_statistics, progress, flow.checks_claims && !prepare),
         stated_(matched, metrics, loader_),
+        siblings_(matched, loader_),
         side_statistics_(side_statistics),
         is_prepared_(prepare) {
     for (const Side side : {Side::mine, Side::golden})
@@ -94,6 +96,7 @@ class Measurer {
   Comparison measure_pair(const Pair& pair, std::string_view node, PairScratch& scratch) {
     Comparison row;
     row.pair = pair;
+    if (pair.plans != nullptr) row.contradiction = pair.plans->contradiction;
     std::optional<Made> mine = sides_.take(Side::mine, row), golden = sides_.take(Side::golden, row);
     for (const Side side : {Side::mine, Side::golden})
       if (const Plan* const plan = pair.plan(side); plan != nullptr && !plan->name.empty())
@@ -147,10 +150,15 @@ class Measurer {
       if ((side == Side::mine ? mine : golden).quantised != nullptr)
         row.add_note(fmt::format("int8 of {} made real by its scale and offset", name_of(side)));
     if (row.pair.plans != nullptr && !row.pair.plans->note.empty()) row.add_note(row.pair.plans->note);
+    note_types(mine.own()->meta.dtype, golden.own()->meta.dtype, row);
     auto aligned = align_pair(mine, golden, row.pair);
     if (aligned && !*aligned && may_be_rearranged(row.pair, mine, golden)) {
-      aligned = rearrange(mine.own(), golden.own());
-      row.is_rearranged = aligned && *aligned;
+      if (const auto how = find_arrangement(mine.own(), golden.own())) {
+        aligned = rearrange(mine.own(), golden.own(), *how);
+        row.is_rearranged = aligned && *aligned;
+        if (row.is_rearranged && row.contradiction.empty())
+          row.contradiction = siblings_.objection_to(row.pair, *how, mine.own()->meta, golden.own()->meta);
+      }
     }
     for (const Side side : {Side::mine, Side::golden})
       if (const Plan* const plan = row.pair.plan(side)) row.is_rearranged |= plan->has(PlanOp::view);
@@ -209,6 +217,19 @@ class Measurer {
     if (is_by_elements && is_part) row.evidence = Evidence::some_elements;
     if (row.evidence == Evidence::elements && row.pair.plans != nullptr && row.pair.plans->is_one_rank)
       row.evidence = Evidence::one_rank;
+  }
+
+  // Ranks hold a tensor in one type; where the sides differ, one of the ranks may have gone astray.
+  void note_types(DType mine, DType golden, Comparison& row) {
+    if (mine == golden || !matched_.pairing.rearranges) return;
+    for (const Side side : {Side::mine, Side::golden})
+      if (const std::string note =
+              siblings_.other_types(side, side == Side::mine ? *row.pair.mine : *row.pair.golden,
+                                    side == Side::mine ? mine : golden);
+          !note.empty()) {
+        row.is_other_type = true;
+        row.add_note(note);
+      }
   }
 
   bool may_be_rearranged(const Pair& pair, const Made& mine, const Made& golden) const {
@@ -280,6 +301,7 @@ class Measurer {
   SideTaker sides_;
   RowGatherer rows_;
   const StatedComparison stated_;
+  Siblings siblings_;
   const SideStatistics side_statistics_;
   const bool is_prepared_;
   // Dumps of operators on both sides: two systems may lay out the same tensor with other dimensions.

@@ -72,6 +72,7 @@ double RowGatherer::gather(const Operand& mine, const Operand& golden, bool is_w
   row.basis = Basis::data;
   row.metrics = metrics_.finish(*gathered);
   row.nothing_finite = pair.finite == 0;
+  row.is_nonfinite_apart = pair.nonfinite_mismatch > 0;
   row.near = pair.worst >= 0 ? std::make_shared<const Neighbours>(pair.near) : nullptr;
   row.judged_as = rounded_to;
   if (pair.count == 0)

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_set>
 
 namespace assay {
 namespace {
@@ -191,12 +192,14 @@ Result<void> inspect_path(const fs::path& path, const InspectRequest& request, I
   for (const Remark& remark : dump->warnings) log::warn("{}", remark.text);
   found.kind = kind_of(*dump, request.open);
   std::vector<Frame> frames;
+  std::unordered_set<std::string> files;
   for (const FrameInfo& info : dump->frames) {
     auto frame = dump->layout->index(info, request.open);
     if (!frame) return give_up(frame.error());
     for (const Remark& remark : frame->warnings) log::warn("{}", remark.text);
-    found.files += std::ssize(frame->files);
-    for (const FileEntry& file : frame->files) found.bytes += file.size;
+    // The frame that stands for several ranks lists files of the others, which have frames of their own.
+    for (const FileEntry& file : frame->files)
+      if (files.insert(file.path.native()).second) found.bytes += file.size;
     for (const Node& node : frame->nodes) {
       for (const Item& item : node.items) ++(is_beside_tensors(item) ? found.values : found.tensors);
       for (const Item& item : node.items)  // files that were not looked at yet have no size
@@ -205,6 +208,7 @@ Result<void> inspect_path(const fs::path& path, const InspectRequest& request, I
     }
     frames.push_back(std::move(*frame));
   }
+  found.files = std::ssize(files);
   ASSAY_TRY_DO(sink.open(found));
   Progress progress("inspecting", found.tensors + found.values, request.progress);
   for (const Frame& frame : frames) ASSAY_TRY_DO(FrameInspector(frame, request).run(sink, summary, progress));

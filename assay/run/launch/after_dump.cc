@@ -1,14 +1,13 @@
 #include "assay/run/launch/after_dump.h"
 
 #include "assay/base/path_kind.h"
+#include "assay/base/shell_word.h"
 #include "assay/base/text.h"
+#include "assay/run/launch/read_text.h"
 #include "assay/run/resources.h"
 #include "assay/run/topology.h"
-#include "assay/support/json_tape.h"
 
 #include <fmt/format.h>
-
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <map>
@@ -17,80 +16,21 @@
 namespace assay {
 namespace {
 
-constexpr int64_t kLargestText = int64_t{256} << 20;
-
-Result<std::string> read_whole(const fs::path& path) {
-  ASSAY_TRY(const auto file, File::open(path));
-  if (file->size() > kLargestText)
-    return fail(ErrorKind::bad_format, "{}: {} are too many for a list", display(path),
-                format_size(file->size()));
-  std::string text(static_cast<size_t>(file->size()), '\0');
-  ASSAY_TRY_DO(file->read(0, std::as_writable_bytes(std::span(text))));
-  return text;
-}
-
-bool is_new(const fs::path& path, Moment started) {
-  struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 && status.st_mtim.tv_sec >= started.seconds;
-}
-
-std::vector<fs::path> folders_of(const DumpSettings& settings, Moment named_by, Moment started) {
-  const fs::path root = fs::absolute(settings.output).lexically_normal();
-  std::string stamp = local_stamp(named_by);
-  stamp.insert(8, "_");
+// Where this run may have left something: the names of all generations. The first wrote into the output
+// itself.
+std::vector<fs::path> places_of(const DumpSettings& settings, const DumpRun& run) {
+  const fs::path root = fs::absolute(settings.output / ".").lexically_normal().parent_path();
+  const std::string stamp = stamp_of(run.named_by);
   std::vector<fs::path> out;
   for (const std::string& name : {"msit_dump_" + stamp, "ait_dump_" + stamp, std::string("atb_dump_data"),
                                   std::string("msit_dump"), std::string("ait_dump")})
-    if (const fs::path folder = root / name;
-        is_folder(folder) && (is_new(folder, started) || is_new(folder / "capture.json", started)))
-      out.push_back(folder);
+    out.push_back(root / name);
+  out.push_back(root);
   return out;
 }
 
-// An object with a member for each process.
-bool add_capture_file(const fs::path& path, CaptureCounts& counts) {
-  const auto text = read_whole(path);
-  if (!text) return false;
-  const auto tape = parse_json_text(*text, display(path));
-  if (!tape || tape->kind(0) != JsonKind::object) return false;
-  counts.filtered = counts.dropped = counts.lost = 0;
-  for (size_t at = tape->first(0); !tape->is_end(at);) {
-    const size_t value = at + 1;
-    const auto number = [&](std::string_view key) {
-      const size_t place = tape->kind(value) == JsonKind::object ? tape->find(value, key) : 0;
-      return place != 0 && tape->kind(place) == JsonKind::integer ? tape->integer(place) : 0;
-    };
-    counts.tensors += number("tensors") + number("statistics");
-    counts.bytes += number("bytes");
-    counts.filtered += number("filtered");
-    counts.dropped += number("dropped");
-    counts.lost += number("lost");
-    counts.lost_bytes += number("lost_bytes");
-    const size_t loss = tape->kind(value) == JsonKind::object ? tape->find(value, "first_loss") : 0;
-    if (counts.first_loss.empty() && loss != 0 && tape->is_text(loss)) counts.first_loss = tape->text(loss);
-    at = tape->next(value);
-  }
-  return true;
-}
-
-void count_files(const fs::path& folder, CaptureCounts& counts) {
-  std::error_code error;
-  for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    if (at->path().extension() != ".bin" || !at->is_regular_file(error)) continue;
-    ++counts.tensors;
-    counts.bytes += static_cast<int64_t>(at->file_size(error));
-  }
-}
-
-CaptureCounts count(const std::vector<fs::path>& folders) {
-  CaptureCounts counts;
-  for (const fs::path& folder : folders)
-    if (!add_capture_file(folder / "capture.json", counts)) count_files(folder, counts);
-  return counts;
-}
-
 void draw_topologies(const fs::path& list_folder, DumpOutcome& outcome) {
-  const auto list = read_whole(list_folder / "subprocess_info.txt");
+  const auto list = read_text(list_folder / "subprocess_info.txt");
   std::error_code ignored;
   std::set<std::string> drawn;
   if (list)
@@ -138,7 +78,7 @@ bool is_name(std::string_view text) {
 }  // namespace
 
 Result<fs::path> tabulate_cpu_times(const fs::path& lines) {
-  ASSAY_TRY(const std::string text, read_whole(lines));
+  ASSAY_TRY(const std::string text, read_text(lines));
   std::vector<std::string> names;  // in the order of the file
   std::map<std::string, std::map<std::string, std::string>> rows;
   std::set<std::string> columns;
@@ -183,37 +123,76 @@ Result<fs::path> tabulate_cpu_times(const fs::path& lines) {
   return written;
 }
 
-DumpOutcome finish_dump(const DumpSettings& settings, Moment named_by, Moment started, int64_t process) {
+DumpOutcome finish_dump(const DumpSettings& settings, const DumpRun& run) {
   DumpOutcome outcome;
-  outcome.folders = folders_of(settings, named_by, started);
-  if (settings.has("onnx")) draw_topologies(list_of_topologies(settings, process), outcome);
-  if (settings.has("cpu_profiling"))
-    for (const fs::path& folder : outcome.folders) tabulate_all(folder, outcome);
-  outcome.counts = count(outcome.folders);
+  outcome.only_descriptions = settings.only_descriptions;
+  std::error_code ignored;
+  if (!run.folder.empty()) fs::remove(run.folder, ignored);  // only where nothing is in it
+  if (settings.has("onnx")) draw_topologies(list_of_topologies(settings, run.process), outcome);
+  for (const fs::path& folder : places_of(settings, run)) {
+    if (!is_folder(folder) || !add_counts(folder, run, outcome.counts)) continue;
+    if (settings.has("cpu_profiling")) tabulate_all(folder, outcome);
+    outcome.folders.push_back(folder);
+  }
   return outcome;
 }
+
+namespace {
+
+std::string tensors_text(const CaptureCounts& counts) {
+  std::string out = fmt::format("{} tensor{} ({})", counts.tensors, counts.tensors == 1 ? "" : "s",
+                                format_size(counts.bytes));
+  if (counts.dropped > 0)
+    out += fmt::format(", of {} only statistics: the disk was too slow", counts.dropped);
+  if (counts.filtered > 0)
+    out += fmt::format("; {} other{} handed over, and left out by the choice of moment, part and device",
+                       counts.filtered, counts.filtered == 1 ? " was" : "s were");
+  return out + "\n";
+}
+
+std::string processes_text(const CaptureCounts& counts) {
+  std::string out;
+  for (const int64_t process : counts.cut_off)
+    out += fmt::format(
+        "process {} did not live to its end: its files were counted, and what still waited in it is not "
+        "there\n",
+        process);
+  for (const int64_t process : counts.running)
+    out += fmt::format("process {} is still running: what it records from now on is not counted\n", process);
+  if (!counts.is_counted)
+    out += "nobody counted what was left out or lost: there is no record of it in capture.json\n";
+  return out;
+}
+
+// What can be done with what is there.
+std::string next_step(const DumpOutcome& outcome) {
+  const fs::path& folder = outcome.folders.front();
+  if (outcome.counts.tensors > 0)
+    return fmt::format("next: assay {} {}\n", outcome.only_descriptions ? "inspect --names" : "errcheck",
+                       shell_word(display(folder)));
+  if (const auto model = find_topology(folder))
+    return fmt::format("next: assay topology {}\n", shell_word(display(*model)));
+  return {};
+}
+
+}  // namespace
 
 std::string text_of(const DumpOutcome& outcome) {
   if (outcome.folders.empty())
     return "nothing was recorded: the program did not call ATB, or nothing fits --ids, --op and --tokens; "
            "`assay doctor` shows which ATB is meant\n";
   const CaptureCounts& counts = outcome.counts;
-  std::string out = fmt::format("{} tensor{} ({})", counts.tensors, counts.tensors == 1 ? "" : "s",
-                                format_size(counts.bytes));
-  if (counts.filtered > 0) out += fmt::format(", {} filtered out", counts.filtered);
-  if (counts.dropped > 0)
-    out += fmt::format(", of {} only statistics: the disk was too slow", counts.dropped);
-  out += '\n';
+  std::string out = tensors_text(counts);
   if (counts.lost > 0)
     out += fmt::format("LOST: {} file{} ({}){}\n", counts.lost, counts.lost == 1 ? "" : "s",
                        format_size(counts.lost_bytes),
                        counts.first_loss.empty() ? "" : "; the first: " + printable(counts.first_loss));
+  out += processes_text(counts);
   if (outcome.drawn > 0) out += fmt::format("{} ONNX file{}\n", outcome.drawn, outcome.drawn == 1 ? "" : "s");
   if (outcome.tables > 0)
     out += fmt::format("{} table{} of CPU times\n", outcome.tables, outcome.tables == 1 ? "" : "s");
   for (const fs::path& folder : outcome.folders) out += fmt::format("in {}\n", display(folder));
-  out += fmt::format("next: assay errcheck {}\n", display(outcome.folders.front()));
-  return out;
+  return out + next_step(outcome);
 }
 
 }  // namespace assay

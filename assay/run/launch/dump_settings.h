@@ -34,12 +34,27 @@ inline constexpr std::array<std::string_view, 8> kDumpTypes = {"model",  "layer"
 Result<std::string> read_ids(std::string_view text);    // "2, 3_1" is "2,3_1"
 Result<std::string> read_range(std::string_view text);  // digits and commas
 
+// What is well-formed and does nothing, as the probes of ATB understand it: each with what to write instead.
+std::vector<std::string> settings_in_vain(const DumpSettings& settings);
+
 // Where a process that has this id leaves the list of the topologies that are to be drawn.
 fs::path list_of_topologies(const DumpSettings& settings, int64_t process);
 
-// The environment that makes it so. `process`: ours.
-std::vector<EnvironmentChange> environment_of(const DumpSettings& settings, const fs::path& probe, Moment now,
-                                              int64_t process);
+// One start of a program.
+struct DumpRun {
+  Moment named_by;       // the time in the name of the folder
+  Moment started;        // what is older was there before
+  int64_t process = 0;   // ours
+  std::string id = {};   // what the probe writes into capture.json, so that other runs are told apart
+  fs::path folder = {};  // made for this run alone; empty: the folder has a fixed name, or ranks share it
+};
+
+// A run with an id and, where the folder is named by the second, a folder of its own.
+Result<DumpRun> begin_run(const DumpSettings& settings, Moment now);
+
+// The environment that makes it so.
+std::vector<EnvironmentChange> environment_of(const DumpSettings& settings, const fs::path& probe,
+                                              const DumpRun& run);
 
 // The same for a check of overflows; `stops`: the program is stopped at the first.
 // asked: a file that the probe makes when ATB first asks it anything.
@@ -47,7 +62,10 @@ std::vector<EnvironmentChange> environment_of_check(const fs::path& output, bool
                                                     std::string_view log_level, const fs::path& probe,
                                                     const fs::path& asked);
 
-// Room that a dump needs at least.
+// Whether something can be written there, and for a dump the room that it needs at least. Makes the folder.
+Result<void> check_output(const fs::path& output);
 Result<void> check_room(const fs::path& output);
+
+std::string stamp_of(Moment now);  // 20250102_030405
 
 }  // namespace assay

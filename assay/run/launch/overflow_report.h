@@ -9,14 +9,16 @@ namespace assay {
 
 struct OverflowReport {
   fs::path file;
-  std::vector<std::string> operators;  // in the order in which they were reported
-  bool is_old_form = false;            // one record, written over those before: only the last is there
+  std::string first;         // operator that was reported
+  int64_t count = 0;         // of all that were
+  bool is_old_form = false;  // one record, written over those before: only the last is there
+  std::string trouble;       // why nobody can tell what it reports; empty: it was read
 };
 
 // Those in the folder that are not older than `since` (of the clock that files are dated by,
-// CLOCK_REALTIME_COARSE), by name.
+// CLOCK_REALTIME_COARSE) and report something, or cannot be read, by name.
 std::vector<OverflowReport> read_overflow_reports(const fs::path& folder, const timespec& since);
 
-std::string text_of(const std::vector<OverflowReport>& reports);  // lines for people; empty: no overflow
+std::string text_of(const std::vector<OverflowReport>& reports);  // lines for people; empty: no report
 
 }  // namespace assay

@@ -1,0 +1,141 @@
+#include "assay/match/alike/rank_world.h"
+
+#include "assay/base/text.h"
+#include "assay/match/alike/layer_layouts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace assay {
+namespace {
+
+bool is_key_or_value(const PartGroup& group) {
+  return std::ranges::all_of(group.parts, [](const Holder* part) {
+    const std::string_view hint = hint_of(part->form.plain);
+    return hint == "key" || hint == "value" ||
+           (part->role && (part->role->what == "k" || part->role->what == "v"));
+  });
+}
+
+// Those of queries and keys may be shared out with their heads.
+bool is_norm(const NameForm& form) {
+  return to_lower(form.plain).find("norm") != std::string::npos && hint_of(form.plain).empty();
+}
+
+Side side_of_ranks(const PartGroup& group) {
+  return group.whole_of_ranks > 0 ? other_side(group.parts_side) : group.parts_side;
+}
+
+}  // namespace
+
+void RankWorld::count(Side side, const NameForm& form, size_t Family::*what) {
+  ++(families_[index(side)][layer_pattern(form.plain)].*what);
+  if (is_norm(form)) ++(norms_[index(side)].*what);
+}
+
+void RankWorld::add(const PartGroup& group) {
+  const Side side = side_of_ranks(group);
+  const size_t shares = std::max(group.of_shares, group.whole_of_ranks);
+  Votes& votes = votes_[index(side)][shares > 0 ? shares : group.parts[0]->shares()];
+  ++votes.all;
+  votes.but_keys += !is_key_or_value(group);
+  if (group.whole_of_ranks == 0 && group.parts.size() == 1)
+    count(side, group.parts[0]->form, &Family::shared);
+}
+
+// Where as many tensors speak for two numbers, the smaller one: the others are cut short.
+size_t RankWorld::ranks_on(Side side) const {
+  size_t ranks = 0, most = 0;
+  const auto& votes = votes_[index(side)];
+  const bool has_others =
+      std::ranges::any_of(votes, [](const auto& each) { return each.second.but_keys > 0; });
+  for (const auto& [number, each] : votes)
+    if (const size_t count = has_others ? each.but_keys : each.all; count > most) {
+      most = count;
+      ranks = number;
+    }
+  return ranks;
+}
+
+std::string RankWorld::settle(PartGroup& group) {
+  const size_t ranks = ranks_on(side_of_ranks(group));
+  const size_t shares = std::max(group.of_shares, group.whole_of_ranks);
+  const auto is_there = [&](int64_t rank) { return rank >= 0 && static_cast<size_t>(rank) < ranks; };
+  const std::vector<int64_t>& numbers = group.whole_of_ranks > 0 ? group.whole->ranks : group.parts[0]->ranks;
+  const bool is_one_each = shares == ranks;
+  const bool are_copied =
+      group.of_shares > 0 && shares < ranks && ranks % shares == 0 && is_key_or_value(group);
+  if ((is_one_each || are_copied) && std::ranges::all_of(numbers, is_there)) {
+    if (group.of_shares > 0) group.of_ranks = ranks;
+    return {};
+  }
+  return is_one_each
+             ? fmt::format("rank {} of {} is none", numbers.back(), ranks)
+             : fmt::format("1 of {} of it, where other tensors are shares of {} ranks", shares, ranks);
+}
+
+void RankWorld::settle_copies(PartGroup& group) const {
+  const Holder& part = *group.parts[0];
+  const size_t ranks = ranks_on(group.parts_side);
+  const int64_t share = part.shape.count(), whole = group.whole->shape.count();
+  const bool may_be_copied = group.parts.size() == 1 && group.of_shares == 0 && part.sources() > 1 &&
+                             part.sources() < ranks && group.whole->sources() == 1 && share < whole &&
+                             whole % share == 0 && is_key_or_value(group);
+  if (!may_be_copied || part.ranks.front() < 0 || static_cast<size_t>(part.ranks.back()) >= ranks) return;
+  const auto shares = static_cast<size_t>(whole / share);
+  if (shares >= ranks || ranks % shares != 0) return;
+  group.of_shares = shares;
+  group.of_ranks = ranks;
+}
+
+// What is joined already counts, too: what has as many elements on both sides.
+void RankWorld::look_at_names(Side side) {
+  if (std::exchange(has_looked_[index(side)], true)) return;
+  std::vector<NameForm> forms;
+  std::vector<size_t> positions;
+  for (size_t i = 0; i < builder_.size(side); ++i) {
+    NameForm form = form_of(builder_.name(side, i));
+    if (form.rank < 0) continue;
+    forms.push_back(std::move(form));
+    positions.push_back(i);
+  }
+  number_through_stages(forms);
+  const Side other = other_side(side);
+  std::unordered_map<std::string, size_t> by_name;
+  for (size_t i = 0; i < builder_.size(other); ++i)
+    if (builder_.item(other, i).data) by_name.try_emplace(form_of(builder_.name(other, i)).plain, i);
+  std::set<std::string_view> seen;
+  for (size_t i = 0; i < forms.size(); ++i) {
+    ranks_there_[index(side)][forms[i].stage].insert(forms[i].rank);
+    const auto found = by_name.find(forms[i].plain);
+    if (!seen.insert(forms[i].plain).second || found == by_name.end() ||
+        !builder_.item(side, positions[i]).data)
+      continue;
+    const auto own = contents_.meta({side, builder_.items(side)[positions[i]]}),
+               whole = contents_.meta({other, builder_.items(other)[found->second]});
+    if (own && whole && own->shape.count() == whole->shape.count() && builder_.is_joined(side, positions[i]))
+      count(side, forms[i], &Family::whole);
+  }
+}
+
+Doubts RankWorld::doubts_of(const PartGroup& group) {
+  Doubts doubts;
+  const Side side = side_of_ranks(group);
+  look_at_names(side);
+  const Holder& part = group.whole_of_ranks > 0 ? *group.whole : *group.parts[0];
+  for (const int64_t rank : ranks_there_[index(side)][part.form.stage])
+    if (doubts.lacks.empty() && std::ranges::find(part.ranks, rank) == part.ranks.end())
+      doubts.lacks = fmt::format("rank {} of {} is there, and lacks its share", rank, name_of(side));
+  if (group.parts.size() > 1 || group.whole_of_ranks > 0) return doubts;
+  // Where no other layer has one of its name, norms are shared out alike, or none of them is.
+  Family family = families_[index(side)][layer_pattern(part.form.plain)];
+  if (family.shared + family.whole < 2 && is_norm(part.form)) family = norms_[index(side)];
+  if (family.whole >= family.shared)
+    doubts.contradiction = fmt::format("a share of {}, though {} of {} others of its role are whole",
+                                       group.of_shares, family.whole, family.whole + family.shared - 1);
+  return doubts;
+}
+
+}  // namespace assay
