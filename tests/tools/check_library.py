@@ -337,6 +337,26 @@ def check_compare(c: LibraryChecker) -> None:
     c.report("without a sink", [] if quiet == 1 else [f"{quiet} {c.library.error}"])
 
 
+def check_progress(c: LibraryChecker) -> None:
+    """One tensor that takes long tells how far it is, and may be given up in the middle."""
+    import numpy
+
+    folder = c.folder("progress")
+    values = numpy.random.default_rng(0).standard_normal(16 << 20, dtype=numpy.float32)
+    for side in ("a.npy", "b.npy"):
+        numpy.save(folder / side, values)
+    told: list[dict] = []
+
+    def hear(user, kind, text, size) -> int:
+        told.extend([json.loads(text)] if kind == PROGRESS else [])
+        return int(kind == PROGRESS)
+
+    words = words_of(("compare", str(folder / "a.npy"), str(folder / "b.npy"), "--metrics", "all", "--threads", "1", "--quiet"))
+    code = c.library.c.assay_run(*words, SINK(hear), None)
+    good = code == 2 and len(told) == 1 and told[0]["what"] == "comparing" and 0 < told[0]["done"] < told[0]["total"]
+    c.report("progress", [] if good and "interrupted" in c.library.error else [f"{code} {told} {c.library.error}"])
+
+
 def check_beside_onnx(c: LibraryChecker) -> None:
     """Other packages of Python that have libraries of ours too."""
     script = "import numpy, torch, onnx, ctypes, sys; l = ctypes.CDLL(sys.argv[1]); print(l.assay_abi_version())"
@@ -350,7 +370,7 @@ def check_all(c: LibraryChecker) -> None:
     checks = [check_header, check_hostile, check_threads, check_state]
     if not re.search(r"lib[at]san|libubsan", needed):  # Python cannot load what was built with them
         c.library = Library(c.bin / "libassay.so")
-        checks += [check_examples, check_numpy, check_parts, check_others, check_compare, check_beside_onnx]
+        checks += [check_examples, check_numpy, check_parts, check_others, check_compare, check_progress, check_beside_onnx]
     for check in checks:
         if c.wants(check.__name__):
             check(c)
