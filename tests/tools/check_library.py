@@ -368,6 +368,24 @@ def check_python_threads(c: LibraryChecker) -> None:
     c.report("threads of Python", [] if all((code, told[ROW]) == (alone[0], alone[1][ROW]) for code, told in together) else ["differ"])
 
 
+def check_other_tools(c: LibraryChecker) -> None:
+    """The words of other tools are told to who asked for them, and to nobody beside."""
+    folder = c.folder("tools")
+    dump = str(next((DATA / "msprobe").rglob("dump.json")))
+
+    def shape(text: str) -> list[str]:
+        return [re.sub(r"^\S+ \S+ \(\d+\)|/[^ ]*compare_result\S*", "", line) for line in text.splitlines()]
+
+    theirs = c.start(["msprobe", "compare", "-tp", dump, "-gp", dump, "-o", str(folder / "program")], folder)
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        both = list(pool.map(lambda i: c.run(*(["msprobe", "compare", "-tp", dump, "-gp", dump, "-o", str(folder / f"o{i}")] if i % 2 else
+                                               ["compare", dump, dump, "--only", "*", "--only", "nothing"])), range(16)))
+    failures = [f"{told}" for code, told in both[1::2] if code != theirs.returncode or shape("".join(told[REPORT])) != shape(theirs.stdout)]
+    failures += [f"{told[MESSAGE]}" for code, told in both[::2]
+                 if code != 0 or len(told[MESSAGE]) != 1 or not told[MESSAGE][0].startswith("assay: warning: --only: 'nothing' fits no")]
+    c.report("other tools", failures[:2] + ([] if "[INFO]" in theirs.stdout else [theirs.stdout]))
+
+
 def check_blas(c: LibraryChecker) -> None:
     """OpenBLAS is not loaded before an operator is computed, and what it was set to is its owner's."""
     script = """
@@ -411,7 +429,7 @@ def check_all(c: LibraryChecker) -> None:
     if not re.search(r"lib[at]san|libubsan", needed):  # Python cannot load what was built with them
         c.library = Library(c.bin / "libassay.so")
         checks += [check_examples, check_numpy, check_parts, check_others, check_compare, check_progress,
-                   check_python_threads, check_blas, check_beside_onnx]
+                   check_python_threads, check_other_tools, check_blas, check_beside_onnx]
     for check in checks:
         if c.wants(check.__name__):
             check(c)
