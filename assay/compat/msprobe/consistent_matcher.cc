@@ -54,8 +54,8 @@ std::vector<Line> list_lines(const std::vector<Frame>& frames, Side side, Traini
 }
 
 // Every line of the side that is whole gets all those of the other that have its key.
-std::vector<Group> group_lines(const std::vector<Line>& mine, const std::vector<Line>& golden,
-                               TrainingBackend backend) {
+Result<std::vector<Group>> group_lines(const std::vector<Line>& mine, const std::vector<Line>& golden,
+                                       TrainingBackend backend) {
   const bool joins_mine = backend == TrainingBackend::fsdp;
   const std::vector<Line>&whole = joins_mine ? golden : mine, &parts = joins_mine ? mine : golden;
   std::unordered_map<std::string_view, std::vector<size_t>> by_key;
@@ -66,8 +66,15 @@ std::vector<Group> group_lines(const std::vector<Line>& mine, const std::vector<
     groups.push_back(joins_mine ? Group{std::move(of_parts), std::move(of_whole)}
                                 : Group{std::move(of_whole), std::move(of_parts)});
   };
+  // One module against a thousand is no model: names that repeat must not multiply.
+  const size_t most = 1'000'000 + 8 * (mine.size() + golden.size());
+  size_t joined = 0;
   for (size_t i = 0; i < whole.size(); ++i) {
     const auto found = by_key.find(whole[i].key);
+    joined += found == by_key.end() ? 0 : found->second.size();
+    if (joined > most)
+      return fail(ErrorKind::limit, "modules repeat so often that more than {} would be joined; '{}' fits {}",
+                  most, printable(whole[i].name), found->second.size());
     add({i}, found == by_key.end() ? std::vector<size_t>() : found->second);
     if (found != by_key.end())
       for (const size_t part : found->second) has_group[part] = true;
@@ -217,7 +224,8 @@ class Regrouping {
                       "tensors");
     const std::vector<Line> mine = list_lines(frames.mine, Side::mine, backend_),
                             golden = list_lines(frames.golden, Side::golden, backend_);
-    const auto ordered = in_both_orders(group_lines(mine, golden, backend_));
+    ASSAY_TRY(std::vector<Group> grouped, group_lines(mine, golden, backend_));
+    const auto ordered = in_both_orders(std::move(grouped));
     if (!ordered)
       return fail(ErrorKind::bad_format,
                   "the modules of target and golden ran in different orders: no order of rows follows both; "
