@@ -157,6 +157,9 @@ std::string processes_text(const CaptureCounts& counts) {
         "process {} did not live to its end: its files were counted, and what still waited in it is not "
         "there\n",
         process);
+  if (counts.trimmed > 0)
+    out += fmt::format("{} table{} ended with a part of a line, which was taken away\n", counts.trimmed,
+                       counts.trimmed == 1 ? "" : "s");
   for (const int64_t process : counts.running)
     out += fmt::format("process {} is still running: what it records from now on is not counted\n", process);
   if (!counts.is_counted)

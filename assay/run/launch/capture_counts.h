@@ -12,6 +12,7 @@ struct CaptureCounts {
   std::string first_loss = {};
   bool is_counted = true;             // by the probe; else nobody knows what was filtered, dropped and lost
   std::vector<int64_t> cut_off = {};  // processes that were ended from outside: their files were counted
+  int64_t trimmed = 0;  // tables of these that ended with a part of a line, which was taken away
   std::vector<int64_t> running = {};  // processes that go on
 };
 
