@@ -119,6 +119,7 @@ class Record {
 void add_record(const fs::path& folder, int64_t process, const Record& record, Moment started,
                 CaptureCounts& counts) {
   counts.tensors += record.number("statistics");
+  counts.lines += record.number("lines");
   counts.filtered += record.number("filtered");
   counts.dropped += record.number("dropped");
   counts.lost += record.number("lost");
