@@ -60,7 +60,7 @@ void count_uncounted(const fs::path& folder, const std::set<int64_t>& counted, M
 }
 
 // Takes a part of a line away from the end of a table. True: there was one.
-bool trim(const fs::path& table) {
+bool cut_half_line(const fs::path& table) {
   const auto text = read_text(table);
   if (!text || text->empty() || text->ends_with('\n')) return false;
   const size_t end = text->rfind('\n');
@@ -79,7 +79,7 @@ void trim_tables_of(const fs::path& folder, int64_t process, CaptureCounts& coun
       for (fs::recursive_directory_iterator file(at->path(), inner), stop; !inner && file != stop;
            file.increment(inner))
         if (file->path().extension() == ".csv" || file->path().extension() == ".txt")
-          counts.trimmed += trim(file->path()) ? 1 : 0;
+          counts.trimmed += cut_half_line(file->path()) ? 1 : 0;
     }
   }
 }
