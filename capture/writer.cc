@@ -54,7 +54,10 @@ bool Writer::admit(std::unique_lock<std::mutex>& lock, int64_t cost) {
   auto deadline = Clock::now() + std::chrono::milliseconds(config_.patience_ms);
   while (waiting_ > 0 && waiting_ + cost > config_.budget) {
     if (config_.drops_data) return false;
-    if (done_.wait_until(lock, deadline) == std::cv_status::timeout && seen == finished_) return false;
+    ++admitting_;
+    const bool is_late = done_.wait_until(lock, deadline) == std::cv_status::timeout;
+    --admitting_;
+    if (is_late && seen == finished_) return false;
     if (seen != finished_) {
       seen = finished_;
       deadline = Clock::now() + std::chrono::milliseconds(config_.patience_ms);
@@ -75,6 +78,7 @@ void Writer::reserve_line(Job& job) {
 void Writer::run_now(std::unique_lock<std::mutex>& lock, Job& job) {
   ++active_;
   lock.unlock();
+  const WithoutFileSignals quiet;
   run(job);
 }
 
@@ -234,9 +238,8 @@ Writer::Outcome Writer::carry_out(Job& job) {
   return out;
 }
 
-// On a thread of ours, or of a caller that waits for it.
+// On a thread of ours, or of a caller that waits for it; without the signals of files.
 void Writer::run(Job& job) {
-  const WithoutFileSignals quiet;
   Outcome outcome;
   try {
     outcome = carry_out(job);
@@ -262,8 +265,9 @@ void Writer::run(Job& job) {
     lock.lock();
     --active_;
   }
+  const bool is_waited_for = admitting_ > 0 || (jobs_.empty() && active_ == 0);
   lock.unlock();
-  done_.notify_all();
+  if (is_waited_for) done_.notify_all();
 }
 
 // The name that it got; empty: there is no file.
@@ -410,12 +414,11 @@ void Writer::close() {
     std::unique_lock lock(guard_);
     if (is_closing_) return;
     // As long as something gets done it is waited for; a dead disk must not keep the program from ending.
-    int64_t seen = finished_;
-    while (!jobs_.empty() || active_ != 0) {
-      if (!done_.wait_for(lock, std::chrono::milliseconds(config_.patience_ms),
-                          [&] { return finished_ != seen; }))
-        break;
+    int64_t seen = -1;
+    while ((!jobs_.empty() || active_ != 0) && seen != finished_) {
       seen = finished_;
+      done_.wait_for(lock, std::chrono::milliseconds(config_.patience_ms),
+                     [&] { return jobs_.empty() && active_ == 0; });
     }
     is_stuck = active_ != 0 || !jobs_.empty();
     for (const Job& job : jobs_) {
@@ -454,7 +457,7 @@ void Writer::forget_parent() {
   known_order_.clear();
   threads_.clear();
   waiting_ = 0;
-  active_ = 0;
+  active_ = admitting_ = 0;
   has_told_ = false;
   tally_ = {};
   tally_written_at_ = 0;

@@ -141,8 +141,8 @@ class Writer {
   Slabs slabs_;
   TallyFile tally_file_;
 
-  std::mutex guard_;  // of all below; never held while a file is touched
-  std::condition_variable work_, done_;
+  std::mutex guard_;                     // of all below; never held while a file is touched
+  std::condition_variable work_, done_;  // done_: there is room, or everything is written
   std::deque<Job> jobs_;
   std::unordered_map<std::string, Table> tables_;  // those with lines that wait
   std::unordered_map<uint64_t, Known> known_;      // by content
@@ -151,6 +151,7 @@ class Writer {
   int64_t waiting_ = 0;   // bytes
   int64_t finished_ = 0;  // jobs: a disk on which this grows is slow, not dead
   int active_ = 0;
+  int admitting_ = 0;  // callers who wait for room: only they must hear of every job that is done
   bool is_closing_ = false, has_told_ = false;
   Tally tally_;
   int64_t tally_written_at_ = 0;  // ms

@@ -234,6 +234,21 @@ TEST_F(WriterTest, LinksEqualContentsAndOnlyThose) {
   EXPECT_EQ(text("same19"), same);
 }
 
+// A reason that grows when it is written as JSON stays within the place of its process.
+TEST_F(WriterTest, CountsAtAPlaceOfOneSize) {
+  std::ofstream(root_ / "in_the_way") << "a file";
+  {
+    Writer writer({.root = root_, .threads = 1, .run = "a run"});
+    writer.save(plain(at("fine")), source("x"));
+    writer.save(plain(at("in_the_way/" + std::string(200, '"') + "/" + std::string(200, '\\') + "/x")),
+                source("x"));
+  }
+  const std::string counts = text("capture.json");
+  EXPECT_EQ(counts.size(), 2 + 1024 + 2);
+  EXPECT_THAT(counts, HasSubstr("\"lost\":1,"));
+  EXPECT_THAT(counts, HasSubstr("\",\"run\":\"a run\",\"ended\":true}"));
+}
+
 // Adding the polynomial of the CRC somewhere changes no CRC; twice, eight bytes apart, no XOR of words
 // either.
 TEST_F(WriterTest, LinksNothingThatHasEqualSumsOnly) {

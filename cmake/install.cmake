@@ -13,8 +13,8 @@ prefix=${pcfiledir}/@prefix_from_pc@
 Name: assay
 Description: Records, reads and compares tensors
 Version: @PROJECT_VERSION@
-Cflags: -I"${prefix}/@CMAKE_INSTALL_INCLUDEDIR@"
-Libs: -L"${prefix}/@CMAKE_INSTALL_LIBDIR@" -lassay
+Cflags: -I${prefix}/@CMAKE_INSTALL_INCLUDEDIR@
+Libs: -L${prefix}/@CMAKE_INSTALL_LIBDIR@ -lassay
 ]] @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/assay.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 # Old scripts run unchanged with this folder first on PATH: the program goes by the name it was called by.

@@ -3,6 +3,7 @@
 
 #include "assay/base/result.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>

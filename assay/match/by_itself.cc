@@ -1,6 +1,7 @@
 #include "assay/match/by_itself.h"
 
 #include "assay/match/frames.h"
+#include "assay/match/keyed/values_beside.h"
 
 #include <algorithm>
 
@@ -28,6 +29,8 @@ Result<Pairing> each_by_itself(const Indexed& frames, const MatchOptions&) {
       const Node& node = frames.mine[frame].nodes[i];
       PairedNode out{node.name, node.order, node.stack};
       for (size_t k = 0; k < node.items.size(); ++k) {
+        // Of values beside tensors, of which a checkpoint may have many, there is nothing to tell but this.
+        if (is_value(node.items[k]) && node.items[k].stated->nonfinite == nullptr) continue;
         ItemId id;
         id.frame = static_cast<decltype(id.frame)>(frame);
         id.node = static_cast<int32_t>(i);

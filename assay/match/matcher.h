@@ -72,6 +72,8 @@ struct Matcher {
       sections;
   std::function<Result<Pairing>(const Indexed& frames, const MatchOptions& options)> match;
   MatchNeeds needs = {};
+  // Before it matches: adds items of its own to the frames, which stand for several in a report. Null: none.
+  std::function<Result<void>(Indexed& frames)> regroup = {};
 };
 
 std::span<const Matcher* const> matchers();

@@ -6,6 +6,7 @@
 #include <fmt/compile.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -144,6 +145,11 @@ std::string plain(const Value& value) {
   return out;
 }
 
+// "-0.5", or several: "-0.5;0.25".
+bool are_numbers(std::string_view text) {
+  return std::ranges::all_of(split(text, ';'), [](std::string_view part) { return is_number(part); });
+}
+
 bool looks_like_formula(std::string_view text) {
   if (text.empty()) return false;
   // U+FF1D ＝, U+FF0B ＋, U+FF0D －, U+FF20 ＠, U+FF05 ％: some spreadsheets fold them to the narrow ones.
@@ -157,7 +163,7 @@ bool looks_like_formula(std::string_view text) {
     case '%':
     case '\t':
     case '\r':
-      return !is_number(text);
+      return !are_numbers(text);
     case '\xEF':
       break;
     default:

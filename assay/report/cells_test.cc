@@ -68,6 +68,9 @@ TEST(Csv, TakesTheTeethOutOfFormulas) {
   EXPECT_EQ(csv("-nan(A1)"), "'-nan(A1)");
   EXPECT_EQ(csv("--5"), "'--5");
   EXPECT_TRUE(looks_like_formula("\t=1"));
+  EXPECT_FALSE(looks_like_formula("-0.5;1e-05;nan"));
+  EXPECT_TRUE(looks_like_formula("-0.5;=1"));
+  EXPECT_TRUE(looks_like_formula("-0.5;"));
   EXPECT_EQ(csv("\t=1"), "\\x09=1");
 }
 

@@ -322,7 +322,7 @@ Result<std::vector<int>> number_list(const std::string& text, std::string_view f
 }
 
 // What is not served, why, and what to do instead.
-Result<void> check_served(const Parsed& parsed, std::string_view mode) {
+Result<void> check_served(std::string_view mode) {
   if (mode == "offline_data")
     return fail(
         ErrorKind::bad_argument,
@@ -333,11 +333,6 @@ Result<void> check_served(const Parsed& parsed, std::string_view mode) {
     return fail(ErrorKind::bad_argument,
                 "mode 'offline_model' runs the models on a device, which assay does not; dump both runs, and "
                 "compare the folders with 'assay compare TARGET GOLDEN'");
-  if (parsed.has("--consistent_check"))
-    return fail(ErrorKind::bad_argument,
-                "--consistent_check pairs the modules of a training framework with those of an inference "
-                "framework by names of its own, which assay does not have; pass the pairs as a file, -dm "
-                "FILE, one to one: what one framework fuses stays unmatched");
   return {};
 }
 
@@ -349,6 +344,15 @@ Result<MsprobeJob> new_job(const Parsed& parsed) {
     return fail(ErrorKind::bad_argument, "{}: is a dump of TorchAir; pass -m torchair", display(job.mine));
   job.config = parsed.value("--config");
   job.csv = !parsed.has("--xlsx");
+  if (parsed.has("--consistent_check")) {
+    const std::string backend = parsed.value("--backend").value_or("");
+    if (backend.empty())
+      return fail(ErrorKind::bad_argument, "--consistent_check needs --backend fsdp or --backend megatron");
+    if (job.fuzzy || job.first_difference || job.data || job.api.on || job.cell.on || job.layer.on)
+      return fail(ErrorKind::bad_argument,
+                  "--consistent_check pairs modules by itself; it goes without -fm, -da and mapping files");
+    job.consistent = backend == "fsdp" ? TrainingBackend::fsdp : TrainingBackend::megatron;
+  }
   job.advisor = false;
   job.row_log = parsed.has("--is_print_compare_log");
   job.kernels = parsed.has("--rank");
@@ -394,7 +398,7 @@ int run_new(std::span<const std::string> arguments, const Context& context) {
   if (!parsed) return stop(parsed.error());
   const std::string mode = parsed->value("--mode").value_or("auto");
   if (const auto words = check_new_words(arguments, mode); !words) return report_error(words.error());
-  if (const auto served = check_served(*parsed, mode); !served) return report_error(served.error());
+  if (const auto served = check_served(mode); !served) return report_error(served.error());
   if (mode != "auto") {
     const fs::path mine = parsed->value("--target_path").value_or(""),
                    golden = parsed->value("--golden_path").value_or(""),

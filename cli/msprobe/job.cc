@@ -134,6 +134,7 @@ Result<void> choose_matching(const MsprobeJob& job, CompareRequest& request) {
   options.fuzzy = job.fuzzy;
   if (job.generation == Generation::g1 && job.is_pytorch && !options.mappings->any())
     options.given = std::make_shared<const Matcher>(entries_in_turn_matcher);
+  if (job.consistent) options.given = consistent_matcher(*job.consistent, job.csv ? ";  " : ";\n");
   options.join_fuzzily = msprobe_fuzzy_join(job.generation, *options.mappings);
   options.join = msprobe_join(job.generation, *options.mappings);
   options.mapped_join = {.every = true};
@@ -333,7 +334,8 @@ Result<void> compare_tables(const MsprobeJob& job, const Context& context, bool 
   style.both_ranks = is_g1;
   style.row_by_row = style.mapped_only || (is_g1 && by_layer);
   style.as_python = style.row_by_row || (is_g1 && job.is_pytorch);
-  const RuleSet rules = msprobe_rules(job.generation, {style.as_python, job.highlight, job.fuzzy});
+  const RuleSet rules =
+      msprobe_rules(job.generation, {style.as_python, job.highlight, job.fuzzy, job.consistent});
   request.rule_set = &rules;
   choose_stack(job, per_rank, request, style);
   if (const fs::path& stack = request.open.stack_file; !stack.empty() && !is_file(stack)) {

@@ -1,6 +1,7 @@
 // One comparison as msprobe was asked for it, whichever generation's words were used.
 #pragma once
 
+#include "assay/compat/msprobe/consistent_matcher.h"
 #include "assay/compat/msprobe/profile.h"
 #include "cli/commands.h"
 #include "cli/mapping_flags.h"
@@ -16,6 +17,7 @@ struct MsprobeJob {
   std::optional<fs::path> stack_path;
   bool stack_flag = false, advisor = true, fuzzy = false, highlight = false, row_log = true, csv = false;
   bool first_difference = false;
+  std::optional<TrainingBackend> consistent;  // training against inference
   MappingFlag api, cell, layer;
   std::optional<std::string> data, config;
   bool kernels = false;  // rank_id was given

@@ -160,9 +160,9 @@ typedef struct assay_tensor_info {
 ASSAY_API assay_status assay_file_info(assay_file* file, int64_t number, assay_tensor_info* out);
 
 /* Its elements, row-major, little-endian, elements of fewer than 8 bits in a byte each. `slice`: a part of it
- * as NumPy writes it, "[0, :, 3]", which alone is read; NULL: all. `dtype`: converted to this type (rounded
- * to nearest even; integers truncate and saturate); -1: as they are. `size`: of the buffer, exactly what it
- * takes. */
+ * as NumPy writes it, "[0, :, 3]" (steps of 1 or more), which alone is read; NULL: all. `dtype`: converted to
+ * this type (rounded to nearest even; integers truncate and saturate); -1: as they are. `size`: of the
+ * buffer, exactly what it takes. */
 ASSAY_API assay_status assay_file_read(assay_file* file, int64_t number, const char* slice, int dtype,
                                        void* buffer, int64_t size);
 

@@ -7,6 +7,7 @@ With a sanitizer, what Python would have to load is left out; tests/hosts/librar
 """
 from __future__ import annotations
 
+import concurrent.futures
 import ctypes
 import json
 import os
@@ -337,6 +338,83 @@ def check_compare(c: LibraryChecker) -> None:
     c.report("without a sink", [] if quiet == 1 else [f"{quiet} {c.library.error}"])
 
 
+def check_progress(c: LibraryChecker) -> None:
+    """One tensor that takes long tells how far it is, and may be given up in the middle."""
+    import numpy
+
+    folder = c.folder("progress")
+    values = numpy.random.default_rng(0).standard_normal(16 << 20, dtype=numpy.float32)
+    for side in ("a.npy", "b.npy"):
+        numpy.save(folder / side, values)
+    told: list[dict] = []
+
+    def hear(user, kind, text, size) -> int:
+        told.extend([json.loads(text)] if kind == PROGRESS else [])
+        return int(kind == PROGRESS)
+
+    words = words_of(("compare", str(folder / "a.npy"), str(folder / "b.npy"), "--metrics", "all", "--threads", "1", "--quiet"))
+    code = c.library.c.assay_run(*words, SINK(hear), None)
+    good = code == 2 and len(told) == 1 and told[0]["what"] == "comparing" and 0 < told[0]["done"] < told[0]["total"]
+    c.report("progress", [] if good and "interrupted" in c.library.error else [f"{code} {told} {c.library.error}"])
+
+
+def check_python_threads(c: LibraryChecker) -> None:
+    """Sinks in Python take the GIL on threads of the library's."""
+    demo = make_pair(c, "python_threads")
+    words = ("compare", str(demo / "mine"), str(demo / "golden"))
+    alone = c.run(*words)
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        together = list(pool.map(lambda _: c.run(*words), range(24)))
+    c.report("threads of Python", [] if all((code, told[ROW]) == (alone[0], alone[1][ROW]) for code, told in together) else ["differ"])
+
+
+def check_other_tools(c: LibraryChecker) -> None:
+    """The words of other tools are told to who asked for them, and to nobody beside."""
+    folder = c.folder("tools")
+    dump = str(next((DATA / "msprobe").rglob("dump.json")))
+
+    def shape(text: str) -> list[str]:
+        return [re.sub(r"^\S+ \S+ \(\d+\)|/[^ ]*compare_result\S*", "", line) for line in text.splitlines()]
+
+    theirs = c.start(["msprobe", "compare", "-tp", dump, "-gp", dump, "-o", str(folder / "program")], folder)
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        both = list(pool.map(lambda i: c.run(*(["msprobe", "compare", "-tp", dump, "-gp", dump, "-o", str(folder / f"o{i}")] if i % 2 else
+                                               ["compare", dump, dump, "--only", "*", "--only", "nothing"])), range(16)))
+    failures = [f"{told}" for code, told in both[1::2] if code != theirs.returncode or shape("".join(told[REPORT])) != shape(theirs.stdout)]
+    failures += [f"{told[MESSAGE]}" for code, told in both[::2]
+                 if code != 0 or len(told[MESSAGE]) != 1 or not told[MESSAGE][0].startswith("assay: warning: --only: 'nothing' fits no")]
+    c.report("other tools", failures[:2] + ([] if "[INFO]" in theirs.stdout else [theirs.stdout]))
+
+
+def check_blas(c: LibraryChecker) -> None:
+    """OpenBLAS is not loaded before an operator is computed, and what it was set to is its owner's."""
+    script = """
+import ctypes, os, sys
+def loaded(): return "libopenblas" in open("/proc/self/maps").read()
+library = ctypes.CDLL(sys.argv[1])
+rows = []
+sink = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_int64)(
+    lambda user, kind, text, size: rows.append(kind) or 0)
+before = loaded(), len(os.listdir("/proc/self/task"))
+blas = ctypes.CDLL("libopenblas.so.0")
+blas.openblas_set_num_threads(2)
+words = (ctypes.c_char_p * 2)(b"opcheck", sys.argv[2].encode())
+code = library.assay_run(2, words, sink, None)
+print(before, code, rows.count(1) > 0, blas.openblas_get_num_threads())
+"""
+    import numpy
+    from golden_case import Run, Tensor
+    from golden_dump import dump_folder, token_folder, write_operator
+
+    folder = c.folder("blas")
+    a, b = (numpy.random.default_rng(i).standard_normal((16, 16)).astype(numpy.float32) for i in (0, 1))
+    run = Run({"transposeA": False, "transposeB": False, "hasBias": False}, [Tensor("float32", a), Tensor("float32", b)],
+              [Tensor("float32", a @ b)], "")
+    write_operator(token_folder(folder), 0, "LinearOperation", run)
+    done = c.call("/usr/bin/python3", "-c", script, c.bin / "libassay.so", dump_folder(folder))
+    c.report("OpenBLAS", [] if done.stdout == "(False, 1) 0 True 2\n" else [f"{done.stdout} {tail(done.stderr)}"])
+
+
 def check_beside_onnx(c: LibraryChecker) -> None:
     """Other packages of Python that have libraries of ours too."""
     script = "import numpy, torch, onnx, ctypes, sys; l = ctypes.CDLL(sys.argv[1]); print(l.assay_abi_version())"
@@ -350,7 +428,8 @@ def check_all(c: LibraryChecker) -> None:
     checks = [check_header, check_hostile, check_threads, check_state]
     if not re.search(r"lib[at]san|libubsan", needed):  # Python cannot load what was built with them
         c.library = Library(c.bin / "libassay.so")
-        checks += [check_examples, check_numpy, check_parts, check_others, check_compare, check_beside_onnx]
+        checks += [check_examples, check_numpy, check_parts, check_others, check_compare, check_progress,
+                   check_python_threads, check_other_tools, check_blas, check_beside_onnx]
     for check in checks:
         if c.wants(check.__name__):
             check(c)

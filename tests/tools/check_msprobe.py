@@ -44,6 +44,10 @@ def new(*flags: str, target: str = "npu/dump.json", golden: str = "bench/dump.js
     return ["compare", "-tp", f"./{target}", "-gp", f"./{golden}", "-o", OUT, *flags]
 
 
+def consistent(backend: str, *flags: str, target: str = "npu/dump.json") -> list[str]:
+    return new("--consistent_check", "--backend", backend, *flags, target=target)
+
+
 CASES = [
     Case("pt_g1", "g1", old("pytorch", "-s", profile="g1"), code=2),  # where the walk of generation 1 ends
     Case("pt_g1", "g2", old("pytorch", "-s", "-hl")),
@@ -91,6 +95,11 @@ CASES = [
     Case("pt_xor", "g3", new("--xlsx", target="npu/step0", golden="bench/step0"), "g3_xlsx"),
     Case("pt_truth", "g2", old("pytorch")),
     Case("pt_truth", "g3", new("--xlsx", target="npu/step0", golden="bench/step0"), "g3_xlsx"),
+    Case("train_infer_fsdp", "g3", consistent("fsdp")),
+    Case("train_infer_calls", "g3", consistent("fsdp")),
+    Case("train_infer_megatron", "g3", consistent("megatron")),
+    Case("train_infer_tensor", "g3", consistent("fsdp")),
+    Case("train_infer_tensor", "g3", consistent("megatron", target="npu_megatron/dump.json"), "g3_megatron"),
     Case("pt_first_difference", "g3", new("-da", target="npu/step0", golden="bench/step0"), "g3_da"),
     Case("pt_any_difference", "g2", old("pytorch", "-da"), "g2_da"),
     Case("am", "g2", old("mindspore", "-am", "api_mapping_doc.yaml"), "g2_builtin",

@@ -1,6 +1,7 @@
 #include "assay/compat/msprobe/row.h"
 
 #include "assay/base/text.h"
+#include "assay/compat/msprobe/consistent_matcher.h"
 
 #include <fmt/format.h>
 
@@ -121,10 +122,12 @@ double printed_cosine(double cosine, Generation generation) {
 }
 
 TensorCase tensor_case(const Comparison& row, const MsprobeColumns& columns, Generation generation) {
+  if (row.mine.name == kNoModule) return TensorCase::unmatched;
   if (stated_of(row.mine).data_name.empty()) return TensorCase::no_mine_file;
   if (row.golden.item == nullptr) return TensorCase::unmatched;
   if (stated_of(row.golden).data_name.empty()) return TensorCase::no_golden_file;
-  if (row.status == Status::unreadable) return TensorCase::unreadable;
+  const bool lacks_part = row.status == Status::no_data && row.pair.plans != nullptr;  // of what is joined
+  if (row.status == Status::unreadable || lacks_part) return TensorCase::unreadable;
   if (row.basis == Basis::stated) return TensorCase::only_statistics;
   if (!row.mine.meta || row.mine.meta->shape.count() == 0) return TensorCase::empty;
   if (row.status == Status::shape_mismatch || !same_shape(row, generation)) return TensorCase::other_shape;

@@ -189,7 +189,9 @@ Judge prepare(const Head& head, Generation generation, const MsprobeRuleStyle& s
 
 RuleSet msprobe_rules(Generation generation, const MsprobeRuleStyle& style) {
   if (generation == Generation::g3)
-    return {"msprobe_g3", [](const Head& head, const RuleOptions&) { return prepare_msprobe_g3(head); }};
+    return {"msprobe_g3", [consistent = style.consistent](const Head& head, const RuleOptions&) {
+              return prepare_msprobe_g3(head, consistent);
+            }};
   const std::string_view name = generation == Generation::g2 ? "msprobe_g2"
                                 : style.as_python            ? "msprobe_g1_python"
                                                              : "msprobe_g1";

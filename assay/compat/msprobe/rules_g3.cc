@@ -1,4 +1,5 @@
 // Generation 3: pass, warning or error for every row, from the rows of its operator together.
+#include "assay/base/text.h"
 #include "assay/compat/msprobe/row.h"
 #include "assay/compat/msprobe/rules.h"
 #include "assay/compat/msprobe/rules_tensor.h"
@@ -31,8 +32,25 @@ std::string_view second_token(std::string_view name) {
   return name.substr(begin, name.find('.', begin) - begin);
 }
 
-bool is_output(const Comparison& row) { return row.mine.name.find(".output.") != std::string_view::npos; }
+bool is_output(const Comparison& row) {
+  const std::string_view name = row.mine.name == kNoModule ? row.golden.name : row.mine.name;
+  return name.find(".output.") != std::string_view::npos;
+}
 bool is_matched(const Comparison& row) { return row.golden.item != nullptr; }
+
+bool is_joined_name(std::string_view name) {
+  return name.find("qkv") != std::string_view::npos || name.find("gate_up") != std::string_view::npos;
+}
+
+// "[1, 217, 896]" has 217 and 896.
+std::vector<std::string> long_dimensions(std::string_view shape) {
+  while (!shape.empty() && (shape.front() == '[' || shape.front() == ']')) shape.remove_prefix(1);
+  while (!shape.empty() && (shape.back() == '[' || shape.back() == ']')) shape.remove_suffix(1);
+  std::vector<std::string> out;
+  for (const std::string_view part : split(shape, ','))
+    if (trim(part) != "1") out.emplace_back(trim(part));
+  return out;
+}
 
 bool is_nonfinite(const Scalar& scalar) {
   const auto value = number_of(scalar);
@@ -89,8 +107,9 @@ struct Result3 {
 
 class Rules {
  public:
-  explicit Rules(const Head& head)
+  Rules(const Head& head, std::optional<TrainingBackend> consistent)
       : columns_(head, Generation::g3),
+        consistent_(consistent),
         content_(head.content),
         cross_framework_(head.cross_framework),
         unmatched_(unmatched_level(head)) {}
@@ -107,7 +126,11 @@ class Rules {
       if (content_ == Content::data &&
           tensor_case(*rows[i], columns_, Generation::g3) == TensorCase::only_statistics)
         rows[i]->evidence = Evidence::nothing;
-      if (!is_matched(*rows[i])) rows[i]->verdict.level = unmatched_;
+      if (rows[i]->mine.name == kNoModule) {
+        rows[i]->status = Status::only_golden;
+        rows[i]->evidence = Evidence::nothing;
+      }
+      if (!is_matched(*rows[i]) || rows[i]->mine.name == kNoModule) rows[i]->verdict.level = unmatched_;
     }
     for (Comparison& row : node.rows)
       if (row.mine.item == nullptr) row.verdict = {unmatched_, "[]", "pass"};
@@ -157,21 +180,22 @@ class Rules {
       else
         check_norm(rows, results);
     }
-    each([](const Comparison& row, Result3& result) {
-      if (is_matched(row) && requires_grad(row.mine) != requires_grad(row.golden))
+    const bool of_training = consistent_ && content_ == Content::data;
+    each([&](const Comparison& row, Result3& result) {
+      if (is_matched(row) && !of_training && requires_grad(row.mine) != requires_grad(row.golden))
         result.error("error: The Required_Grad of NPU and Bench are inconsistent");
     });
     if (!outputs_only)
       for (size_t i = 0; i < rows.size(); ++i)
         if (!is_output(*rows[i])) check_scalar(*rows[i], results[i]);
     each([this](const Comparison& row, Result3& result) {
-      const bool merged = row.golden.name.find("qkv") != std::string_view::npos ||
-                          row.golden.name.find("gate_up") != std::string_view::npos;
-      if (is_matched(row) && !merged && !same_dtype(row, cross_framework_))
+      const bool merged = is_joined_name(row.golden.name);
+      if (is_matched(row) && !merged && row.mine.name != kNoModule && !same_dtype(row, cross_framework_))
         result.error("error: The dtype of NPU and Bench are inconsistent.");
     });
-    each([](const Comparison& row, Result3& result) {
-      if (is_matched(row) && stated_of(row.mine).shape != stated_of(row.golden).shape)
+    each([&](const Comparison& row, Result3& result) {
+      if (is_matched(row) &&
+          (of_training ? has_other_shape(row) : stated_of(row.mine).shape != stated_of(row.golden).shape))
         result.error("error: The shape of NPU and Bench are inconsistent.");
     });
     if (outputs_only) return;
@@ -179,6 +203,19 @@ class Rules {
       check_cosine(rows, results);
     else
       check_norm_growth(rows, results);
+  }
+
+  // Without dimensions of size 1. What FSDP joins is not looked at; of Megatron the last two may be one.
+  bool has_other_shape(const Comparison& row) const {
+    const bool is_fsdp = *consistent_ == TrainingBackend::fsdp;
+    if (row.mine.name == kNoModule || (is_fsdp && is_joined_name(row.golden.name))) return false;
+    std::vector<std::string> mine = long_dimensions(stated_of(row.mine).shape);
+    const std::vector<std::string> golden = long_dimensions(stated_of(row.golden).shape);
+    if (!is_fsdp && mine.size() == 3 && golden.size() != 3) {
+      const auto rows = parse_int(mine[1]), columns = parse_int(mine[2]);
+      if (rows && columns) mine = {mine[0], std::to_string(*rows * *columns)};
+    }
+    return mine != golden;
   }
 
   static void check_nonfinite(const Comparison& row, Result3& result) {
@@ -290,6 +327,7 @@ class Rules {
   }
 
   const MsprobeColumns columns_;
+  const std::optional<TrainingBackend> consistent_;
   const Content content_;
   const bool cross_framework_;
   const Level unmatched_;
@@ -297,8 +335,8 @@ class Rules {
 
 }  // namespace
 
-Judge prepare_msprobe_g3(const Head& head) {
-  return [rules = Rules(head)](NodeResult& node) { rules.judge(node); };
+Judge prepare_msprobe_g3(const Head& head, std::optional<TrainingBackend> consistent) {
+  return [rules = Rules(head, consistent)](NodeResult& node) { rules.judge(node); };
 }
 
 }  // namespace assay

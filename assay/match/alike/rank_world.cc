@@ -35,6 +35,11 @@ void RankWorld::count(Side side, const NameForm& form, size_t Family::*what) {
   if (is_norm(form)) ++(norms_[index(side)].*what);
 }
 
+void RankWorld::count_whole(Side side, const NameForm& form, const Shape& shape) {
+  count(side, form, &Family::whole);
+  whole_matrices_[index(side)] += std::ranges::count_if(shape.dims, [](int64_t d) { return d > 1; }) > 1;
+}
+
 void RankWorld::add(const PartGroup& group) {
   const Side side = side_of_ranks(group);
   const size_t shares = std::max(group.of_shares, group.whole_of_ranks);
@@ -116,7 +121,7 @@ void RankWorld::look_at_names(Side side) {
     const auto own = contents_.meta({side, builder_.items(side)[positions[i]]}),
                whole = contents_.meta({other, builder_.items(other)[found->second]});
     if (own && whole && own->shape.count() == whole->shape.count() && builder_.is_joined(side, positions[i]))
-      count(side, forms[i], &Family::whole);
+      count_whole(side, forms[i], own->shape);
   }
 }
 
@@ -132,9 +137,13 @@ Doubts RankWorld::doubts_of(const PartGroup& group) {
   // Where no other layer has one of its name, norms are shared out alike, or none of them is.
   Family family = families_[index(side)][layer_pattern(part.form.plain)];
   if (family.shared + family.whole < 2 && is_norm(part.form)) family = norms_[index(side)];
+  const size_t matrices = whole_matrices_[index(side)];
   if (family.whole >= family.shared)
     doubts.contradiction = fmt::format("a share of {}, though {} of {} others of its role are whole",
                                        group.of_shares, family.whole, family.whole + family.shared - 1);
+  else if (votes_[index(side)][group.of_shares].all == 1 && matrices > 1)
+    doubts.contradiction =
+        fmt::format("the only share of {}, though {} other matrices are whole", group.of_shares, matrices);
   return doubts;
 }
 

@@ -17,7 +17,7 @@ class RankWorld {
   // of several (whole_of_ranks). All of them, before the first is settled.
   void add(const PartGroup& group);
   // A tensor that a rank holds all of.
-  void add_whole(Side side, const Holder& holder) { count(side, holder.form, &Family::whole); }
+  void add_whole(Side side, const Holder& holder) { count_whole(side, holder.form, holder.shape); }
   // How many ranks there are; says why the group is no share of so many, else nothing.
   std::string settle(PartGroup& group);
   // Keys or values of ranks that together might hold all of it, but are neighbours of which some hold the
@@ -37,6 +37,7 @@ class RankWorld {
 
   static size_t index(Side side) { return static_cast<size_t>(side); }
   void count(Side side, const NameForm& form, size_t Family::*what);
+  void count_whole(Side side, const NameForm& form, const Shape& shape);
   void look_at_names(Side side);
   size_t ranks_on(Side side) const;  // 0: nobody knows
 
@@ -45,6 +46,7 @@ class RankWorld {
   std::map<size_t, Votes> votes_[2];           // by side, and number of ranks
   std::map<std::string, Family> families_[2];  // by what names have in common in all layers
   Family norms_[2];
+  size_t whole_matrices_[2] = {0, 0};
   std::map<int64_t, std::set<int64_t>> ranks_there_[2];  // by stage
   bool has_looked_[2] = {false, false};
 };

@@ -105,6 +105,7 @@ class Sections {
     for (const Side side : {Side::mine, Side::golden})
       for (const Frame& frame : matched.frames.frames(side)) note(frame.warnings);
     follow_stated_order(matched.frames);
+    if (matcher_.regroup) ASSAY_TRY_DO(matcher_.regroup(matched.frames));
     const LoadedContents contents(matched.frames, open, request_.progress);
     MatchOptions matching = request_.matching;
     if (matcher_.needs.contents) matching.contents = &contents;

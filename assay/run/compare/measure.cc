@@ -157,7 +157,7 @@ class Measurer {
         aligned = rearrange(mine.own(), golden.own(), *how);
         row.is_rearranged = aligned && *aligned;
         if (row.is_rearranged && row.contradiction.empty())
-          row.contradiction = siblings_.objection_to(row.pair, *how, mine.own()->meta, golden.own()->meta);
+          row.contradiction = siblings_.objection_to(row.pair);
       }
     }
     for (const Side side : {Side::mine, Side::golden})

@@ -3,9 +3,14 @@
 #include "assay/match/alike/layer_layouts.h"
 #include "assay/match/alike/name_form.h"
 
-#include <algorithm>
+#include <deque>
 
 namespace assay {
+
+Siblings::PairId Siblings::id_of(const Pair& pair) {
+  return {pair.mine->frame,   pair.mine->node,   pair.mine->item,
+          pair.golden->frame, pair.golden->node, pair.golden->item};
+}
 
 std::string Siblings::role_of(const Pair& pair) const {
   return fmt::format("{}|{}", layer_pattern(form_of(matched_.item(Side::mine, *pair.mine).name).plain),
@@ -39,27 +44,43 @@ const Siblings::Family& Siblings::family_of(const std::string& role) {
           pairs_[role_of(pair)].push_back(&pair);
       }
   const auto [found, is_new] = families_.try_emplace(role);
-  if (is_new)
-    for (const Pair* const pair : pairs_[role])
-      if (auto laid_out = lay_out(*pair)) found->second.push_back(std::move(*laid_out));
+  if (!is_new) return found->second;
+  std::deque<LaidOut> members;
+  std::map<std::pair<int64_t, int64_t>, std::vector<const LaidOut*>> by_counts;
+  for (const Pair* const pair : pairs_[role])
+    if (auto laid_out = lay_out(*pair)) {
+      const LaidOut& kept = members.emplace_back(std::move(*laid_out));
+      by_counts[{kept.mine_count, kept.golden_count}].push_back(&kept);
+    }
+  for (const auto& [counts, alike] : by_counts) hold_against_each_other(alike, found->second);
   return found->second;
 }
 
-std::string Siblings::objection_to(const Pair& pair, const Rearranged& how, const TensorMeta& mine,
-                                   const TensorMeta& golden) {
-  const std::lock_guard lock(guard_);
-  const std::vector<Arrangement> own = {how.arrangement};
-  std::vector<const std::vector<Arrangement>*> layouts = {&own};
-  for (const LaidOut& other : family_of(role_of(pair))) {
-    const bool is_itself = other.pair->mine == pair.mine && other.pair->golden == pair.golden;
-    const bool is_alike =
-        other.mine_count == mine.shape.count() && other.golden_count == golden.shape.count();
-    // One number throughout lies as any that does not stand as it is.
-    const bool tells = other.layout[0].text.empty() || !(how.is_constant || other.is_constant);
-    if (!is_itself && is_alike && tells) layouts.push_back(&other.layout);
+void Siblings::hold_against_each_other(const std::vector<const LaidOut*>& alike, Family& family) {
+  // One number throughout lies as any that does not stand as it is.
+  std::vector<const LaidOut*> telling;
+  std::vector<const std::vector<Arrangement>*> layouts;
+  size_t standing = 0;
+  for (const LaidOut* const each : alike) {
+    if (each->is_constant) continue;
+    telling.push_back(each);
+    layouts.push_back(&each->layout);
+    standing += each->layout[0].text.empty();
   }
-  const LayoutVote vote = hold_against_each_other(layouts).front();
-  return vote.otherwise > 0 ? vote.objection() : std::string();
+  const std::vector<LayoutVote> votes = assay::hold_against_each_other(layouts);
+  for (size_t i = 0; i < telling.size(); ++i)
+    if (votes[i].otherwise > 0 && !telling[i]->layout[0].text.empty())
+      family[id_of(*telling[i]->pair)] = votes[i].objection();
+  for (const LaidOut* const each : alike)
+    if (each->is_constant && standing > 0)
+      family[id_of(*each->pair)] = LayoutVote{standing, alike.size() - 1}.objection();
+}
+
+std::string Siblings::objection_to(const Pair& pair) {
+  const std::lock_guard lock(guard_);
+  const Family& family = family_of(role_of(pair));
+  const auto found = family.find(id_of(pair));
+  return found == family.end() ? std::string() : found->second;
 }
 
 std::string Siblings::other_types(Side side, const ItemId& item, DType own) {

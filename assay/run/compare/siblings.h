@@ -5,6 +5,7 @@
 #include "assay/run/compare/contents.h"
 #include "assay/run/compare/load.h"
 
+#include <array>
 #include <map>
 #include <mutex>
 
@@ -16,10 +17,9 @@ class Siblings {
   // Both outlive this.
   Siblings(const Matched& matched, Loader& loader) : matched_(matched), loader_(loader) {}
 
-  // What speaks against a pair that lies as `how` says though its shapes differ: others of its role that
+  // What speaks against a pair whose shapes differ, though the data show how it lies: others of its role that
   // have as many elements and do not lie so. Empty: nothing.
-  std::string objection_to(const Pair& pair, const Rearranged& how, const TensorMeta& mine,
-                           const TensorMeta& golden);
+  std::string objection_to(const Pair& pair);
 
   // What another rank holds of the same tensor, where its type is another one: "bf16 on rank 1 of mine, and
   // f32 on rank 0". Empty where the name tells no rank, or all types are one.
@@ -32,11 +32,14 @@ class Siblings {
     bool is_constant = false;
     std::vector<Arrangement> layout;
   };
-  using Family = std::vector<LaidOut>;
+  using PairId = std::array<int32_t, 6>;
+  using Family = std::map<PairId, std::string>;  // objections, of those that do not stand as they are
 
+  static PairId id_of(const Pair& pair);
   std::string role_of(const Pair& pair) const;
   const Family& family_of(const std::string& role);
   std::optional<LaidOut> lay_out(const Pair& pair);
+  static void hold_against_each_other(const std::vector<const LaidOut*>& alike, Family& family);
 
   const Matched& matched_;
   Loader& loader_;

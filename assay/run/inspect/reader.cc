@@ -1,6 +1,7 @@
 #include "assay/run/inspect/reader.h"
 
 #include "assay/base/cancel.h"
+#include "assay/base/text.h"
 #include "assay/run/resources.h"
 #include "assay/support/log.h"
 #include "assay/support/parallel.h"

@@ -140,8 +140,12 @@ DumpOutcome finish_dump(const DumpSettings& settings, const DumpRun& run) {
 namespace {
 
 std::string tensors_text(const CaptureCounts& counts) {
-  std::string out = fmt::format("{} tensor{} ({})", counts.tensors, counts.tensors == 1 ? "" : "s",
-                                format_size(counts.bytes));
+  std::string out =
+      counts.tensors > 0 ? fmt::format("{} tensor{} ({})", counts.tensors, counts.tensors == 1 ? "" : "s",
+                                       format_size(counts.bytes))
+      : counts.lines > 0
+          ? fmt::format("no tensors, {} line{} of tables", counts.lines, counts.lines == 1 ? "" : "s")
+          : "no tensors";
   if (counts.dropped > 0)
     out += fmt::format(", of {} only statistics: the disk was too slow", counts.dropped);
   if (counts.filtered > 0)
@@ -157,6 +161,9 @@ std::string processes_text(const CaptureCounts& counts) {
         "process {} did not live to its end: its files were counted, and what still waited in it is not "
         "there\n",
         process);
+  if (counts.trimmed > 0)
+    out += fmt::format("{} table{} ended with a part of a line, which was taken away\n", counts.trimmed,
+                       counts.trimmed == 1 ? "" : "s");
   for (const int64_t process : counts.running)
     out += fmt::format("process {} is still running: what it records from now on is not counted\n", process);
   if (!counts.is_counted)

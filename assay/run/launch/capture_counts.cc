@@ -9,6 +9,7 @@
 
 #include <signal.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <set>
 
@@ -58,6 +59,31 @@ void count_uncounted(const fs::path& folder, const std::set<int64_t>& counted, M
   }
 }
 
+// Takes a part of a line away from the end of a table. True: there was one.
+bool cut_half_line(const fs::path& table) {
+  const auto text = read_text(table);
+  if (!text || text->empty() || text->ends_with('\n')) return false;
+  const size_t end = text->rfind('\n');
+  return ::truncate(table.c_str(), end == std::string::npos ? 0 : static_cast<off_t>(end) + 1) == 0;
+}
+
+// Who is killed while he writes a line that lies across two pages of the file leaves the part on the first.
+void trim_tables_of(const fs::path& folder, int64_t process, CaptureCounts& counts) {
+  const std::string name = fmt::format("{}", process), end = "_" + name;
+  for (const char* const place : {"operation_io_tensors", "kernel_io_tensors", "cpu_profiling", "data"}) {
+    std::error_code error;
+    for (fs::directory_iterator at(folder / place, error), last; !error && at != last; at.increment(error)) {
+      const std::string of = at->path().filename();
+      if (of != name && !of.ends_with(end)) continue;
+      std::error_code inner;
+      for (fs::recursive_directory_iterator file(at->path(), inner), stop; !inner && file != stop;
+           file.increment(inner))
+        if (file->path().extension() == ".csv" || file->path().extension() == ".txt")
+          counts.trimmed += cut_half_line(file->path()) ? 1 : 0;
+    }
+  }
+}
+
 bool has_name_of_dump(const fs::path& folder) {
   const std::string name = folder.filename();
   return name.starts_with("msit_dump") || name.starts_with("ait_dump") || name == "atb_dump_data";
@@ -93,6 +119,7 @@ class Record {
 void add_record(const fs::path& folder, int64_t process, const Record& record, Moment started,
                 CaptureCounts& counts) {
   counts.tensors += record.number("statistics");
+  counts.lines += record.number("lines");
   counts.filtered += record.number("filtered");
   counts.dropped += record.number("dropped");
   counts.lost += record.number("lost");
@@ -103,8 +130,10 @@ void add_record(const fs::path& folder, int64_t process, const Record& record, M
     counts.bytes += record.number("bytes");
     return;
   }
-  (is_alive(process) ? counts.running : counts.cut_off).push_back(process);
+  const bool runs_on = is_alive(process);
+  (runs_on ? counts.running : counts.cut_off).push_back(process);
   count_files_of(folder, process, started, counts);
+  if (!runs_on) trim_tables_of(folder, process, counts);
 }
 
 // The processes that have records of this run; nothing: the file is not there, or cannot be read.
