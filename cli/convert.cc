@@ -47,6 +47,16 @@ void say(const ConvertRequest& request, const ConvertOutcome& outcome) {
                         outcome.kept_integers);
   console::print(console::Stream::err, "assay: wrote {}\n", text);
   constexpr size_t kMost = 8;
+  if (!outcome.overflowed.empty()) {
+    const std::vector<std::string>& names = outcome.overflowed;
+    std::string list;
+    for (size_t i = 0; i < std::min(names.size(), kMost); ++i)
+      list += (i == 0 ? "" : ", ") + printable(names[i]);
+    if (names.size() > kMost) list += fmt::format(" and {} more", names.size() - kMost);
+    console::print(console::Stream::err,
+                   "assay: warning: numbers too large for the new type are infinite or NaN now, in {}: {}\n",
+                   tensors_in_words(std::ssize(names)), list);
+  }
   for (size_t i = 0; i < std::min(outcome.dropped.size(), kMost); ++i)
     console::print(console::Stream::err, "assay: not written: {}\n", outcome.dropped[i]);
   if (outcome.dropped.size() > kMost)

@@ -38,6 +38,7 @@ std::string did_you_mean(std::string_view word, std::span<const std::string> kno
   const std::string* best = nullptr;
   size_t nearest = std::max<size_t>(given.size() / 3, 1) + 1;  // less than this
   for (const std::string& each : known) {
+    if (each == word) return {};  // it is spelt right: something else is wrong
     const std::string lower = to_lower(each);
     // The beginning of a word, or more than it, is near however long the rest is.
     const bool is_part = given.size() >= 4 && (lower.starts_with(given) || given.starts_with(lower));

@@ -256,7 +256,7 @@ std::string TerminalReport::metric_list(const std::vector<Value>& metrics,
 }
 
 std::string TerminalReport::divergence(const Summary& summary) const {
-  std::string out = bound_max_ >= 0 ? "First wrong output: " : "First divergence: ";
+  std::string out = head_.question == Question::operators ? "First wrong output: " : "First divergence: ";
   if (head_.order_is_by_name && summary.failed > 1) out = "First divergence (order unknown; first by name): ";
   out += row_in_full(*summary.first_divergence);
   constexpr size_t kMost = 4;

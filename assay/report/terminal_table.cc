@@ -112,7 +112,8 @@ void leave_out_common_words(std::vector<std::string>& names, NumberWords number_
   };
   while (front < shortest && is_common(from_front(front))) ++front;
   while (front + back < shortest && is_common(from_back(back))) ++back;
-  if (front == shortest) return;  // one name is all that they share
+  if (front == shortest) return;                                           // one name is all that they share
+  if (front + back == shortest && !is_even) --(front > 0 ? front : back);  // something of the shortest stays
   std::vector<std::string> shorter;
   for (const auto& words : all) {
     std::string name;

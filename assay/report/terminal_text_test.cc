@@ -68,6 +68,9 @@ TEST(TerminalTable, LongNamesGiveWayWhereTheyAreEqual) {
   // Names of other lengths: what they begin and end with.
   EXPECT_EQ(names({"model.decoder.first.norm.weight.npy", "model.decoder.layers.7.self_attn.weight.npy"}),
             "…first.norm.…\n…layers.7.self_attn.…\n");
+  // One whose words are all in the others, too.
+  EXPECT_EQ(names({"[token 0] 0_Layer/0_LinearOperation/before/in0.bin", "[token 0] 0_Layer/before/in0.bin"}),
+            "…0_Layer/0_LinearOperation/…\n…0_Layer/…\n");
   EXPECT_EQ(names({"short.a", "short.b"}), "short.a\nshort.b\n");
 }
 

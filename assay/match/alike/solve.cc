@@ -55,7 +55,8 @@ Solver::Probe Solver::probe(const SoughtPart& part, size_t elements) const {
     sum += value;
     ++finite;
   }
-  if (finite == 0) return probe;
+  probe.is_finite = finite > 0;
+  if (!probe.is_finite) return probe;
   probe.mean = sum / finite;
   for (const double value : probe.values)
     if (std::isfinite(value)) squares += (value - probe.mean) * (value - probe.mean);
@@ -181,7 +182,8 @@ std::optional<Solved> Solver::solve(std::span<const SoughtPart> parts, std::span
   // Of one number throughout, it does not matter.
   const bool is_constant = std::ranges::all_of(second, [](const Probe& each) { return each.spread == 0; });
   return Solved{fitting.front().which, is_constant ? 0 : different.size() - 1,
-                std::move(fitting.front().misfits), is_constant};
+                std::move(fitting.front().misfits), is_constant,
+                std::ranges::any_of(second, &Probe::is_finite)};
 }
 
 }  // namespace assay

@@ -16,6 +16,7 @@ struct Solved {
   size_t rivals = 0;                 // others that fit as well: the data do not tell
   std::vector<size_t> misfits = {};  // parts that hold something else
   bool is_constant = false;          // one number throughout, which lies in any way
+  bool is_finite = true;             // some element that was looked at is: NaN fits everywhere
 };
 
 enum class PartsThatFit : uint8_t {
@@ -47,6 +48,7 @@ class Solver {
     std::vector<int64_t> places;
     std::vector<double> values;
     double mean = 0, spread = 0;  // of the finite ones: a norm's weights are all near 1
+    bool is_finite = false;       // one at least is
   };
   Probe probe(const SoughtPart& part, size_t elements) const;
   const std::vector<int64_t>& places_of(int64_t count, size_t elements) const;

@@ -145,7 +145,7 @@ std::optional<Rearranged> find_arrangement(const OperandPtr& mine, const Operand
   const PlanSource of_whole{golden_is_whole ? Side::golden : Side::mine, {}};
   if (of_part.count < kElementsThatTell) return std::nullopt;
   const auto solved = Solver(contents).solve({&of_part, 1}, {&of_whole, 1}, candidates);
-  if (!solved || solved->rivals > 0) return std::nullopt;
+  if (!solved || solved->rivals > 0 || !solved->is_finite) return std::nullopt;  // NaN fits everywhere
   return Rearranged{std::move(candidates[solved->which][0]), golden_is_whole, solved->is_constant};
 }
 

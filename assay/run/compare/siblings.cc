@@ -3,6 +3,7 @@
 #include "assay/match/alike/layer_layouts.h"
 #include "assay/match/alike/name_form.h"
 
+#include <algorithm>
 #include <deque>
 
 namespace assay {
@@ -46,13 +47,14 @@ const Siblings::Family& Siblings::family_of(const std::string& role) {
   const auto [found, is_new] = families_.try_emplace(role);
   if (!is_new) return found->second;
   std::deque<LaidOut> members;
-  std::map<std::pair<int64_t, int64_t>, std::vector<const LaidOut*>> by_counts;
+  // By elements without what one side was padded with.
+  std::map<int64_t, std::vector<const LaidOut*>> by_count;
   for (const Pair* const pair : pairs_[role])
     if (auto laid_out = lay_out(*pair)) {
       const LaidOut& kept = members.emplace_back(std::move(*laid_out));
-      by_counts[{kept.mine_count, kept.golden_count}].push_back(&kept);
+      by_count[std::min(kept.mine_count, kept.golden_count)].push_back(&kept);
     }
-  for (const auto& [counts, alike] : by_counts) hold_against_each_other(alike, found->second);
+  for (const auto& [count, alike] : by_count) hold_against_each_other(alike, found->second);
   return found->second;
 }
 

@@ -10,6 +10,7 @@
 #include "assay/run/compact/file.h"
 #include "assay/run/convert/guard.h"
 #include "assay/run/convert/lossless.h"
+#include "assay/run/convert/narrowed.h"
 #include "assay/run/convert/safe_names.h"
 #include "assay/support/log.h"
 #include "assay/support/progress.h"
@@ -101,6 +102,7 @@ class Converter {
     state_ = states_of(path);
     casts_.clear();
     changed_from_.clear();
+    narrowed_.clear();
     kept_integers_.clear();
     FormatOptions options = request_.open.format;
     options.every_byte = true;
@@ -185,6 +187,9 @@ class Converter {
       outcome.kept_integers += kept_integers_.contains(written) ? 1 : 0;
       if (const auto before = changed_from_.find(written); before != changed_from_.end())
         ++outcome.changed[{before->second, written->meta.dtype}];
+      if (const auto narrowed = narrowed_.find(written);
+          narrowed != narrowed_.end() && narrowed->second->has_overflowed())
+        outcome.overflowed.push_back(tensor.name.empty() ? out.filename().native() : tensor.name);
     }
     return {};
   }
@@ -236,7 +241,12 @@ class Converter {
     if (operand->meta.dtype == wanted) return operand;
     casts_.push_back({operand, wanted});
     const DType before = operand->meta.dtype;
-    auto changed = cast(std::move(operand), wanted);
+    auto changed = cast(operand, wanted);
+    if (changed && is_real(before) && is_real(wanted)) {
+      auto narrowed = std::make_shared<Narrowed>(std::move(operand), std::move(*changed));
+      narrowed_.emplace(narrowed.get(), narrowed.get());
+      changed = std::move(narrowed);
+    }
     if (changed) changed_from_.emplace(changed->get(), before);
     if (!changed)
       return fail(changed.error().kind, "{}: {}: {}", display(path), printable(item),
@@ -337,6 +347,7 @@ class Converter {
   ConvertGuard guard_;
   std::vector<Cast> casts_;  // of the file at hand
   std::map<const Operand*, DType> changed_from_;
+  std::map<const Operand*, const Narrowed*> narrowed_;
   std::set<const Operand*> kept_integers_;
   SafeNames names_;
   fs::path source_;  // the file at hand, and how it was before it was opened

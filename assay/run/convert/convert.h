@@ -24,9 +24,10 @@ struct ConvertOutcome {
   int64_t files = 0, tensors = 0, values = 0;          // written; values are no tensors
   std::vector<fs::path> replaced;                      // of those written: there was such a file before
   std::map<std::pair<DType, DType>, int64_t> changed;  // how many tensors became another type, from and to
-  int64_t kept_integers = 0;                           // tensors that --dtype left as they are
-  std::vector<std::string> dropped;                    // what the files hold beside tensors, a line each
-  std::vector<std::string> failures;  // what could not be converted, a line each; everything else was
+  std::vector<std::string> overflowed;  // tensors with finite numbers that are not finite in the new type
+  int64_t kept_integers = 0;            // tensors that --dtype left as they are
+  std::vector<std::string> dropped;     // what the files hold beside tensors, a line each
+  std::vector<std::string> failures;    // what could not be converted, a line each; everything else was
 };
 
 // Every output file appears whole or not at all. A file is converted or is an error; of a folder, one bad

@@ -115,7 +115,8 @@ InspectedTensor inspect_item(const Item& item, const FileEntry& file, const Open
 // Measures the items of a frame in batches: side by side within one, in order towards the sink.
 class FrameInspector {
  public:
-  FrameInspector(const Frame& frame, const InspectRequest& request) : frame_(frame), request_(request) {
+  FrameInspector(const Frame& frame, std::string section, const InspectRequest& request)
+      : frame_(frame), section_(std::move(section)), request_(request) {
     for (const Node& node : frame.nodes)
       for (const Item& item : node.items) items_.push_back(&item);
   }
@@ -130,6 +131,7 @@ class FrameInspector {
         const Item& item = *items_[first + i];
         const auto file = item.data ? static_cast<size_t>(item.data->file) : 0;
         found[i] = inspect_item(item, item.data ? frame_.files[file] : FileEntry{}, sets_[i], request_);
+        found[i].section = section_;
       });
       ASSAY_TRY_DO(check_cancelled());
       for (const InspectedTensor& tensor : found) {
@@ -170,6 +172,7 @@ class FrameInspector {
   }
 
   const Frame& frame_;
+  const std::string section_;
   const InspectRequest& request_;
   std::vector<const Item*> items_;
   std::vector<OpenSet> sets_;  // of the present batch
@@ -211,7 +214,10 @@ Result<void> inspect_path(const fs::path& path, const InspectRequest& request, I
   found.files = std::ssize(files);
   ASSAY_TRY_DO(sink.open(found));
   Progress progress("inspecting", found.tensors + found.values, request.progress);
-  for (const Frame& frame : frames) ASSAY_TRY_DO(FrameInspector(frame, request).run(sink, summary, progress));
+  for (const Frame& frame : frames) {
+    std::string section = frames.size() > 1 ? frame.at.text() : std::string();
+    ASSAY_TRY_DO(FrameInspector(frame, std::move(section), request).run(sink, summary, progress));
+  }
   return {};
 }
 

@@ -25,6 +25,7 @@ inline constexpr size_t kHistogramBins = 16;
 // One tensor, or value beside tensors, as it was found. The views live as long as the call that receives it.
 struct InspectedTensor {
   const Item* item = nullptr;
+  std::string section = {};  // of a dump of several: "rank 0 token 1"
   fs::path file;
   std::optional<TensorMeta> meta;
   std::optional<OneSide> measured;  // empty for a description without data

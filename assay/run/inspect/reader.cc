@@ -98,6 +98,7 @@ Result<std::string> Reader::describe(size_t number, const std::optional<Slice>& 
   Found found = find(number);
   InspectedTensor out;
   out.item = &item(number);
+  if (frames_.mine.size() > 1) out.section = frame(number).at.text();
   out.file = file(number);
   out.meta = found.meta;
   out.trouble = found.trouble;

@@ -61,7 +61,9 @@ class TextSink : public InspectSink {
     if (is_beside_tensors(*tensor.item))
       return write_(
           format_shown("  {} = {}\n", tensor.item->name, value_text(to_value(tensor.item->stated->max))));
-    std::string out = format_shown("  {}{}", tensor.item->name, tensor.slice);
+    std::string out = "  ";
+    if (!tensor.section.empty()) out += fmt::format("[{}] ", tensor.section);
+    out += format_shown("{}{}", tensor.item->name, tensor.slice);
     if (tensor.meta)
       out += fmt::format("  {} {}  {}", name(tensor.meta->dtype), tensor.meta->shape.text(),
                          format_size(tensor.meta->byte_size()));
@@ -131,6 +133,7 @@ class JsonSink : public InspectSink {
   static std::string text_of(const InspectedPath& path, const InspectedTensor& tensor) {
     return object(path, [&](Writer& json) {
       member(json, "name", tensor.item->name);
+      if (!tensor.section.empty()) member(json, "section", tensor.section);
       if (is_beside_tensors(*tensor.item)) return value(json, "value", to_value(tensor.item->stated->max));
       if (!tensor.file.empty()) member(json, "file", display(tensor.file));
       if (tensor.meta) {
