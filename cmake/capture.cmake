@@ -7,7 +7,8 @@ set(shared_sources
   assay/base/temporary_name.cc assay/base/text.cc assay/base/zip_records.cc
   assay/tensor/dense_pack.cc assay/tensor/dtype.cc assay/tensor/dtype_small.cc assay/tensor/operand.cc
   assay/tensor/strided_copy.cc
-  assay/format/atb_bin_write.cc assay/format/npy_write.cc assay/format/pt_names.cc assay/format/pt_write.cc
+  assay/format/atb_bin_write.cc assay/format/npy_write.cc assay/format/pt_names.cc assay/format/pt_one_tensor.cc
+  assay/format/pt_write.cc
   assay/format/safetensors_write.cc)
 add_library(assay_capture STATIC ${capture_sources} ${shared_sources})
 # Vectors never leave the functions that are compiled with the instructions for them.
@@ -22,6 +23,7 @@ function(assay_loadable target name map)
   set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} LINK_DEPENDS ${PROJECT_SOURCE_DIR}/${map})
 endfunction()
 assay_loadable(assay_library assay capture/libassay.map capture/c_interface.cc)
+target_compile_definitions(assay_library PRIVATE ASSAY_VERSION="${PROJECT_VERSION}")
 
 file(GLOB probe_sources CONFIGURE_DEPENDS probe/*.cc)
 list(FILTER probe_sources EXCLUDE REGEX "_test\\.cc$|symbols")
