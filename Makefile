@@ -2,13 +2,14 @@
 # make test      everything that CI checks; the last line counts what passed and failed
 # make test-threads   the pipeline under ThreadSanitizer
 # make package   build/release/assay-*.deb and .tar.gz
+# make wheel     build/wheel/assay-*.whl and assay_compat-*.whl, for pip
 # Each installs the Debian packages it lacks first (packages.txt). Developers use the CMake presets: CONTRIBUTING.md
 
 SHELL := /bin/bash
 # A Python or a toolchain from elsewhere must not shadow the one that Debian's packages belong to.
 export PATH := /usr/bin:/bin:$(PATH)
 
-.PHONY: demo build test test-threads package clean
+.PHONY: demo build test test-threads package wheel clean
 
 demo: build
 	@build/release/assay demo
@@ -31,6 +32,10 @@ test-threads:
 package: build
 	@bash tests/tools/install_packages.sh package
 	@cd build/release && cpack
+
+wheel: build
+	@cmake --build build/release --target assay_library assay_probe
+	@/usr/bin/python3 scripts/make_wheel.py --bin build/release --out build/wheel
 
 clean:
 	rm -rf build

@@ -88,7 +88,8 @@ class DumpConfig:
             return f"mode must be 'module', 'api' or both, and is {self.mode!r}."
         if self.layer_name is not None and not isinstance(self.layer_name, str):
             return "The type of layer_name must be str, please check."
-        if not os.access(_nearest_existing(os.path.abspath(self.dump_path)), os.W_OK):
+        folder = _nearest_existing(os.path.abspath(self.dump_path))
+        if not os.path.isdir(folder) or not os.access(folder, os.W_OK):
             return f"dump_path {self.dump_path} can not be written. Please check."
         return ""
 
