@@ -16,6 +16,10 @@ class FileCheckException(AssayError):
     """A path that cannot be used."""
 
 
+class _SwitchFileNotFound(FileCheckException, FileNotFoundError):
+    """msit raises the one in some versions, the other in others."""
+
+
 def get_ge_dump_config(dump_path: str = "", dump_mode: str = "all", fusion_switch_file: Optional[str] = None,
                        dump_token: Optional[Iterable[int]] = None, dump_layer: Optional[Iterable[str]] = None,
                        compiler_config: Any = None) -> Any:
@@ -99,7 +103,7 @@ def _folder_for(dump_path: Any, name: str, kind: str) -> str:
 
 def _existing_file(path: str) -> str:
     if not os.path.isfile(path):
-        raise FileCheckException(f"fusion_switch_file: {path} not found")
+        raise _SwitchFileNotFound(f"fusion_switch_file: {path} not found")
     return os.path.realpath(path)
 
 
