@@ -7,6 +7,8 @@ install(TARGETS assay_library LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} NAMELI
 install(TARGETS assay_probe LIBRARY DESTINATION lib/assay NAMELINK_SKIP)
 install(FILES ${PROJECT_BINARY_DIR}/libatb_probe_abi0.so ${PROJECT_BINARY_DIR}/libatb_probe_abi1.so DESTINATION lib/assay)
 install(FILES include/assay/assay.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/assay)
+# For the system's Python. The import names of other tools are not installed over those tools: they are a wheel of their own.
+install(DIRECTORY python/assay DESTINATION lib/python3/dist-packages PATTERN __pycache__ EXCLUDE)
 # Old scripts run unchanged with this folder first on PATH: the program goes by the name it was called by.
 foreach(tool msprobe msit ait)
   file(CREATE_LINK ../../../bin/assay ${PROJECT_BINARY_DIR}/${tool} SYMBOLIC)

@@ -158,7 +158,7 @@ def check_install(preset: str) -> tuple[int, int, int]:
         wanted = ["bin/assay", "lib/assay/compat/msprobe", "lib/assay/compat/msit", "lib/assay/compat/ait",
                   "lib/assay/atb/load_atb_probe.sh", "lib/assay/atb/unload_atb_probe.sh", "lib/assay/atb/config.json",
                   "share/bash-completion/completions/assay", "share/zsh/site-functions/_assay", "include/assay/assay.h",
-                  "lib/assay/libassay_probe.so", "lib/assay/libatb_probe_abi0.so", "lib/assay/libatb_probe_abi1.so"]
+                  "lib/python3/dist-packages/assay/__init__.py", "lib/assay/libassay_probe.so", "lib/assay/libatb_probe_abi0.so", "lib/assay/libatb_probe_abi1.so"]
         missing = [name for name in wanted if not (moved / name).is_file()]
         if missing:
             print("not installed:", *missing)

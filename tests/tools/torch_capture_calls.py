@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import types
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -176,6 +177,40 @@ def check_torchair(c) -> list[str]:
     return failures
 
 
+RANK = """
+import os, torch, torch.distributed
+from msit_llm import DumpConfig, register_hook
+if os.environ.get("MASTER_PORT"):
+    torch.distributed.init_process_group("gloo")
+torch.set_num_threads(1)
+model = torch.nn.Linear(2, 2)
+register_hook(model, DumpConfig(dump_path="here"))
+model(torch.ones(1, 2))
+"""
+
+
+def check_ranks(c) -> list[str]:
+    """The ranks of one launch share a folder, with a process group and without."""
+    failures = []
+    for rendezvous in ({}, {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(20000 + os.getpid() % 20000)}):
+        folder = c.folder("ranks")
+        path = os.pathsep.join(str(ROOT / below) for below in ("python", "python/compat"))
+        ranks = []
+        for rank in ("0", "1"):
+            if ranks:
+                time.sleep(1.1)  # another second
+            environment = {**os.environ, "PYTHONPATH": path, "LOCAL_WORLD_SIZE": "2", "WORLD_SIZE": "2", "LOCAL_RANK": rank,
+                           "RANK": rank, **rendezvous}
+            ranks.append(subprocess.Popen([sys.executable, "-B", "-c", RANK], cwd=folder, env=environment, text=True,
+                                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
+        texts = [each.communicate(timeout=120)[0] for each in ranks]
+        dumps = [path.name for path in (folder / "here").iterdir()] if (folder / "here").exists() else []
+        files = len(list(folder.glob("here/*/torch_tensors/*/0/root/output.pth")))
+        if any(each.returncode for each in ranks) or len(dumps) != 1 or files != 2:
+            failures.append(f"{rendezvous}: {dumps}, {files} files, {texts}")
+    return failures
+
+
 def check_other_calls(c) -> list[str]:
     import torch
     from assay.msit.manual_dump import dump_data
@@ -279,4 +314,4 @@ def check_pages(c) -> list[str]:
 
 
 CALL_CHECKS = {"parameters": check_parameters, "names that are served": check_names_that_are_served, "torchair": check_torchair,
-               "other calls": check_other_calls, "package": check_package, "examples": check_examples, "pages": check_pages}
+               "ranks": check_ranks, "other calls": check_other_calls, "package": check_package, "examples": check_examples, "pages": check_pages}
