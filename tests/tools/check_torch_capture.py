@@ -250,10 +250,66 @@ def check_unregister(c: TorchChecker) -> list[str]:
     return failures
 
 
+def check_what_goes_wrong(c: TorchChecker) -> list[str]:
+    """A module that raises, a result that cannot be looked at, a copy of the model: the program goes on as it would."""
+    class Unreadable(dict):
+        def __iter__(self):
+            raise RuntimeError("not for you")
+
+    class Fragile(torch.nn.Module):
+        def forward(self, x):
+            if x.shape[0] == 3:
+                raise ValueError("three")
+            return Unreadable(x=torch.matmul(x, x.t()))
+
+    class Outer(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner, self.after = Fragile(), torch.nn.Identity()
+
+        def forward(self, x):
+            self.inner(x)
+            return self.after(torch.softmax(x, -1))
+
+    model, failures = Outer(), []
+
+    def run(model):
+        try:
+            model(torch.ones(3, 2))
+            failures.append("the module did not raise")
+        except ValueError:
+            pass
+        model(torch.ones(2, 2))
+        copy.deepcopy(model)(torch.ones(2, 2))
+        if torch.__version__ >= "2":
+            with torch.inference_mode(), torch.autocast("cpu"):
+                model(torch.ones(2, 2))
+
+    rank = c.record(model, run, token_range=[0, 1, 2], mode=["module", "api"])
+    found = set(files_below(rank))
+    wanted = {"1/root.inner/input_0.pth", "1/root.inner.matmul/output.pth", "1/root.softmax/output.pth", "1/root.after/output.pth",
+              "1/root/output.pth"}
+    failures += [f"{name} is missing" for name in sorted(wanted - found)]
+    failures += [f"{name} should not be there" for name in sorted(found) if "inner.softmax" in name or "inner.after" in name]
+    return failures
+
+
+def check_compiled(c: TorchChecker) -> list[str]:
+    """torch.compile breaks its graph at the hooks: the same results, and the same files as without."""
+    model, results = torch_models.make("tiny").eval(), []
+    plain = c.record(model, lambda m: results.append(m(*torch_models.inputs("tiny"))))
+    compiled = c.record(model, lambda m: results.append(torch.compile(m, backend="eager")(*torch_models.inputs("tiny"))))
+    failures = [] if torch.equal(*results) else ["other results"]
+    return failures + tree_differences(compiled, plain)
+
+
 CHECKS = {"fixture hooks": check_fixture_of_hooks, "fixture logits": check_fixture_of_logits,
           "results unchanged": check_results_unchanged, "everything is kept": check_everything_is_kept,
           "planted fault": check_planted_fault, "odd tensors": check_odd_tensors, "unregister": check_unregister,
+          "what goes wrong": check_what_goes_wrong,
           **CALL_CHECKS, **WHEEL_CHECKS}
+if hasattr(torch, "compile"):
+    CHECKS["compiled"] = check_compiled
 
 
 def check_all(c: TorchChecker) -> None:

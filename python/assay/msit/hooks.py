@@ -143,15 +143,18 @@ class Hooks:
         if name in inside:  # modules that were left by an exception are still on top of it
             del inside[len(inside) - 1 - inside[::-1].index(name):]
         config = self._config
-        if config.dump_last_logits:
-            if is_root:
-                self._write_logits(module)
-            if _is_logits(output):
-                self._last_output = name, output
-        elif config.dump_module and self._is_wanted and config.wants(name, module=module):
-            self._record(name, _kind_of(module), args, kwargs, output)
-        if is_root and self._token == 0:
-            self._write_tree()  # modules may have come during the first forward
+        try:
+            if config.dump_last_logits:
+                if is_root:
+                    self._write_logits(module)
+                if _is_logits(output):
+                    self._last_output = name, output
+            elif config.dump_module and self._is_wanted and config.wants(name, module=module):
+                self._record(name, _kind_of(module), args, kwargs, output)
+            if is_root and self._token == 0:
+                self._write_tree()  # modules may have come during the first forward
+        except Exception as trouble:
+            self._complain(name, trouble)
 
     def _inside(self) -> List[str]:
         if not hasattr(self._here, "modules"):
@@ -199,8 +202,11 @@ class Hooks:
             if self._writer is not None and self._is_wanted and not getattr(self._here, "is_recording", False):
                 inside = self._inside()
                 name = f"{inside[-1] if inside else 'root'}.{function.__name__}"
-                if self._config.wants(name, api=function):
-                    self._record(name, _kind_of(self._model), args, kwargs, output)
+                try:
+                    if self._config.wants(name, api=function):
+                        self._record(name, _kind_of(self._model), args, kwargs, output)
+                except Exception as trouble:
+                    self._complain(name, trouble)
             return output
 
         return watched
@@ -263,13 +269,17 @@ class Hooks:
                 self._writer.line(tables.ANALYZE if is_known else tables.MORE_ANALYZE,
                                   tables.analyze_line(name, kind, os.path.join(self._dump, path), tensor),
                                   tables.ANALYZE_TITLES)
-        except Exception as trouble:  # what is recorded must not stop what runs
-            self._tell(f"{folder}/{file}: not recorded: {trouble}", type(trouble))
+        except Exception as trouble:
+            self._complain(f"{folder}/{file}", trouble)
         finally:
             self._here.is_recording = False
 
     def _save(self, path: str, tensor: torch.Tensor) -> None:
         write(self._writer, path, tensor)
+
+    def _complain(self, what: str, trouble: Exception) -> None:
+        """Recording must not stop what is recorded."""
+        self._tell(f"{what}: not recorded: {trouble}", type(trouble))
 
     def _tell(self, message: str, once_per: Any = None) -> None:
         """A warning; of one kind no more than one."""

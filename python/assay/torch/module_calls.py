@@ -1,4 +1,5 @@
 """Being told of the calls of a module, with their keyword arguments, whatever version of PyTorch runs it."""
+import sys
 import threading
 from typing import Any, Callable, Dict, List
 
@@ -16,6 +17,8 @@ def watch_module(module: torch.nn.Module, entered: Callable[[torch.nn.Module], N
                  left: Callable[[torch.nn.Module, tuple, Dict[str, Any], Any], None]) -> Callable[[], None]:
     """Calls `entered(module)` before each forward and `left(module, args, kwargs, output)` behind it, unless it
     raised. What they give back is ignored. The answer takes them off again."""
+
+    entered, left = _not_compiled(entered), _not_compiled(left)
 
     def before(module: torch.nn.Module, *_: Any) -> None:
         entered(module)
@@ -39,6 +42,22 @@ def watch_module(module: torch.nn.Module, entered: Callable[[torch.nn.Module], N
             _pass_no_longer(module)
 
     return remove
+
+
+def _not_compiled(function: Callable) -> Callable:
+    """torch.compile breaks its graph where this is called, instead of tracing what is in it."""
+    kept = []
+
+    def run(*args: Any) -> Any:
+        if not kept:
+            dynamo = sys.modules.get("torch._dynamo")
+            if dynamo is None:  # nothing was compiled yet, and to import it takes seconds
+                return function(*args)
+            kept.append(dynamo.disable(function))
+        return kept[0](*args)
+
+    run._torchdynamo_disable = True  # type: ignore[attr-defined]
+    return run
 
 
 def _stack() -> List[tuple]:

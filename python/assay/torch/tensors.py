@@ -37,13 +37,16 @@ def _leaves(value: Any, name: str, named: str, depth: int) -> Iterator[Tuple[str
         for place, each in enumerate(value):
             yield from _leaves(each, f"{name}_{place}", named, depth - 1)
     elif isinstance(value, Mapping) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
-        fields = value if isinstance(value, Mapping) else {
-            field.name: getattr(value, field.name, None) for field in dataclasses.fields(value)}
+        try:
+            fields = [(str(key), value[key]) for key in value] if isinstance(value, Mapping) else [
+                (field.name, getattr(value, field.name, None)) for field in dataclasses.fields(value)]
+        except Exception:  # code of somebody else's
+            yield name, value
+            return
         base = name if name.startswith(named) else named + name[_word_length(name):]
-        taken = set()
-        for key in fields:
-            text = _file_text(str(key), taken)
-            yield from _leaves(fields[key], f"{base}.{text}", named, depth - 1)
+        taken: set = set()
+        for key, each in fields:
+            yield from _leaves(each, f"{base}.{_file_text(key, taken)}", named, depth - 1)
     else:
         yield name, value
 
