@@ -116,7 +116,8 @@ Result<std::vector<OpFile>> read_hook_table(const fs::path& path, const std::str
     }
     row.described_in = module + "/" + path.filename().native();
     row.row = ++seen[row.relative] - 1;
-    if (row.row > 0) row.name = fmt::format("{} ({})", row.relative, row.row + 1);  // one name for each tensor
+    if (row.row > 0)
+      row.name = fmt::format("{} ({})", row.relative, row.row + 1);  // one name for each tensor
     read_hook_statistics(cells, places, row.draft);
     if (!row.draft.trouble.empty())
       row.draft.trouble = fmt::format("{}:{}: {}", display(path), rows.line(), row.draft.trouble);

@@ -13,11 +13,10 @@ the library when it is first used.
 >>> (pathlib.Path(folder) / "note.txt").read_text()
 'kept whole'
 """
-from typing import TYPE_CHECKING
-
 from assay._version import __version__
 from assay.errors import AssayError, LibraryNotFound
 
+TYPE_CHECKING = False  # type checkers take it for true; to import typing takes longer than all of this
 if TYPE_CHECKING:
     from assay._writer import Statistics, Tally, Writer
 
@@ -44,7 +43,7 @@ def __dir__():
 def program() -> str:
     """The path of the `assay` program that belongs to this package.
 
-    >>> import os
+    >>> import assay, os
     >>> os.access(assay.program(), os.X_OK)
     True
     """

@@ -1,6 +1,7 @@
 """Checks of check_torch_capture.py: what calls of the package accept, refuse and set, and that its examples and pages are true."""
 from __future__ import annotations
 
+import ast
 import contextlib
 import doctest
 import importlib
@@ -19,6 +20,7 @@ import types
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = ("docs/python.md", "docs/scenarios/torch_capture.md", "docs/zh/python.md", "docs/zh/scenarios/torch_capture.md")
 LONGEST_IMPORT = 0.05  # seconds
+OLDEST_PYTHON = (3, 8)
 
 
 def python(text: str, folder: pathlib.Path, **environment: str) -> subprocess.CompletedProcess:
@@ -254,6 +256,11 @@ def check_package(c) -> list[str]:
     import assay
 
     failures, folder = [], c.folder("package")
+    for path in sorted((ROOT / "python").rglob("*.py")):
+        try:
+            ast.parse(path.read_text(), feature_version=OLDEST_PYTHON)
+        except SyntaxError as trouble:
+            failures.append(f"{path}: {trouble}")
     said = subprocess.run([c.program, "--version"], stdout=subprocess.PIPE, text=True).stdout
     if f" {assay.__version__}" not in f" {said}".replace("\n", " "):
         failures.append(f"the program is {said.strip()!r}, the package {assay.__version__}")
@@ -282,9 +289,9 @@ def check_examples(c) -> list[str]:
     import assay
 
     failures, count = [], 0
-    for found in pkgutil.walk_packages(assay.__path__, "assay."):
-        module = importlib.import_module(found.name)
-        for test in doctest.DocTestFinder(exclude_empty=True).find(module, globs={**vars(module), "assay": assay}):
+    for name in ["assay", *(found.name for found in pkgutil.walk_packages(assay.__path__, "assay."))]:
+        module = importlib.import_module(name)
+        for test in doctest.DocTestFinder(exclude_empty=True).find(module, globs=dict(vars(module))):
             said = io.StringIO()
             result = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=said.write)
             count += result.attempted
