@@ -1,14 +1,16 @@
 # make demo      builds Assay and shows it at work
 # make test      everything that CI checks; the last line counts what passed and failed
 # make test-threads   the pipeline under ThreadSanitizer
+# make test-torch2    the Python package under PyTorch 2, in an environment of its own (from PyPI, some GB)
 # make package   build/release/assay-*.deb and .tar.gz
+# make wheel     build/wheel/assay-*.whl and assay_compat-*.whl, for pip
 # Each installs the Debian packages it lacks first (packages.txt). Developers use the CMake presets: CONTRIBUTING.md
 
 SHELL := /bin/bash
 # A Python or a toolchain from elsewhere must not shadow the one that Debian's packages belong to.
 export PATH := /usr/bin:/bin:$(PATH)
 
-.PHONY: demo build test test-threads package clean
+.PHONY: demo build test test-threads test-torch2 package wheel clean
 
 demo: build
 	@build/release/assay demo
@@ -28,9 +30,21 @@ test-threads:
 	@bash tests/tools/install_packages.sh build test
 	@/usr/bin/python3 tests/tools/run_all.py --threads
 
+TORCH2 := build/torch2/bin/python
+test-torch2: build
+	@bash tests/tools/install_packages.sh torch2
+	@cmake --build build/release --target assay_library assay_probe
+	@$(TORCH2) -c 'import torch, numpy' 2>/dev/null || \
+	  { /usr/bin/python3 -m venv build/torch2 && $(TORCH2) -m pip install --quiet torch numpy; }
+	@$(TORCH2) tests/tools/check_torch_capture.py --bin build/release
+
 package: build
 	@bash tests/tools/install_packages.sh package
 	@cd build/release && cpack
+
+wheel: build
+	@cmake --build build/release --target assay_library assay_probe
+	@/usr/bin/python3 scripts/make_wheel.py --bin build/release --out build/wheel
 
 clean:
 	rm -rf build

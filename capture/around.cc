@@ -62,13 +62,17 @@ Result<Task> npy_task(std::string path, const TensorMeta& meta) {
   return task;
 }
 
-Result<Task> pt_task(std::string path, const TensorMeta& meta) {
+Result<Task> pt_task(std::string path, const TensorMeta& meta, PtObject object) {
   if (!torch_type(meta.dtype)) return no_such_type(path, "torch", meta.dtype);
+  if (object.folder.empty() || object.folder.size() > kLongestPtFolder)
+    return fail(ErrorKind::bad_argument, "{}: the folder in an archive has 1 to {} characters, not {}", path,
+                kLongestPtFolder, object.folder.size());
   Task task = task_of(std::move(path), meta);
   task.wanted.crc32 = true;  // stands before the data
-  task.around = [meta](const Statistics& statistics, bool has_data) -> std::optional<Parts> {
+  task.around = [meta, object = std::move(object)](const Statistics& statistics,
+                                                   bool has_data) -> std::optional<Parts> {
     if (!has_data) return std::nullopt;
-    PtAround around = around_one_tensor(meta, statistics.crc32);
+    PtAround around = around_one_tensor(meta, object, statistics.crc32);
     return Parts{std::move(around.before), std::move(around.behind)};
   };
   return task;

@@ -2,6 +2,7 @@
 // to the disk as they are.
 #pragma once
 
+#include "assay/format/pt_write.h"
 #include "assay/tensor/operand.h"
 #include "capture/writer.h"
 
@@ -20,7 +21,7 @@ Task atb_task(std::string path, AtbAttributes attributes, AtbContent content, in
 
 // An error where the format has no such type.
 Result<Task> npy_task(std::string path, const TensorMeta& meta);
-Result<Task> pt_task(std::string path, const TensorMeta& meta);
+Result<Task> pt_task(std::string path, const TensorMeta& meta, PtObject object);
 Result<Task> safetensors_task(std::string path, const TensorMeta& meta, const std::string& name);
 
 // The type that an ATB number stands for; empty: none that we compute with.

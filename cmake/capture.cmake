@@ -8,7 +8,8 @@ set(shared_sources
   assay/base/system_message.cc assay/base/temporary_name.cc assay/base/text.cc assay/base/zip_records.cc
   assay/tensor/dense_pack.cc assay/tensor/dtype.cc assay/tensor/dtype_small.cc assay/tensor/operand.cc
   assay/tensor/strided_copy.cc
-  assay/format/atb_bin_write.cc assay/format/npy_write.cc assay/format/pt_names.cc assay/format/pt_write.cc
+  assay/format/atb_bin_write.cc assay/format/npy_write.cc assay/format/pt_names.cc assay/format/pt_one_tensor.cc
+  assay/format/pt_write.cc
   assay/format/safetensors_write.cc)
 add_library(assay_capture_writer OBJECT ${capture_sources})
 add_library(assay_capture STATIC ${shared_sources} $<TARGET_OBJECTS:assay_capture_writer>)

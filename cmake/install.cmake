@@ -17,6 +17,8 @@ Cflags: -I${prefix}/@CMAKE_INSTALL_INCLUDEDIR@
 Libs: -L${prefix}/@CMAKE_INSTALL_LIBDIR@ -lassay
 ]] @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/assay.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+# For the system's Python. The import names of other tools are not installed over those tools: they are a wheel of their own.
+install(DIRECTORY python/assay DESTINATION lib/python3/dist-packages PATTERN __pycache__ EXCLUDE)
 # Old scripts run unchanged with this folder first on PATH: the program goes by the name it was called by.
 foreach(tool msprobe msit ait)
   file(CREATE_LINK assay ${PROJECT_BINARY_DIR}/${tool} SYMBOLIC)

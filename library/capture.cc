@@ -102,7 +102,13 @@ Result<Task> task_for(const std::string& path, int format, const TensorMeta& met
       task = npy_task(path, meta);
       break;
     case ASSAY_PT:
-      task = pt_task(path, meta);
+      if (attributes.torch_object < 0 || attributes.torch_object > ASSAY_TORCH_FIXED_PARAMETER)
+        return fail(ErrorKind::bad_argument, "torch has no object {}", attributes.torch_object);
+      task = pt_task(path, meta,
+                     {.folder = attributes.tensor_name == nullptr ? "archive" : attributes.tensor_name,
+                      .requires_grad = attributes.torch_object == ASSAY_TORCH_TENSOR_WITH_GRADIENT ||
+                                       attributes.torch_object == ASSAY_TORCH_PARAMETER,
+                      .is_parameter = attributes.torch_object >= ASSAY_TORCH_PARAMETER});
       break;
     case ASSAY_SAFETENSORS:
       task = safetensors_task(path, meta, attributes.tensor_name == nullptr ? "" : attributes.tensor_name);

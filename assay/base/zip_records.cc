@@ -34,6 +34,21 @@ class Record {
   std::string text_;
 };
 
+// Makes the data behind a header, of which all but this is written, begin at a multiple of 64 bytes.
+void put_padding(Record& extra, const ZipRecord& entry) {
+  const int64_t unpadded = entry.header_offset + kLocalSize + std::ssize(entry.name) + extra.size() + 4;
+  const int64_t padding = (kAlignment - unpadded % kAlignment) % kAlignment;
+  extra.put(kPaddingExtra)
+      .put(static_cast<uint16_t>(padding))
+      .put_text(std::string(static_cast<size_t>(padding), 'Z'));
+}
+
+void put_end64(Record& end, int64_t count, int64_t directory_size, int64_t offset, uint16_t made_by) {
+  end.put_text("PK\6\6").put(int64_t{44}).put(made_by).put(kZip64Version).put(uint32_t{0}).put(uint32_t{0});
+  end.put(count).put(count).put(directory_size).put(offset);
+  end.put_text("PK\6\7").put(uint32_t{0}).put(offset + directory_size).put(uint32_t{1});
+}
+
 bool needs_64(int64_t number) { return number >= kIn64; }
 uint32_t short_form(int64_t number) { return needs_64(number) ? kIn64 : static_cast<uint32_t>(number); }
 
@@ -43,11 +58,7 @@ std::string zip_entry_header(const ZipRecord& entry) {
   const int64_t size = entry.size;
   Record extra;
   if (needs_64(size)) extra.put(kZip64Extra).put(uint16_t{16}).put(size).put(size);
-  const int64_t unpadded = entry.header_offset + kLocalSize + std::ssize(entry.name) + extra.size() + 4;
-  const int64_t padding = (kAlignment - unpadded % kAlignment) % kAlignment;
-  extra.put(kPaddingExtra)
-      .put(static_cast<uint16_t>(padding))
-      .put_text(std::string(static_cast<size_t>(padding), 'Z'));
+  put_padding(extra, entry);
 
   Record header;
   header.put_text("PK\3\4")
@@ -88,21 +99,56 @@ std::string zip_directory(std::span<const ZipRecord> entries, int64_t offset) {
   const int64_t directory_size = std::ssize(out);
   const int64_t count = std::ssize(entries);
   Record end;
-  if (count >= kIn64Short || needs_64(offset) || needs_64(directory_size)) {
-    const int64_t end64_offset = offset + directory_size;
-    end.put_text("PK\6\6")
-        .put(int64_t{44})
-        .put(kZip64Version)
-        .put(kZip64Version)
-        .put(uint32_t{0})
-        .put(uint32_t{0});
-    end.put(count).put(count).put(directory_size).put(offset);
-    end.put_text("PK\6\7").put(uint32_t{0}).put(end64_offset).put(uint32_t{1});
-  }
+  if (count >= kIn64Short || needs_64(offset) || needs_64(directory_size))
+    put_end64(end, count, directory_size, offset, kZip64Version);
   const auto short_count = static_cast<uint16_t>(std::min<int64_t>(count, kIn64Short));
   end.put_text("PK\5\6").put(uint16_t{0}).put(uint16_t{0}).put(short_count).put(short_count);
   end.put(short_form(directory_size)).put(short_form(offset)).put(uint16_t{0});
   return out + end.text();
+}
+
+namespace {
+constexpr uint16_t kStreamed = 0x0008;     // sizes and checksum stand behind the data
+constexpr uint16_t kMadeByMiniz = 0x031E;  // Unix, 3.0
+}  // namespace
+
+std::string streamed_entry_header(const ZipRecord& entry) {
+  Record extra;
+  put_padding(extra, entry);
+  Record header;
+  header.put_text("PK\3\4")
+      .put(uint16_t{0})
+      .put(static_cast<uint16_t>(kUtf8Names | kStreamed))
+      .put(uint16_t{0});
+  header.put(uint32_t{0})
+      .put(uint32_t{0})
+      .put(uint32_t{0})
+      .put(uint32_t{0});  // time and date, checksum, sizes
+  header.put(static_cast<uint16_t>(entry.name.size())).put(static_cast<uint16_t>(extra.size()));
+  return header.put_text(entry.name).put_text(extra.text()).text();
+}
+
+std::string streamed_entry_end(const ZipRecord& entry) {
+  const auto size = static_cast<uint32_t>(entry.size);
+  return Record().put_text("PK\7\10").put(entry.crc).put(size).put(size).text();
+}
+
+std::string streamed_directory(std::span<const ZipRecord> entries, int64_t offset) {
+  Record out;
+  for (const ZipRecord& entry : entries) {
+    const auto size = static_cast<uint32_t>(entry.size);
+    out.put_text("PK\1\2").put(uint16_t{0}).put(uint16_t{0});
+    out.put(static_cast<uint16_t>(kUtf8Names | kStreamed)).put(uint16_t{0}).put(uint32_t{0});
+    out.put(entry.crc).put(size).put(size).put(static_cast<uint16_t>(entry.name.size())).put(uint16_t{0});
+    out.put(uint16_t{0}).put(uint16_t{0}).put(uint16_t{0}).put(uint32_t{0});  // comment, disk, attributes
+    out.put(static_cast<uint32_t>(entry.header_offset)).put_text(entry.name);
+  }
+  const int64_t size = out.size();
+  put_end64(out, std::ssize(entries), size, offset, kMadeByMiniz);
+  const auto count = static_cast<uint16_t>(entries.size());
+  out.put_text("PK\5\6").put(uint16_t{0}).put(uint16_t{0}).put(count).put(count);
+  out.put(static_cast<uint32_t>(size)).put(static_cast<uint32_t>(offset)).put(uint16_t{0});
+  return out.text();
 }
 
 }  // namespace assay

@@ -23,4 +23,11 @@ std::string zip_entry_header(const ZipRecord& entry);
 // What stands behind the last entry, which ends at `offset`.
 std::string zip_directory(std::span<const ZipRecord> entries, int64_t offset);
 
+// The same as PyTorch 1.13 writes it: sizes stand behind the data, there is no date, and the directory ends
+// in ZIP64. Offsets and sizes are below kLargestStreamed.
+inline constexpr int64_t kLargestStreamed = 0xFFFFFFFF;
+std::string streamed_entry_header(const ZipRecord& entry);
+std::string streamed_entry_end(const ZipRecord& entry);
+std::string streamed_directory(std::span<const ZipRecord> entries, int64_t offset);
+
 }  // namespace assay

@@ -170,21 +170,9 @@ Result<Survey> survey_torch_hook(const fs::path& root, const OpenOptions& option
   return survey;
 }
 
-// "output" is 0, "output_2" is 2, "output_2_1" is 2.
 std::optional<Port> port_of(std::string_view file) {
   if (!file.ends_with(".pth") && !file.ends_with(".pt")) return std::nullopt;
-  Port port;
-  if (file.starts_with("input"))
-    port.direction = Direction::input;
-  else if (file.starts_with("output"))
-    port.direction = Direction::output;
-  else
-    return std::nullopt;
-  const size_t mark = file.find('_');
-  if (mark != std::string_view::npos)
-    port.index =
-        whole_number(file.substr(mark + 1, file.find_first_of("_.", mark + 1) - mark - 1)).value_or(0);
-  return port;
+  return hook_port_of(file);
 }
 
 // The rows of the table that no file stands for: where a module has both, the files say more.
@@ -198,7 +186,8 @@ void add_stated(std::vector<OpFile>& files, const fs::path& table, const std::st
   const size_t read = files.size();
   for (OpFile& row : *stated) {
     const auto is_same = [&](const OpFile& file) {
-      return file.port.direction == row.port.direction && file.port.index == row.port.index;
+      return file.port.direction == row.port.direction && file.port.index == row.port.index &&
+             (row.port.index != kNamedHookPort || file.relative.starts_with(row.relative + "."));
     };
     const auto end = files.begin() + static_cast<std::ptrdiff_t>(read);
     if (std::none_of(files.begin(), end, is_same)) files.push_back(std::move(row));
@@ -247,7 +236,8 @@ ModuleFiles read_module(const fs::path& token, const fs::path& folder, int64_t m
     files.push_back(std::move(file));
   }
   note_misfits(folder, misfits, warnings);
-  if (is_there(folder / kHookStatistics)) add_stated(files, folder / kHookStatistics, module, warnings);
+  for (const std::string_view table : {kHookStatistics, kMoreHookStatistics})
+    if (is_there(folder / table)) add_stated(files, folder / table, module, warnings);
   return out;
 }
 

@@ -64,7 +64,30 @@ void read_hook_statistics(const std::vector<std::string>& cells, const HookPlace
   draft.trouble = numbers.trouble();
 }
 
+struct HookWord {
+  std::string_view word;
+  Direction direction;
+  bool is_named;
+};
+constexpr HookWord kHookWords[] = {{"input", Direction::input, false},
+                                   {"output", Direction::output, false},
+                                   {"argument", Direction::input, true},
+                                   {"kwargs", Direction::input, true},
+                                   {"result", Direction::output, true}};
+
 }  // namespace
+
+std::optional<Port> hook_port_of(std::string_view name) {
+  for (const HookWord& each : kHookWords) {
+    if (!name.starts_with(each.word)) continue;
+    if (each.is_named) return Port(each.direction, kNamedHookPort);
+    const size_t mark = name.find('_');
+    if (mark == std::string_view::npos) return Port(each.direction, 0);
+    const std::string_view number = name.substr(mark + 1, name.find_first_of("_.", mark + 1) - mark - 1);
+    return Port(each.direction, whole_number(number).value_or(0));
+  }
+  return std::nullopt;
+}
 
 Result<std::vector<OpFile>> read_hook_table(const fs::path& path, const std::string& module,
                                             Remarks& warnings) {
@@ -79,14 +102,22 @@ Result<std::vector<OpFile>> read_hook_table(const fs::path& path, const std::str
     if (cells.size() < titles.size()) return StatedRow<OpFile>{};
     const std::string direction = to_lower(cells[places[kHookSide]]), &index = cells[places[kHookIndex]];
     const bool is_input = direction.starts_with("in");
-    const auto number = whole_number(index.substr(0, index.find('_')));  // "2_1" is of output 2
-    if ((!is_input && !direction.starts_with("out")) || !number) return StatedRow<OpFile>{};
+    if (!is_input && !direction.starts_with("out")) return StatedRow<OpFile>{};
     OpFile row;
     row.port.direction = is_input ? Direction::input : Direction::output;
-    row.port.index = *number;
-    row.relative = fmt::format("{}/{}_{}", module, is_input ? "input" : "output", printable(index));
+    if (const auto number = whole_number(index.substr(0, index.find('_')))) {  // "2_1" is of output 2
+      row.port.index = *number;
+      row.relative = fmt::format("{}/{}_{}", module, is_input ? "input" : "output", printable(index));
+    } else {
+      const auto named = hook_port_of(index);
+      if (!named || named->index != kNamedHookPort) return StatedRow<OpFile>{};
+      row.port.index = kNamedHookPort;
+      row.relative = fmt::format("{}/{}", module, printable(index));
+    }
     row.described_in = module + "/" + path.filename().native();
     row.row = ++seen[row.relative] - 1;
+    if (row.row > 0)
+      row.name = fmt::format("{} ({})", row.relative, row.row + 1);  // one name for each tensor
     read_hook_statistics(cells, places, row.draft);
     if (!row.draft.trouble.empty())
       row.draft.trouble = fmt::format("{}:{}: {}", display(path), rows.line(), row.draft.trouble);

@@ -1,8 +1,5 @@
 #include "assay/format/pt_write.h"
 
-#include "assay/base/crc32.h"
-#include "assay/base/zip_records.h"
-
 #include <algorithm>
 #include <vector>
 
@@ -18,29 +15,6 @@ std::vector<int64_t> contiguous_strides(const Shape& shape) {
   }
   return strides;
 }
-
-class ArchiveText {
- public:
-  void add(std::string name, std::string_view data) {
-    begin(std::move(name), std::ssize(data), crc32_of(0, as_bytes(data)));
-    text_ += data;
-  }
-  void begin(std::string name, int64_t size, uint32_t crc) {
-    entries_.push_back({std::move(name), size, end_ + std::ssize(text_), crc});
-    text_ += zip_entry_header(entries_.back());
-  }
-  // What was written so far; `skipped` bytes of somebody else's follow.
-  std::string take(int64_t skipped) {
-    end_ += std::ssize(text_) + skipped;
-    return std::exchange(text_, {});
-  }
-  std::string finish() { return text_ + zip_directory(entries_, end_ + std::ssize(text_)); }
-
- private:
-  std::string text_;
-  int64_t end_ = 0;  // of what was taken
-  std::vector<ZipRecord> entries_;
-};
 
 }  // namespace
 
@@ -69,20 +43,6 @@ void add_tensor(PickleWriter& pickle, const PickledTensor& tensor, const TorchTy
   if (untyped) pickle.global("torch", type.dtype_name);
   pickle.op("tR");
   if (tensor.is_parameter) pickle.op(wants_gradient).global("collections", "OrderedDict").op(")RtR");
-}
-
-PtAround around_one_tensor(const TensorMeta& meta, uint32_t crc) {
-  PickleWriter pickle;
-  add_tensor(pickle, with_own_storage(meta, 0), *torch_type(meta.dtype));
-  pickle.op(".");
-  ArchiveText archive;
-  archive.add("archive/data.pkl", pickle.text());
-  archive.add("archive/byteorder", "little");
-  archive.begin("archive/data/0", meta.byte_size(), crc);
-  PtAround out{archive.take(meta.byte_size()), {}};
-  archive.add("archive/version", "3\n");
-  out.behind = archive.finish();
-  return out;
 }
 
 }  // namespace assay

@@ -52,7 +52,9 @@ class PickleWriter {
     return op(bytes);
   }
   PickleWriter& remember(uint32_t number) { return op("r").number(number); }
+  PickleWriter& remember_shortly(uint8_t number) { return op("q").number(number); }
   PickleWriter& recall(uint32_t number) { return op("j").number(number); }
+  PickleWriter& recall_shortly(uint8_t number) { return op("h").number(number); }
   const std::string& text() const { return text_; }
 
  private:
@@ -80,11 +82,20 @@ PickledTensor with_own_storage(const TensorMeta& meta, size_t key);
 // requires_grad, OrderedDict()), and the tensor in it wants no gradient.
 void add_tensor(PickleWriter& pickle, const PickledTensor& tensor, const TorchType& type);
 
-// What stands before and behind the data of the one tensor of a file. `crc` is the CRC-32 of the data.
-// Precondition: torch_type(meta.dtype).
+// What a file with one tensor is beyond the tensor. PyTorch calls the folder like the file, without its
+// suffix.
+struct PtObject {
+  std::string folder = "archive";
+  bool requires_grad = false, is_parameter = false;
+};
+inline constexpr size_t kLongestPtFolder = 1024;
+
+// What stands before and behind the data of the one tensor of a file, byte for byte as torch.save of
+// PyTorch 1.13 writes it, which every later one reads; but for data of 4 GiB and more. `crc` is the CRC-32 of
+// the data. Precondition: torch_type(meta.dtype).
 struct PtAround {
   std::string before, behind;
 };
-PtAround around_one_tensor(const TensorMeta& meta, uint32_t crc);
+PtAround around_one_tensor(const TensorMeta& meta, const PtObject& object, uint32_t crc);
 
 }  // namespace assay

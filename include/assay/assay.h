@@ -40,7 +40,7 @@ extern "C" {
 
 /* Grows when something is added; what is there stays. A program asks before it uses what an older library
  * lacks. */
-#define ASSAY_ABI_VERSION 2 /* 1: capturing; 2: reading and comparing too */
+#define ASSAY_ABI_VERSION 2 /* 1: capturing; 2: its version, attributes of .pt, reading and comparing too */
 ASSAY_API int assay_abi_version(void);
 ASSAY_API const char* assay_version(void); /* of the library, as `assay --version` has it: "0.1.0" */
 
@@ -246,13 +246,22 @@ typedef struct assay_capture_config {
 ASSAY_API void assay_capture_config_init(assay_capture_config* config);
 ASSAY_API assay_status assay_capture_open(const assay_capture_config* config, assay_capture** out);
 
+/* What torch.load gives back of a file of ASSAY_PT. Since 2. */
+typedef enum assay_torch_object {
+  ASSAY_TORCH_TENSOR = 0,
+  ASSAY_TORCH_TENSOR_WITH_GRADIENT = 1, /* that requires one */
+  ASSAY_TORCH_PARAMETER = 2,
+  ASSAY_TORCH_FIXED_PARAMETER = 3 /* that requires no gradient */
+} assay_torch_object;
+
 /* What belongs to one file beyond the tensor. Zeros are the defaults. */
 typedef struct assay_attributes {
   int32_t replaces;        /* 1: a file of this name is replaced; 0: the new one is x.2.npy */
   int32_t atb_format;      /* ASSAY_ATB_BIN: the number of the storage format; 0 means 2, nd */
   int32_t checksums;       /* 1: statistics have crc32 and xor64 too, at a little more than half the speed */
-  int32_t reserved;        /* 0 */
-  const char* tensor_name; /* ASSAY_SAFETENSORS; NULL: "tensor" */
+  int32_t torch_object;    /* ASSAY_PT: assay_torch_object */
+  const char* tensor_name; /* ASSAY_SAFETENSORS; NULL: "tensor". ASSAY_PT: the folder in the archive, which
+                              torch calls like the file; NULL: "archive" */
 } assay_attributes;
 
 /* Hands a tensor over. With `statistics`, they are taken before the call returns. `path` is relative to the

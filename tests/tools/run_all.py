@@ -158,7 +158,8 @@ def check_install(preset: str) -> tuple[int, int, int]:
         first.rename(moved)
         wanted = ["bin/assay", "lib/assay/compat/msprobe", "lib/assay/compat/msit", "lib/assay/compat/ait",
                   "lib/assay/atb/load_atb_probe.sh", "lib/assay/atb/unload_atb_probe.sh", "lib/assay/atb/config.json",
-                  "share/bash-completion/completions/assay", "share/zsh/site-functions/_assay", "include/assay/assay.h", "lib/libassay.so", "lib/pkgconfig/assay.pc",
+                  "share/bash-completion/completions/assay", "share/zsh/site-functions/_assay", "include/assay/assay.h", "lib/libassay.so",
+                  "lib/pkgconfig/assay.pc", "lib/python3/dist-packages/assay/__init__.py",
                   "lib/assay/libassay_probe.so", "lib/assay/libatb_probe_abi0.so", "lib/assay/libatb_probe_abi1.so"]
         missing = [name for name in wanted if not (moved / name).is_file()]
         if missing:
@@ -218,7 +219,8 @@ def checks_of(preset: str) -> list[tuple]:
     checks += [(f"{preset}: {name}", check_script, script, "--bin", folder) for name, script in scripts.items()]
     checks += [(f"{preset}: {program.name}", check_units, program) for program in programs]
     if preset == "release":
-        return checks + [("release: install", check_install, preset), ("release: completion", check_completion, preset)]
+        return checks + [("release: torch capture", check_script, "check_torch_capture.py", "--bin", folder),
+                         ("release: install", check_install, preset), ("release: completion", check_completion, preset)]
     targets = sorted(path.stem for path in (ROOT / "tests" / "fuzz").glob("fuzz_*.cc"))
     return checks + [(f"{preset}: {target}", check_fuzz, preset, target) for target in targets]
 
