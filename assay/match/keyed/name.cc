@@ -215,7 +215,7 @@ Result<Pairing> match_names(const Indexed& frames, const MatchOptions& options, 
   }
   if (ranks_in(builder, Side::mine).size() != ranks_in(builder, Side::golden).size())
     for (const Side side : {Side::mine, Side::golden}) note_lost_copies(builder, side, remarks);
-  if (auto hint = hint_of_names(builder)) remarks.push_back(std::move(*hint));
+  if (auto hint = hint_of_names(builder, names == Names::or_content)) remarks.push_back(std::move(*hint));
   Pairing pairing = builder.finish();
   pairing.warnings = std::move(remarks);
   pairing.rearranges = names != Names::exact;
