@@ -1,6 +1,7 @@
 #include "assay/match/keyed/name.h"
 
 #include "assay/base/text.h"
+#include "assay/match/alike/crossed_shares.h"
 #include "assay/match/alike/holders.h"
 #include "assay/match/alike/lost_copies.h"
 #include "assay/match/alike/meet.h"
@@ -153,16 +154,28 @@ std::set<int64_t> ranks_in(const PairingBuilder& builder, Side side) {
   return ranks;
 }
 
-// Shares of other numbers of ranks: what has one name is another part of the tensor.
-bool have_other_shares(const PairingBuilder& builder) {
-  const size_t mine = ranks_in(builder, Side::mine).size(), golden = ranks_in(builder, Side::golden).size();
-  return mine > 1 && golden > 1 && mine != golden && (mine % golden == 0 || golden % mine == 0);
+// As many ranks on both sides that share a tensor out otherwise: what has one name may be another part of it.
+bool may_be_crossed(const PairingBuilder& builder, size_t mine, size_t golden, size_t ranks) {
+  const TensorMeta* const of_mine = builder.item(Side::mine, mine).meta;
+  const TensorMeta* const of_golden = builder.item(Side::golden, golden).meta;
+  if (of_mine == nullptr || of_golden == nullptr || of_mine->shape == of_golden->shape) return false;
+  return !crossed_shares(of_mine->shape, ranks, of_golden->shape, ranks).empty() ||
+         !crossed_shares(of_golden->shape, ranks, of_mine->shape, ranks).empty();
 }
 
 // What join_same_names has to leave to join_known_names; null: nothing.
 HoldsBack what_to_hold_back(const PairingBuilder& builder, const Contents& contents) {
-  if (have_other_shares(builder))
-    return [&builder](size_t mine, size_t) { return rank_of(builder.name(Side::mine, mine)) >= 0; };
+  const size_t of_mine = ranks_in(builder, Side::mine).size(),
+               of_golden = ranks_in(builder, Side::golden).size();
+  const bool are_shares = of_mine > 1 && of_golden > 1;
+  const auto is_on_rank = [&builder](size_t mine) { return rank_of(builder.name(Side::mine, mine)) >= 0; };
+  // Of other numbers of ranks, what has one name is another part of the tensor.
+  if (are_shares && of_mine != of_golden && (of_mine % of_golden == 0 || of_golden % of_mine == 0))
+    return [=](size_t mine, size_t) { return is_on_rank(mine); };
+  if (are_shares && of_mine == of_golden)
+    return [=, &builder](size_t mine, size_t golden) {
+      return is_on_rank(mine) && may_be_crossed(builder, mine, golden, of_mine);
+    };
   if (path_of_one_rank(builder, Side::mine).empty() && path_of_one_rank(builder, Side::golden).empty())
     return {};
   return [&](size_t mine, size_t golden) { return !are_of_one_size(builder, mine, golden, contents); };
