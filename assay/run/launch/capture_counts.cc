@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <map>
 #include <set>
 
 namespace assay {
@@ -116,8 +118,8 @@ class Record {
   size_t value_;
 };
 
-void add_record(const fs::path& folder, int64_t process, const Record& record, Moment started,
-                CaptureCounts& counts) {
+// What one writer says. has_ended: all writers of its process have, else the files tell how many tensors.
+void add_record(const Record& record, bool has_ended, CaptureCounts& counts) {
   counts.tensors += record.number("statistics");
   counts.lines += record.number("lines");
   counts.filtered += record.number("filtered");
@@ -125,11 +127,12 @@ void add_record(const fs::path& folder, int64_t process, const Record& record, M
   counts.lost += record.number("lost");
   counts.lost_bytes += record.number("lost_bytes");
   if (counts.first_loss.empty()) counts.first_loss = record.text("first_loss");
-  if (record.has_ended()) {
-    counts.tensors += record.number("tensors");
-    counts.bytes += record.number("bytes");
-    return;
-  }
+  if (!has_ended) return;
+  counts.tensors += record.number("tensors");
+  counts.bytes += record.number("bytes");
+}
+
+void add_unfinished(const fs::path& folder, int64_t process, Moment started, CaptureCounts& counts) {
   const bool runs_on = is_alive(process);
   (runs_on ? counts.running : counts.cut_off).push_back(process);
   count_files_of(folder, process, started, counts);
@@ -144,13 +147,19 @@ std::optional<std::set<int64_t>> add_records(const fs::path& folder, const DumpR
   if (!text) return std::nullopt;
   const auto tape = parse_json_text(*text, display(path));
   if (!tape || tape->kind(0) != JsonKind::object) return std::nullopt;
-  std::set<int64_t> found;
+  std::map<int64_t, std::vector<Record>> of_process;
   for (size_t at = tape->first(0); !tape->is_end(at); at = tape->next(at + 1)) {
     const Record record(*tape, at + 1);
     if (record.text("run") != run.id) continue;
-    const int64_t process = parse_int(tape->text(at)).value_or(0);
+    const std::string_view key = tape->text(at);  // "77", and "77.2" of its second writer
+    of_process[parse_int(key.substr(0, key.find('.'))).value_or(0)].push_back(record);
+  }
+  std::set<int64_t> found;
+  for (const auto& [process, records] : of_process) {
     found.insert(process);
-    add_record(folder, process, record, run.started, counts);
+    const bool has_ended = std::ranges::all_of(records, &Record::has_ended);
+    for (const Record& record : records) add_record(record, has_ended, counts);
+    if (!has_ended) add_unfinished(folder, process, run.started, counts);
   }
   return found;
 }
