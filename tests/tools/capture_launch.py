@@ -179,6 +179,16 @@ def check_overflow_launch(c) -> None:
     for what, code, text in (("run", 0, "no overflow was found"), ("spoilt", 1, "first overflow: LinearOperation_0_0:MatMulKernel")):
         done = launch.run("errcheck", "--", launch.host, what)
         expect(c, f"errcheck of {what}", done.returncode == code and text in done.stderr, done)
+    done = launch.run("errcheck", "--", launch.host, "demo")
+    expect(c, "errcheck of inputs that are not finite", done.returncode == 1 and "no overflow was found" not in done.stderr and re.search(
+        r"^5 inputs that came from outside hold NaN or infinities; the first: 0_\d+/0/0_DemoLayer/.*before/intensor1.bin$",
+        done.stderr, re.M) is not None, done)
+    launch.run("dump", "--output", "same", "--", launch.host, "demo")
+    recorded = launch.run("errcheck", str(next((launch.folder / "same").iterdir())))
+    expect(c, "the dump of the same says so, too", recorded.returncode == done.returncode and "5 of 15 tensors" in recorded.stdout, recorded)
+    done = launch.run("errcheck", "--", "sh", "-c", f"{launch.host} demo; {launch.host} demo; {launch.host} spoilt; exit 3")
+    expect(c, "errcheck of several processes", done.returncode == 1 and "at least 10 inputs that came from outside hold NaN" in done.stderr and
+           "first overflow: LinearOperation_0_0:MatMulKernel" in done.stderr, done)
     done = launch.run("errcheck", "--", "true")
     expect(c, "errcheck of a program without ATB", done.returncode == 2 and "nothing was looked at" in done.stderr, done)
     for words, code in ((["sh", "-c", "exit 1"], 2), ([launch.host, "fails"], 2), (["sh", "-c", f"{launch.host} spoilt; exit 3"], 1)):
