@@ -34,6 +34,8 @@ int thread_count(int wanted) {
   return std::clamp(count, 2, 4);
 }
 
+bool keeps_statistics_alone(const Task& task) { return !task.has_data && task.has_statistics; }
+
 }  // namespace
 
 Writer::Writer(WriterConfig config)
@@ -248,7 +250,10 @@ void Writer::run(Job& job) {
   }
   give_back(job);
   std::unique_lock lock(guard_);
-  tally_.statistics += job.statistics && outcome.path.empty() ? 1 : 0;
+  // Kept in a line, or in a file that has no data: as what was chosen, or what the budget left.
+  const bool has_place = job.task.path.empty() || job.task.row || job.task.measured;
+  tally_.statistics +=
+      job.statistics && (outcome.path.empty() ? has_place : keeps_statistics_alone(job.task)) ? 1 : 0;
   if (job.slot) fill(lock, job.task.table, *job.slot, std::move(outcome.row));
   waiting_ -= job.cost;
   ++finished_;
@@ -288,7 +293,7 @@ std::string Writer::write_file(const Task& task, Bytes data, const Statistics& s
     return {};
   }
   const std::lock_guard lock(guard_);
-  tally_.tensors += task.is_tensor ? 1 : 0;
+  tally_.tensors += task.is_tensor && !keeps_statistics_alone(task) ? 1 : 0;
   tally_.bytes += has_data ? static_cast<int64_t>(data.size()) : 0;
   return *name;
 }

@@ -163,6 +163,9 @@ def check_refusals(c) -> None:
     done = launch.run("dump", "--type", "stats", "--", launch.host, "run", "1", "1", "8")
     files = [path.read_bytes() for path in launch.folder.rglob("*tensor0.bin")]
     expect(c, "--type stats", counted(done.stderr) == 12 and bool(files) and all(b"\nl2norm=" in text for text in files), done)
+    member = next(iter(json.loads(next(launch.folder.rglob("capture.json")).read_text()).values()))
+    expect(c, "capture.json of --type stats", (member["tensors"], member["bytes"], member["statistics"]) == (0, 0, 12) and
+           "12 tensors (statistics alone)" in done.stderr and "next: assay errcheck" in done.stderr, done)
     launch = Launch(c, "bad_values")
     done = subprocess.run([launch.host, "demo"], cwd=launch.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           env=c.environment({"ATB_OUTPUT_DIR": f"{launch.folder}/", "ATB_DUMP_TYPE": "tensor|modell", "ATB_SAVE_TENSOR_PART": "x",

@@ -140,12 +140,17 @@ DumpOutcome finish_dump(const DumpSettings& settings, const DumpRun& run) {
 namespace {
 
 std::string tensors_text(const CaptureCounts& counts) {
+  const bool is_by_choice = counts.dropped == 0 && counts.statistics > 0;
   std::string out =
-      counts.tensors > 0 ? fmt::format("{} tensor{} ({})", counts.tensors, counts.tensors == 1 ? "" : "s",
-                                       format_size(counts.bytes))
+      counts.tensors > 0
+          ? fmt::format("{} tensor{} ({})", counts.tensors, counts.tensors == 1 ? "" : "s",
+                        is_by_choice && counts.statistics >= counts.tensors ? "statistics alone"
+                                                                            : format_size(counts.bytes))
       : counts.lines > 0
           ? fmt::format("no tensors, {} line{} of tables", counts.lines, counts.lines == 1 ? "" : "s")
           : "no tensors";
+  if (is_by_choice && counts.statistics < counts.tensors)
+    out += fmt::format(", of {} only statistics", counts.statistics);
   if (counts.dropped > 0)
     out += fmt::format(", of {} only statistics: the disk was too slow", counts.dropped);
   if (counts.filtered > 0)

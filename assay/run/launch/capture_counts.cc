@@ -120,7 +120,7 @@ class Record {
 
 // What one writer says. has_ended: all writers of its process have, else the files tell how many tensors.
 void add_record(const Record& record, bool has_ended, CaptureCounts& counts) {
-  counts.tensors += record.number("statistics");
+  counts.statistics += record.number("statistics");
   counts.lines += record.number("lines");
   counts.filtered += record.number("filtered");
   counts.dropped += record.number("dropped");
@@ -128,14 +128,20 @@ void add_record(const Record& record, bool has_ended, CaptureCounts& counts) {
   counts.lost_bytes += record.number("lost_bytes");
   if (counts.first_loss.empty()) counts.first_loss = record.text("first_loss");
   if (!has_ended) return;
-  counts.tensors += record.number("tensors");
+  counts.tensors += record.number("tensors") + record.number("statistics");
   counts.bytes += record.number("bytes");
 }
 
-void add_unfinished(const fs::path& folder, int64_t process, Moment started, CaptureCounts& counts) {
+void add_unfinished(const fs::path& folder, int64_t process, std::span<const Record> records, Moment started,
+                    CaptureCounts& counts) {
   const bool runs_on = is_alive(process);
   (runs_on ? counts.running : counts.cut_off).push_back(process);
+  // Statistics are in files, which are counted, or in tables, which have none beside them.
+  int64_t statistics = 0;
+  for (const Record& record : records) statistics += record.number("statistics");
+  const int64_t before = counts.tensors;
   count_files_of(folder, process, started, counts);
+  counts.tensors = std::max(counts.tensors, before + statistics);
   if (!runs_on) trim_tables_of(folder, process, counts);
 }
 
@@ -159,7 +165,7 @@ std::optional<std::set<int64_t>> add_records(const fs::path& folder, const DumpR
     found.insert(process);
     const bool has_ended = std::ranges::all_of(records, &Record::has_ended);
     for (const Record& record : records) add_record(record, has_ended, counts);
-    if (!has_ended) add_unfinished(folder, process, run.started, counts);
+    if (!has_ended) add_unfinished(folder, process, records, run.started, counts);
   }
   return found;
 }
