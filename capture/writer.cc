@@ -259,7 +259,7 @@ void Writer::run(Job& job) {
   ++finished_;
   --active_;
   const int64_t now = now_ms();
-  if (!tally_.is_empty() && is_time_for_tally(now)) {
+  if (is_time_for_tally(now)) {
     tally_written_at_ = now;
     const Tally tally = tally_;
     const bool has_ended = is_closing_;
@@ -438,12 +438,14 @@ void Writer::close() {
   if (!is_stuck)
     for (const pthread_t thread : threads) ::pthread_join(thread, nullptr);
   Tally tally;
+  bool is_unused = false;
   {
     const std::lock_guard lock(guard_);
     tally = tally_;
+    is_unused = finished_ == 0 && tally_.is_empty();
   }
   Result<void> counted;
-  if (!tally.is_empty()) counted = tally_file_.write(tally, true, config_.rights);
+  if (!is_unused) counted = tally_file_.write(tally, true, config_.rights);
   if (!counted) say(counted.error().message + "; what was recorded is counted nowhere");
   if (tally.lost > 0)
     say(loss_sentence(tally) + (counted ? "; counted in " + config_.root + "/capture.json" : ""));
@@ -461,7 +463,7 @@ void Writer::forget_parent() {
   known_.clear();
   known_order_.clear();
   threads_.clear();
-  waiting_ = 0;
+  waiting_ = finished_ = 0;
   active_ = admitting_ = 0;
   has_told_ = false;
   tally_ = {};

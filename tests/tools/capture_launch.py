@@ -109,6 +109,17 @@ def check_summary(c) -> None:
     for path in launch.folder.rglob("ends"):
         path.unlink()
 
+    launch = Launch(c, "nothing_fits")
+    config = launch.folder / "config.json"
+    config.write_text("{}")
+    config.chmod(0o600)
+    for words, text in ((["--op", "nosuch"], "--op nosuch"), (["--ids", "7", "--tokens", "5,6"], "--ids 7 --tokens 5,6"), (["--tokens", "9,9"], "--tokens 9,9"),
+                        (["--config", str(config)], f"--config {config}")):
+        done = launch.run("dump", *words, "--", launch.host, "run", "1", "1", "8")
+        expect(c, f"nothing fits {words[0]}", f"no tensors: nothing fits {text}\n" in done.stderr and "nobody counted" not in done.stderr, done)
+    done = launch.run("dump", "--type", "model", "--", launch.host, "run", "1", "1", "8")
+    expect(c, "a topology alone", "no tensors\n" in done.stderr and "nobody counted" not in done.stderr, done)
+
     launch = Launch(c, "left_out")
     done = launch.run("dump", "--", launch.host, "demo")
     expect(c, "what the choice leaves out", "filtered" not in done.stderr and "; 15 others were handed over, and left out by the choice of moment" in done.stderr, done)
