@@ -36,9 +36,10 @@ std::string json_text(std::string_view text, size_t most) {
 std::string record(const Tally& t, const std::string& key, const std::string& run, bool has_ended,
                    bool is_first) {
   std::string text = fmt::format(
-      R"({}"{}":{{"tensors":{},"bytes":{},"linked":{},"statistics":{},"lines":{},"filtered":{},"dropped":{},"lost":{},"lost_bytes":{},"first_loss":{},"run":{},"ended":{}}})",
+      R"({}"{}":{{"tensors":{},"bytes":{},"linked":{},"statistics":{},"lines":{},"filtered":{},"dropped":{},"waiting":{},"lost":{},"lost_bytes":{},"first_loss":{},"run":{},"ended":{}}})",
       is_first ? " " : ",", key, t.tensors, t.bytes, t.linked, t.statistics, t.lines, t.filtered, t.dropped,
-      t.lost, t.lost_bytes, json_text(t.first_loss, kMostReason), json_text(run, kMostRun), has_ended);
+      t.waiting, t.lost, t.lost_bytes, json_text(t.first_loss, kMostReason), json_text(run, kMostRun),
+      has_ended);
   text.resize(kPlace - 1, ' ');
   return text + "\n";
 }

@@ -16,6 +16,7 @@ struct Tally {
   int64_t dropped = 0;                // too fast for the disk: statistics were kept, data were not
   int64_t lost = 0, lost_bytes = 0;   // meant for a file that could not be written
   std::string first_loss;             // why, of the first one
+  int64_t waiting = 0;                // tensors that are not written yet
 
   bool is_empty() const;
 };

@@ -197,6 +197,7 @@ void Writer::append(const std::string& path, const std::string& header, std::str
     waiting_ += cost;  // text is kept where data are dropped
   }
   Job job;
+  job.task.is_tensor = false;
   job.task.table = path;
   job.task.header = header;
   job.task.row = [text = std::move(line)](const Statistics&, const std::string&) { return text; };
@@ -261,7 +262,7 @@ void Writer::run(Job& job) {
   const int64_t now = now_ms();
   if (is_time_for_tally(now)) {
     tally_written_at_ = now;
-    const Tally tally = tally_;
+    const Tally tally = tally_now();
     const bool has_ended = is_closing_;
     ++active_;
     lock.unlock();
@@ -367,7 +368,7 @@ void Writer::lose(int64_t bytes, const std::string& reason) {
   const int64_t now = now_ms();
   const bool writes = is_time_for_tally(now), has_ended = is_closing_;
   if (writes) tally_written_at_ = now;
-  const Tally tally = tally_;
+  const Tally tally = writes ? tally_now() : Tally{};
   lock.unlock();
   if (tells) say(reason + "; the program goes on, and what is lost is counted in capture.json");
   if (writes) static_cast<void>(tally_file_.write(tally, has_ended, config_.rights));
@@ -375,6 +376,12 @@ void Writer::lose(int64_t bytes, const std::string& reason) {
 
 bool Writer::is_time_for_tally(int64_t now) const {
   return is_closing_ || tally_written_at_ == 0 || now - tally_written_at_ > kTallyEveryMs;
+}
+
+Tally Writer::tally_now() const {
+  Tally out = tally_;
+  out.waiting = std::count_if(jobs_.begin(), jobs_.end(), [](const Job& job) { return job.task.is_tensor; });
+  return out;
 }
 
 // Whoever makes the first of the waiting lines ready writes all that are.

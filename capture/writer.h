@@ -137,6 +137,7 @@ class Writer {
   void give_back(Job& job);
   void forget_parent();
   bool is_time_for_tally(int64_t now) const;
+  Tally tally_now() const;  // with what waits
 
   const WriterConfig config_;
   Slabs slabs_;

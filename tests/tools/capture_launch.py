@@ -84,6 +84,22 @@ def check_summary(c) -> None:
     expect(c, "summary of a killed program", done.returncode == 137 and counted(said) == tensors_in(launch.folder) > 200 and
            f"process {host} did not live to its end" in said, done)
 
+    launch = Launch(c, "killed_waiting")
+    child = launch.start("dump", "--tokens", "all", "--", launch.host, "endless", LD_PRELOAD=str(c.bin / "hosts" / "libslow_disk.so"),
+                         SLOW_DISK_MIB_S="1", ASSAY_CAPTURE_BUDGET="8MiB")
+
+    def waiting() -> int:
+        found = [re.search(r'"waiting":(\d+)', path.read_text()) for path in launch.folder.rglob("capture.json")]
+        return max([int(each[1]) for each in found if each] + [0])
+
+    wait_for(lambda: waiting() > 100, 10)
+    child.terminate()
+    out, said = child.communicate(timeout=60)
+    done = subprocess.CompletedProcess([], child.returncode, out, said)
+    told = re.search(r"what still waited in it is not there: about (\d+) tensors", said)
+    # 4096 numbers of 4 bytes each, and what a job takes.
+    expect(c, "what waited in a killed program", done.returncode == 143 and told is not None and 100 < int(told[1]) <= (8 << 20) // 16384, done)
+
     launch = Launch(c, "one_second")
     now = {"ASSAY_NOW": "2026-01-02T03:04:05Z", "TZ": "UTC"}
     first = launch.run("dump", "--", launch.host, "demo", **now)

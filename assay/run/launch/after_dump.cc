@@ -188,11 +188,13 @@ std::string tensors_text(const DumpOutcome& outcome) {
 
 std::string processes_text(const CaptureCounts& counts) {
   std::string out;
-  for (const int64_t process : counts.cut_off)
+  for (const auto& [process, waiting] : counts.cut_off) {
     out += fmt::format(
         "process {} did not live to its end: its files were counted, and what still waited in it is not "
-        "there\n",
+        "there",
         process);
+    out += waiting > 0 ? fmt::format(": about {} tensor{}\n", waiting, waiting == 1 ? "" : "s") : "\n";
+  }
   if (counts.trimmed > 0)
     out += fmt::format("{} table{} ended with a part of a line, which was taken away\n", counts.trimmed,
                        counts.trimmed == 1 ? "" : "s");

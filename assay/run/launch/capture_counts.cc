@@ -134,15 +134,18 @@ void add_record(const Record& record, bool has_ended, CaptureCounts& counts) {
 
 void add_unfinished(const fs::path& folder, int64_t process, std::span<const Record> records, Moment started,
                     CaptureCounts& counts) {
-  const bool runs_on = is_alive(process);
-  (runs_on ? counts.running : counts.cut_off).push_back(process);
   // Statistics are in files, which are counted, or in tables, which have none beside them.
-  int64_t statistics = 0;
-  for (const Record& record : records) statistics += record.number("statistics");
+  int64_t statistics = 0, waiting = 0;
+  for (const Record& record : records) {
+    statistics += record.number("statistics");
+    waiting += record.number("waiting");
+  }
   const int64_t before = counts.tensors;
   count_files_of(folder, process, started, counts);
   counts.tensors = std::max(counts.tensors, before + statistics);
-  if (!runs_on) trim_tables_of(folder, process, counts);
+  if (is_alive(process)) return counts.running.push_back(process);
+  counts.cut_off.push_back({process, waiting});
+  trim_tables_of(folder, process, counts);
 }
 
 // The processes that have records of this run; nothing: the file is not there, or cannot be read.
