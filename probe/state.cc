@@ -139,7 +139,7 @@ void State::read_config(bool is_first) {
   // The one before is still being read by other threads, and small: it stays.
   settings_.store(new Settings(with_file(base_, config_path_, trouble)), std::memory_order_release);
   if (!trouble.empty() && trouble != last_trouble_)
-    say(config_path_ + ": " + trouble + "; nothing is dumped until it is a configuration again");
+    say(config_path_ + ": " + trouble + "; no tensors are dumped until that changes");
   last_trouble_ = trouble;
 }
 

@@ -132,6 +132,7 @@ def check_summary(c) -> None:
     for words, text in ((["--op", "nosuch"], "--op nosuch"), (["--ids", "7", "--tokens", "5,6"], "--ids 7 --tokens 5,6"), (["--tokens", "9,9"], "--tokens 9,9"),
                         (["--config", str(config)], f"--config {config}")):
         done = launch.run("dump", *words, "--", launch.host, "run", "1", "1", "8")
+        expect(c, f"what {words[0]} leaves unsaid", ("has no dump_enable, which is to be true; no tensors are dumped" in done.stderr) == (words[0] == "--config"), done)
         expect(c, f"nothing fits {words[0]}", f"no tensors: nothing fits {text}\n" in done.stderr and "nobody counted" not in done.stderr, done)
     done = launch.run("dump", "--type", "model", "--", launch.host, "run", "1", "1", "8")
     expect(c, "a topology alone", "no tensors\n" in done.stderr and "nobody counted" not in done.stderr, done)
