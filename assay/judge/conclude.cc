@@ -99,10 +99,12 @@ void Findings::add(const NodeResult& node) {
     summary_.of_mine += of_mine && !is_empty && is_asked;
     summary_.of_golden += of_golden && !is_empty;
     summary_.arguments += !of_mine && !of_golden;
-    if (is_not_finite(row) && is_argument(row.mine))
+    if (is_not_finite(row) && is_argument(row.mine)) {
       ++(row.verdict.level == Level::fail ? summary_.nonfinite_made : summary_.nonfinite_given);
-    else
-      summary_.nonfinite += is_not_finite(row) && row.verdict.level == Level::fail;
+    } else if (is_not_finite(row)) {
+      summary_.nonfinite += row.verdict.level == Level::fail;
+      summary_.nonfinite_allowed += row.verdict.level == Level::pass;
+    }
     ++summary_.by[static_cast<size_t>(row.evidence)];
     summary_.compared += row.evidence != Evidence::nothing && !is_empty;
     if (row.evidence == Evidence::statistics) {
@@ -167,7 +169,8 @@ void Findings::add(const Findings& section) {
                                         &Summary::incomplete,
                                         &Summary::other_type,
                                         &Summary::other_rank,
-                                        &Summary::nonfinite})
+                                        &Summary::nonfinite,
+                                        &Summary::nonfinite_allowed})
     summary_.*count += s.*count;
   for (const std::string& name : s.other_values)
     if (summary_.other_values.size() < kNamedValues) summary_.other_values.push_back(name);

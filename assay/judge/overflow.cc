@@ -111,7 +111,7 @@ Verdict judge_numbers(Comparison& row, const Head& head, const Rule* own) {
   if (own->expression->holds(&context, look_up)) {
     if (range.is_finite()) return {};
     row.add_note(fmt::format("{}: a rule allows it", what_is_not_finite(row)));
-    row.evidence = Evidence::finite_elements;
+    if (row.evidence == Evidence::elements) row.evidence = Evidence::finite_elements;
     return {};
   }
   std::string why_not = own->expression->why_not(&context, look_up);

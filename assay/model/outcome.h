@@ -180,6 +180,7 @@ struct Summary {
   int64_t contradicted = 0;            // rows that agree, though names or other layers speak against the pair
   int64_t incomplete = 0;              // rows that agree, of tensors that some rank lacks its share of
   int64_t nonfinite = 0;               // tensors that hold NaN or infinities, where that is the question
+  int64_t nonfinite_allowed = 0;       // … and pass, since a rule of the user allows it
   int64_t nonfinite_given = 0,
           nonfinite_made = 0;  // … arguments, and results, that are numbers and no tensors
   int64_t judged_coarser = 0;  // rows judged as of a type that one side was rounded to

@@ -34,7 +34,7 @@ std::string what_was_seen(const Summary& summary) {
 
 VerdictSentence all_finite(const Summary& summary) {
   std::string left = what_is_left(summary);
-  const int64_t allowed = summary.rows_by(Evidence::finite_elements);
+  const int64_t allowed = summary.nonfinite_allowed;
   const std::string_view are = allowed > 0 ? "pass" : "are finite", is = allowed > 0 ? "passes" : "is finite";
   const std::string finite =
       summary.compared == 1 ? fmt::format("the tensor {}", is)
