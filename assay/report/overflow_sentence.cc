@@ -57,7 +57,7 @@ VerdictSentence too_little(const Summary& summary) {
     out.rest = summary.rows == 0 ? "there are no tensors." : "no tensor has elements that were written.";
   } else if (summary.compared == 0) {
     out.rest =
-        fmt::format("the dump has neither the data nor the statistics of {}.",
+        fmt::format("the dump has neither the data of {} nor statistics that tell.",
                     summary.of_mine == 1 ? "its tensor" : fmt::format("any of {}", tensors(summary.of_mine)));
   } else {
     out.rest = fmt::format("{} of {} {} looked at, which {} finite (a pass needs {:g} %).", summary.compared,
