@@ -84,6 +84,7 @@ void Findings::add(const NodeResult& node) {
     }
     ++summary_.rows;
     summary_.left_out += row.left_out;
+    summary_.not_dumped += row.not_dumped;
     summary_.by_content += row.pair.why == Why::same_content || row.pair.why == Why::like_neighbours;
     summary_.unsure += row.pair.plans != nullptr && row.pair.plans->is_unsure;
     summary_.rearranged += row.is_rearranged;
@@ -158,6 +159,7 @@ void Findings::add(const Findings& section) {
                                         &Summary::judged_coarser,
                                         &Summary::within_noise,
                                         &Summary::left_out,
+                                        &Summary::not_dumped,
                                         &Summary::values_equal,
                                         &Summary::values_differ,
                                         &Summary::values_alone,

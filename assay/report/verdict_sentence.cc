@@ -80,7 +80,7 @@ std::vector<std::string> weaker(const Summary& summary) {
 
 std::string not_compared(const Summary& summary) {
   const int64_t empty = summary.rows_by(Evidence::empty);
-  const int64_t count = summary.rows - summary.compared - empty;
+  const int64_t count = summary.rows - summary.compared - empty + summary.not_dumped;
   std::string out =
       count == 0 ? "" : fmt::format("; {} not {}", count, is_of_operators(summary) ? "checked" : "compared");
   if (empty > 0) out += fmt::format("; {} no elements", counted(empty, "has", "have"));
