@@ -36,7 +36,7 @@ Task atb_task(std::string path, AtbAttributes attributes, AtbContent content, in
   if (dtype) {
     task.dtype = *dtype;
     task.count = bytes * 8 / info(*dtype).storage_bits;
-    task.wanted.values = content == AtbContent::statistics;
+    task.wanted.values = task.has_statistics = content == AtbContent::statistics;
   }
   task.around = [attributes = std::move(attributes), content, bytes, more = std::move(more),
                  is_known = dtype.has_value()](const Statistics& statistics,

@@ -33,14 +33,33 @@ std::string json_text(std::string_view text, size_t most) {
   return out + "\"";
 }
 
-std::string record(const Tally& t, const std::string& run, bool has_ended, bool is_first) {
+std::string record(const Tally& t, const std::string& key, const std::string& run, bool has_ended,
+                   bool is_first) {
   std::string text = fmt::format(
-      R"({}"{}":{{"tensors":{},"bytes":{},"linked":{},"statistics":{},"lines":{},"filtered":{},"dropped":{},"lost":{},"lost_bytes":{},"first_loss":{},"run":{},"ended":{}}})",
-      is_first ? " " : ",", ::getpid(), t.tensors, t.bytes, t.linked, t.statistics, t.lines, t.filtered,
-      t.dropped, t.lost, t.lost_bytes, json_text(t.first_loss, kMostReason), json_text(run, kMostRun),
+      R"({}"{}":{{"tensors":{},"bytes":{},"linked":{},"statistics":{},"lines":{},"filtered":{},"dropped":{},"waiting":{},"lost":{},"lost_bytes":{},"first_loss":{},"run":{},"ended":{}}})",
+      is_first ? " " : ",", key, t.tensors, t.bytes, t.linked, t.statistics, t.lines, t.filtered, t.dropped,
+      t.waiting, t.lost, t.lost_bytes, json_text(t.first_loss, kMostReason), json_text(run, kMostRun),
       has_ended);
   text.resize(kPlace - 1, ' ');
   return text + "\n";
+}
+
+constexpr std::string_view kBegin = "{\n", kEnd = "}\n";
+constexpr auto kFirst = static_cast<int64_t>(kBegin.size());
+
+// What a new record of this process is called: by its id, and by "{id}.2" where the file knows that one. A
+// process may have several writers, and another that had the same id may have been there before.
+std::string free_key(int file, int64_t size) {
+  const std::string process = std::to_string(::getpid());
+  const std::string plain = "\"" + process + "\"", numbered = "\"" + process + ".";
+  int64_t known = 0;
+  std::string begin(numbered.size() + 1, '\0');
+  for (int64_t at = kFirst; at < size; at += static_cast<int64_t>(kPlace)) {
+    if (::pread(file, begin.data(), begin.size(), at) != static_cast<ssize_t>(begin.size())) break;
+    const std::string_view key = std::string_view(begin).substr(1);  // behind a comma or a blank
+    known += key == plain || key == numbered ? 1 : 0;
+  }
+  return known == 0 ? process : process + "." + std::to_string(known + 1);
 }
 
 // All of it, or the file is what it was before. errno, or 0.
@@ -91,12 +110,12 @@ Result<void> TallyFile::write(const Tally& tally, bool has_ended, const Rights& 
 }
 
 Result<void> TallyFile::write_record(const Tally& tally, bool has_ended, const Rights& rights) {
-  constexpr std::string_view kBegin = "{\n", kEnd = "}\n";
-  constexpr auto kFirst = static_cast<int64_t>(kBegin.size());
   const auto open = [&] { return ::open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); };
   int file = open();
   if (file < 0) {
-    const std::string text = std::string(kBegin) + record(tally, run_, has_ended, true) + std::string(kEnd);
+    key_ = std::to_string(::getpid());
+    const std::string text =
+        std::string(kBegin) + record(tally, key_, run_, has_ended, true) + std::string(kEnd);
     const Bytes parts[] = {as_bytes(text)};
     const auto made = write_whole(path_, parts, Existing::refuse, rights);
     if (made) {
@@ -112,14 +131,15 @@ Result<void> TallyFile::write_record(const Tally& tally, bool has_ended, const R
   if (place_ >= 0 && ::fstat(file, &status) == 0 && status.st_size <= place_)
     place_ = -1;  // it was removed, and made again by another process
   if (place_ >= 0) {
-    error = overwrite(file, record(tally, run_, has_ended, place_ == kFirst), place_);
+    error = overwrite(file, record(tally, key_, run_, has_ended, place_ == kFirst), place_);
   } else if (!lock_shortly(file)) {
     error = EWOULDBLOCK;
   } else {
     const bool is_known = ::fstat(file, &status) == 0 && status.st_size > kFirst;
     const off_t at = status.st_size - static_cast<off_t>(kEnd.size());
-    error =
-        is_known ? overwrite(file, record(tally, run_, has_ended, false) + std::string(kEnd), at) : EINVAL;
+    if (is_known) key_ = free_key(file, at);
+    error = is_known ? overwrite(file, record(tally, key_, run_, has_ended, false) + std::string(kEnd), at)
+                     : EINVAL;
     if (error == 0) place_ = at;
     ::flock(file, LOCK_UN);  // said aloud: a child that was forked meanwhile has the file open too
   }

@@ -16,6 +16,7 @@ struct Tally {
   int64_t dropped = 0;                // too fast for the disk: statistics were kept, data were not
   int64_t lost = 0, lost_bytes = 0;   // meant for a file that could not be written
   std::string first_loss;             // why, of the first one
+  int64_t waiting = 0;                // tensors that are not written yet
 
   bool is_empty() const;
 };
@@ -23,9 +24,9 @@ struct Tally {
 // "12 files (3.4 GiB) were lost; the first: ..."
 std::string loss_sentence(const Tally& tally);
 
-// capture.json in the folder of a dump: an object with one member for each process, by its id. Each has a
-// place of a fixed size, taken when there is still room on the disk, and written over: a full disk does not
-// hide what it cost.
+// capture.json in the folder of a dump: an object with one member for each writer, by the id of its process;
+// the second of a process is "{id}.2". Each has a place of a fixed size, taken when there is still room on
+// the disk, and written over: a full disk does not hide what it cost.
 class TallyFile {
  public:
   // Empty: none is kept. run: what the launcher of the program knows its processes by; may be empty.
@@ -42,6 +43,7 @@ class TallyFile {
  private:
   Result<void> write_record(const Tally& tally, bool has_ended, const Rights& rights);
   std::string path_, run_;
+  std::string key_ = {};  // of the member at place_
   int64_t place_ = -1;
   std::atomic_flag is_busy_ = {};
 };

@@ -34,6 +34,8 @@ int thread_count(int wanted) {
   return std::clamp(count, 2, 4);
 }
 
+bool keeps_statistics_alone(const Task& task) { return !task.has_data && task.has_statistics; }
+
 }  // namespace
 
 Writer::Writer(WriterConfig config)
@@ -195,6 +197,7 @@ void Writer::append(const std::string& path, const std::string& header, std::str
     waiting_ += cost;  // text is kept where data are dropped
   }
   Job job;
+  job.task.is_tensor = false;
   job.task.table = path;
   job.task.header = header;
   job.task.row = [text = std::move(line)](const Statistics&, const std::string&) { return text; };
@@ -248,15 +251,18 @@ void Writer::run(Job& job) {
   }
   give_back(job);
   std::unique_lock lock(guard_);
-  tally_.statistics += job.statistics && outcome.path.empty() ? 1 : 0;
+  // Kept in a line, or in a file that has no data: as what was chosen, or what the budget left.
+  const bool has_place = job.task.path.empty() || job.task.row || job.task.measured;
+  tally_.statistics +=
+      job.statistics && (outcome.path.empty() ? has_place : keeps_statistics_alone(job.task)) ? 1 : 0;
   if (job.slot) fill(lock, job.task.table, *job.slot, std::move(outcome.row));
   waiting_ -= job.cost;
   ++finished_;
   --active_;
   const int64_t now = now_ms();
-  if (!tally_.is_empty() && is_time_for_tally(now)) {
+  if (is_time_for_tally(now)) {
     tally_written_at_ = now;
-    const Tally tally = tally_;
+    const Tally tally = tally_now();
     const bool has_ended = is_closing_;
     ++active_;
     lock.unlock();
@@ -288,7 +294,7 @@ std::string Writer::write_file(const Task& task, Bytes data, const Statistics& s
     return {};
   }
   const std::lock_guard lock(guard_);
-  tally_.tensors += task.is_tensor ? 1 : 0;
+  tally_.tensors += task.is_tensor && !keeps_statistics_alone(task) ? 1 : 0;
   tally_.bytes += has_data ? static_cast<int64_t>(data.size()) : 0;
   return *name;
 }
@@ -362,7 +368,7 @@ void Writer::lose(int64_t bytes, const std::string& reason) {
   const int64_t now = now_ms();
   const bool writes = is_time_for_tally(now), has_ended = is_closing_;
   if (writes) tally_written_at_ = now;
-  const Tally tally = tally_;
+  const Tally tally = writes ? tally_now() : Tally{};
   lock.unlock();
   if (tells) say(reason + "; the program goes on, and what is lost is counted in capture.json");
   if (writes) static_cast<void>(tally_file_.write(tally, has_ended, config_.rights));
@@ -370,6 +376,12 @@ void Writer::lose(int64_t bytes, const std::string& reason) {
 
 bool Writer::is_time_for_tally(int64_t now) const {
   return is_closing_ || tally_written_at_ == 0 || now - tally_written_at_ > kTallyEveryMs;
+}
+
+Tally Writer::tally_now() const {
+  Tally out = tally_;
+  out.waiting = std::count_if(jobs_.begin(), jobs_.end(), [](const Job& job) { return job.task.is_tensor; });
+  return out;
 }
 
 // Whoever makes the first of the waiting lines ready writes all that are.
@@ -433,12 +445,14 @@ void Writer::close() {
   if (!is_stuck)
     for (const pthread_t thread : threads) ::pthread_join(thread, nullptr);
   Tally tally;
+  bool is_unused = false;
   {
     const std::lock_guard lock(guard_);
     tally = tally_;
+    is_unused = finished_ == 0 && tally_.is_empty();
   }
   Result<void> counted;
-  if (!tally.is_empty()) counted = tally_file_.write(tally, true, config_.rights);
+  if (!is_unused) counted = tally_file_.write(tally, true, config_.rights);
   if (!counted) say(counted.error().message + "; what was recorded is counted nowhere");
   if (tally.lost > 0)
     say(loss_sentence(tally) + (counted ? "; counted in " + config_.root + "/capture.json" : ""));
@@ -456,7 +470,7 @@ void Writer::forget_parent() {
   known_.clear();
   known_order_.clear();
   threads_.clear();
-  waiting_ = 0;
+  waiting_ = finished_ = 0;
   active_ = admitting_ = 0;
   has_told_ = false;
   tally_ = {};

@@ -51,9 +51,10 @@ struct Parts {
 };
 
 struct Task {
-  std::string path;       // empty: no file
-  bool has_data = true;   // the bytes belong into the file
-  bool is_tensor = true;  // counted as one
+  std::string path;             // empty: no file
+  bool has_data = true;         // the bytes belong into the file
+  bool is_tensor = true;        // counted as one
+  bool has_statistics = false;  // without its data the file still holds these, and counts as such
   Existing existing = Existing::number;
   DType dtype = DType::u8;
   int64_t count = 0;
@@ -136,6 +137,7 @@ class Writer {
   void give_back(Job& job);
   void forget_parent();
   bool is_time_for_tally(int64_t now) const;
+  Tally tally_now() const;  // with what waits
 
   const WriterConfig config_;
   Slabs slabs_;

@@ -197,7 +197,7 @@ TEST_F(WriterTest, CountsWhatCannotBeWrittenAndGoesOn) {
   EXPECT_THAT(said, HasSubstr("3 files (17 bytes) were lost; the first: "));
 }
 
-TEST_F(WriterTest, CountsTensorsThatHaveNoFileByTheirStatistics) {
+TEST_F(WriterTest, CountsTensorsOfWhichStatisticsAloneAreKept) {
   Writer writer(config());
   const std::vector<float> values = {1, 2};
   for (const bool has_file : {true, false, false}) {
@@ -205,8 +205,21 @@ TEST_F(WriterTest, CountsTensorsThatHaveNoFileByTheirStatistics) {
     writer.save(std::move(task), {std::as_bytes(std::span(values))});
   }
   writer.close();
-  EXPECT_EQ(writer.tally().tensors, 1);
-  EXPECT_EQ(writer.tally().statistics, 2);
+  EXPECT_EQ(writer.tally().tensors, 0);
+  EXPECT_EQ(writer.tally().statistics, 3);
+}
+
+TEST_F(WriterTest, CountsNoStatisticsThatWereLost) {
+  std::ofstream(root_ / "file") << "in the way";
+  ::testing::internal::CaptureStderr();
+  Writer writer(config());
+  const std::vector<float> values = {1, 2};
+  writer.save(atb_task(at("file/x.bin"), {"2", "0", "2"}, AtbContent::statistics, 8),
+              {std::as_bytes(std::span(values))});
+  writer.close();
+  static_cast<void>(::testing::internal::GetCapturedStderr());
+  EXPECT_EQ(writer.tally().statistics, 0);
+  EXPECT_EQ(writer.tally().lost, 1);
 }
 
 TEST_F(WriterTest, MakesFoldersThatWereRemovedMeanwhile) {

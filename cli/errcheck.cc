@@ -63,7 +63,7 @@ Result<int> check_program(const ErrcheckFlags& flags, const Context& context) {
                 "'assay dump' records it");
   const fs::path output = flags.run.output.empty() ? "." : flags.run.output;
   ASSAY_TRY(const CheckedRun run, run_check(output, flags.exit, "info", context.child));
-  if (run.overflowed) return exit_code(Answer::fail);
+  if (run.overflowed || run.has_spoilt_inputs) return exit_code(Answer::fail);
   if (run.is_unknown) return exit_code(Answer::error);
   // A program that failed was not looked at to its end; its own status might be taken for an answer.
   return exit_code(run.status == 0 && run.was_asked ? Answer::pass : Answer::not_compared);

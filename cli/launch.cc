@@ -29,6 +29,14 @@ timespec time_of_start() {
   return now;
 }
 
+// A program that was ended from outside could not tell its last count.
+std::string text_of(const SpoiltInputs& inputs, bool is_exact) {
+  return fmt::format("{}{} that came from outside hold{} NaN or infinities; the first: {}\n",
+                     is_exact ? "" : "at least ",
+                     inputs.count == 1 ? "1 input" : fmt::format("{} inputs", inputs.count),
+                     inputs.count == 1 ? "s" : "", printable(inputs.first));
+}
+
 }  // namespace
 
 int run_recorded(const std::vector<std::string>& command, const std::vector<EnvironmentChange>& environment) {
@@ -71,6 +79,8 @@ Result<CheckedRun> run_check(const fs::path& output, bool stops, std::string_vie
   const timespec started = time_of_start();
   CheckedRun run;
   run.status = run_recorded(command, environment_of_check(output, stops, log_level, probe, asked));
+  const SpoiltInputs spoilt = read_spoilt_inputs(asked);
+  run.has_spoilt_inputs = spoilt.count > 0;
   run.was_asked = fs::is_regular_file(fs::symlink_status(asked, is_not_there));
   fs::remove(asked, is_not_there);
   if (run.status == 126 || run.status == 127) return run;
@@ -79,8 +89,13 @@ Result<CheckedRun> run_check(const fs::path& output, bool stops, std::string_vie
       std::ranges::any_of(reports, [](const OverflowReport& report) { return report.count > 0; });
   run.is_unknown =
       std::ranges::any_of(reports, [](const OverflowReport& report) { return !report.trouble.empty(); });
+  if (run.has_spoilt_inputs) say(text_of(spoilt, run.status == 0));
   if (!reports.empty())
     say(text_of(reports));
+  else if (run.was_asked && run.has_spoilt_inputs)
+    say("no operator made such numbers of finite ones; where they are meant (a mask), `assay dump` and "
+        "`assay "
+        "errcheck DUMP --rule 'NAME=ignore'` look past them\n");
   else if (run.was_asked)
     say(run.status == 0 ? "no overflow was found\n" : "no overflow was found up to there\n");
   else

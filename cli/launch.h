@@ -19,8 +19,9 @@ Result<int> run_dump(const DumpSettings& settings, const std::vector<std::string
 struct CheckedRun {
   int status = 0;  // of the program
   bool overflowed = false;
-  bool is_unknown = false;  // a report could not be read
-  bool was_asked = false;   // the probe, by ATB: else nothing was looked at
+  bool has_spoilt_inputs = false;  // NaN or infinities came from outside
+  bool is_unknown = false;         // a report could not be read
+  bool was_asked = false;          // the probe, by ATB: else nothing was looked at
 };
 Result<CheckedRun> run_check(const fs::path& output, bool stops, std::string_view log_level,
                              const std::vector<std::string>& command);

@@ -70,6 +70,20 @@ const CLI::App* find_command(const CLI::App& app, std::string_view name) {
   return nullptr;
 }
 
+// Whether the parser found a word where flags alone are expected: "... not expected: run.sh --fast".
+bool has_stray_word(std::string_view message) {
+  constexpr std::string_view kBefore = "not expected: ";
+  const size_t begin = message.find(kBefore);
+  return begin != std::string_view::npos &&
+         std::ranges::any_of(split(message.substr(begin + kBefore.size()), ' '),
+                             [](std::string_view word) { return !word.empty() && word[0] != '-'; });
+}
+
+std::string hint_at_child(std::string_view message, std::string_view verb) {
+  if ((verb != "dump" && verb != "errcheck") || !has_stray_word(message)) return {};
+  return fmt::format("; a program to run stands behind --, as in 'assay {} -- bash run.sh'", verb);
+}
+
 // What a message of the parser leaves open: which flag was meant, or what it takes.
 std::string hint_for(std::string_view message, const CLI::App& command) {
   if (message.starts_with("--match:")) {
@@ -111,12 +125,13 @@ Result<int> no_such_command(const std::string& word, const CLI::App& app) {
               did_you_mean(word, names_of_commands(app)));
 }
 
-Result<int> wrong_words(const CLI::ParseError& error, Words words, const CLI::App& app) {
+Result<int> wrong_words(const CLI::ParseError& error, Words words, bool has_child, const CLI::App& app) {
   const bool names_command = words.size() > 1 && !words[1].starts_with('-');
   const CLI::App* const command = names_command ? find_command(app, words[1]) : nullptr;
   if (names_command && command == nullptr) return no_such_command(words[1], app);
-  return fail(ErrorKind::bad_argument, "{}{}; see 'assay{} --help'", error.what(),
+  return fail(ErrorKind::bad_argument, "{}{}{}; see 'assay{} --help'", error.what(),
               hint_for(error.what(), command != nullptr ? *command : app),
+              has_child || !names_command ? "" : hint_at_child(error.what(), words[1]),
               names_command ? " " + words[1] : "");
 }
 
@@ -172,7 +187,7 @@ Result<int> run_program(Words words) {
     static_cast<void>(console::write_text(console::Stream::out, text.str()));
     return finish(code);
   } catch (const CLI::ParseError& error) {
-    return wrong_words(error, words, app);
+    return wrong_words(error, words, !context.child.empty(), app);
   }
   if (verbose) log::set_level(log::Level::debug);
   ASSAY_TRY(const int code, action());

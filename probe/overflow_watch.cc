@@ -38,7 +38,9 @@ std::optional<std::string> OverflowWatch::see(std::string_view path, bool is_inp
   const capture::Statistics statistics = capture::measure(dtype, bytes, count, {});
   if (statistics.nans + statistics.infs == 0) return std::nullopt;
   if (is_input) {
-    if (moment.ends_with("/before")) spoilt_.insert(folder);
+    if (!moment.ends_with("/before")) return std::nullopt;
+    spoilt_.insert(folder);
+    if (!has_reported_ && outside_.count++ == 0) outside_.first = path;
     return std::nullopt;
   }
   if (!moment.ends_with("/after") || spoilt_.contains(folder) || reported_.contains(folder))
@@ -46,6 +48,7 @@ std::optional<std::string> OverflowWatch::see(std::string_view path, bool is_inp
   const auto inside = reported_.lower_bound(folder + "/");
   if (inside != reported_.end() && inside->starts_with(folder + "/")) return std::nullopt;
   reported_.insert(folder);
+  has_reported_ = true;
   return overflow_name(folder);
 }
 

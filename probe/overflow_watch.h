@@ -17,7 +17,18 @@ class OverflowWatch {
   // was, and that none of the operators inside it made: the name, as ATB would report it.
   std::optional<std::string> see(std::string_view path, bool is_input, DType dtype, Bytes bytes);
 
+  // Inputs that were not finite before any operator made such numbers: they came from outside, or were made
+  // of what did.
+  struct Outside {
+    int64_t count = 0;
+    std::string first = {};  // its path
+  };
+  const Outside& outside() const { return outside_; }
+  void forget_outside() { outside_ = {}; }  // in a child process: its parent tells of them
+
  private:
+  Outside outside_;
+  bool has_reported_ = false;
   std::string round_;             // of what is remembered: "0_4001/3"
   std::set<std::string> spoilt_;  // folders of operators that were given something not finite
   std::set<std::string> reported_;

@@ -339,6 +339,7 @@ Settings with_file(const Settings& base, const std::string& path, std::string& t
     return member_text(*config, key, std::move(otherwise));
   };
   const bool is_enabled = member("dump_enable", "false") == "true";
+  if (config->find("dump_enable") == nullptr) trouble = "has no dump_enable, which is to be true";
   if (out.generation != Generation::three) {
     out.rounds = parse_rounds(member("er", "0,0"));
     out.ids = tokens(member("ids", ""));

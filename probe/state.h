@@ -11,6 +11,8 @@
 #include <map>
 #include <mutex>
 
+#include <sys/types.h>
+
 namespace assay::probe {
 
 class State {
@@ -28,6 +30,8 @@ class State {
                        const std::string& op_type, int level);
   void watch(std::string_view path, const std::string& dtype, Bytes bytes);
   void report_overflow(std::string_view kernel);
+  // Tells whoever started the check how many inputs from outside were not finite, if more than before.
+  void tell_outside();
 
   void add_layer(const Settings& settings, std::string_view name, std::string_view graph,
                  const std::string& file);
@@ -46,6 +50,7 @@ class State {
   State();
   void read_config(bool is_first);
   void stop(const std::string& kernel);
+  void begin_watch();
   void list_topology(const Settings& settings, const std::string& path);
 
   const Settings base_;
@@ -70,6 +75,8 @@ class State {
   std::string alias_round_;
   std::set<std::string> held_, written_;  // of that round: keys with data, and all
   OverflowWatch watch_;
+  int64_t told_outside_ = 0;
+  pid_t watching_ = 0;  // process that watch_ counted in
   std::map<std::string, int64_t> cases_;
 };
 

@@ -119,6 +119,24 @@ TEST(Overflow, IsBlamedOnWhoMadeIt) {
   EXPECT_FALSE(see("0_7/1/0_L/before/intensor0.bin", true, DType::f32, fine));
   EXPECT_THAT(see("0_7/1/0_L/after/outtensor0.bin", false, DType::f32, bad),
               Optional(std::string("L_0")));  // the next round
+  EXPECT_EQ(watch.outside().count, 0);
+}
+
+TEST(Overflow, TellsWhatCameFromOutsideUntilSomebodyMadeSome) {
+  const float fine[] = {1, 2}, bad[] = {1, __builtin_inff()};
+  OverflowWatch watch;
+  const auto see = [&](const char* path, bool is_input, const auto& values) {
+    return watch.see(path, is_input, DType::f32, std::as_bytes(std::span(values)));
+  };
+  see("0_7/0/0_L/before/intensor0.bin", true, fine);
+  see("0_7/0/0_L/before/intensor1.bin", true, bad);
+  see("0_7/0/0_L/after/intensor1.bin", true, bad);  // the same
+  see("0_7/1/0_L/before/intensor1.bin", true, bad);
+  EXPECT_EQ(watch.outside().count, 2);
+  EXPECT_EQ(watch.outside().first, "0_7/0/0_L/before/intensor1.bin");
+  EXPECT_TRUE(see("0_7/2/0_L/after/outtensor0.bin", false, bad));
+  see("0_7/2/1_L/before/intensor1.bin", true, bad);
+  EXPECT_EQ(watch.outside().count, 2);
 }
 
 }  // namespace

@@ -353,6 +353,8 @@ Result<Frame> index_folder(const FrameInfo& info, const OpenOptions& options) {
   ASSAY_TRY(Walk walk, walk_folder(root));
   Frame frame;
   frame.at = info.at;
+  std::error_code ignored;
+  frame.given_as = fs::absolute(root / "", ignored).lexically_normal().parent_path().filename().string();
   frame.warnings = std::move(walk.warnings);
   note_empty_folders(root, empty_folders(walk, is_folder_of_rank), frame.warnings);
 

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace assay {
 namespace {
@@ -57,6 +58,30 @@ bool is_parameter_gradient(std::string_view name) {
 bool has_token(std::string_view name, std::string_view token) {
   const auto tokens = split(name, '.');
   return std::find(tokens.begin(), tokens.end(), token) != tokens.end();
+}
+
+int64_t occurrences(std::string_view text, std::string_view word) {
+  int64_t count = 0;
+  for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + word.size()))
+    ++count;
+  return count;
+}
+
+// In a list, or in the text of a number: JSON has no complex ones ("(nan+1j)"). A bare number shows it by
+// itself.
+Nonfinite nonfinite_within(const JsonTape& tape, size_t value, std::string_view type) {
+  Nonfinite counts{.nans = 0, .infs = 0};
+  const bool is_number = type.find("float") != std::string_view::npos || type.find("complex") != type.npos;
+  if (tape.is_text(value) && is_number) {
+    const std::string text = to_lower(tape.text(value));
+    counts.nans = occurrences(text, "nan");
+    counts.infs = occurrences(text, "inf");
+  } else if (tape.kind(value) == JsonKind::array) {
+    for (size_t place = value; place < tape.next(value); ++place)
+      if (tape.kind(place) == JsonKind::real && !std::isfinite(tape.real(place)))
+        ++(std::isnan(tape.real(place)) ? counts.nans : counts.infs);
+  }
+  return counts;
 }
 
 std::string crc_text(std::string_view text) {
@@ -295,6 +320,8 @@ void MsprobeEntries::add_leaf(const JsonTape& tape, size_t place) {
     describe_without_dtype(tape, place, type, stated);
     if (!type.ends_with("Tensor"))
       stated.given = is_described(tape, place) ? Given::argument : Given::nothing;
+    const Nonfinite numbers = value == 0 ? Nonfinite{} : nonfinite_within(tape, value, type);
+    if (numbers.nans > 0 || numbers.infs > 0) stated.nonfinite = &frame_.nonfinite.emplace_back(numbers);
   }
   // The original gives everything a checksum, of its text where there is no other; only scalars need it here.
   if (stated.checksum.empty() && dtype == 0)

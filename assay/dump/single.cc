@@ -27,8 +27,10 @@ Result<Frame> index_single(const FrameInfo& info, const OpenOptions& options) {
   Frame frame;
   frame.at = info.at;
   frame.is_file = true;
-  frame.warnings = std::move(set.warnings);
   std::error_code ignored;
+  const fs::path whole_path = fs::absolute(path, ignored).lexically_normal();
+  frame.given_as = (whole_path.parent_path().filename() / whole_path.filename()).string();
+  frame.warnings = std::move(set.warnings);
   const auto size = fs::file_size(path, ignored);
   frame.files.push_back(FileEntry{path, ignored ? 0 : static_cast<int64_t>(size)});
   const std::vector<ValueDraft> values = draft_values(set.values);

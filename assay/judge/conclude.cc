@@ -84,6 +84,7 @@ void Findings::add(const NodeResult& node) {
     }
     ++summary_.rows;
     summary_.left_out += row.left_out;
+    summary_.not_dumped += row.not_dumped;
     summary_.by_content += row.pair.why == Why::same_content || row.pair.why == Why::like_neighbours;
     summary_.unsure += row.pair.plans != nullptr && row.pair.plans->is_unsure;
     summary_.rearranged += row.is_rearranged;
@@ -99,10 +100,12 @@ void Findings::add(const NodeResult& node) {
     summary_.of_mine += of_mine && !is_empty && is_asked;
     summary_.of_golden += of_golden && !is_empty;
     summary_.arguments += !of_mine && !of_golden;
-    if (is_not_finite(row) && is_argument(row.mine))
+    if (is_not_finite(row) && is_argument(row.mine)) {
       ++(row.verdict.level == Level::fail ? summary_.nonfinite_made : summary_.nonfinite_given);
-    else
-      summary_.nonfinite += is_not_finite(row) && row.verdict.level == Level::fail;
+    } else if (is_not_finite(row)) {
+      summary_.nonfinite += row.verdict.level == Level::fail;
+      summary_.nonfinite_allowed += row.verdict.level == Level::pass;
+    }
     ++summary_.by[static_cast<size_t>(row.evidence)];
     summary_.compared += row.evidence != Evidence::nothing && !is_empty;
     if (row.evidence == Evidence::statistics) {
@@ -156,6 +159,7 @@ void Findings::add(const Findings& section) {
                                         &Summary::judged_coarser,
                                         &Summary::within_noise,
                                         &Summary::left_out,
+                                        &Summary::not_dumped,
                                         &Summary::values_equal,
                                         &Summary::values_differ,
                                         &Summary::values_alone,
@@ -167,7 +171,8 @@ void Findings::add(const Findings& section) {
                                         &Summary::incomplete,
                                         &Summary::other_type,
                                         &Summary::other_rank,
-                                        &Summary::nonfinite})
+                                        &Summary::nonfinite,
+                                        &Summary::nonfinite_allowed})
     summary_.*count += s.*count;
   for (const std::string& name : s.other_values)
     if (summary_.other_values.size() < kNamedValues) summary_.other_values.push_back(name);

@@ -111,7 +111,7 @@ Verdict judge_numbers(Comparison& row, const Head& head, const Rule* own) {
   if (own->expression->holds(&context, look_up)) {
     if (range.is_finite()) return {};
     row.add_note(fmt::format("{}: a rule allows it", what_is_not_finite(row)));
-    row.evidence = Evidence::finite_elements;
+    if (row.evidence == Evidence::elements) row.evidence = Evidence::finite_elements;
     return {};
   }
   std::string why_not = own->expression->why_not(&context, look_up);
@@ -145,7 +145,7 @@ Verdict judge_by_itself(Comparison& row, std::string_view node, const Head& head
   if (row.is_excused) return {Level::ignored, std::string(text(row.pair.why))};
   if (row.range == nullptr)
     return {Level::ignored,
-            "not looked at: the dump has neither its data nor its largest and smallest element"};
+            "not looked at: the dump has neither its data nor statistics that tell whether it is finite"};
   if (row.evidence == Evidence::empty) return {Level::ignored, "it has no elements"};
   return judge_numbers(row, head, own);
 }

@@ -66,7 +66,9 @@ double error_in_units(double mine, double expected, double bound, const Steps& s
   if (std::isnan(mine)) return kInfinite;
   if (mine == expected) return 0;
   // Beyond the range of the type it becomes infinite, or the largest number, as the processor is set.
-  const bool may_overflow = rounds && steps.is_real && std::abs(expected) + bound > steps.largest;
+  // What is infinite before it is rounded was given so, or divided by zero: that stays infinite.
+  const bool may_overflow =
+      rounds && steps.is_real && std::isfinite(expected) && std::abs(expected) + bound > steps.largest;
   if (may_overflow && std::signbit(mine) == std::signbit(expected) && std::abs(mine) >= steps.largest)
     return 0;
   if (!std::isfinite(mine) || !std::isfinite(expected)) return kInfinite;

@@ -6,6 +6,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cfloat>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -79,6 +80,12 @@ TEST(Bounded, TakesInfinityOrTheLargestNumberForWhatOverflows) {
   const Expected expected = computed(DType::f16, {70000, -70000, 70000, 70000});
   EXPECT_EQ(gathered(of(DType::f16, {kInf, -kInf, 65504, 65504}), expected).beyond, 0);
   EXPECT_EQ(gathered(of(DType::f16, {-kInf, kInf, 1, 60000}), expected).beyond, 4);
+}
+
+// An infinity that was given is no overflow, which a processor may cut to the largest number.
+TEST(Bounded, KeepsInfinitiesThatAreNoOverflow) {
+  const Expected expected = computed(DType::f32, {kInf, -kInf});
+  EXPECT_EQ(gathered(of(DType::f32, {FLT_MAX, -FLT_MAX}), expected).beyond, 2);
 }
 
 TEST(Bounded, RoundsWholeNumbersByHalfAStep) {

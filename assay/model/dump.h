@@ -113,6 +113,7 @@ struct RankRow {
 struct Frame {
   At at;
   bool is_file = false;       // a single file, whose tensors may have any names
+  std::string given_as = {};  // the end of its path, which no name of an item has: "mp_rank_01/model.pt"
   bool states_order = false;  // of execution, by a list of its files
   Content content = Content::data;
   bool has_stacks = false;  // the dump says where its nodes were called from

@@ -56,9 +56,12 @@ std::optional<NumberRange> stated_range(const Stated& stated, const TensorMeta* 
     if (has_nan) range.nans = NumberRange::kNotKnown;
     if (has_plus) range.plus_infs = NumberRange::kNotKnown;
     if (has_minus) range.minus_infs = NumberRange::kNotKnown;
-    // What passes over NaN, as ATB's largest and smallest do, does not tell that there are infinities either.
+    // ATB's largest and smallest element pass over NaN, its mean and norm do not: of a type that has NaN they
+    // alone do not tell.
     const bool knows_ends = is_stated(kMaxAt) && is_stated(kMinAt);
-    if (range.is_finite() && !knows_ends) return std::nullopt;
+    const bool knows_nan =
+        is_stated(kMeanAt) || is_stated(kNormAt) || (meta != nullptr && range.type_max == 0);
+    if (range.is_finite() && !(knows_ends && knows_nan)) return std::nullopt;
   }
   const auto largest = number_of(finite_statistic(stated, kStatistics[kMaxAt]));
   const auto smallest = number_of(finite_statistic(stated, kStatistics[kMinAt]));
@@ -73,6 +76,19 @@ std::optional<NumberRange> stated_range(const Stated& stated, const TensorMeta* 
   return range;
 }
 
+namespace {
+
+// The share of its terms that a sum may lose, or gain, where a device adds them one by one in their own type,
+// or in f32: half a step of the sum each, and never more than the terms themselves. Some devices stop at the
+// largest number of the type.
+double lost_in_a_sum(const TensorMeta& meta, double largest) {
+  const double half_step = meta.dtype == DType::bf16 ? 0x1p-8 : meta.dtype == DType::f16 ? 0x1p-11 : 0x1p-24;
+  const auto count = static_cast<double>(meta.shape.count());
+  return count * largest > limits_of(meta.dtype).largest ? 1.0 : std::min(1.0, count * half_step);
+}
+
+}  // namespace
+
 std::string impossible_statistics(const Stated& stated, const TensorMeta* meta) {
   const auto finite = [&](size_t which) {
     const auto number = number_of(stated.*kStatistics[which].of);
@@ -81,7 +97,7 @@ std::string impossible_statistics(const Stated& stated, const TensorMeta* meta) 
   const auto stated_nan = [&](size_t which) {
     return std::isnan(number_of(stated.*kStatistics[which].of).value_or(0));
   };
-  const auto max = finite(kMaxAt), min = finite(kMinAt), norm = finite(kNormAt);
+  const auto max = finite(kMaxAt), min = finite(kMinAt), mean = finite(kMeanAt), norm = finite(kNormAt);
   const bool is_empty = meta != nullptr && meta->shape.count() == 0;
   // Of a tensor of NaN alone ATB writes the ends of the type, the wrong way round. Complex numbers have no
   // order.
@@ -102,6 +118,19 @@ std::string impossible_statistics(const Stated& stated, const TensorMeta* meta) 
   const double least = end > 0 && end < 1e6 ? 0x1p-7 : 1e-18;
   if (norm && largest > least && kPrinted * *norm + cut_off < largest)
     return fmt::format("its norm {:.9g} is below its largest element {:.9g}", *norm, largest);
+  if (!max || !min || meta == nullptr) return {};
+  const double lost = lost_in_a_sum(*meta, largest);
+  const double flushed = std::max(limits_of(meta->dtype).least_normal, 0x1p-126);
+  const double beyond = (kPrinted - 1 + lost) * largest + cut_off + flushed;
+  // Sums of whole numbers may wrap round.
+  if (mean && end > 0 && *mean > *max + beyond)
+    return fmt::format("its mean {:.9g} is above its largest element {:.9g}", *mean, *max);
+  if (mean && end > 0 && *mean < *min - beyond)
+    return fmt::format("its mean {:.9g} is below its smallest element {:.9g}", *mean, *min);
+  const double most = std::sqrt(static_cast<double>(meta->shape.count()) * (1 + lost)) * (largest + cut_off);
+  if (norm && *norm > least && *norm > kPrinted * most + cut_off)
+    return fmt::format("its norm {:.9g} is above {:.9g}, that of {} elements as large as its largest", *norm,
+                       most, meta->shape.count());
   return {};
 }
 

@@ -35,7 +35,8 @@ struct NumberRange {
 std::optional<NumberRange> stated_range(const Stated& stated, const TensorMeta* meta);
 
 // Why no tensor can have these statistics: a largest element below the smallest one, or beyond the numbers of
-// the type, or larger than the norm. Empty: one can, as far as they tell.
+// the type, or larger than the norm; a mean beyond both; a norm beyond that of as many of the largest. Empty:
+// one can, as far as they tell.
 std::string impossible_statistics(const Stated& stated, const TensorMeta* meta);
 
 // "3 NaN, 1 Inf, 12 -Inf"; "NaN" where the number is not known; empty where all is finite.

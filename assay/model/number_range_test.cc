@@ -64,6 +64,15 @@ TEST(StatedRange, WithoutEndsIsNotKnown) {
   EXPECT_FALSE(stated_range(statistics(4.0, Scalar(), Scalar(), Scalar()), &kHalf));
 }
 
+// ATB's max and min pass over NaN: of a type that has it they do not tell, of whole numbers they do.
+TEST(StatedRange, EndsAloneDoNotTellWhereThereMayBeNan) {
+  const TensorMeta whole{DType::i32, Shape{{4}}};
+  EXPECT_FALSE(stated_range(statistics(4.0, 1.0, Scalar(), Scalar()), &kHalf));
+  EXPECT_FALSE(stated_range(statistics(4.0, 1.0, "N/A", "N/A"), nullptr));
+  EXPECT_TRUE(stated_range(statistics(4.0, 1.0, 2.0, Scalar()), &kHalf));
+  EXPECT_TRUE(stated_range(statistics(4.0, 1.0, Scalar(), Scalar()), &whole));
+}
+
 TEST(StatedRange, CountsWin) {
   Nonfinite counts;
   counts.nans = 1;
@@ -91,6 +100,26 @@ TEST(ImpossibleStatistics, AreToldWithTheirNumbers) {
             "its largest element 1000000 is beyond 65504, the largest of f16");
   EXPECT_EQ(impossible_statistics(statistics(1.0, -50.0, 2.0, 4.0), nullptr),
             "its norm 4 is below its largest element 50");
+}
+
+TEST(ImpossibleStatistics, OfMeansAndNorms) {
+  const TensorMeta single{DType::f32, Shape{{24}}};
+  EXPECT_EQ(impossible_statistics(statistics(1.0, -1.0, 5.0, 3.0), &single),
+            "its mean 5 is above its largest element 1");
+  EXPECT_EQ(impossible_statistics(statistics(1.0, -1.0, -5.0, 3.0), &single),
+            "its mean -5 is below its smallest element -1");
+  EXPECT_EQ(impossible_statistics(statistics(1.0, -1.0, 0.0, 1e6), &single),
+            "its norm 1000000 is above 4.89898299, that of 24 elements as large as its largest");
+  EXPECT_EQ(impossible_statistics(statistics(1.0, 1.0, 1.0, std::sqrt(24.0)), &single), "");
+}
+
+// f32 that are added one by one: from 2^24 ones on, another one is lost.
+TEST(ImpossibleStatistics, LongSumsLoseTerms) {
+  const TensorMeta many{DType::f32, Shape{{int64_t{1} << 26}}};
+  EXPECT_EQ(impossible_statistics(statistics(1.0, 1.0, 0.25, 4096.0), &many), "");
+  const TensorMeta few{DType::f32, Shape{{1 << 10}}};
+  EXPECT_EQ(impossible_statistics(statistics(1.0, 1.0, 0.25, 32.0), &few),
+            "its mean 0.25 is below its smallest element 1");
 }
 
 TEST(ImpossibleStatistics, OwnSumsMayOverflowAndUnderflow) {

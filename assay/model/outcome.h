@@ -116,6 +116,7 @@ struct Comparison {
   std::shared_ptr<const NumberRange> range = {};  // of a tensor that is looked at by itself
   std::optional<DType> judged_as = {};  // coarser than both sides: what one of them was rounded to, or a wish
   int64_t left_out = 0;                 // things in its files that no row stands for
+  int64_t not_dumped = 0;               // outputs of its operator that the dump lacks, and no row stands for
   // What names or other layers say against the pair, though its elements agree; empty: nothing.
   std::string contradiction = {};
   // Why it was not compared, or a remark such as "shapes differ in dimensions of size 1".
@@ -180,6 +181,7 @@ struct Summary {
   int64_t contradicted = 0;            // rows that agree, though names or other layers speak against the pair
   int64_t incomplete = 0;              // rows that agree, of tensors that some rank lacks its share of
   int64_t nonfinite = 0;               // tensors that hold NaN or infinities, where that is the question
+  int64_t nonfinite_allowed = 0;       // … and pass, since a rule of the user allows it
   int64_t nonfinite_given = 0,
           nonfinite_made = 0;  // … arguments, and results, that are numbers and no tensors
   int64_t judged_coarser = 0;  // rows judged as of a type that one side was rounded to
@@ -188,6 +190,7 @@ struct Summary {
   int64_t other_type = 0;      // rows of another type than other ranks hold of the same tensor
   int64_t other_rank = 0;      // rows of ranks of different numbers
   int64_t left_out = 0;        // things in the dumps that no row stands for; warnings name them
+  int64_t not_dumped = 0;      // outputs of operators that were checked, which the dump lacks
   // Values that files hold beside their tensors have rows that none of the above counts, but `failed`.
   int64_t values_equal = 0, values_differ = 0, values_alone = 0;
   int64_t values_nonfinite = 0;           // NaN or infinite on both sides, which shows nothing

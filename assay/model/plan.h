@@ -27,7 +27,7 @@ enum class PlanOp : uint8_t {
   concat,         // (a, b, …): all elements behind each other, in one dimension
   reshape,        // (a): args the dimensions
   golden,         // (output, inputs …): what the operator that wrote `output` should have written, from its
-                  // inputs; args which of its outputs
+                  // inputs; args which of its outputs, how many were dumped, whether it is the first
   unpad,          // (a): args the dimensions of what it holds; what lies beyond them has to be zero
   last_rows,  // (a): args how many: those of the last position of each sequence. All where there are no more
   part,     // (a): one of several that a projection gives at once. args which, along which dimension, of how

@@ -34,7 +34,7 @@ std::string what_was_seen(const Summary& summary) {
 
 VerdictSentence all_finite(const Summary& summary) {
   std::string left = what_is_left(summary);
-  const int64_t allowed = summary.rows_by(Evidence::finite_elements);
+  const int64_t allowed = summary.nonfinite_allowed;
   const std::string_view are = allowed > 0 ? "pass" : "are finite", is = allowed > 0 ? "passes" : "is finite";
   const std::string finite =
       summary.compared == 1 ? fmt::format("the tensor {}", is)
@@ -57,7 +57,7 @@ VerdictSentence too_little(const Summary& summary) {
     out.rest = summary.rows == 0 ? "there are no tensors." : "no tensor has elements that were written.";
   } else if (summary.compared == 0) {
     out.rest =
-        fmt::format("the dump has neither the data nor the statistics of {}.",
+        fmt::format("the dump has neither the data of {} nor statistics that tell.",
                     summary.of_mine == 1 ? "its tensor" : fmt::format("any of {}", tensors(summary.of_mine)));
   } else {
     out.rest = fmt::format("{} of {} {} looked at, which {} finite (a pass needs {:g} %).", summary.compared,

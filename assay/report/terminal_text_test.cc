@@ -70,7 +70,7 @@ TEST(TerminalTable, LongNamesGiveWayWhereTheyAreEqual) {
             "…first.norm.…\n…layers.7.self_attn.…\n");
   // One whose words are all in the others, too.
   EXPECT_EQ(names({"[token 0] 0_Layer/0_LinearOperation/before/in0.bin", "[token 0] 0_Layer/before/in0.bin"}),
-            "…0_Layer/0_LinearOperation/…\n…0_Layer/…\n");
+            "… 0_Layer/0_LinearOperation/…\n… 0_Layer/…\n");
   EXPECT_EQ(names({"short.a", "short.b"}), "short.a\nshort.b\n");
 }
 

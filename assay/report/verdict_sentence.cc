@@ -17,6 +17,19 @@ std::string items(const Summary& summary, int64_t count) {
   return is_of_operators(summary) ? counted(count, "output", "outputs") : tensors(count);
 }
 
+// Values fail all together, where the user asks for it: those that differ, and those without a partner.
+void add_values(const Summary& summary, std::vector<std::string>& clauses) {
+  const int64_t alone = std::min(summary.values_alone, summary.values_failed);
+  const int64_t differ = summary.values_failed - alone;
+  const auto beside = [](int64_t count) {
+    return counted(count, "value", "values") + " beside the tensors ";
+  };
+  if (differ > 0) clauses.push_back(beside(differ) + (differ == 1 ? "differs" : "differ"));
+  if (alone > 0)
+    clauses.push_back((differ > 0 ? fmt::format("{} ", alone) : beside(alone)) + (alone == 1 ? "is" : "are") +
+                      " on one side only");
+}
+
 // What the rows that do not pass have against them: "3 of 120 tensors differ beyond tolerance; 1 unmatched".
 std::vector<std::string> faults(const Summary& summary) {
   std::vector<std::string> clauses;
@@ -43,9 +56,7 @@ std::vector<std::string> faults(const Summary& summary) {
   // An error that no row tells of is a section (a rank, a step) that could not be opened.
   if (const int64_t parts = summary.errors - summary.broken; parts > 0)
     clauses.push_back(counted(parts, "part", "parts") + " of the dump could not be read");
-  if (summary.values_failed > 0)
-    clauses.push_back(counted(summary.values_failed, "value", "values") + " beside the tensors " +
-                      (summary.values_failed == 1 ? "differs" : "differ"));
+  if (summary.values_failed > 0) add_values(summary, clauses);
   return clauses;
 }
 
@@ -69,7 +80,7 @@ std::vector<std::string> weaker(const Summary& summary) {
 
 std::string not_compared(const Summary& summary) {
   const int64_t empty = summary.rows_by(Evidence::empty);
-  const int64_t count = summary.rows - summary.compared - empty;
+  const int64_t count = summary.rows - summary.compared - empty + summary.not_dumped;
   std::string out =
       count == 0 ? "" : fmt::format("; {} not {}", count, is_of_operators(summary) ? "checked" : "compared");
   if (empty > 0) out += fmt::format("; {} no elements", counted(empty, "has", "have"));

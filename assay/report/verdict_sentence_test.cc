@@ -135,7 +135,10 @@ TEST(VerdictSentence, ValuesBesideTensorsAreTold) {
       said(summary),
       "PASS: all 5 tensors agree. 2 values beside the tensors differ (epoch, …); 1 is on one side only.");
   summary.values_failed = 3;
-  EXPECT_EQ(said(summary), "FAIL: 3 values beside the tensors differ.");
+  EXPECT_EQ(said(summary), "FAIL: 2 values beside the tensors differ; 1 is on one side only.");
+  summary.values_failed = 1;
+  summary.values_differ = 0;
+  EXPECT_EQ(said(summary), "FAIL: 1 value beside the tensors is on one side only.");
 }
 
 }  // namespace

@@ -28,6 +28,14 @@ namespace {
 #ifdef ASSAY_TSAN
 void give(void* place) { __tsan_release(place); }
 void take(void* place) { __tsan_acquire(place); }
+}  // namespace
+}  // namespace assay
+// Memory that oneTBB allocates, compares and frees among its own threads is its own affair.
+extern "C" __attribute__((visibility("default"))) const char* __tsan_default_suppressions() {
+  return "called_from_lib:libtbb.so.12\n";
+}
+namespace assay {
+namespace {
 #else
 void give(void*) {}
 void take(void*) {}

@@ -36,6 +36,7 @@ struct Expected {
   std::shared_ptr<const BoundedBlocks> together = nullptr;
   std::string note = {};      // what is not known, and why
   std::string computed = {};  // the operator and its parameters in short
+  int64_t not_dumped = 0;     // further outputs of the operator that the dump lacks, told with the first
   bool is_partial = false;    // elements beyond those that should be written say nothing
 
   bool rounds() const { return value->meta.dtype != dtype; }

@@ -3,8 +3,10 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import struct
 import subprocess
+import threading
 
 
 class Tensor(ctypes.Structure):
@@ -29,6 +31,36 @@ class Config(ctypes.Structure):
     _fields_ = [("size", ctypes.c_int32), ("threads", ctypes.c_int32), ("root", ctypes.c_char_p), ("budget", ctypes.c_int64),
                 ("drops_data", ctypes.c_int32), ("dedupe", ctypes.c_int32), ("patience_ms", ctypes.c_int64),
                 ("reserve", ctypes.c_int64), ("file_mode", ctypes.c_uint32), ("folder_mode", ctypes.c_uint32)]
+
+
+def check_several_captures(c, library) -> None:
+    """Captures of one process on one folder, one after another and at once: each has its own member in capture.json."""
+    folder = c.folder("several_captures")
+
+    def record(number: int) -> None:
+        config = Config()
+        library.assay_capture_config_init(ctypes.byref(config))
+        config.root = str(folder).encode()
+        capture = ctypes.c_void_p()
+        library.assay_capture_open(ctypes.byref(config), ctypes.byref(capture))
+        values = (ctypes.c_float * 2)(number, number)
+        tensor = Tensor(ctypes.cast(values, ctypes.c_void_p), library.assay_dtype_from_name(b"f32"), 1, (ctypes.c_int64 * 1)(2), None, None, None)
+        library.assay_capture_tensor(capture, ctypes.byref(tensor), b"%d.npy" % number, 2, None, None)
+        library.assay_capture_close(capture)
+
+    for number in range(3):
+        record(number)
+    threads = [threading.Thread(target=record, args=(number,)) for number in range(3, 11)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    members = json.loads((folder / "capture.json").read_text(), object_pairs_hook=list)
+    keys = [key for key, _ in members]
+    wanted = {str(os.getpid())} | {f"{os.getpid()}.{number}" for number in range(2, 12)}
+    tensors = sum(dict(of)["tensors"] for _, of in members)
+    c.report("captures of one process on one folder", [] if len(keys) == 11 and set(keys) == wanted and tensors == 11 else
+             [f"{tensors} tensors, {keys}"])
 
 
 def check_c_interface(c) -> None:
@@ -109,6 +141,7 @@ def check_c_interface(c) -> None:
     c.report("C interface", failures + ([] if status == 0 else [f"open: {status}"]))
     for name in ("x.pt", "x.safetensors", "x.bin"):
         c.report(f"compare {name}", c.start_in(folder, ["compare", f"a/{name}", "a/x.npy"], 0, "PASS"))
+    check_several_captures(c, library)
     # A program that ends without closing.
     script = ("import ctypes,sys; l=ctypes.CDLL(sys.argv[1]); c=(ctypes.c_char*64)(); l.assay_capture_config_init(c); "
               "p=ctypes.c_void_p(); print(l.assay_capture_open(c, ctypes.byref(p))); "

@@ -84,6 +84,22 @@ def check_summary(c) -> None:
     expect(c, "summary of a killed program", done.returncode == 137 and counted(said) == tensors_in(launch.folder) > 200 and
            f"process {host} did not live to its end" in said, done)
 
+    launch = Launch(c, "killed_waiting")
+    child = launch.start("dump", "--tokens", "all", "--", launch.host, "endless", LD_PRELOAD=str(c.bin / "hosts" / "libslow_disk.so"),
+                         SLOW_DISK_MIB_S="1", ASSAY_CAPTURE_BUDGET="8MiB")
+
+    def waiting() -> int:
+        found = [re.search(r'"waiting":(\d+)', path.read_text()) for path in launch.folder.rglob("capture.json")]
+        return max([int(each[1]) for each in found if each] + [0])
+
+    wait_for(lambda: waiting() > 100, 10)
+    child.terminate()
+    out, said = child.communicate(timeout=60)
+    done = subprocess.CompletedProcess([], child.returncode, out, said)
+    told = re.search(r"what still waited in it is not there: about (\d+) tensors", said)
+    # 4096 numbers of 4 bytes each, and what a job takes.
+    expect(c, "what waited in a killed program", done.returncode == 143 and told is not None and 100 < int(told[1]) <= (8 << 20) // 16384, done)
+
     launch = Launch(c, "one_second")
     now = {"ASSAY_NOW": "2026-01-02T03:04:05Z", "TZ": "UTC"}
     first = launch.run("dump", "--", launch.host, "demo", **now)
@@ -108,6 +124,18 @@ def check_summary(c) -> None:
     expect(c, "a child that is still running", "is still running" in done.stderr, done)
     for path in launch.folder.rglob("ends"):
         path.unlink()
+
+    launch = Launch(c, "nothing_fits")
+    config = launch.folder / "config.json"
+    config.write_text("{}")
+    config.chmod(0o600)
+    for words, text in ((["--op", "nosuch"], "--op nosuch"), (["--ids", "7", "--tokens", "5,6"], "--ids 7 --tokens 5,6"), (["--tokens", "9,9"], "--tokens 9,9"),
+                        (["--config", str(config)], f"--config {config}")):
+        done = launch.run("dump", *words, "--", launch.host, "run", "1", "1", "8")
+        expect(c, f"what {words[0]} leaves unsaid", ("has no dump_enable, which is to be true; no tensors are dumped" in done.stderr) == (words[0] == "--config"), done)
+        expect(c, f"nothing fits {words[0]}", f"no tensors: nothing fits {text}\n" in done.stderr and "nobody counted" not in done.stderr, done)
+    done = launch.run("dump", "--type", "model", "--", launch.host, "run", "1", "1", "8")
+    expect(c, "a topology alone", "no tensors\n" in done.stderr and "nobody counted" not in done.stderr, done)
 
     launch = Launch(c, "left_out")
     done = launch.run("dump", "--", launch.host, "demo")
@@ -163,6 +191,9 @@ def check_refusals(c) -> None:
     done = launch.run("dump", "--type", "stats", "--", launch.host, "run", "1", "1", "8")
     files = [path.read_bytes() for path in launch.folder.rglob("*tensor0.bin")]
     expect(c, "--type stats", counted(done.stderr) == 12 and bool(files) and all(b"\nl2norm=" in text for text in files), done)
+    member = next(iter(json.loads(next(launch.folder.rglob("capture.json")).read_text()).values()))
+    expect(c, "capture.json of --type stats", (member["tensors"], member["bytes"], member["statistics"]) == (0, 0, 12) and
+           "12 tensors (statistics alone)" in done.stderr and "next: assay errcheck" in done.stderr, done)
     launch = Launch(c, "bad_values")
     done = subprocess.run([launch.host, "demo"], cwd=launch.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           env=c.environment({"ATB_OUTPUT_DIR": f"{launch.folder}/", "ATB_DUMP_TYPE": "tensor|modell", "ATB_SAVE_TENSOR_PART": "x",
@@ -179,6 +210,16 @@ def check_overflow_launch(c) -> None:
     for what, code, text in (("run", 0, "no overflow was found"), ("spoilt", 1, "first overflow: LinearOperation_0_0:MatMulKernel")):
         done = launch.run("errcheck", "--", launch.host, what)
         expect(c, f"errcheck of {what}", done.returncode == code and text in done.stderr, done)
+    done = launch.run("errcheck", "--", launch.host, "demo")
+    expect(c, "errcheck of inputs that are not finite", done.returncode == 1 and "no overflow was found" not in done.stderr and re.search(
+        r"^5 inputs that came from outside hold NaN or infinities; the first: 0_\d+/0/0_DemoLayer/.*before/intensor1.bin$",
+        done.stderr, re.M) is not None, done)
+    launch.run("dump", "--output", "same", "--", launch.host, "demo")
+    recorded = launch.run("errcheck", str(next((launch.folder / "same").iterdir())))
+    expect(c, "the dump of the same says so, too", recorded.returncode == done.returncode and "5 of 15 tensors" in recorded.stdout, recorded)
+    done = launch.run("errcheck", "--", "sh", "-c", f"{launch.host} demo; {launch.host} demo; {launch.host} spoilt; exit 3")
+    expect(c, "errcheck of several processes", done.returncode == 1 and "at least 10 inputs that came from outside hold NaN" in done.stderr and
+           "first overflow: LinearOperation_0_0:MatMulKernel" in done.stderr, done)
     done = launch.run("errcheck", "--", "true")
     expect(c, "errcheck of a program without ATB", done.returncode == 2 and "nothing was looked at" in done.stderr, done)
     for words, code in ((["sh", "-c", "exit 1"], 2), ([launch.host, "fails"], 2), (["sh", "-c", f"{launch.host} spoilt; exit 3"], 1)):

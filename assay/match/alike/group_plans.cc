@@ -1,5 +1,7 @@
 #include "assay/match/alike/group_plans.h"
 
+#include "assay/match/alike/crossed_shares.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +10,8 @@ namespace assay {
 namespace {
 
 // How the ranks of a group stand against each other: in `blocks` that have nothing to do with each other,
-// each of so many shares of every part and so many of the whole. One of the last two is 1.
+// each of so many shares of every part and so many of the whole. One of the last two is 1, unless both sides
+// are joined.
 struct Ranks {
   size_t blocks = 1, part_shares = 1, whole_shares = 1;
 };
@@ -17,6 +20,7 @@ std::optional<Ranks> ranks_of(const PartGroup& group) {
   const size_t of_parts = group.parts[0]->shares(), of_whole = group.whole->shares();
   if (std::ranges::any_of(group.parts, [&](const Holder* part) { return part->shares() != of_parts; }))
     return std::nullopt;
+  if (group.joins_both) return Ranks{1, of_parts, of_whole};
   if (of_parts % of_whole == 0) return Ranks{of_whole, of_parts / of_whole, 1};
   if (of_whole % of_parts == 0) return Ranks{of_parts, 1, of_whole / of_parts};
   return std::nullopt;
@@ -222,6 +226,7 @@ GroupShapes shapes_of(const PartGroup& group) {
   if (group.whole_of_ranks > 0) shapes.there = group.whole->ranks;
   shapes.of_shares = group.of_shares;
   shapes.whole_of_ranks = group.whole_of_ranks;
+  shapes.joins_both = group.joins_both;
   return shapes;
 }
 
@@ -235,6 +240,7 @@ std::vector<std::vector<Arrangement>> arrangements_of(const PartGroup& group) {
       std::ranges::any_of(group.parts, [](const Holder* part) { return part->sums.count > kMostElements; }))
     return {};
   const bool is_single = shapes.size() == 1;
+  if (group.joins_both) return crossed_shares(shapes[0], ranks->part_shares, whole, ranks->whole_shares);
   if (group.whole_of_ranks > 0) return on_one_rank(partitions(shapes, whole, group.whole_of_ranks), group);
   if (group.of_shares > 0) {
     auto all = is_single ? shares_of_one(shapes[0], whole, group.of_shares)

@@ -24,6 +24,7 @@ struct GroupShapes {
   std::vector<size_t> shares;              // that ranks hold of each of them
   std::vector<int64_t> there;              // which shares, or which rank of the whole, where not all are
   size_t of_shares = 0, whole_of_ranks = 0;
+  bool joins_both = false;
   friend auto operator<=>(const GroupShapes&, const GroupShapes&) = default;
 };
 GroupShapes shapes_of(const PartGroup& group);

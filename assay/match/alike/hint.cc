@@ -23,13 +23,24 @@ std::string_view without_number(std::string_view plain) {
   return is_numbered ? plain.substr(end + 1) : plain;
 }
 
+// Of names that are known, in one layer: whether they mean the same. Nothing: nobody knows.
+std::optional<bool> mean_the_same(const NameForm& a, const NameForm& b) {
+  const auto role = known_name_of(a.plain), other = known_name_of(b.plain);
+  if (!role || !other || role->place != other->place) return std::nullopt;
+  return role->what == other->what && role->expert == other->expert;
+}
+
+// Names that are known to mean two things are not alike, whatever words they share.
+double likeness_of(const NameForm& a, const NameForm& b) {
+  if (const auto same = mean_the_same(a, b)) return *same ? 1 : 0;
+  return likeness(without_number(a.plain), without_number(b.plain));
+}
+
 std::vector<LikestName> nearest_of(const Left& left, const Left& others) {
   std::vector<LikestName> nearest(left.size());
   for (size_t i = 0; i < left.size(); ++i)
     for (size_t j = 0; j < others.size(); ++j)
-      if (const double like =
-              likeness(without_number(left[i].second.plain), without_number(others[j].second.plain));
-          like > nearest[i].likeness)
+      if (const double like = likeness_of(left[i].second, others[j].second); like > nearest[i].likeness)
         nearest[i] = {j, like};
   return nearest;
 }
@@ -64,7 +75,7 @@ std::string rename_flag(std::string_view mine, std::string_view golden) {
 
 }  // namespace
 
-std::optional<std::string> hint_of_names(const PairingBuilder& builder) {
+std::optional<std::string> hint_of_names(const PairingBuilder& builder, bool is_by_content) {
   constexpr size_t kMostLookedAt = 200, kMostShown = 3;  // of each side: a hint, not a search
   Left left[2];
   size_t count[2] = {0, 0};
@@ -84,9 +95,14 @@ std::optional<std::string> hint_of_names(const PairingBuilder& builder) {
   const auto m = static_cast<size_t>(best - of_mine.begin());
   const std::string_view mine = name(Side::mine, m), golden = name(Side::golden, best->which);
   std::string text = fmt::format(
-      "{} of mine and {} of golden found no partner; the likest names among them are '{}' and '{}'. {} pairs "
-      "these, --match content what holds the same",
-      count[0], count[1], mine, golden, rename_flag(mine, golden));
+      "{} of mine and {} of golden found no partner; the likest names among them are '{}' and '{}'", count[0],
+      count[1], mine, golden);
+  // Another name would not make them a pair.
+  if (mean_the_same(left[0][m].second, left[1][best->which].second).value_or(false))
+    text += ", which are known to mean the same, but lie in each other in no way that is known";
+  else
+    text += fmt::format(". {} pairs these{}", rename_flag(mine, golden),
+                        is_by_content ? "" : ", --match content what holds the same");
   for (const Side side : {Side::mine, Side::golden}) {
     const std::vector<LikestName>& nearest = side == Side::mine ? of_mine : of_golden;
     std::vector<std::string> shown;

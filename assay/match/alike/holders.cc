@@ -89,13 +89,32 @@ bool is_waiting(const PairingBuilder& builder, Side side, size_t position) {
   return !frame.files[static_cast<size_t>(item.data->file)].keeps_extremes();
 }
 
+bool are_of_one_size(const PairingBuilder& builder, size_t mine, size_t golden, const Contents& contents) {
+  const auto of_mine = contents.meta({Side::mine, builder.items(Side::mine)[mine]}),
+             of_golden = contents.meta({Side::golden, builder.items(Side::golden)[golden]});
+  return !of_mine || !of_golden || of_mine->shape.count() == of_golden->shape.count();
+}
+
+std::string_view path_of_one_rank(const PairingBuilder& builder, Side side) {
+  const auto path_on = [&](Side which) {
+    const std::vector<Frame>& frames = builder.frames(which);
+    return frames.size() == 1 ? std::string_view(frames[0].given_as) : std::string_view();
+  };
+  const auto tells = [](std::string_view path) { return form_of({}, path).rank >= 0; };
+  if (!tells(path_on(side)) || tells(path_on(other_side(side)))) return {};
+  for (size_t i = 0; i < builder.size(side); ++i)
+    if (rank_of(builder.name(side, i)) >= 0) return {};
+  return path_on(side);
+}
+
 std::vector<std::pair<size_t, NameForm>> unjoined_forms(const PairingBuilder& builder, Side side) {
   std::vector<size_t> positions;
   std::vector<NameForm> forms;
+  const std::string_view path = path_of_one_rank(builder, side);
   for (size_t i = 0; i < builder.size(side); ++i)
     if (!builder.is_joined(side, i)) {
       positions.push_back(i);
-      forms.push_back(form_of(builder.name(side, i)));
+      forms.push_back(form_of(builder.name(side, i), path));
     }
   number_through_stages(forms);
   std::vector<std::pair<size_t, NameForm>> found;

@@ -39,6 +39,13 @@ struct Holders {
 // Whether a tensor waits for a partner that its data may tell.
 bool is_waiting(const PairingBuilder& builder, Side side, size_t position);
 
+// True also where it cannot be told.
+bool are_of_one_size(const PairingBuilder& builder, size_t mine, size_t golden, const Contents& contents);
+
+// The path that a side was given as, where it tells which rank all of it is of: no name does, nor the path of
+// the other side, against which it would be one rank and another that the user chose. Else empty.
+std::string_view path_of_one_rank(const PairingBuilder& builder, Side side);
+
 // What is not joined yet, by position in the builder, with the forms of its names.
 std::vector<std::pair<size_t, NameForm>> unjoined_forms(const PairingBuilder& builder, Side side);
 

@@ -53,7 +53,7 @@ std::vector<Kinds::Slots> Kinds::slots_of(const PartGroup& group) {
 }
 
 Kinds::Key Kinds::key_of(const PartGroup& group) {
-  Key key{group.parts_side, {}, group.whole->form.pattern, group.whole->form.numbers};
+  Key key{group.parts_side, {}, group.whole->form.pattern, group.whole->form.numbers, group.joins_both};
   for (const Holder* part : group.parts) key.parts.push_back(part->form.pattern);
   for (const Slots& slots : slots_of(group))
     for (const Slot& slot : slots)
@@ -89,6 +89,7 @@ std::vector<std::pair<PartGroup, size_t>> Kinds::predict(Holders& holders) const
          ++at) {
       if (at->second.size() != 1 || at->second[0]->is_joined || !fits(key.fixed, at->first.second)) continue;
       PartGroup group{key.parts_side, {}, at->second[0]};
+      group.joins_both = key.joins_both;
       for (size_t p = 0; p < key.parts.size(); ++p) {
         Numbers numbers;
         for (const Slot& slot : kind.slots[p])

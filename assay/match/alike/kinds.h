@@ -20,6 +20,8 @@ struct PartGroup {
   size_t of_ranks = 0;
   // … of the whole, of which one is there: it holds a share of every part.
   size_t whole_of_ranks = 0;
+  // The shares of each side are joined: those of one do not lie in those of the other one by one.
+  bool joins_both = false;
 };
 
 // Which of the shares a rank holds, by its place among those of the part. Precondition: of_shares > 0.
@@ -46,6 +48,7 @@ class Kinds {
     std::vector<std::string> parts;
     std::string whole;
     std::vector<int64_t> fixed;  // by number of the whole's name: the one it must be ("fc1"), or kAny
+    bool joins_both = false;
     friend auto operator<=>(const Key&, const Key&) = default;
   };
   struct Kind {

@@ -114,10 +114,24 @@ class KnownNames {
         group.parts.size() == 1 && group.parts[0]->sources() == 1 && group.whole->sources() == 1;
     const bool is_settled = settle_ranks(group);
     const bool lacks_ranks = group.of_ranks > 0 || group.whole_of_ranks > 0;  // which are settled in the end
-    if (!is_plain && (!is_settled || (!lacks_ranks && meeting_.arrangements(group).empty()))) return;
+    if (!is_plain && (!is_settled || (!lacks_ranks && meeting_.arrangements(group).empty()))) {
+      const auto crossed = crossed_of(group);
+      if (!crossed) return;
+      group = *crossed;
+    }
     taken_.insert(group.whole);
     taken_.insert(group.parts.begin(), group.parts.end());
     wanted_.push_back({std::move(group), why, std::move(note)});
+  }
+
+  // The same group with the shares of both sides joined, where they may lie in each other only so.
+  std::optional<PartGroup> crossed_of(const PartGroup& group) {
+    const bool may_be = group.parts.size() == 1 && group.parts[0]->shares() > 1 && group.of_shares == 0 &&
+                        group.whole_of_ranks == 0 && group.parts[0]->shape != group.whole->shape;
+    if (!may_be) return std::nullopt;
+    PartGroup crossed = group;
+    crossed.joins_both = true;
+    return meeting_.arrangements(crossed).empty() ? std::nullopt : std::optional(std::move(crossed));
   }
 
   static PartGroup pair_of(Holder& mine, Holder& golden) {
@@ -239,17 +253,29 @@ class KnownNames {
     });
   }
 
+  bool meet_all(const Wanted& wanted) {
+    const auto meet = [&](const PartGroup& group) {
+      return meeting_.meet(group, wanted.why, wanted.note, PartsThatFit::all, wanted.doubts);
+    };
+    if (meet(wanted.group)) return true;
+    const auto crossed = crossed_of(wanted.group);
+    return crossed && meet(*crossed);
+  }
+
   // Those whose data show how they lie first: what they show holds for the others.
   void meet_wanted() {
-    std::vector<const Wanted*> left;
-    for (const Wanted& wanted : wanted_)
+    std::vector<Wanted*> left;
+    for (Wanted& wanted : wanted_)
       if (wanted.is_no_share)
         meeting_.decide_as_they_stand(
             wanted.group,
             {.why = wanted.why, .note = wanted.note, .by_data = false, .doubts = wanted.doubts});
-      else if (!meeting_.meet(wanted.group, wanted.why, wanted.note, PartsThatFit::all, wanted.doubts))
+      else if (!meet_all(wanted))
         left.push_back(&wanted);
-    for (const Wanted* wanted : left) {
+    for (Wanted* wanted : left) {
+      // A share against a view of another's share would say nothing of either.
+      const auto crossed = crossed_of(wanted->group);
+      if (crossed && !meeting_.kinds().arrangement(wanted->group)) wanted->group = *crossed;
       const auto known = meeting_.kinds().arrangement(wanted->group);
       const auto& candidates = meeting_.arrangements(wanted->group);
       if (known && *known < candidates.size()) {

@@ -9,16 +9,6 @@
 
 namespace assay {
 
-namespace {
-
-bool are_of_one_size(const PairingBuilder& builder, size_t mine, size_t golden, const Contents& contents) {
-  const auto of_mine = contents.meta({Side::mine, builder.items(Side::mine)[mine]}),
-             of_golden = contents.meta({Side::golden, builder.items(Side::golden)[golden]});
-  return !of_mine || !of_golden || of_mine->shape.count() == of_golden->shape.count();
-}
-
-}  // namespace
-
 bool join_alike_names(PairingBuilder& builder, const Contents* contents) {
   struct Bearers {
     std::vector<size_t> positions[2];

@@ -19,6 +19,7 @@ void join_known_names(PairingBuilder& builder, const Contents& contents);
 Result<void> join_by_content(PairingBuilder& builder, const Contents& contents, Remarks& remarks);
 
 // What to do about tensors that are left on both sides: the likest names, and the flag that would pair them.
-std::optional<std::string> hint_of_names(const PairingBuilder& builder);
+// is_by_content: what they hold was looked at already.
+std::optional<std::string> hint_of_names(const PairingBuilder& builder, bool is_by_content);
 
 }  // namespace assay

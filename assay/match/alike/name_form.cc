@@ -114,6 +114,19 @@ void read_shard_word(std::string_view word, NameForm& form) {
   if (form.rank < 0) form.rank = rank;
 }
 
+// Of the path of a file, what tells of ranks.
+void read_path(std::string_view path, NameForm& form) {
+  std::string_view last;
+  for (const std::string_view word : split_path(path)) {
+    if (const int64_t rank = rank_in(word); rank >= 0 && form.rank < 0) form.rank = rank;
+    // As Meta writes them: "consolidated.01.pth".
+    if (last == "consolidated" && std::ranges::all_of(word, is_digit) && form.rank < 0)
+      form.rank = number_in(word);
+    read_shard_word(word, form);
+    last = word;
+  }
+}
+
 // plain with every number as '#', and the numbers.
 void find_pattern(NameForm& form) {
   form.pattern.clear();
@@ -147,7 +160,7 @@ std::vector<std::string_view> words_of(std::string_view plain) {
   return words;
 }
 
-NameForm form_of(std::string_view item_name) {
+NameForm form_of(std::string_view item_name, std::string_view given_as) {
   const std::string stem = stem_of(item_name);
   std::string_view file, tensor = stem;
   // A checkpoint names its parameters in full; in which of its files one lies says nothing. A short name is
@@ -161,15 +174,8 @@ NameForm form_of(std::string_view item_name) {
     }
   }
   NameForm form;
-  std::string_view last;
-  for (const std::string_view word : split_path(file)) {
-    if (const int64_t rank = rank_in(word); rank >= 0 && form.rank < 0) form.rank = rank;
-    // As Meta writes them: "consolidated.01.pth".
-    if (last == "consolidated" && std::ranges::all_of(word, is_digit) && form.rank < 0)
-      form.rank = number_in(word);
-    read_shard_word(word, form);
-    last = word;
-  }
+  read_path(file, form);
+  if (form.rank < 0) read_path(given_as, form);
   const std::string layer = std::to_string(form.layer_of_file);
   std::vector<std::string_view> words;
   if (form.layer_of_file >= 0) words = {"layers", layer};

@@ -20,7 +20,8 @@ struct NameForm {
   std::vector<int64_t> numbers;
 };
 
-NameForm form_of(std::string_view item_name);
+// given_as: the path above the name, where its ranks are to be read from (Frame::given_as).
+NameForm form_of(std::string_view item_name, std::string_view given_as = {});
 int64_t rank_of(std::string_view item_name);  // that of its form
 
 // Layers that every stage of a pipeline counts from 0, numbered through. Forms of one side.

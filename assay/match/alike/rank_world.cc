@@ -100,8 +100,9 @@ void RankWorld::look_at_names(Side side) {
   if (std::exchange(has_looked_[index(side)], true)) return;
   std::vector<NameForm> forms;
   std::vector<size_t> positions;
+  const std::string_view path = path_of_one_rank(builder_, side);
   for (size_t i = 0; i < builder_.size(side); ++i) {
-    NameForm form = form_of(builder_.name(side, i));
+    NameForm form = form_of(builder_.name(side, i), path);
     if (form.rank < 0) continue;
     forms.push_back(std::move(form));
     positions.push_back(i);

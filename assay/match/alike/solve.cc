@@ -109,6 +109,7 @@ bool Solver::is_padding_zero(const Arrangement& arrangement, std::span<const Pla
     }
     Arrangement all = arrangement;
     all.window.reset();
+    all.order.reset();
     const auto [source, index] = all.place(place);
     places[source].push_back(index);
   }

@@ -1,6 +1,8 @@
 #include "assay/match/keyed/name.h"
 
 #include "assay/base/text.h"
+#include "assay/match/alike/crossed_shares.h"
+#include "assay/match/alike/holders.h"
 #include "assay/match/alike/lost_copies.h"
 #include "assay/match/alike/meet.h"
 #include "assay/match/alike/name_form.h"
@@ -12,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -30,16 +33,19 @@ size_t suffix_length(std::string_view text) {
   return 0;
 }
 
+// Whether what bears one name may still be no pair: shares of ranks are looked at first.
+using HoldsBack = std::function<bool(size_t mine, size_t golden)>;
+
 // Equal names are joined in order of appearance, so that a file with two entries of one name still lines up.
-void join_same_names(PairingBuilder& builder, bool joins_ranks) {
+void join_same_names(PairingBuilder& builder, const HoldsBack& holds_back = {}) {
   std::unordered_map<std::string_view, std::vector<size_t>> golden;  // positions, last one first
   for (size_t g = builder.items(Side::golden).size(); g-- > 0;)
     if (!builder.is_joined(Side::golden, g)) golden[builder.name(Side::golden, g)].push_back(g);
   for (size_t m = 0; m < builder.items(Side::mine).size(); ++m) {
     if (builder.is_joined(Side::mine, m)) continue;
-    if (!joins_ranks && rank_of(builder.name(Side::mine, m)) >= 0) continue;
     const auto found = golden.find(builder.name(Side::mine, m));
     if (found == golden.end() || found->second.empty()) continue;
+    if (holds_back && holds_back(m, found->second.back())) continue;
     builder.join(m, found->second.back(), Why::same_name);
     found->second.pop_back();
   }
@@ -148,10 +154,31 @@ std::set<int64_t> ranks_in(const PairingBuilder& builder, Side side) {
   return ranks;
 }
 
-// Shares of other numbers of ranks: what has one name is another part of the tensor.
-bool have_other_shares(const PairingBuilder& builder) {
-  const size_t mine = ranks_in(builder, Side::mine).size(), golden = ranks_in(builder, Side::golden).size();
-  return mine > 1 && golden > 1 && mine != golden && (mine % golden == 0 || golden % mine == 0);
+// As many ranks on both sides that share a tensor out otherwise: what has one name may be another part of it.
+bool may_be_crossed(const PairingBuilder& builder, size_t mine, size_t golden, size_t ranks) {
+  const TensorMeta* const of_mine = builder.item(Side::mine, mine).meta;
+  const TensorMeta* const of_golden = builder.item(Side::golden, golden).meta;
+  if (of_mine == nullptr || of_golden == nullptr || of_mine->shape == of_golden->shape) return false;
+  return !crossed_shares(of_mine->shape, ranks, of_golden->shape, ranks).empty() ||
+         !crossed_shares(of_golden->shape, ranks, of_mine->shape, ranks).empty();
+}
+
+// What join_same_names has to leave to join_known_names; null: nothing.
+HoldsBack what_to_hold_back(const PairingBuilder& builder, const Contents& contents) {
+  const size_t of_mine = ranks_in(builder, Side::mine).size(),
+               of_golden = ranks_in(builder, Side::golden).size();
+  const bool are_shares = of_mine > 1 && of_golden > 1;
+  const auto is_on_rank = [&builder](size_t mine) { return rank_of(builder.name(Side::mine, mine)) >= 0; };
+  // Of other numbers of ranks, what has one name is another part of the tensor.
+  if (are_shares && of_mine != of_golden && (of_mine % of_golden == 0 || of_golden % of_mine == 0))
+    return [=](size_t mine, size_t) { return is_on_rank(mine); };
+  if (are_shares && of_mine == of_golden)
+    return [=, &builder](size_t mine, size_t golden) {
+      return is_on_rank(mine) && may_be_crossed(builder, mine, golden, of_mine);
+    };
+  if (path_of_one_rank(builder, Side::mine).empty() && path_of_one_rank(builder, Side::golden).empty())
+    return {};
+  return [&](size_t mine, size_t golden) { return !are_of_one_size(builder, mine, golden, contents); };
 }
 
 // The one tensor of a side that has no other.
@@ -177,12 +204,12 @@ Result<Pairing> match_names(const Indexed& frames, const MatchOptions& options, 
       remarks.push_back(fmt::format("{} matches no name", flag));
   }
   const bool looks_inside = names != Names::exact && options.contents != nullptr;
-  const bool holds_back = looks_inside && have_other_shares(builder);
+  const HoldsBack holds_back = looks_inside ? what_to_hold_back(builder, *options.contents) : HoldsBack();
   if (names != Names::exact) join_renumbered(builder, remarks);
-  join_same_names(builder, !holds_back);
+  join_same_names(builder, holds_back);
   if (holds_back) {
     join_known_names(builder, *options.contents);
-    join_same_names(builder, true);
+    join_same_names(builder);
   }
   join_same_stems(builder);
   join_parameters(builder);
@@ -201,7 +228,7 @@ Result<Pairing> match_names(const Indexed& frames, const MatchOptions& options, 
   }
   if (ranks_in(builder, Side::mine).size() != ranks_in(builder, Side::golden).size())
     for (const Side side : {Side::mine, Side::golden}) note_lost_copies(builder, side, remarks);
-  if (auto hint = hint_of_names(builder)) remarks.push_back(std::move(*hint));
+  if (auto hint = hint_of_names(builder, names == Names::or_content)) remarks.push_back(std::move(*hint));
   Pairing pairing = builder.finish();
   pairing.warnings = std::move(remarks);
   pairing.rearranges = names != Names::exact;

@@ -28,9 +28,11 @@ Ports ports_of(const Node& node, ResultsInPlace in_place) {
       ports.outputs.emplace(port.index, item);
     if (port.direction != Direction::input) continue;
     const auto [found, is_new] = ports.inputs.emplace(port.index, item);
-    // A table may tell of one that was never written.
+    // A table may tell of one that was never written. A file that cannot be read was: nothing takes its
+    // place.
     const auto has_data = [&](int32_t which) {
-      return node.items[static_cast<size_t>(which)].data.has_value();
+      const Item& each = node.items[static_cast<size_t>(which)];
+      return each.data.has_value() || !each.trouble.empty();
     };
     if (!is_new && (port.phase == Phase::before ? has_data(item) || !has_data(found->second)
                                                 : !has_data(found->second) && has_data(item)))
@@ -107,7 +109,8 @@ class Planner {
       Plan plan = as_it_stands(Side::mine, id(item));
       std::vector<PlanSource> inputs;
       for (const auto& [unused, input] : ports.inputs) inputs.push_back({Side::mine, id(input)});
-      plan.add_with(PlanOp::golden, inputs, {index, std::ssize(ports.outputs)});
+      const bool is_first = ports.outputs.empty() || ports.outputs.begin()->first == index;
+      plan.add_with(PlanOp::golden, inputs, {index, std::ssize(ports.outputs), is_first});
       plan.name = fmt::format("{}, computed", node.type);
       PairPlans plans;
       plans.golden = std::move(plan);

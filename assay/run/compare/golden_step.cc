@@ -76,9 +76,11 @@ Result<Expected> GoldenSteps::run(const Plan& plan, const PlanStep& step) {
   const auto say = [&](std::string_view text) {
     expected.note += fmt::format("{}{}", expected.note.empty() ? "" : "; ", text);
   };
-  if (std::ssize(*outputs) > step.args[1])
+  if (const int64_t missing = std::ssize(*outputs) - step.args[1]; missing > 0) {
+    if (step.args[2] != 0) expected.not_dumped = missing;
     say(fmt::format("the operator gives {} outputs, of which the dump has {}", outputs->size(),
                     step.args[1]));
+  }
   const bool is_from_after = std::ranges::any_of(plan.from, [&](const PlanSource& source) {
     const Port& port = frames_.item(Side::mine, source.item).port;
     return port.direction == Direction::input && port.phase == Phase::after;

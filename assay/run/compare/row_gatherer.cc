@@ -48,6 +48,7 @@ double RowGatherer::gather(const Operand& mine, const Operand& golden, bool is_w
     }
     gathered->bounded = row.bounded = std::make_shared<const Bounded>(*bounded);
     if (!expected->note.empty()) row.add_note(expected->note);
+    row.not_dumped = expected->not_dumped;
     if (bounded->beyond > 0) row.add_note(fmt::format("expected of {}", expected->computed));
   }
   for (const Metric* const metric : metrics_.metrics) {

@@ -8,6 +8,7 @@
 #include "assay/run/topology.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -75,6 +76,22 @@ bool is_name(std::string_view text) {
   });
 }
 
+// As it was typed. Where a configuration is read, it says which operations and rounds.
+std::string choice_of(const DumpSettings& settings) {
+  if (!settings.has("tensor")) return {};
+  std::vector<std::string> words;
+  const auto add = [&](std::string_view flag, const std::string& value) {
+    if (!value.empty()) words.push_back(fmt::format("{} {}", flag, shell_word(value)));
+  };
+  const bool has_config = !settings.config.empty();
+  add("--config", display(settings.config));
+  add("--ids", has_config ? "" : settings.ids);
+  add("--op", settings.names);
+  const bool is_usual = settings.range == DumpSettings().range;
+  if (!has_config && (!is_usual || words.empty())) add("--tokens", settings.range);
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
 }  // namespace
 
 Result<fs::path> tabulate_cpu_times(const fs::path& lines) {
@@ -126,6 +143,7 @@ Result<fs::path> tabulate_cpu_times(const fs::path& lines) {
 DumpOutcome finish_dump(const DumpSettings& settings, const DumpRun& run) {
   DumpOutcome outcome;
   outcome.only_descriptions = settings.only_descriptions;
+  outcome.choice = choice_of(settings);
   std::error_code ignored;
   if (!run.folder.empty()) fs::remove(run.folder, ignored);  // only where nothing is in it
   if (settings.has("onnx")) draw_topologies(list_of_topologies(settings, run.process), outcome);
@@ -139,13 +157,27 @@ DumpOutcome finish_dump(const DumpSettings& settings, const DumpRun& run) {
 
 namespace {
 
-std::string tensors_text(const CaptureCounts& counts) {
+// Nothing was handed over, and nothing that came to the probe was lost on the way.
+bool is_nothing_fitting(const DumpOutcome& outcome) {
+  const CaptureCounts& counts = outcome.counts;
+  return !outcome.choice.empty() && counts.is_counted && counts.tensors == 0 && counts.filtered == 0 &&
+         counts.lost == 0 && counts.cut_off.empty() && counts.running.empty();
+}
+
+std::string tensors_text(const DumpOutcome& outcome) {
+  const CaptureCounts& counts = outcome.counts;
+  const bool is_by_choice = counts.dropped == 0 && counts.statistics > 0;
   std::string out =
-      counts.tensors > 0 ? fmt::format("{} tensor{} ({})", counts.tensors, counts.tensors == 1 ? "" : "s",
-                                       format_size(counts.bytes))
+      counts.tensors > 0
+          ? fmt::format("{} tensor{} ({})", counts.tensors, counts.tensors == 1 ? "" : "s",
+                        is_by_choice && counts.statistics >= counts.tensors ? "statistics alone"
+                                                                            : format_size(counts.bytes))
       : counts.lines > 0
           ? fmt::format("no tensors, {} line{} of tables", counts.lines, counts.lines == 1 ? "" : "s")
           : "no tensors";
+  if (is_nothing_fitting(outcome)) out += ": nothing fits " + outcome.choice;
+  if (is_by_choice && counts.statistics < counts.tensors)
+    out += fmt::format(", of {} only statistics", counts.statistics);
   if (counts.dropped > 0)
     out += fmt::format(", of {} only statistics: the disk was too slow", counts.dropped);
   if (counts.filtered > 0)
@@ -156,11 +188,13 @@ std::string tensors_text(const CaptureCounts& counts) {
 
 std::string processes_text(const CaptureCounts& counts) {
   std::string out;
-  for (const int64_t process : counts.cut_off)
+  for (const auto& [process, waiting] : counts.cut_off) {
     out += fmt::format(
         "process {} did not live to its end: its files were counted, and what still waited in it is not "
-        "there\n",
+        "there",
         process);
+    out += waiting > 0 ? fmt::format(": about {} tensor{}\n", waiting, waiting == 1 ? "" : "s") : "\n";
+  }
   if (counts.trimmed > 0)
     out += fmt::format("{} table{} ended with a part of a line, which was taken away\n", counts.trimmed,
                        counts.trimmed == 1 ? "" : "s");
@@ -189,7 +223,7 @@ std::string text_of(const DumpOutcome& outcome) {
     return "nothing was recorded: the program did not call ATB, or nothing fits --ids, --op and --tokens; "
            "`assay doctor` shows which ATB is meant\n";
   const CaptureCounts& counts = outcome.counts;
-  std::string out = tensors_text(counts);
+  std::string out = tensors_text(outcome);
   if (counts.lost > 0)
     out += fmt::format("LOST: {} file{} ({}){}\n", counts.lost, counts.lost == 1 ? "" : "s",
                        format_size(counts.lost_bytes),

@@ -10,6 +10,7 @@ struct DumpOutcome {
   CaptureCounts counts;
   int64_t drawn = 0, tables = 0;  // topologies that became ONNX files, tables of CPU times
   bool only_descriptions = false;
+  std::string choice = {};  // what tensors had to fit; empty: none were asked for
   std::vector<std::string> warnings;
 };
 

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <map>
 #include <set>
 
 namespace assay {
@@ -116,24 +118,34 @@ class Record {
   size_t value_;
 };
 
-void add_record(const fs::path& folder, int64_t process, const Record& record, Moment started,
-                CaptureCounts& counts) {
-  counts.tensors += record.number("statistics");
+// What one writer says. has_ended: all writers of its process have, else the files tell how many tensors.
+void add_record(const Record& record, bool has_ended, CaptureCounts& counts) {
+  counts.statistics += record.number("statistics");
   counts.lines += record.number("lines");
   counts.filtered += record.number("filtered");
   counts.dropped += record.number("dropped");
   counts.lost += record.number("lost");
   counts.lost_bytes += record.number("lost_bytes");
   if (counts.first_loss.empty()) counts.first_loss = record.text("first_loss");
-  if (record.has_ended()) {
-    counts.tensors += record.number("tensors");
-    counts.bytes += record.number("bytes");
-    return;
+  if (!has_ended) return;
+  counts.tensors += record.number("tensors") + record.number("statistics");
+  counts.bytes += record.number("bytes");
+}
+
+void add_unfinished(const fs::path& folder, int64_t process, std::span<const Record> records, Moment started,
+                    CaptureCounts& counts) {
+  // Statistics are in files, which are counted, or in tables, which have none beside them.
+  int64_t statistics = 0, waiting = 0;
+  for (const Record& record : records) {
+    statistics += record.number("statistics");
+    waiting += record.number("waiting");
   }
-  const bool runs_on = is_alive(process);
-  (runs_on ? counts.running : counts.cut_off).push_back(process);
+  const int64_t before = counts.tensors;
   count_files_of(folder, process, started, counts);
-  if (!runs_on) trim_tables_of(folder, process, counts);
+  counts.tensors = std::max(counts.tensors, before + statistics);
+  if (is_alive(process)) return counts.running.push_back(process);
+  counts.cut_off.push_back({process, waiting});
+  trim_tables_of(folder, process, counts);
 }
 
 // The processes that have records of this run; nothing: the file is not there, or cannot be read.
@@ -144,13 +156,19 @@ std::optional<std::set<int64_t>> add_records(const fs::path& folder, const DumpR
   if (!text) return std::nullopt;
   const auto tape = parse_json_text(*text, display(path));
   if (!tape || tape->kind(0) != JsonKind::object) return std::nullopt;
-  std::set<int64_t> found;
+  std::map<int64_t, std::vector<Record>> of_process;
   for (size_t at = tape->first(0); !tape->is_end(at); at = tape->next(at + 1)) {
     const Record record(*tape, at + 1);
     if (record.text("run") != run.id) continue;
-    const int64_t process = parse_int(tape->text(at)).value_or(0);
+    const std::string_view key = tape->text(at);  // "77", and "77.2" of its second writer
+    of_process[parse_int(key.substr(0, key.find('.'))).value_or(0)].push_back(record);
+  }
+  std::set<int64_t> found;
+  for (const auto& [process, records] : of_process) {
     found.insert(process);
-    add_record(folder, process, record, run.started, counts);
+    const bool has_ended = std::ranges::all_of(records, &Record::has_ended);
+    for (const Record& record : records) add_record(record, has_ended, counts);
+    if (!has_ended) add_unfinished(folder, process, records, run.started, counts);
   }
   return found;
 }

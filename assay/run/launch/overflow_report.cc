@@ -1,12 +1,14 @@
 #include "assay/run/launch/overflow_report.h"
 
 #include "assay/base/text.h"
+#include "assay/run/launch/read_text.h"
 
 #include <fmt/format.h>
 
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace assay {
@@ -88,6 +90,22 @@ std::vector<OverflowReport> read_overflow_reports(const fs::path& folder, const 
   }
   std::ranges::sort(reports, {}, [](const OverflowReport& report) { return report.file.native(); });
   return reports;
+}
+
+SpoiltInputs read_spoilt_inputs(const fs::path& asked) {
+  SpoiltInputs out;
+  std::map<std::string, int64_t, std::less<>> of_process;  // "outside PROCESS COUNT PATH": the last counts
+  const auto text = read_text(asked);
+  if (!text) return out;
+  for (const std::string_view line : split(*text, '\n')) {
+    const auto words = split(line, ' ');
+    const auto count = words.size() > 3 && words[0] == "outside" ? parse_int(words[2]) : std::nullopt;
+    if (!count) continue;
+    if (out.first.empty()) out.first = line.substr(static_cast<size_t>(words[3].data() - line.data()));
+    of_process[std::string(words[1])] = *count;
+  }
+  for (const auto& [process, count] : of_process) out.count += count;
+  return out;
 }
 
 std::string text_of(const std::vector<OverflowReport>& reports) {

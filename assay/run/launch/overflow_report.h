@@ -19,6 +19,14 @@ struct OverflowReport {
 // CLOCK_REALTIME_COARSE) and report something, or cannot be read, by name.
 std::vector<OverflowReport> read_overflow_reports(const fs::path& folder, const timespec& since);
 
+// Inputs that held NaN or infinities before any operator made some.
+struct SpoiltInputs {
+  int64_t count = 0;
+  std::string first = {};
+};
+// As the probes of all processes of a check left it in the file that tells whether they were asked.
+SpoiltInputs read_spoilt_inputs(const fs::path& asked);
+
 std::string text_of(const std::vector<OverflowReport>& reports);  // lines for people; empty: no report
 
 }  // namespace assay
