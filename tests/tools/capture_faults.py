@@ -166,6 +166,8 @@ def check_forks(c: CaptureChecker) -> None:
     good = rounds == {f"0_{parent}": ["0", "1"], f"0_{child}": ["1"]} and set(tally) == {parent, child}
     c.report("fork", [] if status == "0" and good and tally[child]["tensors"] == 15 else [str((status, rounds, tally))])
 
+    if c.sanitizers():  # whose allocator locks up in a child that is forked while another thread allocates
+        return
     folder = c.folder("fork_busy")
     rounds = 200 if c.long else 5
     done = c.host(["fork-busy", str(rounds)], folder, {**GEN2, "ATB_DUMP_TYPE": "tensor"})
