@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <set>
 #include <span>
+#include <unordered_map>
+#include <utility>
 
 namespace assay {
 namespace {
@@ -158,27 +160,113 @@ bool is_as_it_stands(const Decision& decision) {
   return std::ranges::all_of(*decision.layout, [](const Arrangement& each) { return each.text.empty(); });
 }
 
+LaidOutParts laid_out(const Decision& decision) {
+  LaidOutParts tensor{decision.layout, {}, decision.group.whole->shape};
+  for (const Holder* part : decision.group.parts) tensor.parts.push_back(part->shape);
+  return tensor;
+}
+
+std::vector<LayoutVote> votes_of(const std::vector<Decision*>& layers) {
+  std::vector<LaidOutParts> tensors;
+  for (const Decision* each : layers) tensors.push_back(laid_out(*each));
+  return hold_against_each_other(tensors);
+}
+
+// The names, but for their layers, of tensors of one shape that were joined by equal names: they stand as
+// golden has them, and are no decisions.
+class Standing {
+ public:
+  explicit Standing(const PairingBuilder& builder) : builder_(builder) {}
+
+  // How many have the role of one that is still to be joined by its name, and the shape of either side of it.
+  size_t like(const Decision& decision) {
+    const PartGroup& group = decision.group;
+    if (group.parts.size() != 1) return 0;
+    const std::string role = layer_pattern(group.whole->form.plain);
+    if (layer_pattern(group.parts[0]->form.plain) != role) return 0;
+    if (!std::exchange(is_indexed_, true)) index();
+    size_t most = 0;
+    for (const Holder* const holder : {group.parts[0], group.whole})
+      if (const auto found = names_.find({role, holder->shape.dims}); found != names_.end())
+        most = std::max(most, found->second.size());
+    return most;
+  }
+
+ private:
+  void index() {
+    std::unordered_map<std::string_view, const Shape*> of_mine;
+    const auto each_joined = [&](Side side, const auto& use) {
+      for (size_t i = 0; i < builder_.size(side); ++i)
+        if (const Item& item = builder_.item(side, i);
+            item.meta != nullptr && item.data && builder_.is_joined(side, i))
+          use(std::string_view(item.name), item.meta->shape);
+    };
+    each_joined(Side::mine, [&](std::string_view name, const Shape& shape) { of_mine[name] = &shape; });
+    each_joined(Side::golden, [&](std::string_view name, const Shape& shape) {
+      const auto found = of_mine.find(name);
+      if (found == of_mine.end() || *found->second != shape) return;
+      const std::string plain = form_of(name).plain;
+      names_[{layer_pattern(plain), shape.dims}].insert(plain);
+    });
+  }
+
+  const PairingBuilder& builder_;
+  bool is_indexed_ = false;
+  std::map<std::pair<std::string, std::vector<int64_t>>, std::set<std::string>> names_;
+};
+
+// Tensors whose names on one side say nothing of a role may have one by those of the other side.
+void hold_singles_against_layers(const std::vector<Decision*>& singles) {
+  std::map<std::tuple<bool, std::string, std::vector<int64_t>>, std::vector<Decision*>> roles;
+  for (Decision* const each : singles) {
+    if (each->why != Why::same_content || each->group.parts.size() != 1) continue;
+    for (const bool is_whole : {true, false}) {
+      const Holder& holder = is_whole ? *each->group.whole : *each->group.parts[0];
+      if (std::string role = layer_pattern(holder.form.plain); role.find('#') != std::string::npos)
+        roles[{(each->group.parts_side == Side::mine) == is_whole, std::move(role), holder.shape.dims}]
+            .push_back(each);
+    }
+  }
+  for (const auto& [role, layers] : roles) {
+    const std::vector<LayoutVote> votes = votes_of(layers);
+    for (size_t i = 0; i < layers.size(); ++i)
+      if (!votes[i].is_common) contradict(*layers[i], votes[i].objection());
+  }
+}
+
 // In a layer that lies otherwise than the others elements stand where others should, though all of them are
 // there. One that has no like is believed where its shape asks for it.
-void hold_layouts_against_layers(std::vector<Decision>& decisions) {
+void hold_layouts_against_layers(Meeting& meeting) {
   std::map<std::string, std::vector<Decision*>> kinds;
-  for (Decision& decision : decisions)
+  for (Decision& decision : meeting.decisions())
     if (decision.layout != nullptr && decision.by_data && decision.shows_layout)
       kinds[kind_of(decision.group)].push_back(&decision);
+  Standing standing(meeting.builder());
+  std::vector<Decision*> singles;
   for (const auto& [kind, layers] : kinds) {
+    const size_t others =
+        std::ranges::all_of(layers, [](const Decision* each) { return is_as_it_stands(*each); })
+            ? 0
+            : standing.like(*layers[0]);
+    if (others > 0) {
+      for (Decision* const each : layers)
+        if (!is_as_it_stands(*each))
+          contradict(*each, LayoutVote{others, others + layers.size() - 1}.objection());
+      continue;
+    }
     if (layers.size() == 1) {
       const PartGroup& group = layers[0]->group;
       const bool needs_none = group.parts.size() == 1 && group.parts[0]->shape == group.whole->shape;
       if (needs_none && layers[0]->why != Why::same_content && !is_as_it_stands(*layers[0]))
         doubt(*layers[0], "it lies otherwise than it stands, and no other layer shows that it should");
+      singles.push_back(layers[0]);
       continue;
     }
-    std::vector<const std::vector<Arrangement>*> layouts;
-    for (const Decision* each : layers) layouts.push_back(each->layout);
-    const std::vector<LayoutVote> votes = hold_against_each_other(layouts);
+    const std::vector<LayoutVote> votes = votes_of(layers);
     for (size_t i = 0; i < layers.size(); ++i)
       if (!votes[i].is_common) contradict(*layers[i], votes[i].objection());
   }
+  hold_singles_against_layers(singles);
 }
 
 // What lies group by group in one system is fused: a norm, a vocabulary or a single projection has no parts.
@@ -245,7 +333,7 @@ void hold_against_rotation(std::vector<Decision>& decisions) {
 }  // namespace
 
 void find_doubts(Meeting& meeting) {
-  hold_layouts_against_layers(meeting.decisions());
+  hold_layouts_against_layers(meeting);
   hold_against_groups(meeting.decisions());
   hold_against_rotation(meeting.decisions());
   std::vector<Found> found;

@@ -18,6 +18,12 @@ bool is_of_a_series(std::string_view word) {
   return word.ends_with('s') && std::ranges::find(kSeries, word.substr(0, word.size() - 1)) != kSeries.end();
 }
 
+std::vector<int64_t> without_ones(const Shape& shape) {
+  std::vector<int64_t> dims;
+  std::ranges::copy_if(shape.dims, std::back_inserter(dims), [](int64_t dim) { return dim != 1; });
+  return dims;
+}
+
 bool is_digit_of_name(char c) { return c >= '0' && c <= '9'; }
 bool is_joint(char c) { return c == '_' || c == '-'; }
 
@@ -31,10 +37,24 @@ bool is_number_of_series(std::string_view word, size_t begin, size_t end) {
   return is_of_a_series(to_lower(word.substr(first, last - first)));
 }
 
-// Of tensors of other shapes, what is said of them tells.
-bool lie_alike(const std::vector<Arrangement>& a, const std::vector<Arrangement>& b) {
-  return std::ranges::equal(
-      a, b, [](const Arrangement& x, const Arrangement& y) { return x.lies_as(y) || x.text == y.text; });
+// Of which form a part is beside the whole: of as many dimensions, of the same ones.
+std::vector<std::pair<int64_t, bool>> forms_of(const LaidOutParts& tensor) {
+  const std::vector<int64_t> whole = without_ones(tensor.whole);
+  std::vector<std::pair<int64_t, bool>> forms;
+  for (const Shape& part : tensor.parts) {
+    const std::vector<int64_t> dims = without_ones(part);
+    forms.emplace_back(static_cast<int64_t>(dims.size()) - static_cast<int64_t>(whole.size()), dims == whole);
+  }
+  return forms;
+}
+
+// Of tensors of other shapes, what is said of them tells. Dimensions that were merged or split in one layer
+// leave the elements in their order, and are wrong all the same.
+bool lie_alike(const LaidOutParts& a, const LaidOutParts& b) {
+  if (a.whole == b.whole && forms_of(a) != forms_of(b)) return false;
+  return std::ranges::equal(*a.layout, *b.layout, [](const Arrangement& x, const Arrangement& y) {
+    return x.lies_as(y) || x.text == y.text;
+  });
 }
 
 }  // namespace
@@ -67,21 +87,21 @@ std::string LayoutVote::objection() const {
   return fmt::format("{} of {} other layers lie otherwise", otherwise, of);
 }
 
-std::vector<LayoutVote> hold_against_each_other(std::span<const std::vector<Arrangement>* const> layouts) {
+std::vector<LayoutVote> hold_against_each_other(std::span<const LaidOutParts> tensors) {
   std::vector<std::vector<size_t>> ways;
-  for (size_t i = 0; i < layouts.size(); ++i) {
+  for (size_t i = 0; i < tensors.size(); ++i) {
     const auto same =
-        std::ranges::find_if(ways, [&](const auto& way) { return lie_alike(*layouts[way[0]], *layouts[i]); });
+        std::ranges::find_if(ways, [&](const auto& way) { return lie_alike(tensors[way[0]], tensors[i]); });
     if (same == ways.end())
       ways.push_back({i});
     else
       same->push_back(i);
   }
-  std::vector<LayoutVote> votes(layouts.size());
+  std::vector<LayoutVote> votes(tensors.size());
   for (const std::vector<size_t>& way : ways) {
     const bool is_common = std::ranges::none_of(
         ways, [&](const auto& other) { return &other != &way && other.size() >= way.size(); });
-    for (const size_t i : way) votes[i] = {layouts.size() - way.size(), layouts.size() - 1, is_common};
+    for (const size_t i : way) votes[i] = {tensors.size() - way.size(), tensors.size() - 1, is_common};
   }
   return votes;
 }

@@ -19,7 +19,14 @@ struct LayoutVote {
   std::string objection() const;  // "3 of 3 other layers lie otherwise"
 };
 
-// Of each, in their order. An arrangement for every part.
-std::vector<LayoutVote> hold_against_each_other(std::span<const std::vector<Arrangement>* const> layouts);
+// How the parts of one tensor lie in it.
+struct LaidOutParts {
+  const std::vector<Arrangement>* layout = nullptr;  // an arrangement for every part
+  std::vector<Shape> parts = {};
+  Shape whole = {};
+};
+
+// Of each, in their order.
+std::vector<LayoutVote> hold_against_each_other(std::span<const LaidOutParts> tensors);
 
 }  // namespace assay

@@ -33,7 +33,9 @@ Layout as_it_stands(int64_t rows, int64_t columns) {
 TEST(LayerLayouts, OneAgainstThreeIsOutnumbered) {
   const Layout odd = transposed(64, 32), plain = as_it_stands(64, 32);
   ASSERT_EQ(odd[0].text, "{}.T");
-  const std::vector<const Layout*> layouts = {&plain, &odd, &plain, &plain};
+  const Shape high{{64, 32}}, wide{{32, 64}};
+  const LaidOutParts stands{&plain, {high}, high};
+  const std::vector<LaidOutParts> layouts = {stands, {&odd, {wide}, high}, stands, stands};
   const std::vector<LayoutVote> votes = hold_against_each_other(layouts);
   EXPECT_TRUE(votes[0].is_common);
   EXPECT_EQ(votes[0].otherwise, 1u);
@@ -43,17 +45,37 @@ TEST(LayerLayouts, OneAgainstThreeIsOutnumbered) {
 
 TEST(LayerLayouts, OfAsManyNobodyKnowsWhichIsRight) {
   const Layout odd = transposed(64, 32), plain = as_it_stands(64, 32);
-  const std::vector<const Layout*> layouts = {&plain, &odd};
+  const Shape high{{64, 32}}, wide{{32, 64}};
+  const std::vector<LaidOutParts> layouts = {{&plain, {high}, high}, {&odd, {wide}, high}};
   for (const LayoutVote& vote : hold_against_each_other(layouts)) EXPECT_FALSE(vote.is_common);
 }
 
 TEST(LayerLayouts, OtherShapesMayBeTransposedAlike) {
   const Layout wide = transposed(64, 16), high = transposed(16, 64);
-  const std::vector<const Layout*> layouts = {&wide, &high};
+  const std::vector<LaidOutParts> layouts = {{&wide, {Shape{{16, 64}}}, Shape{{64, 16}}},
+                                             {&high, {Shape{{64, 16}}}, Shape{{16, 64}}}};
   for (const LayoutVote& vote : hold_against_each_other(layouts)) {
     EXPECT_TRUE(vote.is_common);
     EXPECT_EQ(vote.otherwise, 0u);
   }
+}
+
+TEST(LayerLayouts, DimensionsThatWereMergedInOneLayerLieOtherwise) {
+  const Shape plane{{64, 32}}, flat{{2048}}, with_one{{64, 1, 32}};
+  const Layout in_order = as_it_stands(64, 32);
+  const std::vector<LaidOutParts> layouts = {
+      {&in_order, {plane}, plane}, {&in_order, {with_one}, plane}, {&in_order, {flat}, plane}};
+  const std::vector<LayoutVote> votes = hold_against_each_other(layouts);
+  EXPECT_TRUE(votes[0].is_common);
+  EXPECT_TRUE(votes[1].is_common);
+  EXPECT_FALSE(votes[2].is_common);
+}
+
+TEST(LayerLayouts, FlatTensorsOfSeveralShapesLieAlike) {
+  const Shape high{{64, 32}}, wide{{32, 64}}, flat{{2048}};
+  const Layout in_order = as_it_stands(64, 32);
+  const std::vector<LaidOutParts> layouts = {{&in_order, {flat}, high}, {&in_order, {flat}, wide}};
+  for (const LayoutVote& vote : hold_against_each_other(layouts)) EXPECT_EQ(vote.otherwise, 0u);
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ std::optional<Siblings::LaidOut> Siblings::lay_out(const Pair& pair) {
   const auto mine = loader_.load(Side::mine, *pair.mine), golden = loader_.load(Side::golden, *pair.golden);
   if (!mine || !golden) return std::nullopt;  // their own row says why
   const Shape &a = mine->data->meta.shape, &b = golden->data->meta.shape;
-  LaidOut laid_out{&pair, a.count(), b.count(), false, {}};
+  LaidOut laid_out{&pair, a, b, false, {}};
   if (same_but_for_ones(a, b)) {
     laid_out.layout.emplace_back();
     return laid_out;
@@ -52,7 +52,7 @@ const Siblings::Family& Siblings::family_of(const std::string& role) {
   for (const Pair* const pair : pairs_[role])
     if (auto laid_out = lay_out(*pair)) {
       const LaidOut& kept = members.emplace_back(std::move(*laid_out));
-      by_count[std::min(kept.mine_count, kept.golden_count)].push_back(&kept);
+      by_count[std::min(kept.mine.count(), kept.golden.count())].push_back(&kept);
     }
   for (const auto& [count, alike] : by_count) hold_against_each_other(alike, found->second);
   return found->second;
@@ -61,12 +61,12 @@ const Siblings::Family& Siblings::family_of(const std::string& role) {
 void Siblings::hold_against_each_other(const std::vector<const LaidOut*>& alike, Family& family) {
   // One number throughout lies as any that does not stand as it is.
   std::vector<const LaidOut*> telling;
-  std::vector<const std::vector<Arrangement>*> layouts;
+  std::vector<LaidOutParts> layouts;
   size_t standing = 0;
   for (const LaidOut* const each : alike) {
     if (each->is_constant) continue;
     telling.push_back(each);
-    layouts.push_back(&each->layout);
+    layouts.push_back({&each->layout, {each->mine}, each->golden});
     standing += each->layout[0].text.empty();
   }
   const std::vector<LayoutVote> votes = assay::hold_against_each_other(layouts);

@@ -28,7 +28,7 @@ class Siblings {
  private:
   struct LaidOut {
     const Pair* pair;
-    int64_t mine_count, golden_count;  // of elements
+    Shape mine, golden;
     bool is_constant = false;
     std::vector<Arrangement> layout;
   };
