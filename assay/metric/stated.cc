@@ -9,13 +9,21 @@
 namespace assay {
 namespace {
 
+__extension__ using Wide = __int128;
+
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+// Of integers the exact difference, which doubles may not have.
+double apart(const Scalar& mine, const Scalar& golden, double n, double b) {
+  const auto whole = mine.integer(), other = golden.integer();
+  return whole && other ? static_cast<double>(Wide{*whole} - *other) : n - b;
+}
 
 // out: the difference, and its size in percent of golden. Absent: not numbers; no percentage of 0.
 void difference(const Scalar& mine, const Scalar& golden, Value& diff, Value& percent) {
   const auto n = number_of(mine), b = number_of(golden);
   if (!n || !b) return;
-  const double d = *n - *b;
+  const double d = apart(mine, golden, *n, *b);
   diff = std::isnan(d) ? kNan : d;
   if (std::isnan(d))
     percent = kNan;

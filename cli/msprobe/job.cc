@@ -148,9 +148,13 @@ std::string_view generation_name(Generation generation) {
   return generation == Generation::g1 ? "g1" : generation == Generation::g2 ? "g2" : "g3";
 }
 
-Result<void> choose_metrics(const MsprobeJob& job, bool has_data, CompareRequest& request) {
-  const bool g3 = job.generation == Generation::g3;
-  std::vector<std::string> names = {g3 && !job.kernels ? "stat_diff_g3" : "stat_diff"};
+std::string_view differences_of(const MsprobeJob& job, bool as_python) {
+  if (job.kernels || as_python) return "stat_diff";
+  return job.generation == Generation::g3 ? "stat_diff_g3" : "stat_diff_g2";
+}
+
+Result<void> choose_metrics(const MsprobeJob& job, bool has_data, bool as_python, CompareRequest& request) {
+  std::vector<std::string> names = {std::string(differences_of(job, as_python))};
   if (has_data)
     for (const std::string_view name :
          {"msprobe_cosine", "l2", "max_abs", "mine", "golden", "nonfinite_kinds", "worst"})
@@ -320,7 +324,6 @@ std::function<Result<bool>(const Matched&)> note_real_columns(const MsprobeJob& 
 Result<void> compare_tables(const MsprobeJob& job, const Context& context, bool per_rank, bool has_data) {
   log::info("Please check whether the input data belongs to you. If not, there may be security risks.");
   ASSAY_TRY(CompareRequest request, base_request(job, context));
-  ASSAY_TRY_DO(choose_metrics(job, has_data, request));
   request.open.data = has_data;  // statistics that name files are compared all the same
   if (has_data && job.config && !job.config->empty()) {
     ASSAY_TRY(request.prepare, read_msprobe_config(*job.config, request.open.format));
@@ -334,6 +337,7 @@ Result<void> compare_tables(const MsprobeJob& job, const Context& context, bool 
   style.both_ranks = is_g1;
   style.row_by_row = style.mapped_only || (is_g1 && by_layer);
   style.as_python = style.row_by_row || (is_g1 && job.is_pytorch);
+  ASSAY_TRY_DO(choose_metrics(job, has_data, style.as_python, request));
   const RuleSet rules =
       msprobe_rules(job.generation, {style.as_python, job.highlight, job.fuzzy, job.consistent});
   request.rule_set = &rules;
@@ -393,7 +397,7 @@ Result<void> find_first_difference(const MsprobeJob& job, const Context& context
   request.open.data = false;
   MsprobeJob statistics = job;
   statistics.generation = style.generation;
-  ASSAY_TRY_DO(choose_metrics(statistics, false, request));
+  ASSAY_TRY_DO(choose_metrics(statistics, false, false, request));
   if (style.generation == Generation::g3) request.admit = note_real_columns(job, style);
   ReportSet reports;
   reports.add(msprobe_first_difference({job.output, true}, msprobe_profile(style), style.generation));
@@ -418,7 +422,7 @@ Result<void> compare_kernels(const MsprobeJob& job, const Context& context) {
   request.admit = admit_kernels;
   request.side_statistics = SideStatistics::own_type;
   request.rule_set = &msprobe_kernel_rules;
-  ASSAY_TRY_DO(choose_metrics(job, true, request));
+  ASSAY_TRY_DO(choose_metrics(job, true, false, request));
   const Profile profile = msprobe_kernel_profile(job.generation);
   ReportSet reports;
   reports.add(per_section([&] {

@@ -92,22 +92,10 @@ def number(text) -> float | None:
     return float(text) if NUMBER.fullmatch(text) else None
 
 
-def slack(column: str, row: dict) -> float:
-    """How far a number may be off, absolutely, where the peer's own operands are off.
-
-    The peer parses numbers to within a unit in the last place; a difference of near values shows it.
-    """
-    if column not in OPERANDS or "Max diff" not in row:
-        return 0.0
-    n, b = (number(row[name]) for name in OPERANDS[column])
-    if n is None or b is None:
-        return 0.0
-    unit = 4 * 2.0**-52 * max(abs(n), abs(b))
-    return unit if column.endswith("diff") else unit * 100 / abs(b) if b else 0.0
-
-
 def tolerance(column: str, row: dict) -> float:
-    """Relative tolerance of a cell."""
+    """Relative tolerance of a cell. Differences of statistics are those of the peer to the last digit."""
+    if column in OPERANDS and "Max diff" in row:
+        return 0.0
     if "NPU Requires_grad" not in row and "Cosine" in row and column.split()[-1] in ("mean", "l2norm"):
         return KERNEL_RELATIVE.get(row.get(f"{column.split()[0]} Dtype"), RELATIVE)
     return RELATIVE
@@ -139,7 +127,7 @@ def agrees(column: str, got, expected: str, row: dict) -> bool:
             return False  # 1 for 1.0, or not the shortest text of this number
     elif number(expected) is None:
         return False
-    return math.isclose(number(got), number(expected), rel_tol=tolerance(column, row), abs_tol=slack(column, row))
+    return math.isclose(number(got), number(expected), rel_tol=tolerance(column, row))
 
 
 def relative_path(text: str, folder: pathlib.Path) -> str:

@@ -137,12 +137,18 @@ class Joiner {
       if (lines.size() > 1) join(lines, item, stated);
     }
     item.stated = &frame.stated.emplace_back(stated);
-    Node node;
-    node.name = lines.empty() ? kNoModule : lines[0]->entry;
-    node.items.push_back(item);
-    frame.nodes.push_back(std::move(node));
+    // What stands together in a dump does so here, since the first item of an entry shows its stack.
+    std::optional<size_t>& place = lines.empty() ? of_nothing_ : of_entry_;
+    const std::string_view entry = lines.empty() ? kNoModule : lines[0]->entry;
+    if (!place || frame.nodes[*place].name != entry) {
+      place = frame.nodes.size();
+      frame.nodes.emplace_back().name = entry;
+    }
+    std::vector<Item>& items = frame.nodes[*place].items;
+    items.push_back(item);
     ItemId id;
-    id.node = static_cast<int32_t>(frame.nodes.size() - 1);
+    id.node = static_cast<int32_t>(*place);
+    id.item = static_cast<int32_t>(items.size() - 1);
     return id;
   }
 
@@ -191,6 +197,7 @@ class Joiner {
 
   std::vector<Frame>& frames_;
   const std::string_view separator_;
+  std::optional<size_t> of_entry_, of_nothing_;  // the nodes that were added to last
 };
 
 // Which dimension the original joins along, which drops those of size 1 first: the first of parameters, the
@@ -248,7 +255,9 @@ class Regrouping {
       if (const auto known = entry_of.find(entry); m.empty() && known != entry_of.end())
         entry = known->second;
       if (pairing_.nodes.empty() || pairing_.nodes.back().name != entry)
-        pairing_.nodes.push_back({entry, std::ssize(pairing_.nodes), stack_of(frames, m)});
+        pairing_.nodes.push_back({entry, std::ssize(pairing_.nodes), {}});
+      if (!m.empty() && m[0]->id.item == 0)
+        pairing_.nodes.back().stack = frames.node(Side::mine, m[0]->id).stack;
       Pair pair{of_mine.add(m), std::nullopt, Why::known_name};
       if (!g.empty()) pair.golden = of_golden.add(g);
       PairPlans plans;
@@ -264,11 +273,6 @@ class Regrouping {
   Pairing take() { return std::move(pairing_); }
 
  private:
-  static std::span<const std::string_view> stack_of(const Indexed& frames,
-                                                    const std::vector<const Line*>& lines) {
-    return lines.empty() ? std::span<const std::string_view>() : frames.node(Side::mine, lines[0]->id).stack;
-  }
-
   // The original takes the first of several inputs for all of them.
   static std::string what_is_not_read(const std::vector<const Line*>& mine,
                                       const std::vector<const Line*>& golden, const Indexed& frames) {
@@ -285,7 +289,7 @@ class Regrouping {
   // The tensors of a group as the original reads them: of inputs the first, which stands for the others.
   Plan plan_of(Side side, const std::vector<const Line*>& lines, const Joiner& joiner, const ItemId& shown,
                std::vector<Frame>& frames) const {
-    Item& item = frames[0].nodes[static_cast<size_t>(shown.node)].items[0];
+    Item& item = frames[0].nodes[static_cast<size_t>(shown.node)].items[static_cast<size_t>(shown.item)];
     if (!item.data) return {};
     const std::string_view files = item.stated->data_name;
     const bool is_known = backend_ == TrainingBackend::fsdp

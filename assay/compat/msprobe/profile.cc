@@ -1,6 +1,7 @@
 #include "assay/compat/msprobe/profile.h"
 
 #include "assay/base/text.h"
+#include "assay/compat/msprobe/consistent_matcher.h"
 #include "assay/model/process.h"
 #include "assay/support/json_tape.h"
 
@@ -218,7 +219,7 @@ std::string stack_text(std::span<const std::string_view> lines) {
 }
 
 Value stack_cell(const RowView& v, Generation generation) {
-  const bool is_first = v.row.pair.mine && v.row.pair.mine->item == 0;
+  const bool is_first = v.row.pair.mine && v.row.pair.mine->item == 0 && v.row.mine.name != kNoModule;
   if (!is_first && generation != Generation::g1) return text(kMissing);
   return v.node.stack.empty() ? text(kMissing) : Value(stack_text(v.node.stack));
 }

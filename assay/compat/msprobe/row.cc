@@ -47,10 +47,14 @@ MsprobeColumns::MsprobeColumns(const Head& head, Generation generation) {
   kind_mismatch = find("nonfinite_kind_mismatch");
   worst_mine = find("worst_mine");
   worst_golden = find("worst_golden");
-  const bool g3 = generation == Generation::g3;
-  max_diff = find(g3 ? "max_diff_g3" : "max_diff");
-  max_diff_pct = find(g3 ? "max_diff_pct_g3" : "max_diff_pct");
-  norm_diff_pct = find(g3 ? "norm_diff_pct_g3" : "norm_diff_pct");
+  // Where generation 1 does not go through pandas, its columns are those without a suffix.
+  const std::string_view suffix = generation == Generation::g3            ? "_g3"
+                                  : find_column(head, "max_diff_g2") >= 0 ? "_g2"
+                                                                          : "";
+  const auto of_statistics = [&](std::string_view name) { return find(fmt::format("{}{}", name, suffix)); };
+  max_diff = of_statistics("max_diff");
+  max_diff_pct = of_statistics("max_diff_pct");
+  norm_diff_pct = of_statistics("norm_diff_pct");
 }
 
 std::optional<double> metric(const Comparison& row, int column) {

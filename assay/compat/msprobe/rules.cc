@@ -3,6 +3,7 @@
 
 #include "assay/base/text.h"
 #include "assay/compat/msprobe/highlight.h"
+#include "assay/compat/msprobe/metric/pandas_number.h"
 #include "assay/compat/msprobe/row.h"
 #include "assay/compat/msprobe/rules_tensor.h"
 
@@ -127,10 +128,12 @@ class StatisticsRules {
   // Relative to the larger of the two, signed as in the original: -1 against -2 is 100 % apart.
   bool far_apart(const Scalar& mine, const Scalar& golden) const {
     if (as_python_ && !(is_python_number(mine) && is_python_number(golden))) return false;
-    const auto n = number_of(mine), b = number_of(golden);
+    const auto read = as_python_ ? number_of : pandas_number;
+    const auto n = read(mine), b = read(golden);
     if (!n || !b || std::isnan(*n) || std::isnan(*b)) return false;
     const double larger = as_python_ ? std::max(std::abs(*n), std::abs(*b)) : std::abs(std::max(*n, *b));
-    return std::abs(*n - *b) / (larger + 1e-10) > 0.5;
+    const double apart = std::abs(*n - *b);
+    return (as_python_ ? apart : read_by_pandas(apart)) / (larger + 1e-10) > 0.5;
   }
 
   bool suspicious(const Comparison& row) const {

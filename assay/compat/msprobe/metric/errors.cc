@@ -190,8 +190,8 @@ const Metric nonfinite_kinds_metric{
 
 MetricTable msprobe_metrics() {
   static constexpr const Metric* kTable[] = {
-      &msprobe_metric,    &stat_diff_g3_metric,   &msprobe_g1_metric,      &msprobe_g2_metric,
-      &msprobe_g3_metric, &msprobe_cosine_metric, &nonfinite_kinds_metric,
+      &msprobe_metric,    &stat_diff_g2_metric, &stat_diff_g3_metric,   &msprobe_g1_metric,
+      &msprobe_g2_metric, &msprobe_g3_metric,   &msprobe_cosine_metric, &nonfinite_kinds_metric,
   };
   return kTable;
 }

@@ -9,7 +9,7 @@ namespace assay {
 extern const Metric msprobe_metric, msprobe_g1_metric, msprobe_g2_metric, msprobe_g3_metric,
     msprobe_cosine_metric, nonfinite_kinds_metric;
 // stated.cc
-extern const Metric stat_diff_g3_metric;
+extern const Metric stat_diff_g2_metric, stat_diff_g3_metric;
 
 MetricTable msprobe_metrics();
 

@@ -1,6 +1,7 @@
-// Differences of statistics as msprobe 26 defines them: classes of values, and words where there is no
-// difference to compute.
+// Differences of statistics as msprobe defines them, to the last digit. Those of version 26 know classes of
+// values, and words where there is no difference to compute.
 #include "assay/compat/msprobe/metric/metrics.h"
+#include "assay/compat/msprobe/metric/pandas_number.h"
 #include "assay/metric/stated_differences.h"
 
 #include <cmath>
@@ -52,12 +53,34 @@ void difference_g3(const Scalar& mine, const Scalar& golden, Value& diff, Value&
   const auto infinity = [](bool positive) { return Value(std::string(positive ? "inf" : "-inf")); };
   if (is_inf(m)) return both(infinity(m == Kind::plus_inf));
   if (is_inf(g)) return both(infinity(g == Kind::minus_inf));
-  const double n = *number_of(mine), b = *number_of(golden);
+  const double n = *pandas_number(mine), b = *pandas_number(golden);
   diff = n - b;
   percent = b == 0 ? infinity(true) : Value(std::abs((n - b) / b * 100));
 }
 
+// Only the difference is one of numbers as pandas reads them: what it is divided by is golden itself.
+void difference_g2(const Scalar& mine, const Scalar& golden, Value& diff, Value& percent) {
+  const auto n = pandas_number(mine), b = pandas_number(golden);
+  if (!n || !b) return;
+  const double d = *n - *b;
+  diff = std::isnan(d) ? kNan : d;
+  if (std::isnan(d))
+    percent = kNan;
+  else if (*b != 0)
+    percent = std::abs(d / *number_of(golden) * 100);
+}
+
 }  // namespace
+
+const Metric stat_diff_g2_metric{
+    "stat_diff_g2",
+    {"max_diff_g2", "min_diff_g2", "mean_diff_g2", "norm_diff_g2", "max_diff_pct_g2", "min_diff_pct_g2",
+     "mean_diff_pct_g2", "norm_diff_pct_g2"},
+    gather::sums,
+    false,
+    "stat_diff to the digits of msprobe 8, whose tables read statistics through pandas",
+    differences<difference_g2>,
+    differences<difference_g2>};
 
 const Metric stat_diff_g3_metric{
     "stat_diff_g3",
