@@ -111,10 +111,11 @@ std::vector<std::pair<size_t, NameForm>> unjoined_forms(const PairingBuilder& bu
   std::vector<size_t> positions;
   std::vector<NameForm> forms;
   const std::string_view path = path_of_one_rank(builder, side);
+  FormReader reader(path);
   for (size_t i = 0; i < builder.size(side); ++i)
     if (!builder.is_joined(side, i)) {
       positions.push_back(i);
-      forms.push_back(form_of(builder.name(side, i), path));
+      forms.push_back(reader.form_of(builder.name(side, i)));
     }
   number_through_stages(forms);
   std::vector<std::pair<size_t, NameForm>> found;

@@ -101,8 +101,9 @@ void RankWorld::look_at_names(Side side) {
   std::vector<NameForm> forms;
   std::vector<size_t> positions;
   const std::string_view path = path_of_one_rank(builder_, side);
+  FormReader reader(path);
   for (size_t i = 0; i < builder_.size(side); ++i) {
-    NameForm form = form_of(builder_.name(side, i), path);
+    NameForm form = reader.form_of(builder_.name(side, i));
     if (form.rank < 0) continue;
     forms.push_back(std::move(form));
     positions.push_back(i);
@@ -110,8 +111,9 @@ void RankWorld::look_at_names(Side side) {
   number_through_stages(forms);
   const Side other = other_side(side);
   std::unordered_map<std::string, size_t> by_name;
+  FormReader others;
   for (size_t i = 0; i < builder_.size(other); ++i)
-    if (builder_.item(other, i).data) by_name.try_emplace(form_of(builder_.name(other, i)).plain, i);
+    if (builder_.item(other, i).data) by_name.try_emplace(others.form_of(builder_.name(other, i)).plain, i);
   std::set<std::string_view> seen;
   for (size_t i = 0; i < forms.size(); ++i) {
     ranks_there_[index(side)][forms[i].stage].insert(forms[i].rank);
