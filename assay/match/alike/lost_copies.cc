@@ -80,7 +80,7 @@ void note_lost_copies(const PairingBuilder& builder, Side side, Remarks& remarks
     NameForm form = reader.form_of(item.name);
     if (form.rank >= 0) forms.push_back(std::move(form));
   }
-  number_through_stages(forms);
+  number_through(forms);
   std::map<int64_t, StageCopies> stages;
   for (NameForm& form : forms) {
     const int64_t stage = form.stage;

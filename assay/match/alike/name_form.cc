@@ -9,6 +9,7 @@
 #include <array>
 #include <charconv>
 #include <map>
+#include <set>
 
 namespace assay {
 namespace {
@@ -146,6 +147,10 @@ void find_pattern(NameForm& form) {
 
 }  // namespace
 
+bool is_flat_name(std::string_view word) {
+  return word == "_flat_param" || word == "flat_param" || word == "flat_param_0";
+}
+
 std::vector<std::string_view> words_of(std::string_view plain) {
   std::vector<std::string_view> words;
   const auto kind = [](char c) {
@@ -180,7 +185,8 @@ NameForm FormReader::form_of(std::string_view item_name) {
   if (colon != std::string_view::npos) {
     look_at_file(item_name.substr(0, colon));
     const std::string_view in_file = item_name.substr(colon + 1);
-    if (holds_names_ && std::ranges::any_of(in_file, is_separator)) return in_path(of_file_, in_file);
+    if (holds_names_ && (std::ranges::any_of(in_file, is_separator) || is_flat_name(in_file)))
+      return in_path(of_file_, in_file);
   }
   const std::string stem = stem_of(item_name);
   // A colon in the name of the file.
@@ -231,6 +237,43 @@ NameForm form_of(std::string_view item_name, std::string_view given_as) {
 
 int64_t rank_of(std::string_view item_name) { return form_of(item_name).rank; }
 
+namespace {
+
+// "layers.3." of the names of a file that holds one layer.
+size_t layer_prefix(const NameForm& form) {
+  return std::string_view("layers.").size() + std::to_string(form.layer_of_file).size() + 1;
+}
+
+// Embedding and head have files of their own, which are numbered with those of the layers. Layers are what
+// most files hold, and what shares names with it.
+void number_layer_files(std::vector<NameForm>& forms) {
+  using Names = std::set<std::string_view>;
+  std::map<int64_t, Names> files;
+  for (const NameForm& form : forms)
+    if (form.layer_of_file >= 0)
+      files[form.layer_of_file].insert(std::string_view(form.plain).substr(layer_prefix(form)));
+  if (files.empty()) return;
+  std::map<Names, size_t> alike;
+  for (const auto& [number, names] : files) ++alike[names];
+  const Names& layer = std::ranges::max_element(alike, {}, [](const auto& each) {
+                         return std::pair(each.second, each.first.size());
+                       })->first;
+  std::set<int64_t> layers;
+  for (const auto& [number, names] : files)
+    if (std::ranges::any_of(names, [&](std::string_view name) { return layer.contains(name); }))
+      layers.insert(number);
+  const int64_t first = *layers.begin();
+  if (first == 0) return;
+  for (NameForm& form : forms) {
+    if (form.layer_of_file < 0) continue;
+    std::string rest = form.plain.substr(layer_prefix(form));
+    form.plain = layers.contains(form.layer_of_file)
+                     ? fmt::format("layers.{}.{}", form.layer_of_file - first, rest)
+                     : std::move(rest);
+    find_pattern(form);
+  }
+}
+
 void number_through_stages(std::vector<NameForm>& forms) {
   // The first number of a name is that of its layer.
   struct Layers {
@@ -261,6 +304,13 @@ void number_through_stages(std::vector<NameForm>& forms) {
     form.plain.replace(at, end - at, std::to_string(form.numbers[0] + before[form.stage]));
     find_pattern(form);
   }
+}
+
+}  // namespace
+
+void number_through(std::vector<NameForm>& forms) {
+  number_layer_files(forms);
+  number_through_stages(forms);
 }
 
 std::string other_ranks_note(int64_t of_mine, int64_t of_golden) {

@@ -46,8 +46,12 @@ class FormReader {
 NameForm form_of(std::string_view item_name, std::string_view given_as = {});
 int64_t rank_of(std::string_view item_name);  // that of its form
 
-// Layers that every stage of a pipeline counts from 0, numbered through. Forms of one side.
-void number_through_stages(std::vector<NameForm>& forms);
+// What FSDP calls the parameters of a module that it laid flat; a full name, however short.
+bool is_flat_name(std::string_view word);
+
+// Layers that every stage of a pipeline counts from 0, numbered through; and those of files that hold a layer
+// each, whose numbers count what stands before the layers too. All forms of one side.
+void number_through(std::vector<NameForm>& forms);
 
 // Of a pair whose names tell different ranks.
 std::string other_ranks_note(int64_t of_mine, int64_t of_golden);

@@ -108,7 +108,7 @@ void RankWorld::look_at_names(Side side) {
     forms.push_back(std::move(form));
     positions.push_back(i);
   }
-  number_through_stages(forms);
+  number_through(forms);
   const Side other = other_side(side);
   std::unordered_map<std::string, size_t> by_name;
   FormReader others;
@@ -134,7 +134,8 @@ Doubts RankWorld::doubts_of(const PartGroup& group) {
   look_at_names(side);
   const Holder& part = group.whole_of_ranks > 0 ? *group.whole : *group.parts[0];
   for (const int64_t rank : ranks_there_[index(side)][part.form.stage])
-    if (doubts.lacks.empty() && std::ranges::find(part.ranks, rank) == part.ranks.end())
+    if (doubts.lacks.empty() && std::ranges::find(part.ranks, rank) == part.ranks.end() &&
+        std::ranges::find(part.other_ranks, rank) == part.other_ranks.end())
       doubts.lacks = fmt::format("rank {} of {} is there, and lacks its share", rank, name_of(side));
   if (group.parts.size() > 1 || group.whole_of_ranks > 0) return doubts;
   // Where no other layer has one of its name, norms are shared out alike, or none of them is.
