@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <limits>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace assay {
 namespace {
@@ -398,8 +399,15 @@ class Walk {
     const PtChain chain = maker_.chain(ref);
     if (is_read && values_.are_nested()) describe(ref, chain, set_.tensors.back());
     std::vector<Level> parts;
-    for (const PtLink& link : chain.links) {
+    for (size_t at = 0; at < chain.links.size(); ++at) {
+      const PtLink& link = chain.links[at];
       const Refs& arguments = link.arguments->items;
+      // The rest of such a state says which ranks hold what.
+      if (at + 1 < chain.links.size() && chain.links[at + 1].is_share && holds_one_tensor(arguments[3])) {
+        reached_.mark_below(arguments[3]);
+        if (link.call != 0) reached_.mark(link.call);
+        continue;
+      }
       const bool has_elements =
           link.name.meaning == PtMeaning::tensor || link.name.meaning == PtMeaning::typed_tensor;
       if (has_elements && !arguments.empty()) reached_.mark_below(arguments[0]);
@@ -418,6 +426,26 @@ class Walk {
       add_extras(graph_[link.call], true, is_array ? 0 : graph_[link.call].state, parts);
     }
     return enter(ref, std::move(parts));
+  }
+
+  // … but for the numbers of ranks, which the mesh of a DTensor keeps as one.
+  bool holds_one_tensor(PickleRef container) const {
+    std::unordered_set<PickleRef> seen;
+    Refs waiting = {container};
+    size_t tensors = 0, of_ranks = 0;
+    while (!waiting.empty()) {
+      const PickleRef next = waiting.back();
+      waiting.pop_back();
+      if (!seen.insert(next).second) continue;
+      const PickleValue& value = graph_[next];
+      if (value.kind == Kind::persistent) {
+        const auto id = storage_id(graph_, value);
+        ++(id && (id->dtype == DType::i32 || id->dtype == DType::i64) ? of_ranks : tensors);
+      }
+      waiting.insert(waiting.end(), value.items.begin(), value.items.end());
+      waiting.insert(waiting.end(), {value.state, value.keywords});
+    }
+    return tensors == 1 && of_ranks <= 1;
   }
 
   // What a tensor is beside its elements, for whoever writes a .pt.

@@ -45,6 +45,15 @@ TEST(PtObjects, AttributesOfAParameterAreTensorsToo) {
   EXPECT_THAT(subclass->warnings, ElementsAre(HasSubstr("import __main__.Sub")));
 }
 
+// FSDP writes subclasses of Tensor without data, which have it in their state. The second of two ranks.
+TEST(PtObjects, ATensorThatRanksShareIsTheShareOfThisOne) {
+  for (const auto* name : {"sharded_tensor.pt", "dtensor.pt"}) {
+    const auto set = open_with(pt_format, data_file("pt_new") / name);
+    EXPECT_THAT(names_of(set), ElementsAre("weight")) << name;
+    EXPECT_THAT(numbers_of(set, "weight"), ElementsAre(4, 5)) << name;
+  }
+}
+
 TEST(PtObjects, ObjectsOfUnknownClassesAreSearchedForTensors) {
   const auto set = open_data("objects.pt");
   EXPECT_THAT(names_of(set),

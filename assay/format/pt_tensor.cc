@@ -34,6 +34,38 @@ bool is_contiguous(const Shape& shape, const std::vector<int64_t>& strides) {
   return true;
 }
 
+// An attribute of an object whose state is a dict, or a dict of its slots behind another; 0: it has none.
+PickleRef attribute_of(const PickleGraph& graph, PickleRef state, std::string_view name) {
+  const PickleValue* attributes = &graph[state];
+  if (attributes->kind == Kind::tuple && attributes->items.size() == 2)
+    attributes = &graph[attributes->items[1]];
+  if (attributes->kind != Kind::dict) return 0;
+  for (size_t i = 0; i + 1 < attributes->items.size(); i += 2)
+    if (const PickleValue& key = graph[attributes->items[i]]; is_string(key) && key.text == name)
+      return attributes->items[i + 1];
+  return 0;
+}
+
+// Of a tensor that ranks share: what this one holds, a tensor in the state of the subclass. 0: it is none.
+PickleRef share_of_rank(const PickleGraph& graph, const std::vector<PickleRef>& from_type) {
+  if (from_type.size() < 4) return 0;
+  const std::string_view type = graph[from_type[1]].text;
+  PickleRef share = 0;
+  if (type == "torch.distributed.tensor.DTensor" || type == "torch.distributed._tensor.api.DTensor" ||
+      type == "torch.distributed._tensor.DTensor") {
+    share = attribute_of(graph, from_type[3], "_local_tensor");
+  } else if (type.starts_with("torch.distributed._shard.sharded_tensor.") &&
+             type.ends_with(".ShardedTensor")) {
+    const PickleValue& state = graph[from_type[3]];
+    if (state.kind != Kind::tuple || state.items.empty()) return 0;
+    const PickleValue& shards = graph[state.items[0]];
+    if (shards.kind != Kind::list || shards.items.size() != 1) return 0;
+    const PickleValue& shard = graph[shards.items[0]];
+    if (shard.kind == Kind::call) share = attribute_of(graph, shard.state, "tensor");
+  }
+  return graph[share].kind == Kind::call ? share : 0;
+}
+
 }  // namespace
 
 int64_t most_elements(const File& file, const FormatOptions& options) {
@@ -111,6 +143,12 @@ PtChain PtTensorMaker::chain(PickleRef call) const {
       if (arguments.size() < 3 || graph_[arguments[2]].kind != Kind::tuple)
         return end("is rebuilt from too few arguments");
       if (graph_[arguments[0]].kind != Kind::global) return end("is rebuilt by something without a name");
+      const PickleRef share = share_of_rank(graph_, arguments);
+      if (share != 0 && share < out.links.back().call) {
+        out.links.push_back(link(share));
+        out.links.back().is_share = true;
+        continue;
+      }
       out.links.push_back({find_pt_name(graph_[arguments[0]].text), &graph_[arguments[2]], 0});
     } else {
       return out;
@@ -121,7 +159,7 @@ PtChain PtTensorMaker::chain(PickleRef call) const {
 Result<OperandPtr> PtTensorMaker::make(PickleRef call) const {
   const PtChain chain = this->chain(call);
   if (chain.trouble) return tl::unexpected<Error>(*chain.trouble);
-  const auto& [name, arguments, from] = chain.links.back();
+  const auto& [name, arguments, from, is_share] = chain.links.back();
   switch (name.meaning) {
     case PtMeaning::tensor:
       return from_storage(*arguments, false);

@@ -16,6 +16,7 @@ struct PtLink {
   PtName name;
   const PickleValue* arguments;  // a tuple
   PickleRef call;                // 0 where the call before it names the function and the arguments
+  bool is_share = false;         // of a rank, found in the state of the link before it
 };
 struct PtChain {
   std::vector<PtLink> links;     // at least one

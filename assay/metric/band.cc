@@ -32,7 +32,9 @@ Result<void> for_each_block(const Operand& operand, Scratch& scratch, Update upd
 Result<Gathered> gather_band(const Operand& mine, const Operand& golden, const GatherPlan& plan, int scale,
                              int64_t first, int64_t count, PairScratch& scratch) {
   const DType mine_dtype = mine.meta.dtype, golden_dtype = golden.meta.dtype;
-  PairGatherer gatherer(mine_dtype, golden_dtype, plan, first * components(mine_dtype), scale);
+  if (scratch.buffers == nullptr) scratch.buffers = make_pair_buffers();
+  PairGatherer gatherer(mine_dtype, golden_dtype, plan, first * components(mine_dtype), scale,
+                        scratch.buffers);
   for (int64_t done = 0; done < count; done += kBlockElements) {
     ASSAY_TRY_DO(check_cancelled());
     const int64_t part = std::min(kBlockElements, count - done);

@@ -6,9 +6,12 @@
 
 namespace assay {
 
+struct PairBuffers;
+
 // What a thread needs to read a pair; reused from pair to pair.
 struct PairScratch {
   Scratch mine, golden;
+  std::shared_ptr<PairBuffers> buffers;  // made by who gathers first
   void forget() {
     mine.forget();
     golden.forget();

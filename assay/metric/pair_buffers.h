@@ -8,7 +8,7 @@ namespace assay {
 using tile::kTile;
 
 // Of one tile.
-struct PairGatherer::Buffers {
+struct PairBuffers {
   alignas(64) float a[kTile], b[kTile];
   alignas(64) float clean_a[kTile], clean_b[kTile], sizes[kTile];
   alignas(64) double wide_a[kTile], wide_b[kTile], d[kTile];

@@ -36,7 +36,10 @@ DType step_type(DType mine, DType golden, const GatherPlan& plan) {
 
 }  // namespace
 
-PairGatherer::PairGatherer(DType mine, DType golden, const GatherPlan& plan, int64_t first, int scale)
+std::shared_ptr<PairBuffers> make_pair_buffers() { return std::make_shared_for_overwrite<PairBuffers>(); }
+
+PairGatherer::PairGatherer(DType mine, DType golden, const GatherPlan& plan, int64_t first, int scale,
+                           std::shared_ptr<PairBuffers> buffers)
     : mine_(component(mine)),
       golden_(component(golden)),
       ulp_dtype_(step_type(mine, golden, plan)),
@@ -48,7 +51,7 @@ PairGatherer::PairGatherer(DType mine, DType golden, const GatherPlan& plan, int
                 : Work::f64),
       scale_(scale),
       next_(first),
-      buffers_(std::make_unique_for_overwrite<Buffers>()) {
+      buffers_(std::move(buffers)) {
   out_.mine_dtype = mine;
   out_.golden_dtype = golden;
   out_.ulp.dtype = ulp_dtype_;
@@ -57,8 +60,6 @@ PairGatherer::PairGatherer(DType mine, DType golden, const GatherPlan& plan, int
   if (needs_ & gather::quantiles) out_.abs_diff = std::make_unique<LogHistogram>();
   if (needs_ & gather::ulp_quantiles) out_.ulps = std::make_unique<LogHistogram>();
 }
-
-PairGatherer::~PairGatherer() = default;
 
 void PairGatherer::add(const Block& mine, const Block& golden) {
   ASSAY_CHECK(mine.count * components(mine.dtype) == golden.count * components(golden.dtype));
@@ -79,7 +80,7 @@ void PairGatherer::add_tile(const std::byte* mine, const std::byte* golden, int6
 }
 
 void PairGatherer::add_f32(const std::byte* mine, const std::byte* golden, int64_t n) {
-  Buffers& t = *buffers_;
+  PairBuffers& t = *buffers_;
   const auto as_floats = [n](DType dtype, const std::byte* from, float* buffer) -> const float* {
     if (dtype == DType::f32 && is_aligned(from, alignof(float))) return reinterpret_cast<const float*>(from);
     to_f32(dtype, from, n, buffer);
@@ -170,7 +171,7 @@ void PairGatherer::add_f32(const std::byte* mine, const std::byte* golden, int64
 }
 
 void PairGatherer::add_f64(const std::byte* mine, const std::byte* golden, int64_t n) {
-  Buffers& t = *buffers_;
+  PairBuffers& t = *buffers_;
   to_f64(mine_, mine, n, t.wide_a);
   to_f64(golden_, golden, n, t.wide_b);
   const double* d = nullptr;
@@ -243,7 +244,7 @@ void PairGatherer::take_patterns(const tile::Patterns16& patterns, tile::Core& c
 
 // The sizes of this tile, without those of pairs that were set aside.
 void PairGatherer::count_sizes(LogHistogram& into, int64_t n, bool all_finite) {
-  Buffers& t = *buffers_;
+  PairBuffers& t = *buffers_;
   int64_t left = all_finite ? n : 0;
   for (int64_t i = 0; !all_finite && i < n; ++i)
     if (t.finite[i]) t.sizes[left++] = t.sizes[i];

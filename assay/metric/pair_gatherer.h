@@ -10,11 +10,15 @@
 
 namespace assay {
 
+// What it needs for one tile; reused from pair to pair by who keeps it.
+struct PairBuffers;
+std::shared_ptr<PairBuffers> make_pair_buffers();
+
 class PairGatherer {
  public:
   // first: index of the first component that will come. scale: see PairSums::scale.
-  PairGatherer(DType mine, DType golden, const GatherPlan& plan, int64_t first, int scale = 0);
-  ~PairGatherer();
+  PairGatherer(DType mine, DType golden, const GatherPlan& plan, int64_t first, int scale = 0,
+               std::shared_ptr<PairBuffers> buffers = make_pair_buffers());
   PairGatherer(const PairGatherer&) = delete;
   PairGatherer& operator=(const PairGatherer&) = delete;
 
@@ -24,7 +28,6 @@ class PairGatherer {
 
  private:
   enum class Work : uint8_t { f32, f64, integers };
-  struct Buffers;
 
   void add_tile(const std::byte* mine, const std::byte* golden, int64_t n);
   void add_f32(const std::byte* mine, const std::byte* golden, int64_t n);
@@ -66,7 +69,7 @@ class PairGatherer {
   const int scale_;
   int64_t next_;                  // index of the next component
   bool golden_has_zero_ = false;  // the last tile had: try the careful pass first
-  std::unique_ptr<Buffers> buffers_;
+  const std::shared_ptr<PairBuffers> buffers_;
   Gathered out_;
 };
 

@@ -29,7 +29,7 @@ void PairGatherer::add_ulp(const tile::Ulp& ulp) {
 // a, b: the values; mine, golden: the bytes as they came, or null where elements were set aside.
 void PairGatherer::ulp_of_reals(const std::byte* mine, const std::byte* golden, int64_t n, const float* a,
                                 const float* b) {
-  Buffers& t = *buffers_;
+  PairBuffers& t = *buffers_;
   if (ulp_dtype_ == DType::f32)
     return ulp_of_patterns(reinterpret_cast<const uint32_t*>(a), reinterpret_cast<const uint32_t*>(b), n);
   if (!is_sign_magnitude16(ulp_dtype_)) {
@@ -50,7 +50,7 @@ void PairGatherer::ulp_of_reals(const std::byte* mine, const std::byte* golden, 
 }
 
 void PairGatherer::ulp_of_doubles(const double* a, const double* b, int64_t n) {
-  Buffers& t = *buffers_;
+  PairBuffers& t = *buffers_;
   if (ulp_dtype_ == DType::f64)
     return ulp_of_patterns(reinterpret_cast<const uint64_t*>(a), reinterpret_cast<const uint64_t*>(b), n);
   if (ulp_dtype_ == DType::f32) {
@@ -68,7 +68,7 @@ void PairGatherer::ulp_of_doubles(const double* a, const double* b, int64_t n) {
 
 // Types of at most 8 bits: a table says at which place among its values each pattern stands.
 void PairGatherer::ulp_by_rank(const double* a, const double* b, int64_t n) {
-  Buffers& t = *buffers_;
+  PairBuffers& t = *buffers_;
   const RankTable& rank = rank_table(ulp_dtype_);
   from_f64(ulp_dtype_, a, n, t.raw_a);
   from_f64(ulp_dtype_, b, n, t.raw_b);

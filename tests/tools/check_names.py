@@ -71,6 +71,8 @@ BY_NAME: list[tuple[str, Model, Callable, Callable]] = [
     ("transposed", DENSE, Model.gpt2_like, plain),
     ("experts stacked", EXPERTS, Model.stacked_experts, plain),
     ("experts fused", EXPERTS, Model.fused_experts, plain),
+    ("experts as Llama 4", EXPERTS, Model.turned_experts, plain),
+    ("experts as gpt-oss", EXPERTS, lambda m: m.turned_experts(in_turns=True), plain),
     ("fresh norms", FRESH, Model.megatron, plain),
     ("padded", DENSE, padded(Model.megatron, 128), plain),
     ("golden padded", DENSE, Model.meta, padded(plain, 64)),
@@ -95,7 +97,7 @@ BY_CONTENT: list[tuple[str, Model, Callable, Callable, int]] = [
     ("names that say nothing", DENSE, lambda m: m.meaningless(m.plain), plain, 0),
     ("fresh norms that say nothing", FRESH, lambda m: m.meaningless(m.plain), plain, 9),
     *((f"{title}, disguised", model, disguised(mine), golden, 9 if model is FRESH else 0) for title, model, mine, golden in BY_NAME
-      if not title.startswith(("other prefix", "wrapped", "slashes", "padded on", "experts fused"))),
+      if not title.startswith(("other prefix", "wrapped", "slashes", "padded on", "experts fused", "experts as"))),
 ]
 
 
@@ -193,6 +195,132 @@ def check_exchanged(checker: NamesChecker) -> None:
             exchanged = 2 * len(layers)
             bad = sum(row["verdict"] == "fail" for row in rows)
             checker.report(name, [trouble] if trouble else [f"{bad} rows fail, {exchanged} or more should"] if bad < exchanged else [])
+
+
+def check_some_ranks(checker: NamesChecker) -> None:
+    """Two ranks of four, whose fused tensors are held against the parts of the whole."""
+    for title, make in (("vLLM", Model.vllm), ("HF", plain)):
+        name = f"ranks 1 and 3 of 4, {title}:"
+        if not checker.wants(name):
+            continue
+        failures = []
+        shares = WIDE.shares(make(WIDE), 4)
+        victims = [key for key in shares[3] if ".2." in key and shares[3][key].ndim == 2]
+        for victim in [None, *victims]:
+            folder = checker.folder("names")
+            for rank in (1, 3):
+                values = WIDE.filled(shares[rank])
+                if rank == 3 and victim:
+                    values[victim] = values[victim] + 1
+                save(folder / "mine" / f"model-rank-{rank}-part-0.safetensors", values)
+            write(folder / "golden", WIDE.filled(WIDE.plain), "F32")
+            rows, trouble = checker.rows(folder, [])
+            failures += [trouble] if trouble else []
+            failed = {(row["mine"].split(":")[0], key_of(row["mine"])) for row in rows if row["verdict"] != "pass"}
+            if failed != ({("model-rank-3-part-0.safetensors", victim)} if victim else set()):
+                failures.append(f"{victim} is wrong, failing are {sorted(failed)}")
+        checker.report(name, failures[:5])
+
+
+def check_layer_files(checker: NamesChecker) -> None:
+    """Files of layers whose numbers begin behind those of the embedding."""
+    for first in (1, 2, 3):
+        name = f"files of layers from {first}:"
+        if not checker.wants(name):
+            continue
+        folder = checker.folder("names")
+        for rank, share in enumerate(DENSE.shares(DENSE.plain, 2)):
+            for number, tensors in DENSE.layer_files(share, first).items():
+                if first > 1 or number != 1 or "embed_tokens.weight" not in tensors:
+                    save(folder / "mine" / f"layer_{number:02d}-model_{rank:02d}-model_states.safetensors", DENSE.filled(tensors))
+                else:  # the embedding has the number 0
+                    layer = {key: each for key, each in tensors.items() if key != "embed_tokens.weight"}
+                    save(folder / "mine" / f"layer_01-model_{rank:02d}-model_states.safetensors", DENSE.filled(layer))
+                    save(folder / "mine" / f"layer_00-model_{rank:02d}-model_states.safetensors",
+                         DENSE.filled({"embed_tokens.weight": tensors["embed_tokens.weight"]}))
+        save(folder / "golden" / "model.safetensors", DENSE.filled(DENSE.plain))
+        rows, trouble = checker.rows(folder, [])
+        failures = [trouble] if trouble else []
+        failures += [f"{row['mine'] or row['golden']}: {row['status']}, {row['reason']}" for row in rows if row["verdict"] != "pass"]
+        checker.report(name, failures[:5])
+
+
+def flat_shards(tensors: Tensors, ranks: int, each_by_itself: bool) -> list[numpy.ndarray]:
+    """One behind the other and cut into as many pieces as there are ranks; or every tensor cut by itself, as ZeRO 3 does."""
+    def cut(flat: numpy.ndarray) -> numpy.ndarray:
+        return numpy.concatenate([flat, numpy.zeros(-flat.size % ranks, numpy.float32)]).reshape(ranks, -1)
+
+    flat = [each.reshape(-1) for each in tensors.values()]
+    pieces = numpy.concatenate([cut(each) for each in flat], axis=1) if each_by_itself else cut(numpy.concatenate(flat))
+    return [numpy.ascontiguousarray(piece) for piece in pieces]
+
+
+def check_flat(checker: NamesChecker) -> None:
+    """FSDP and ZeRO lay the parameters of a module flat; files list them in the order of the module, or by name."""
+    model = Model(vocabulary=305)
+    tensors = model.filled(model.plain)
+    modules: dict[str, Tensors] = {}
+    for key, each in tensors.items():
+        module = ".".join(key.split(".")[:3]) if ".layers." in key else ""
+        modules.setdefault(module, {})[key] = each
+    for title in ("FSDP", "FSDP's root alone", "ZeRO 2", "ZeRO 3"):
+        for ranks in (2, 3, 4):
+            for order in ("as the module", "by name"):
+                name = f"{title}, {ranks} ranks, listed {order}:"
+                if not checker.wants(name):
+                    continue
+                failures = []
+                for victim in (None, "model.layers.2.mlp.up_proj.weight", "model.norm.weight", "model.embed_tokens.weight"):
+                    folder = checker.folder("names")
+                    changed = {key: numpy.flip(each).copy() if key == victim else each for key, each in tensors.items()}
+                    save(folder / "golden" / "model.safetensors", dict(sorted(changed.items())) if order == "by name" else changed)
+                    for rank in range(ranks):
+                        if title == "FSDP":
+                            save(folder / "mine" / f"model_world_size_{ranks}_rank_{rank}.safetensors",
+                                 {f"{module}{'.' if module else ''}_flat_param": flat_shards(below, ranks, False)[rank]
+                                  for module, below in modules.items()})
+                            continue
+                        flat = flat_shards(tensors, ranks, title == "ZeRO 3")[rank]
+                        if title.startswith("FSDP"):
+                            save(folder / "mine" / f"model_world_size_{ranks}_rank_{rank}.safetensors", {"_flat_param": flat})
+                        else:
+                            group = "fp32_flat_groups" if title == "ZeRO 3" else "single_partition_of_fp32_groups"
+                            save(folder / "mine" / f"zero_pp_rank_{rank}_mp_rank_00_optim_states.safetensors",
+                                 {f"optimizer_state_dict.{group}.0": flat})
+                    rows, trouble = checker.rows(folder, [])
+                    failures += [trouble] if trouble else []
+                    failed = {key_of(row["golden"]) for row in rows if row["verdict"] != "pass"}
+                    if failed != ({victim} if victim else set()) or len(rows) != len(tensors):
+                        failures.append(f"{victim} is wrong, of {len(rows)} rows fail {sorted(failed)[:4]}")
+                checker.report(name, failures[:3])
+
+
+def check_uneven_rows(checker: NamesChecker) -> None:
+    """Rows that cannot be shared out evenly, as FSDP does: the last ranks have fewer, or none."""
+    model = Model(vocabulary=305, hidden=66, heads=6, groups=2, inner=178)
+    tensors = model.filled(model.plain)
+    for ranks in (4, 7):
+        name = f"uneven rows of {ranks} ranks:"
+        if not checker.wants(name):
+            continue
+        failures = []
+        for victim in (None, "model.embed_tokens.weight", "model.layers.1.mlp.down_proj.weight"):
+            folder = checker.folder("names")
+            save(folder / "golden" / "model.safetensors", tensors)
+            for rank in range(ranks):
+                shares = {}
+                for key, each in tensors.items():
+                    rows_of_one = -(-each.shape[0] // ranks)
+                    share = each[rank * rows_of_one:(rank + 1) * rows_of_one]
+                    if share.size:
+                        shares[key] = share + 1 if key == victim and rank == 1 else share
+                save(folder / "mine" / f"model_world_size_{ranks}_rank_{rank}.safetensors", shares)
+            rows, trouble = checker.rows(folder, [])
+            failures += [trouble] if trouble else []
+            failed = {key_of(row["golden"]) for row in rows if row["verdict"] != "pass"}
+            if failed != ({victim} if victim else set()):
+                failures.append(f"{victim} is wrong, failing are {sorted(failed)[:4]}")
+        checker.report(name, failures[:3])
 
 
 def check_one_rank(checker: NamesChecker) -> None:
@@ -300,6 +428,10 @@ def check(checker: NamesChecker) -> None:
             check_faults(checker, f"{title}, one layer, disguised", ONE_LAYER, disguised(mine), golden, ["--match", "content"])
     check_exchanged(checker)
     check_one_rank(checker)
+    check_some_ranks(checker)
+    check_layer_files(checker)
+    check_flat(checker)
+    check_uneven_rows(checker)
     check_padding(checker)
     check_norms(checker)
     check_folders(checker)

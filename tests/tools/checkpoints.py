@@ -116,6 +116,32 @@ class Model:
                 out[name] = each
         return out
 
+    def turned_experts(self, in_turns: bool = False) -> Tensors:
+        """Matrices of all experts as [expert, in, out], gate and up in one, behind each other or in turns: as Llama 4, and as gpt-oss."""
+        out = {}
+        for name, each in self.stacked_experts().items():
+            if ".experts.gate_proj." in name:
+                both = [each, self.stacked_experts()[name.replace("gate_proj", "up_proj")]]
+                fused = numpy.stack(both, axis=2).reshape(self.experts, -1, self.hidden) if in_turns else numpy.concatenate(both, axis=1)
+                out[name.replace("gate_proj.weight", "gate_up_proj")] = fused.swapaxes(1, 2)
+            elif ".experts.down_proj." in name:
+                out[name.removesuffix(".weight")] = each.swapaxes(1, 2)
+            elif ".experts.up_proj." not in name:
+                out[name] = each
+        return out
+
+    def layer_files(self, numbers: Tensors, first: int) -> dict[int, Tensors]:
+        """A file for each layer, as DeepSpeed's pipeline: what stands before the layers and behind them is counted, too."""
+        files: dict[int, Tensors] = {}
+        for name, each in numbers.items():
+            words = name.removeprefix("model.").split(".")
+            if words[0] == "layers":
+                files.setdefault(first + int(words[1]), {})[".".join(words[2:])] = each
+            else:
+                number = {"embed_tokens": 1, "norm": first + self.layers, "lm_head": first + self.layers + 1}[words[0]]
+                files.setdefault(number, {})[".".join(words)] = each
+        return files
+
     @staticmethod
     def disguised(numbers: Tensors) -> Tensors:
         """The same words for others that nobody knows; numbers stay."""

@@ -223,6 +223,7 @@ class Partitions {
     } else if (sources_ == 1) {
       stack();
       slice_stacked();
+      slice_stacked_turned();
     }
     return std::move(found_);
   }
@@ -244,6 +245,30 @@ class Partitions {
         arrangement.text = rows + arrangement.text.substr(2);
       }
       found_.push_back(std::move(each));
+    }
+  }
+
+  // Experts whose matrices are [in, out], several in each: behind each other, or in turns.
+  void slice_stacked_turned() {
+    const auto count = static_cast<int64_t>(parts_.size());
+    if (whole_.size() != 3 || count % whole_[0] != 0 || count == whole_[0]) return;
+    const int64_t in_one = count / whole_[0], in = whole_[1], out = whole_[2];
+    if (out % in_one != 0 || std::ranges::any_of(parts_, [&](const Dims& d) {
+          return d != Dims{out / in_one, in};
+        }))
+      return;
+    const int64_t own = out / in_one;
+    for (const bool in_turns : {false, true}) {
+      std::vector<Arrangement> all;
+      for (int64_t i = 0; i < count; ++i) {
+        const int64_t expert = i / in_one, part = i % in_one;
+        const int64_t first = in_turns ? part : part * own;
+        all.push_back({{simplified({0, expert * in * out + first, {own, in}, {in_turns ? in_one : 1, out}})},
+                       in_turns ? fmt::format("{{}}[{}, :, {}::{}].T", expert, first, in_one)
+                                : fmt::format("{{}}[{}, :, {}:{}].T", expert, first, first + own),
+                       {}});
+      }
+      found_.push_back(std::move(all));
     }
   }
 

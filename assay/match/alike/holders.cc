@@ -108,17 +108,15 @@ std::string_view path_of_one_rank(const PairingBuilder& builder, Side side) {
 }
 
 std::vector<std::pair<size_t, NameForm>> unjoined_forms(const PairingBuilder& builder, Side side) {
-  std::vector<size_t> positions;
   std::vector<NameForm> forms;
   const std::string_view path = path_of_one_rank(builder, side);
-  for (size_t i = 0; i < builder.size(side); ++i)
-    if (!builder.is_joined(side, i)) {
-      positions.push_back(i);
-      forms.push_back(form_of(builder.name(side, i), path));
-    }
-  number_through_stages(forms);
+  FormReader reader(path);
+  forms.reserve(builder.size(side));
+  for (size_t i = 0; i < builder.size(side); ++i) forms.push_back(reader.form_of(builder.name(side, i)));
+  number_through(forms);
   std::vector<std::pair<size_t, NameForm>> found;
-  for (size_t i = 0; i < forms.size(); ++i) found.emplace_back(positions[i], std::move(forms[i]));
+  for (size_t i = 0; i < forms.size(); ++i)
+    if (!builder.is_joined(side, i)) found.emplace_back(i, std::move(forms[i]));
   return found;
 }
 

@@ -16,6 +16,7 @@ struct Holder {
   std::optional<KnownName> role;        // where its name is one that is known
   std::vector<size_t> positions;        // of the builder, by rank
   std::vector<int64_t> ranks;           // of each position; -1: the name tells none
+  std::vector<int64_t> other_ranks;     // that hold theirs in a holder of their own
   Shape shape;                          // of what one of them holds
   std::vector<const Sketch*> sketches;  // empty where only names were asked
   bool is_copied = false;               // every rank holds all of it; else they hold shares

@@ -112,6 +112,7 @@ class KnownNames {
     // Of another shape, the row will say so.
     const bool is_plain =
         group.parts.size() == 1 && group.parts[0]->sources() == 1 && group.whole->sources() == 1;
+    if (want_each_rank(group, why, note)) return;
     const bool is_settled = settle_ranks(group);
     const bool lacks_ranks = group.of_ranks > 0 || group.whole_of_ranks > 0;  // which are settled in the end
     if (!is_plain && (!is_settled || (!lacks_ranks && meeting_.arrangements(group).empty()))) {
@@ -122,6 +123,27 @@ class KnownNames {
     taken_.insert(group.whole);
     taken_.insert(group.parts.begin(), group.parts.end());
     wanted_.push_back({std::move(group), why, std::move(note)});
+  }
+
+  // Some ranks of several that hold their shares of a fused tensor: each of them against the parts.
+  bool want_each_rank(const PartGroup& group, Why why, const std::string& note) {
+    const Holder& whole = *group.whole;
+    if (group.parts.size() < 2 || whole.sources() < 2) return false;
+    std::vector<PartGroup> of_ranks;
+    for (size_t i = 0; i < whole.sources(); ++i) {
+      Holder own = whole;
+      own.positions = {whole.positions[i]};
+      own.ranks = {whole.ranks[i]};
+      own.other_ranks = whole.ranks;
+      own.sums.count = own.shape.count();
+      PartGroup& one = of_ranks.emplace_back(group);
+      one.whole = &meeting_.keep(std::move(own));
+      if (!settle_ranks(one) || one.whole_of_ranks <= whole.sources()) return false;
+    }
+    taken_.insert(group.whole);
+    taken_.insert(group.parts.begin(), group.parts.end());
+    for (PartGroup& one : of_ranks) wanted_.push_back({std::move(one), why, note});
+    return true;
   }
 
   // The same group with the shares of both sides joined, where they may lie in each other only so.

@@ -171,7 +171,10 @@ std::string_view known_as(std::string_view path, bool in_layer) {
 std::optional<KnownName> known_name_of(std::string_view plain) {
   Words words = dotted_words(plain);
   if (words.size() < 2) return std::nullopt;
-  const std::string_view leaf = take_leaf(words);
+  std::string_view leaf = take_leaf(words);
+  // Stacks of experts are parameters of their own: "experts.gate_up_proj".
+  const bool is_stack = leaf.empty() && words.back() != "experts" && has(words, "experts");
+  if (is_stack) leaf = "weight";
   if (leaf.empty()) return std::nullopt;
   while (words.size() > 1 && has(kScopes, words[0])) words.erase(words.begin());
   size_t layer = 0;

@@ -73,13 +73,14 @@ class StageCopies {
 
 void note_lost_copies(const PairingBuilder& builder, Side side, Remarks& remarks) {
   std::vector<NameForm> forms;
+  FormReader reader;
   for (size_t i = 0; i < builder.size(side); ++i) {
     const Item& item = builder.item(side, i);
     if (item.stated != nullptr && item.stated->given == Given::beside) continue;
-    NameForm form = form_of(item.name);
+    NameForm form = reader.form_of(item.name);
     if (form.rank >= 0) forms.push_back(std::move(form));
   }
-  number_through_stages(forms);
+  number_through(forms);
   std::map<int64_t, StageCopies> stages;
   for (NameForm& form : forms) {
     const int64_t stage = form.stage;

@@ -1,5 +1,6 @@
 #include "assay/match/alike/meet.h"
 
+#include "assay/match/alike/flat_shards.h"
 #include "assay/match/alike/meeting.h"
 
 #include <fmt/format.h>
@@ -61,6 +62,8 @@ bool waits_on_both_sides(const PairingBuilder& builder) {
 }  // namespace
 
 void join_known_names(PairingBuilder& builder, const Contents& contents) {
+  if (!waits_on_both_sides(builder)) return;
+  join_flat_shards(builder, contents);
   if (!waits_on_both_sides(builder)) return;
   Holders holders = collect_named_holders(builder, contents);
   Meeting meeting(builder, contents, holders);

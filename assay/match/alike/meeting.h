@@ -36,6 +36,8 @@ class Meeting {
   const Contents& contents() const { return contents_; }
   Kinds& kinds() { return kinds_; }
   std::vector<Decision>& decisions() { return decisions_; }
+  // One that is made of others; lives as long as this.
+  Holder& keep(Holder holder) { return made_.emplace_back(std::move(holder)); }
   // Layers have the same shapes over and over.
   const Arrangements& arrangements(const PartGroup& group);
 
@@ -63,6 +65,7 @@ class Meeting {
   Kinds kinds_;
   std::map<GroupShapes, Arrangements> known_arrangements_;
   std::deque<std::vector<Arrangement>> turned_;
+  std::deque<Holder> made_;
   std::vector<Decision> decisions_;
 };
 

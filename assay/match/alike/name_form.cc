@@ -9,6 +9,7 @@
 #include <array>
 #include <charconv>
 #include <map>
+#include <set>
 
 namespace assay {
 namespace {
@@ -35,15 +36,14 @@ constexpr std::array<std::string_view, 11> kRankWords = {
 
 bool is_separator(char c) { return c == '.' || c == '/' || c == '\\'; }
 
-std::vector<std::string_view> split_path(std::string_view text) {
-  std::vector<std::string_view> words;
+template <class Visit>
+void for_each_word(std::string_view path, Visit&& visit) {
   size_t begin = 0;
-  for (size_t i = 0; i <= text.size(); ++i)
-    if (i == text.size() || is_separator(text[i])) {
-      if (i > begin) words.push_back(text.substr(begin, i - begin));
+  for (size_t i = 0; i <= path.size(); ++i)
+    if (i == path.size() || is_separator(path[i])) {
+      if (i > begin) visit(path.substr(begin, i - begin));
       begin = i + 1;
     }
-  return words;
 }
 
 int64_t number_in(std::string_view digits) {
@@ -117,19 +117,20 @@ void read_shard_word(std::string_view word, NameForm& form) {
 // Of the path of a file, what tells of ranks.
 void read_path(std::string_view path, NameForm& form) {
   std::string_view last;
-  for (const std::string_view word : split_path(path)) {
+  for_each_word(path, [&](std::string_view word) {
     if (const int64_t rank = rank_in(word); rank >= 0 && form.rank < 0) form.rank = rank;
     // As Meta writes them: "consolidated.01.pth".
     if (last == "consolidated" && std::ranges::all_of(word, is_digit) && form.rank < 0)
       form.rank = number_in(word);
     read_shard_word(word, form);
     last = word;
-  }
+  });
 }
 
 // plain with every number as '#', and the numbers.
 void find_pattern(NameForm& form) {
   form.pattern.clear();
+  form.pattern.reserve(form.plain.size());
   form.numbers.clear();
   for (size_t i = 0; i < form.plain.size();) {
     if (!is_digit(form.plain[i])) {
@@ -146,6 +147,10 @@ void find_pattern(NameForm& form) {
 
 }  // namespace
 
+bool is_flat_name(std::string_view word) {
+  return word == "_flat_param" || word == "flat_param" || word == "flat_param_0";
+}
+
 std::vector<std::string_view> words_of(std::string_view plain) {
   std::vector<std::string_view> words;
   const auto kind = [](char c) {
@@ -160,40 +165,114 @@ std::vector<std::string_view> words_of(std::string_view plain) {
   return words;
 }
 
-NameForm form_of(std::string_view item_name, std::string_view given_as) {
-  const std::string stem = stem_of(item_name);
-  std::string_view file, tensor = stem;
+// Names of one file come one after another: what its path tells is read once.
+void FormReader::look_at_file(std::string_view file) {
+  if (file == file_ && has_file_) return;
+  has_file_ = true;
+  file_ = file;
+  const size_t suffix = suffix_length(file);
+  holds_names_ = suffix > 0 && to_lower(file.substr(file.size() - suffix)) != ".npz";
+  stem_ = file.substr(0, file.size() - suffix);
+  of_file_ = {};
+  read_path(stem_, of_file_);
+  if (of_file_.rank < 0) read_path(given_as_, of_file_);
+}
+
+NameForm FormReader::form_of(std::string_view item_name) {
   // A checkpoint names its parameters in full; in which of its files one lies says nothing. A short name is
   // one in its file.
-  if (const size_t colon = stem.find(':'); colon != std::string::npos && stem != item_name) {
-    const std::string_view in_file = std::string_view(stem).substr(colon + 1);
-    const bool is_full = std::ranges::any_of(in_file, is_separator);
-    if (is_full && !to_lower(item_name).starts_with(to_lower(stem.substr(0, colon)) + ".npz")) {
-      file = std::string_view(stem).substr(0, colon);
-      tensor = in_file;
+  const size_t colon = item_name.find(':');
+  if (colon != std::string_view::npos) {
+    look_at_file(item_name.substr(0, colon));
+    const std::string_view in_file = item_name.substr(colon + 1);
+    if (holds_names_ && (std::ranges::any_of(in_file, is_separator) || is_flat_name(in_file)))
+      return in_path(of_file_, in_file);
+  }
+  const std::string stem = stem_of(item_name);
+  // A colon in the name of the file.
+  if (const size_t first = stem.find(':'); first != std::string::npos && stem != item_name) {
+    const std::string_view rest = std::string_view(stem).substr(first + 1);
+    const std::string of_npz = to_lower(stem.substr(0, first)) + ".npz";
+    if (std::ranges::any_of(rest, is_separator) && !to_lower(item_name).starts_with(of_npz)) {
+      NameForm of_file;
+      read_path(std::string_view(stem).substr(0, first), of_file);
+      if (of_file.rank < 0) read_path(given_as_, of_file);
+      return in_path(of_file, rest);
     }
   }
+  if (!of_nothing_) read_path(given_as_, of_nothing_.emplace());
+  return in_path(*of_nothing_, stem);
+}
+
+NameForm FormReader::in_path(const NameForm& of_file, std::string_view tensor) {
   NameForm form;
-  read_path(file, form);
-  if (form.rank < 0) read_path(given_as, form);
-  const std::string layer = std::to_string(form.layer_of_file);
-  std::vector<std::string_view> words;
+  form.rank = of_file.rank;
+  form.stage = of_file.stage;
+  form.layer_of_file = of_file.layer_of_file;
+  std::vector<std::string_view>& words = words_;
+  words.clear();
+  const std::string layer = form.layer_of_file >= 0 ? std::to_string(form.layer_of_file) : std::string();
   if (form.layer_of_file >= 0) words = {"layers", layer};
-  for (const std::string_view word : split_path(tensor)) {
+  for_each_word(tensor, [&](std::string_view word) {
     const int64_t rank = rank_in(word);
     if (rank >= 0 && form.rank < 0)
       form.rank = rank;
     else if (std::ranges::find(kWrappers, word) == kWrappers.end())
       words.push_back(word);
-  }
+  });
   size_t first = 0;
   while (first + 1 < words.size() && std::ranges::find(kRoots, words[first]) != kRoots.end()) ++first;
-  form.plain = fmt::format("{}", fmt::join(words.begin() + static_cast<ptrdiff_t>(first), words.end(), "."));
+  form.plain.reserve(tensor.size());
+  for (size_t i = first; i < words.size(); ++i) {
+    if (i > first) form.plain += '.';
+    form.plain += words[i];
+  }
   find_pattern(form);
   return form;
 }
 
+NameForm form_of(std::string_view item_name, std::string_view given_as) {
+  return FormReader(given_as).form_of(item_name);
+}
+
 int64_t rank_of(std::string_view item_name) { return form_of(item_name).rank; }
+
+namespace {
+
+// "layers.3." of the names of a file that holds one layer.
+size_t layer_prefix(const NameForm& form) {
+  return std::string_view("layers.").size() + std::to_string(form.layer_of_file).size() + 1;
+}
+
+// Embedding and head have files of their own, which are numbered with those of the layers. Layers are what
+// most files hold, and what shares names with it.
+void number_layer_files(std::vector<NameForm>& forms) {
+  using Names = std::set<std::string_view>;
+  std::map<int64_t, Names> files;
+  for (const NameForm& form : forms)
+    if (form.layer_of_file >= 0)
+      files[form.layer_of_file].insert(std::string_view(form.plain).substr(layer_prefix(form)));
+  if (files.empty()) return;
+  std::map<Names, size_t> alike;
+  for (const auto& [number, names] : files) ++alike[names];
+  const Names& layer = std::ranges::max_element(alike, {}, [](const auto& each) {
+                         return std::pair(each.second, each.first.size());
+                       })->first;
+  std::set<int64_t> layers;
+  for (const auto& [number, names] : files)
+    if (std::ranges::any_of(names, [&](std::string_view name) { return layer.contains(name); }))
+      layers.insert(number);
+  const int64_t first = *layers.begin();
+  if (first == 0) return;
+  for (NameForm& form : forms) {
+    if (form.layer_of_file < 0) continue;
+    std::string rest = form.plain.substr(layer_prefix(form));
+    form.plain = layers.contains(form.layer_of_file)
+                     ? fmt::format("layers.{}.{}", form.layer_of_file - first, rest)
+                     : std::move(rest);
+    find_pattern(form);
+  }
+}
 
 void number_through_stages(std::vector<NameForm>& forms) {
   // The first number of a name is that of its layer.
@@ -225,6 +304,13 @@ void number_through_stages(std::vector<NameForm>& forms) {
     form.plain.replace(at, end - at, std::to_string(form.numbers[0] + before[form.stage]));
     find_pattern(form);
   }
+}
+
+}  // namespace
+
+void number_through(std::vector<NameForm>& forms) {
+  number_layer_files(forms);
+  number_through_stages(forms);
 }
 
 std::string other_ranks_note(int64_t of_mine, int64_t of_golden) {

@@ -71,7 +71,7 @@ TEST(NameForm, NumbersLayersThroughAllStages) {
   for (const char* name : {"mp_rank_00_000/m.pt:layers.0.w", "mp_rank_00_000/m.pt:layers.1.w",
                            "mp_rank_00_001/m.pt:layers.0.w", "mp_rank_00_001/m.pt:final.norm"})
     forms.push_back(form_of(name));
-  number_through_stages(forms);
+  number_through(forms);
   EXPECT_EQ(forms[1].plain, "layers.1.w");
   EXPECT_EQ(forms[2].plain, "layers.2.w");
   EXPECT_THAT(forms[2].numbers, ElementsAre(2));

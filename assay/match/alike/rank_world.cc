@@ -101,17 +101,19 @@ void RankWorld::look_at_names(Side side) {
   std::vector<NameForm> forms;
   std::vector<size_t> positions;
   const std::string_view path = path_of_one_rank(builder_, side);
+  FormReader reader(path);
   for (size_t i = 0; i < builder_.size(side); ++i) {
-    NameForm form = form_of(builder_.name(side, i), path);
+    NameForm form = reader.form_of(builder_.name(side, i));
     if (form.rank < 0) continue;
     forms.push_back(std::move(form));
     positions.push_back(i);
   }
-  number_through_stages(forms);
+  number_through(forms);
   const Side other = other_side(side);
   std::unordered_map<std::string, size_t> by_name;
+  FormReader others;
   for (size_t i = 0; i < builder_.size(other); ++i)
-    if (builder_.item(other, i).data) by_name.try_emplace(form_of(builder_.name(other, i)).plain, i);
+    if (builder_.item(other, i).data) by_name.try_emplace(others.form_of(builder_.name(other, i)).plain, i);
   std::set<std::string_view> seen;
   for (size_t i = 0; i < forms.size(); ++i) {
     ranks_there_[index(side)][forms[i].stage].insert(forms[i].rank);
@@ -132,7 +134,8 @@ Doubts RankWorld::doubts_of(const PartGroup& group) {
   look_at_names(side);
   const Holder& part = group.whole_of_ranks > 0 ? *group.whole : *group.parts[0];
   for (const int64_t rank : ranks_there_[index(side)][part.form.stage])
-    if (doubts.lacks.empty() && std::ranges::find(part.ranks, rank) == part.ranks.end())
+    if (doubts.lacks.empty() && std::ranges::find(part.ranks, rank) == part.ranks.end() &&
+        std::ranges::find(part.other_ranks, rank) == part.other_ranks.end())
       doubts.lacks = fmt::format("rank {} of {} is there, and lacks its share", rank, name_of(side));
   if (group.parts.size() > 1 || group.whole_of_ranks > 0) return doubts;
   // Where no other layer has one of its name, norms are shared out alike, or none of them is.

@@ -26,13 +26,6 @@ namespace {
 constexpr std::array<std::string_view, 9> kSuffixes = {".npy", ".npz", ".pt",  ".pth",        ".ckpt",
                                                        ".bin", ".raw", ".dat", ".safetensors"};
 
-size_t suffix_length(std::string_view text) {
-  const std::string lower = to_lower(text.substr(text.size() - std::min<size_t>(text.size(), 12)));
-  for (const std::string_view suffix : kSuffixes)
-    if (text.size() > suffix.size() && lower.ends_with(suffix)) return suffix.size();
-  return 0;
-}
-
 // Whether what bears one name may still be no pair: shares of ranks are looked at first.
 using HoldsBack = std::function<bool(size_t mine, size_t golden)>;
 
@@ -248,6 +241,13 @@ Result<Pairing> match_by_content(const Indexed& frames, const MatchOptions& opti
 }
 
 }  // namespace
+
+size_t suffix_length(std::string_view text) {
+  const std::string lower = to_lower(text.substr(text.size() - std::min<size_t>(text.size(), 12)));
+  for (const std::string_view suffix : kSuffixes)
+    if (text.size() > suffix.size() && lower.ends_with(suffix)) return suffix.size();
+  return 0;
+}
 
 std::string stem_of(std::string_view item_name) {
   for (size_t colon = item_name.find(':'); colon != std::string_view::npos;

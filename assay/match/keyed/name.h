@@ -13,5 +13,7 @@ extern const Matcher name_matcher, exact_matcher, content_matcher;
 
 // "a/x.npy" → "a/x", "x.npz:y" → "x:y", "weight" → "weight".
 std::string stem_of(std::string_view item_name);
+// Of the suffix of a file of tensors, with its dot; 0: the name has none.
+size_t suffix_length(std::string_view text);
 
 }  // namespace assay
