@@ -17,7 +17,7 @@ set(apart
   assay/dump/ms_kernel_folder.cc assay/dump/ms_kernel_test.cc assay/dump/walk.cc
   assay/format/atb_bin_header.cc assay/format/ge_wire.cc assay/format/npy_test.cc assay/format/npz_test.cc
   assay/format/pickle_test.cc assay/format/pt_objects_test.cc assay/format/pt_test.cc assay/format/safetensors_test.cc
-  assay/golden/attention_kernel.cc assay/golden/kernels.cc assay/golden/kernels_test.cc assay/golden/row_kernels.cc
+  assay/golden/attention_kernel.cc assay/golden/kernels.cc assay/golden/kernels_test.cc assay/golden/row_kernels.cc assay/golden/short_kernels.cc
   assay/graph/ge_graph_file_test.cc assay/graph/operation_tables_test.cc
   assay/judge/expression_parse.cc assay/judge/native_depth_test.cc assay/judge/native_stated.cc
   assay/match/compiled/ge_fx_test.cc

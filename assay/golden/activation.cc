@@ -174,7 +174,9 @@ Result<GoldenOutputs> activation(const GoldenCall& call) {
   if (type == kActivationGelu) {
     constexpr int64_t kModes[] = {0, 1};
     ASSAY_TRY(const int64_t mode, call.params.choice_or({"geluMode"}, 0, kModes));
-    return mode == 0 ? each(gelu_by_tanh, kernel::gelu_by_tanh) : each(gelu_by_erf, kernel::gelu_by_erf);
+    if (mode == 0) return each(gelu_by_tanh, kernel::gelu_by_tanh);
+    return streamed_function(call, kCostOfActivation, gelu_by_erf, kernel::gelu_by_erf,
+                             kernel::gelu_by_erf_short);
   }
   if (type == kActivationSwish)
     return streamed_function(

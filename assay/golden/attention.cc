@@ -32,7 +32,7 @@ double weigh_scores(double* scores, int64_t n, double largest, const double* mas
                     const kernel::WeightBounds<double>& bounds, double* linear, double* random) {
   double sum = 0;
   for (int64_t first = 0, group = 0; first < n; first += kernel::kBoundKeys, ++group) {
-    double weights = 0, sizes = 0, spreads = 0;
+    double weights = 0, sizes = 0, spreads[kernel::kSpreadSets] = {};
     for (int64_t j = first; j < std::min(n, first + kernel::kBoundKeys); ++j) {
       const double s = scores[j], weight = std::exp(s - largest);
       const double added = mask == nullptr ? 0 : mask[j] * bounds.mask_scale;
@@ -41,13 +41,15 @@ double weigh_scores(double* scores, int64_t n, double largest, const double* mas
       const double score = weight > 0 ? std::max(std::abs(s), std::abs(s - added)) : 0;
       weights += weight;
       sizes += weight * score;
-      spreads +=
-          weight * weight * (1 + bounds.of_inputs + bounds.of_scores * (4 * score * score + below * below));
+      const double certain = bounds.of_weights + (bounds.of_inputs == nullptr ? 0 : bounds.of_inputs[j]);
+      spreads[j % kernel::kSpreadSets] +=
+          weight * weight *
+          (certain + bounds.of_scores * score * score + bounds.of_distances * below * below);
       scores[j] = weight;
     }
     sum += weights;
     linear[group] = weights * bounds.fixed + sizes * bounds.per_score;
-    random[group] = spreads;
+    std::ranges::copy(spreads, random + group * kernel::kSpreadSets);
   }
   return sum;
 }
@@ -85,6 +87,7 @@ class JobRunner {
         depth_(job.keys.width),
         width_(job.values.width),
         groups_((keys_ + kernel::kBoundKeys - 1) / kernel::kBoundKeys),
+        sets_(groups_ * kernel::kSpreadSets),
         scale_(rule.scale * (rule.scale_of ? rule.scale_of(job.sample) : 1)) {}
 
   Result<void> run() {
@@ -121,19 +124,33 @@ class JobRunner {
       largest_key_ = std::max(largest_key_, std::sqrt(square));
     }
     largest_.assign(static_cast<size_t>(groups_ * width_), T{0});
+    of_sets_.assign(static_cast<size_t>(sets_ * width_), T{0});
     for (int64_t j = 0; j < keys_; ++j) {
-      T* const largest = largest_.data() + j / kernel::kBoundKeys * width_;
+      const int64_t group = j / kernel::kBoundKeys;
+      T* const of_group = largest_.data() + group * width_;
+      T* const of_set = of_sets_.data() + (group * kernel::kSpreadSets + j % kernel::kSpreadSets) * width_;
       const T* const value = value_.data() + j * width_;
-      for (int64_t d = 0; d < width_; ++d) largest[d] = std::max(largest[d], std::abs(value[d]));
+      for (int64_t d = 0; d < width_; ++d) {
+        const T size = std::abs(value[d]);
+        of_group[d] = std::max(of_group[d], size);
+        of_set[d] = std::max(of_set[d], size);
+      }
     }
-    squares_ = largest_;
+    squares_ = of_sets_;
     for (T& each : squares_) each *= each;
     return {};
   }
 
+  size_t head_of_row(int64_t query) const {
+    return static_cast<size_t>(job_.first_head + query / job_.positions);
+  }
+  double scale_of_row(int64_t query) const {
+    return scale_ * (rule_.int8 ? rule_.int8->of_scores[head_of_row(query)] : 1);
+  }
+
   // Scores of a row, from the products of query and keys.
   Result<void> finish_scores(int64_t query, T* scores, std::vector<double>& mask, Scratch& scratch) const {
-    const auto scale = static_cast<T>(scale_);
+    const auto scale = static_cast<T>(scale_of_row(query));
     round_step(scores);
     if (!rule_.scales_last) {
       scale_scores(scores, keys_, scale);
@@ -167,9 +184,9 @@ class JobRunner {
 
   // What is kept of a row beside its weights, for the bound.
   struct RowBound {
-    double score_error = 0;   // of each score, from its sum of products
-    double score_size = 0;    // |query| |key| |scale|
-    double input_spread = 0;  // square of what rounded keys do to a score, in units of that rounding
+    double score_error = 0;        // of each score, from its sum of products
+    double score_size = 0;         // |query| |key| |scale|
+    const T* of_inputs = nullptr;  // square of what rounded keys do to each, in units of that rounding
   };
 
   // Scores become weights e^(s - max). Returns their sum.
@@ -177,11 +194,19 @@ class JobRunner {
                         T* random) const {
     const T largest = largest_score(scores, keys_);  // -infinity where all keys are masked: the row is NaN
     const double unit = unit_of_arithmetic(rule_.dtype);
+    // After the product, the scale and each of what else comes before the exponential.
+    const int of_scores = 2 + (rule_.mask ? 1 : 0) + (rule_.scale_of ? 1 : 0);
     const kernel::WeightBounds<T> bounds{
-        static_cast<T>(bound.score_error + unit * (std::sqrt(static_cast<double>(keys_)) + 16)),
-        static_cast<T>(4 * unit), rule_.rounds_inputs ? static_cast<T>(1 + bound.input_spread) : T{0},
-        rule_.rounds_scores ? T{1} : T{0},
-        rule_.scales_last ? scale_ : 1};  // a score was rounded before it was added, too
+        .fixed = static_cast<T>(bound.score_error + unit * (std::sqrt(static_cast<double>(keys_)) + 16)),
+        .per_score = static_cast<T>(4 * unit),
+        // int8 weights have a bound of their own; values that were made of int8 are rounded as weights are.
+        .of_weights = rule_.int8            ? T{0}
+                      : rule_.rounds_inputs ? T{2}
+                                            : T{1},
+        .of_scores = rule_.rounds_scores ? static_cast<T>(of_scores) : T{0},
+        .of_distances = rule_.rounds_scores ? T{1} : T{0},
+        .mask_scale = rule_.scales_last ? scale_ : 1,  // a score was rounded before it was added, too
+        .of_inputs = bound.of_inputs};
     return weigh_scores(scores, keys_, largest, mask.empty() ? nullptr : mask.data(), bounds, linear, random);
   }
 
@@ -189,10 +214,10 @@ class JobRunner {
   void round_weights(T* row, double& sum, int64_t i, std::vector<T>& linear, std::vector<T>& random) const {
     for (int64_t j = 0; j < keys_; ++j) row[j] = static_cast<T>(static_cast<double>(row[j]) / sum);
     round_step(row);
-    for (int64_t group = i * groups_; group < (i + 1) * groups_; ++group) {
+    for (int64_t group = i * groups_; group < (i + 1) * groups_; ++group)
       linear[static_cast<size_t>(group)] /= static_cast<T>(sum);
-      random[static_cast<size_t>(group)] /= static_cast<T>(sum * sum);
-    }
+    for (int64_t set = i * sets_; set < (i + 1) * sets_; ++set)
+      random[static_cast<size_t>(set)] /= static_cast<T>(sum * sum);
     sum = 1;
   }
 
@@ -206,7 +231,9 @@ class JobRunner {
                      scores.get(), keys_});
 
     std::vector<double> mask(static_cast<size_t>(rule_.mask ? keys_ : 0)), sums(static_cast<size_t>(count));
-    std::vector<T> linear(static_cast<size_t>(count * groups_)), random(linear.size());
+    std::vector<T> linear(static_cast<size_t>(count * groups_)), random(static_cast<size_t>(count * sets_));
+    const std::vector<T> of_inputs = spread_of_inputs(query, count);
+    std::vector<Int8Row> of_int8(static_cast<size_t>(rule_.int8 ? count : 0));
     for (int64_t i = 0; i < count; ++i) {
       T* const row = scores.get() + i * keys_;
       ASSAY_TRY_DO(finish_scores(first + i, row, mask, of_mask));
@@ -216,14 +243,18 @@ class JobRunner {
         square += each * each;
       }
       RowBound bound;
-      bound.score_size = std::sqrt(square) * largest_key_ * std::abs(scale_);
+      bound.score_size = std::sqrt(square) * largest_key_ * std::abs(scale_of_row(first + i));
       bound.score_error = product_error(unit_of_arithmetic(rule_.dtype), depth_, bound.score_size);
-      // Products of a score are of about the same size: four times as spread as if they all were.
-      bound.input_spread =
-          bound.score_size * bound.score_size * std::min(1.0, 4.0 / static_cast<double>(depth_));
+      if (!of_inputs.empty()) bound.of_inputs = of_inputs.data() + i * keys_;
       sums[static_cast<size_t>(i)] =
-          finish_weights(row, bound, mask, linear.data() + i * groups_, random.data() + i * groups_);
+          finish_weights(row, bound, mask, linear.data() + i * groups_, random.data() + i * sets_);
       if (rule_.rounds_steps) round_weights(row, sums[static_cast<size_t>(i)], i, linear, random);
+      if (rule_.int8) {
+        const size_t head = head_of_row(first + i);
+        of_int8[static_cast<size_t>(i)] = bound_int8_weights<T>(
+            {row, static_cast<size_t>(keys_)}, rule_.int8->half_steps[head], rule_.int8->most[head],
+            linear.data() + i * groups_, random.data() + i * sets_);
+      }
     }
 
     const auto size = static_cast<size_t>(count * width_);
@@ -234,22 +265,48 @@ class JobRunner {
                      value.get(), width_});
     multiply(Gemm<T>{false, false, count, width_, groups_, linear.data(), groups_, largest_.data(), width_,
                      errors.get(), width_});
-    multiply(Gemm<T>{false, false, count, width_, groups_, random.data(), groups_, squares_.data(), width_,
+    multiply(Gemm<T>{false, false, count, width_, sets_, random.data(), sets_, squares_.data(), width_,
                      spreads.get(), width_});
-    const double rounding = std::max(unit_roundoff(rule_.dtype), unit_of_arithmetic(rule_.dtype));
+    const auto sizes = std::make_unique_for_overwrite<T[]>(rule_.int8 ? size : 0);
+    if (rule_.int8)
+      multiply(Gemm<T>{false, false, count, width_, sets_, random.data(), sets_, of_sets_.data(), width_,
+                       sizes.get(), width_});
+    const double unit = unit_of_arithmetic(rule_.dtype),
+                 rounding = std::max(unit_roundoff(rule_.dtype), unit);
     std::vector<double> results(static_cast<size_t>(width_)), allowed(results.size());
     for (int64_t i = 0; i < count; ++i) {
       const double share = 1 / sums[static_cast<size_t>(i)];
       for (int64_t d = 0; d < width_; ++d) {
         const auto at = static_cast<size_t>(i * width_ + d), to = static_cast<size_t>(d);
         results[to] = static_cast<double>(value[at]) * share;
-        allowed[to] = static_cast<double>(errors[at]) * share +
-                      2 * rounding * std::sqrt(static_cast<double>(spreads[at])) * share +
-                      rounding * std::abs(results[to]);
+        allowed[to] = static_cast<double>(errors[at]) * share;
+        if (rule_.int8) {
+          const double factor = rule_.int8->of_values[head_of_row(first + i)];
+          allowed[to] +=
+              int8_allowance(of_int8[static_cast<size_t>(i)], static_cast<double>(sizes[at]),
+                             static_cast<double>(spreads[at]), sums[static_cast<size_t>(i)], results[to]);
+          results[to] *= factor;
+          allowed[to] = allowed[to] * std::abs(factor) + 4 * unit * std::abs(results[to]);
+        } else {
+          allowed[to] += 2 * rounding * std::sqrt(static_cast<double>(spreads[at])) * share +
+                         rounding * std::abs(results[to]);
+        }
       }
       out_.set(job_.outputs[static_cast<size_t>(first + i)], width_, results.data(), allowed.data());
     }
     return {};
+  }
+
+  // Elements of keys that were made of int8 are rounded one by one: Σ (query key scale)² of each query and
+  // key.
+  std::vector<T> spread_of_inputs(const std::vector<T>& query, int64_t count) const {
+    if (!rule_.rounds_inputs) return {};
+    std::vector<T> squares = query, of_keys = key_, out(static_cast<size_t>(count * keys_));
+    for (T& each : squares) each *= each * static_cast<T>(scale_ * scale_);
+    for (T& each : of_keys) each *= each;
+    multiply(Gemm<T>{false, true, count, keys_, depth_, squares.data(), depth_, of_keys.data(), depth_,
+                     out.data(), keys_});
+    return out;
   }
 
   // As the operator does that scales them on its own, before the attention.
@@ -263,11 +320,12 @@ class JobRunner {
   const AttentionRule& rule_;
   const AttentionJob& job_;
   ComputedTensor& out_;
-  int64_t keys_, depth_, width_, groups_;
+  int64_t keys_, depth_, width_, groups_, sets_;
   double scale_;
   std::vector<T> key_, value_;
   double largest_key_ = 0;            // norm
-  std::vector<T> largest_, squares_;  // per group of keys and element: the largest |value|, and its square
+  std::vector<T> largest_;            // |value|, per group of keys and element
+  std::vector<T> of_sets_, squares_;  // the same, and its square, per set of them
 };
 
 template <class T>

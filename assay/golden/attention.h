@@ -2,6 +2,7 @@
 // held. What SelfAttention and PagedAttention share.
 #pragma once
 
+#include "assay/golden/int8_attention.h"
 #include "assay/golden/matrices.h"
 
 #include <functional>
@@ -39,14 +40,15 @@ using AttentionMask =
     std::function<Result<void>(const MaskRow& row, std::span<double> mask, Scratch& scratch)>;
 
 struct AttentionRule {
-  DType dtype = DType::f16;  // of the tensors
+  DType dtype = DType::f16;  // of the tensors; of the output where they are int8
   double query_scale = 1;    // on queries; rounded to the type of the tensors
   double scale = 1;          // on scores
   bool scales_last = false;  // after the mask
   std::optional<std::pair<double, double>> clamp = {};
-  bool rounds_scores = true;   // honest kernels may keep scores in the type of the tensors
-  bool rounds_steps = false;   // every step is rounded to it, in the value too
-  bool rounds_inputs = false;  // and what they made of int8
+  bool rounds_scores = true;           // honest kernels may keep scores in the type of the tensors
+  bool rounds_steps = false;           // every step is rounded to it, in the value too
+  bool rounds_inputs = false;          // and what they made of int8
+  std::optional<Int8Heads> int8 = {};  // of queries, keys, values and weights
   AttentionMask mask = {};
   std::function<double(int64_t sample)> scale_of = {};  // one more factor on scores
 };

@@ -5,23 +5,29 @@
 
 namespace assay::kernel {
 
-inline constexpr int64_t kBoundKeys = 64;  // keys whose values are bounded together
+inline constexpr int64_t kBoundKeys = 64;  // keys whose values are bounded together where errors add up
+// Where they are independent: every 4th of these keys. Smaller sets have a smaller largest value, and cost a
+// product as large as that of the weights and the values, divided by their size.
+inline constexpr int64_t kSpreadSets = 4;
 
 // What the bound of a row's weights is made of: docs/operators/products.md.
 template <class T>
 struct WeightBounds {
-  T fixed;            // off by this, whatever the score
-  T per_score;        // and by this of each score
-  T of_inputs;        // spread of rounded inputs, in squares
-  T of_scores;        // 1 where scores may have been rounded, else 0
-  double mask_scale;  // a mask counts this much
+  T fixed;      // off by this, whatever the score
+  T per_score;  // and by this of each score
+  // Independent roundings, in squares of their unit: of each weight, of each score (so many, of its size),
+  // and of its distance to the largest.
+  T of_weights, of_scores, of_distances;
+  double mask_scale;   // a mask counts this much
+  const T* of_inputs;  // what rounded inputs do to the score of each key, in such squares too, or null
 };
 
 void scale_scores(float* scores, int64_t n, float factor);
 float largest_score(const float* scores, int64_t n);  // NaN are passed over
 
-// Scores become weights e^(s - largest). Returns their sum; `linear` and `random` get, for each group of
-// kBoundKeys keys, what errors of weights weigh: those that may add up, and those that are independent.
+// Scores become weights e^(s - largest). Returns their sum; `linear` gets, for each kBoundKeys keys, what
+// errors of weights weigh that may add up; `random`, for each set of each kBoundKeys, those that are
+// independent.
 // `mask` is what was added to the scores, or null.
 double weigh_scores(float* scores, int64_t n, float largest, const double* mask,
                     const WeightBounds<float>& bounds, float* linear, float* random);

@@ -42,7 +42,8 @@ double sum_of_squares(const double* x, int64_t n);
 void cut_negative(double* values, int64_t n);  // to 0
 void negate(double* values, int64_t n);
 
-void subtract(const double* x, double number, int64_t n, double* out);
+// x less its mean. Gives the sum of the squares, in lanes that add independently.
+double centre(const double* x, double mean, int64_t n, double* out);
 // x · factor · weight.
 void weighted(const double* x, double factor, const double* weight, int64_t n, double relative, Out out);
 

@@ -167,18 +167,21 @@ TEST(Kernels, AllowNothingBesideInfinityAndNeverLessThanTheSmallestNumber) {
 
 TEST(AttentionKernel, WeighsScoresAndTheirErrors) {
   for_each_target([](const char* target) {
-    std::vector<float> scores(131), linear(3), random(3);
+    std::vector<float> scores(131), linear(3), random(3 * kernel::kSpreadSets);
     for (size_t i = 0; i < scores.size(); ++i) scores[i] = static_cast<float>(i % 13) - 6;
     scores[5] = -std::numeric_limits<float>::infinity();
     const std::vector<float> given = scores;
     EXPECT_EQ(kernel::largest_score(scores.data(), std::ssize(scores)), 6) << target;
-    const double sum = kernel::weigh_scores(scores.data(), std::ssize(scores), 6, nullptr, {1, 0, 0, 0, 1},
-                                            linear.data(), random.data());
-    double exact = 0;
+    const double sum = kernel::weigh_scores(scores.data(), std::ssize(scores), 6, nullptr,
+                                            {1, 0, 1, 0, 0, 1, nullptr}, linear.data(), random.data());
+    double exact = 0, of_last = 0;
     for (const float each : given) exact += std::exp(double{each} - 6);
+    for (size_t j = 64 + 3; j < 128; j += 4) of_last += std::exp(2 * (double{given[j]} - 6));
     EXPECT_NEAR(sum, exact, 1e-5 * exact) << target;
     EXPECT_EQ(scores[5], 0) << target;
     EXPECT_NEAR(double{linear[0] + linear[1] + linear[2]}, exact, 1e-5 * exact) << target;
+    // The fourth set of the second group: every fourth key.
+    EXPECT_NEAR(double{random[kernel::kSpreadSets + 3]}, of_last, 1e-5 * of_last) << target;
     EXPECT_NEAR(double{scores[130]}, std::exp(-12.0), 1e-6 * std::exp(-12.0)) << target;
   });
 }

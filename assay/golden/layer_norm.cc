@@ -18,8 +18,7 @@ Moments moments_of(const double* x, const float* errors, int64_t width, double e
                    double* centred) {
   const auto n = static_cast<double>(width);
   const double mean = sum_of(x, width) / n;
-  kernel::subtract(x, mean, width, centred);
-  const double variance = sum_of_products(centred, centred, width) / n;
+  const double variance = kernel::centre(x, mean, width, centred) / n;
   const double root_mean_square = std::sqrt(variance + mean * mean), more = std::sqrt(n);
   double error = u * (8 * root_mean_square + 2 * more * std::abs(mean));
   double variance_error = u * ((8 + 2 * more) * variance + 2 * std::abs(mean) * std::sqrt(variance));

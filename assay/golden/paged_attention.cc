@@ -29,7 +29,8 @@ struct PagedParams {
   bool has_score_offsets = false;  // … and each place of the cache what is added to its scores
   bool speculates = false;         // several queries per sequence
   bool has_log_scale = false;
-  bool heads_first = false;  // in the cache: [blocks, heads, tokens, size]
+  bool heads_first = false;              // in the cache: [blocks, heads, tokens, size]
+  std::optional<WeightSteps> int8 = {};  // of queries, caches and weights
 };
 
 Result<PagedParams> read_paged_params(const GoldenCall& call) {
@@ -44,14 +45,10 @@ Result<PagedParams> read_paged_params(const GoldenCall& call) {
   ASSAY_TRY(params.mask, given.choice_or({"maskType"}, kPagedNone, kMasks));
   ASSAY_TRY(params.has_status, given.flag_or({"batchRunStatusEnable"}, false));
   ASSAY_TRY(const int64_t quant, given.choice_or({"quantType"}, 0, kQuants));
-  if (quant > 1)
-    return fail(
-        ErrorKind::unsupported,
-        "quantType {} makes int8 of the weights of each block of keys, and how many keys its kernel takes at "
-        "once is not in the dump",
-        quant);
   params.is_quantised = quant == 1;
   ASSAY_TRY(params.has_offset, given.flag_or({"hasQuantOffset"}, false));
+  if (quant == 2) params.int8 = WeightSteps::multiplied;
+  if (quant == 3) params.int8 = WeightSteps::by_block;
   ASSAY_TRY(const int64_t compress, given.choice_or({"compressType"}, 0, kTypes));
   params.compresses = compress != 0;
   params.has_score_offsets = compress == 2;
@@ -65,6 +62,11 @@ Result<PagedParams> read_paged_params(const GoldenCall& call) {
   params.heads_first = layout == 1;
   ASSAY_TRY(params.value_width, given.integer_or({"mlaVHeadSize"}, 0));
   if (params.value_width < 0) return fail(ErrorKind::bad_argument, "mlaVHeadSize is {}", params.value_width);
+  if (params.int8 && (params.compresses || params.has_offset || params.has_log_scale))
+    return fail(ErrorKind::bad_argument,
+                "quantType {} goes without compressType, hasQuantOffset and scaleType", quant);
+  if (params.int8 && params.query_scale != 1)
+    return fail(ErrorKind::unsupported, "qScale {} of int8 queries", params.query_scale);
   if (params.compresses && params.speculates)
     return fail(ErrorKind::bad_argument, "compressType {} goes without calcType 1", compress);
   return params;
@@ -74,7 +76,7 @@ Result<PagedParams> read_paged_params(const GoldenCall& call) {
 struct PagedPlaces {
   size_t table = 0, contexts = 0;
   std::optional<size_t> values, mask, status, key_scale, key_offset, value_scale, value_offset, lengths,
-      score_offsets, log_scale;
+      score_offsets, log_scale, weight_scale;
 };
 
 Result<PagedPlaces> paged_places(const GoldenCall& call, const PagedParams& params) {
@@ -91,15 +93,21 @@ Result<PagedPlaces> paged_places(const GoldenCall& call, const PagedParams& para
     places.value_scale = next++;
     if (params.has_offset) places.value_offset = next++;
   }
+  if (params.int8) {
+    places.key_scale = next++;
+    places.value_scale = next++;
+  }
   if (params.speculates) places.lengths = next++;
   if (params.has_score_offsets) places.score_offsets = next++;
+  if (params.int8 == WeightSteps::multiplied) places.weight_scale = next++;
   if (params.has_log_scale) places.log_scale = next++;
   // Scales have their places behind those of mask and states where these are dumped empty.
   const size_t room = (params.mask == kPagedNone ? 1 : 0) + (params.has_status ? 0 : 1);
-  if (params.is_quantised && call.in.size() > next && call.in.size() <= next + room) {
+  if ((params.is_quantised || params.int8) && call.in.size() > next && call.in.size() <= next + room) {
     const size_t shift = call.in.size() - next;
-    for (std::optional<size_t>* each : {&places.key_scale, &places.key_offset, &places.value_scale,
-                                        &places.value_offset, &places.lengths, &places.log_scale})
+    for (std::optional<size_t>* each :
+         {&places.key_scale, &places.key_offset, &places.value_scale, &places.value_offset, &places.lengths,
+          &places.weight_scale, &places.log_scale})
       if (*each) **each += shift;
     next += shift;
   }
@@ -107,7 +115,7 @@ Result<PagedPlaces> paged_places(const GoldenCall& call, const PagedParams& para
   if (call.in.size() + 1 == next && (params.mask == kPagedFree || params.mask == kPagedCompress)) {
     for (std::optional<size_t>* each :
          {&places.status, &places.key_scale, &places.key_offset, &places.value_scale, &places.value_offset,
-          &places.lengths, &places.log_scale})
+          &places.lengths, &places.weight_scale, &places.log_scale})
       if (*each) --**each;
     places.mask.reset();
     --next;
@@ -263,9 +271,12 @@ Result<GoldenOutputs> golden_paged_attention(const GoldenCall& call) {
 
   // Queries [tokens, heads, size], or without heads as a dimension.
   const Shape& shape = shape_of(call, 0);
-  const DType dtype = dtype_of(call, 0);
-  if (!is_real(dtype) || shape.dims.size() < 2 || shape.dims.size() > 3)
+  DType dtype = dtype_of(call, 0);
+  if ((params.int8 ? dtype != DType::i8 : !is_real(dtype)) || shape.dims.size() < 2 || shape.dims.size() > 3)
     return fail(ErrorKind::mismatch, "queries of {} and shape {}", name(dtype), shape.text());
+  if (params.int8) {
+    ASSAY_TRY(dtype, type_of_int8_attention(call));
+  }
   const int64_t tokens = shape.dims[0],
                 hidden = shape.dims.size() == 3 ? shape.dims[1] * shape.dims[2] : shape.dims[1];
   if (hidden % heads.queries != 0 || (shape.dims.size() == 3 && shape.dims[1] != heads.queries))
@@ -282,11 +293,16 @@ Result<GoldenOutputs> golden_paged_attention(const GoldenCall& call) {
   if (width > values.size || values.blocks != keys.blocks || values.tokens != keys.tokens)
     return fail(ErrorKind::mismatch, "values of {} in caches of shapes {} and {}", width,
                 keys.data->meta.shape.text(), values.data->meta.shape.text());
-  const int64_t of_scales = params.compresses ? 1 : heads.keys;
-  ASSAY_TRY(const PagedQuant key_quant,
-            paged_quant(call, places.key_scale, places.key_offset, keys, of_scales));
-  ASSAY_TRY(const PagedQuant value_quant,
-            paged_quant(call, places.value_scale, places.value_offset, values, of_scales));
+  PagedQuant key_quant, value_quant;
+  if (params.int8) {
+    if (keys.data->meta.dtype != DType::i8 || values.data->meta.dtype != DType::i8)
+      return fail(ErrorKind::mismatch, "caches of {} and {} beside queries of int8",
+                  name(keys.data->meta.dtype), name(values.data->meta.dtype));
+  } else {
+    const int64_t of_scales = params.compresses ? 1 : heads.keys;
+    ASSAY_TRY(key_quant, paged_quant(call, places.key_scale, places.key_offset, keys, of_scales));
+    ASSAY_TRY(value_quant, paged_quant(call, places.value_scale, places.value_offset, values, of_scales));
+  }
 
   // Sequences: one per token, per speculated run of tokens, or per token and head of keys.
   PagedRun run;
@@ -327,6 +343,12 @@ Result<GoldenOutputs> golden_paged_attention(const GoldenCall& call) {
   attention.rule.query_scale = params.query_scale;
   attention.rule.scale = params.scale;
   attention.rule.rounds_inputs = params.is_quantised;
+  if (params.int8) {
+    attention.rule.rounds_scores = false;
+    ASSAY_TRY(attention.rule.int8,
+              int8_heads(call, {*places.key_scale, *places.value_scale, places.weight_scale}, *params.int8,
+                         heads.queries));
+  }
   if (places.score_offsets) {
     ASSAY_TRY(attention.rule.mask,
               score_offsets(call, *places.score_offsets, table, params.scale, keys.blocks * keys.tokens));

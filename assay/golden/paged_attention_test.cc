@@ -190,8 +190,8 @@ TEST(GoldenPagedAttention, MultipliesScoresByLogarithmicScales) {
 
 TEST(GoldenPagedAttention, RefusesWhatIsNotComputed) {
   GoldenTry run = paged_means();
-  run.params.push_back(param_of("quantType", {int64_t{3}}));
-  EXPECT_EQ(error_of(run.run()).kind, ErrorKind::unsupported);
+  run.params.push_back(param_of("quantType", {int64_t{4}}));
+  EXPECT_EQ(error_of(run.run()).kind, ErrorKind::bad_argument);
   run.params.back() = param_of("compressType", {int64_t{3}});
   EXPECT_EQ(error_of(run.run()).kind, ErrorKind::bad_argument);
   run.params.back() = param_of("calcType", {int64_t{2}});

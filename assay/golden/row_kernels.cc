@@ -94,8 +94,12 @@ void Negate(double* values, int64_t n) {
   for (int64_t i = 0; i < n; ++i) values[i] = -values[i];
 }
 
-void Subtract(const double* HWY_RESTRICT x, double number, int64_t n, double* HWY_RESTRICT out) {
-  for (int64_t i = 0; i < n; ++i) out[i] = x[i] - number;
+double Centre(const double* HWY_RESTRICT x, double mean, int64_t n, double* HWY_RESTRICT out) {
+  return SumInLanes(n, [=](int64_t i) HWY_ATTR {
+    const double each = x[i] - mean;
+    out[i] = each;
+    return each * each;
+  });
 }
 
 void Weigh(const double* x, double factor, const double* HWY_RESTRICT weight, int64_t n, double relative,
@@ -111,16 +115,21 @@ void Weigh(const double* x, double factor, const double* HWY_RESTRICT weight, in
 
 void NormCentred(const CentredRow& row, int64_t n, double unit, Out out) {
   const double* HWY_RESTRICT weight = row.weight;
+  const double* HWY_RESTRICT bias = row.bias;
   double* HWY_RESTRICT values = out.values;
   double* HWY_RESTRICT errors = out.errors;
-  for (int64_t i = 0; i < n; ++i) {
-    const double slope = weight[i] * row.inverse, product = errors[i] * slope;
-    values[i] = product;
-    errors[i] = std::abs(slope) * row.mean_error + std::abs(product) * row.relative_error;
-  }
-  if (row.bias != nullptr)
-    for (int64_t i = 0; i < n; ++i) values[i] += row.bias[i];
-  for (int64_t i = 0; i < n; ++i) errors[i] += unit * std::abs(values[i]);
+  const auto each = [&](auto added) HWY_ATTR {
+    for (int64_t i = 0; i < n; ++i) {
+      const double slope = weight[i] * row.inverse, product = errors[i] * slope, value = added(product, i);
+      values[i] = value;
+      errors[i] =
+          std::abs(slope) * row.mean_error + std::abs(product) * row.relative_error + unit * std::abs(value);
+    }
+  };
+  if (bias == nullptr)
+    each([](double product, int64_t) HWY_ATTR { return product; });
+  else
+    each([bias](double product, int64_t i) HWY_ATTR { return product + bias[i]; });
 }
 
 void TurnHead(const double* HWY_RESTRICT x, const double* HWY_RESTRICT cos, const double* HWY_RESTRICT sin,
@@ -282,7 +291,7 @@ HWY_EXPORT(Operate);
 HWY_EXPORT(Multiply);
 HWY_EXPORT(CutNegative);
 HWY_EXPORT(Negate);
-HWY_EXPORT(Subtract);
+HWY_EXPORT(Centre);
 HWY_EXPORT(Weigh);
 HWY_EXPORT(NormCentred);
 HWY_EXPORT(TurnHead);
@@ -305,8 +314,8 @@ void scale(const double* x, double factor, int64_t n, double relative, Out out) 
 }
 void cut_negative(double* values, int64_t n) { HWY_DYNAMIC_DISPATCH(CutNegative)(values, n); }
 void negate(double* values, int64_t n) { HWY_DYNAMIC_DISPATCH(Negate)(values, n); }
-void subtract(const double* x, double number, int64_t n, double* out) {
-  HWY_DYNAMIC_DISPATCH(Subtract)(x, number, n, out);
+double centre(const double* x, double mean, int64_t n, double* out) {
+  return HWY_DYNAMIC_DISPATCH(Centre)(x, mean, n, out);
 }
 void weighted(const double* x, double factor, const double* weight, int64_t n, double relative, Out out) {
   HWY_DYNAMIC_DISPATCH(Weigh)(x, factor, weight, n, relative, out);

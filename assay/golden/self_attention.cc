@@ -37,6 +37,8 @@ struct SelfParams {
   bool bypasses = false, is_precise = false, has_status = false, has_scale = false;
   double query_scale = 1, scale = 1;
   std::optional<std::pair<double, double>> clamp;
+  DType written = DType::f16;            // of the output
+  std::optional<WeightSteps> int8 = {};  // of queries, keys, values and weights
 
   bool has_slopes() const { return mask == kAlibiCompress || mask == kAlibiSqrt || mask == kAlibiLeft; }
   bool is_alibi() const { return mask == kAlibiMask || has_slopes(); }
@@ -74,12 +76,15 @@ Result<SelfParams> read_self_params(const GoldenCall& call) {
   if (params.mask == kWindowCompress && params.window <= 0)
     return fail(ErrorKind::bad_argument, "windowSize is {}", params.window);
   ASSAY_TRY(const int64_t quant, given.choice_or({"quantType"}, 0, kQuants));
-  if (quant != 0)
-    return fail(
-        ErrorKind::unsupported,
-        "quantType {} makes int8 of the weights of each block of keys, and how many keys its kernel takes at "
-        "once is not in the dump",
-        quant);
+  if (quant == 1) return fail(ErrorKind::unsupported, "quantType 1 is kept free by ATB");
+  if (quant != 0 && (params.calc != kPaEncoder || params.value_width > 0))
+    return fail(ErrorKind::bad_argument, "quantType {} is for a PA encoder with values of its own", quant);
+  if (quant == 2) params.int8 = WeightSteps::divided;
+  if (quant == 3) params.int8 = WeightSteps::by_block;
+  params.written = dtype_of(call, 0);
+  if (params.int8) {
+    ASSAY_TRY(params.written, type_of_int8_attention(call));
+  }
   ASSAY_TRY(const int64_t layout, given.choice_or({"inputLayout"}, 0, kLayouts));
   if (layout != 0) return fail(ErrorKind::unsupported, "inputLayout {}: heads before tokens", layout);
   ASSAY_TRY(const int64_t scale_type, given.integer_or({"scaleType"}, 0));
@@ -92,6 +97,7 @@ Result<SelfParams> read_self_params(const GoldenCall& call) {
 // Where the inputs are that depend on parameters.
 struct SelfPlaces {
   std::optional<size_t> mask, status, slopes;
+  Int8Places int8 = {};
 };
 
 // Queries, keys and values of all samples.
@@ -105,9 +111,9 @@ struct SelfSequences {
 };
 
 // Tokens of a tensor that may have heads, or samples, as dimensions.
-Result<std::pair<int64_t, int64_t>> self_tokens(const GoldenCall& call, size_t i) {
+Result<std::pair<int64_t, int64_t>> self_tokens(const GoldenCall& call, size_t i, bool is_int8 = false) {
   const Shape& shape = shape_of(call, i);
-  if (!is_real(dtype_of(call, i)))
+  if (is_int8 ? dtype_of(call, i) != DType::i8 : !is_real(dtype_of(call, i)))
     return fail(ErrorKind::mismatch, "input {} of {} is {}", i, call.type, name(dtype_of(call, i)));
   const std::vector<int64_t>& dims = shape.dims;
   if (dims.size() < 2 || dims.size() > 4)
@@ -118,14 +124,14 @@ Result<std::pair<int64_t, int64_t>> self_tokens(const GoldenCall& call, size_t i
   return std::pair(tokens, hidden);
 }
 
-Result<void> take_queries(const GoldenCall& call, const Heads& heads, SelfSequences& out) {
-  ASSAY_TRY(const auto query, self_tokens(call, 0));
-  if (query.second % heads.queries != 0)
-    return fail(ErrorKind::mismatch, "queries of shape {} for {} heads", shape_of(call, 0).text(),
-                heads.queries);
+Result<void> take_queries(const GoldenCall& call, const SelfParams& params, SelfSequences& out) {
+  ASSAY_TRY(const auto query, self_tokens(call, 0, params.int8.has_value()));
+  const int64_t heads = params.heads.queries;
+  if (query.second % heads != 0)
+    return fail(ErrorKind::mismatch, "queries of shape {} for {} heads", shape_of(call, 0).text(), heads);
   out.queries = call.in[0];
   out.tokens = query.first;
-  out.depth = query.second / heads.queries;
+  out.depth = query.second / heads;
   return {};
 }
 
@@ -140,8 +146,8 @@ Result<void> check_key_size(int64_t hidden, int64_t heads, int64_t depth) {
   return fail(ErrorKind::mismatch, "keys of {} elements are not {} heads of {}", hidden, heads, depth);
 }
 
-double mask_factor(const GoldenCall& call, const SelfParams& params) {
-  const bool is_plain = params.is_precise || dtype_of(call, 0) == DType::f16 || params.is_alibi();
+double mask_factor(const SelfParams& params) {
+  const bool is_plain = params.is_precise || params.written == DType::f16 || params.is_alibi();
   return is_plain ? 1 : kHiddenFactor;
 }
 
@@ -196,7 +202,7 @@ Shape self_output_shape(const GoldenCall& call, const Heads& heads, const SelfSe
 Result<GoldenOutputs> run_self(const GoldenCall& call, const SelfParams& params, const SelfPlaces& places,
                                const SelfSequences& of, AttentionRule rule) {
   const Heads& heads = params.heads;
-  rule.dtype = dtype_of(call, 0);
+  rule.dtype = params.written;
   rule.clamp = params.clamp;
   ASSAY_TRY(ComputedTensor out,
             ComputedTensor::make(rule.dtype, self_output_shape(call, heads, of), call.memory));
@@ -245,26 +251,38 @@ Result<GoldenOutputs> run_fused(const GoldenCall& call, const SelfParams& params
   AttentionRule rule;
   rule.query_scale = params.query_scale;
   rule.scale = scale;
-  rule.rounds_scores = !params.is_precise;
-  ASSAY_TRY(rule.mask, self_mask(call, params, places, of, mask_factor(call, params)));
+  rule.rounds_scores = !params.is_precise && !params.int8;
+  if (params.int8) {
+    if (params.query_scale != 1)
+      return fail(ErrorKind::unsupported, "qScale {} of int8 queries", params.query_scale);
+    ASSAY_TRY(rule.int8, int8_heads(call, places.int8, *params.int8, params.heads.queries));
+  }
+  ASSAY_TRY(rule.mask, self_mask(call, params, places, of, mask_factor(params)));
   return run_self(call, params, places, of, std::move(rule));
 }
 
-// q, k, v (unless it is part of k), [mask], lengths, [slopes].
+// q, k, v (unless it is part of k), [mask], lengths, [slopes]; of int8: factors of scores, offsets that are
+// not used, factors and offsets of values, [scale of weights].
 Result<GoldenOutputs> pa_encoder(const GoldenCall& call, const SelfParams& params) {
   const size_t fixed = params.value_width > 0 ? 3 : 4;
   const size_t most = params.has_slopes() ? 2 : 1,
                least = params.mask == kNoMask || params.mask == kCausalMask ? 0 : most;
-  ASSAY_TRY_DO(check_inputs(call, fixed + least, fixed + most));
+  const size_t of_int8 = !params.int8 ? 0 : *params.int8 == WeightSteps::by_block ? 4 : 5;
+  ASSAY_TRY_DO(check_inputs(call, fixed + least + of_int8, fixed + most + of_int8));
   SelfPlaces places;
   size_t next = fixed - 1;
-  if (call.in.size() > fixed) places.mask = next++;
+  if (call.in.size() > fixed + of_int8) places.mask = next++;
   const size_t of_lengths = next++;
   if (params.has_slopes()) places.slopes = next++;
+  if (params.int8) {
+    places.int8 = {.of_scores = next, .of_values = next + 2};
+    if (of_int8 == 5) places.int8.steps = next + 4;
+  }
 
   SelfSequences of;
-  ASSAY_TRY_DO(take_queries(call, params.heads, of));
-  ASSAY_TRY(const auto key, self_tokens(call, 1));
+  ASSAY_TRY_DO(take_queries(call, params, of));
+  const bool is_int8 = params.int8.has_value();
+  ASSAY_TRY(const auto key, self_tokens(call, 1, is_int8));
   ASSAY_TRY_DO(check_key_size(key.second, params.heads.keys, of.depth));
   of.keys = call.in[1];
   if (params.value_width > 0) {
@@ -273,7 +291,7 @@ Result<GoldenOutputs> pa_encoder(const GoldenCall& call, const SelfParams& param
     of.values = of.keys;
     of.width = params.value_width;
   } else {
-    ASSAY_TRY(const auto value, self_tokens(call, 2));
+    ASSAY_TRY(const auto value, self_tokens(call, 2, is_int8));
     if (value.first != key.first)
       return fail(ErrorKind::mismatch, "{} keys and {} values", key.first, value.first);
     ASSAY_TRY(of.width, width_of_values(value.second, params.heads.keys));
@@ -312,7 +330,7 @@ Result<GoldenOutputs> prefix_encoder(const GoldenCall& call, const SelfParams& p
   if (params.has_slopes()) places.slopes = 7;
 
   SelfSequences of;
-  ASSAY_TRY_DO(take_queries(call, params.heads, of));
+  ASSAY_TRY_DO(take_queries(call, params, of));
   const Shape &keys = shape_of(call, 1), &values = shape_of(call, 2);
   if (keys.dims.size() != 4 || values.dims.size() != 4 || keys.dims[2] != params.heads.keys ||
       keys.dims[3] != of.depth || values.dims[0] != keys.dims[0] || values.dims[1] != keys.dims[1] ||
@@ -397,7 +415,7 @@ Result<GoldenOutputs> bypassing_attention(const GoldenCall& call, const SelfPara
   ASSAY_TRY(const SelfPlaces places, cached_places(call, params, 3));
   const size_t of_lengths = places.mask ? 4 : 3;
   SelfSequences of;
-  ASSAY_TRY_DO(take_queries(call, params.heads, of));
+  ASSAY_TRY_DO(take_queries(call, params, of));
   ASSAY_TRY(const LayerCache keys, layer_cache(call, 1));
   ASSAY_TRY(const LayerCache values, layer_cache(call, 2));
   ASSAY_TRY_DO(check_key_size(keys.hidden, params.heads.keys, of.depth));
@@ -437,7 +455,7 @@ Result<GoldenOutputs> caching_attention(const GoldenCall& call, SelfParams param
   ASSAY_TRY(const SelfPlaces places, cached_places(call, params, 5));
   const size_t of_lengths = places.mask ? 6 : 5;
   SelfSequences of;
-  ASSAY_TRY_DO(take_queries(call, params.heads, of));
+  ASSAY_TRY_DO(take_queries(call, params, of));
   ASSAY_TRY(const auto key, self_tokens(call, 1));
   ASSAY_TRY(const auto value, self_tokens(call, 2));
   ASSAY_TRY(const LayerCache keys, layer_cache(call, 3));

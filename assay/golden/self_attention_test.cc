@@ -251,7 +251,7 @@ TEST(GoldenSelfAttention, TakesNoTokens) {
 
 TEST(GoldenSelfAttention, RefusesWhatIsNotComputed) {
   GoldenTry run = self_means(0, {self_lengths({3})});
-  run.params.push_back(param_of("quantType", {int64_t{2}}));
+  run.params.push_back(param_of("quantType", {int64_t{1}}));
   EXPECT_EQ(error_of(run.run()).kind, ErrorKind::unsupported);
   run = self_means(0, {self_lengths({3})});
   run.params[4] = param_of("calcType", {int64_t{9}});

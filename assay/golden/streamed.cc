@@ -79,6 +79,7 @@ struct Recipe {
   std::vector<OperandPtr> inputs;
   Pieces pieces;
   ComputePiece compute;
+  ComputeShort of_short;
   DType dtype = DType::f32;
   int64_t count = 0;     // of the output
   int64_t elements = 0;  // of an input
@@ -94,21 +95,28 @@ struct Piece {
   const double* errors = nullptr;
 };
 
-// The inputs are read with what lies below `scratch`, beginning with the second.
-Result<Piece> compute_piece(const Recipe& recipe, int64_t number, double* room, Scratch& scratch) {
-  const Pieces& pieces = recipe.pieces;
-  const int64_t from = number * pieces.of_input, some = std::min(pieces.of_input, recipe.elements - from);
-  constexpr size_t kMostInputs = 4;
-  const double* in[kMostInputs] = {};
-  for (size_t i = 0; i < recipe.inputs.size(); ++i) {
-    double* const to = room + static_cast<int64_t>(i) * pieces.of_input;
+constexpr size_t kMostInputs = 4;
+
+// The elements of each input that belong to a piece, one after another in `room`, as numbers of its kind.
+// They are read with what lies below `scratch`, beginning with the second.
+template <class T, class Widen>
+Result<void> read_inputs(const Recipe& recipe, int64_t number, T* room, Scratch& scratch, Widen widen) {
+  const int64_t of_input = recipe.pieces.of_input, from = number * of_input;
+  const int64_t some = std::min(of_input, recipe.elements - from);
+  for (size_t i = 0; i < recipe.inputs.size(); ++i)
     for (int64_t done = 0; done < some; done += kBlockElements) {
       const int64_t next = std::min(kBlockElements, some - done);
       ASSAY_TRY(const Block block, recipe.inputs[i]->block(from + done, next, scratch.below(i + 1)));
-      to_f64(block.dtype, block.data, next, to + done);
+      widen(block.dtype, block.data, next, room + static_cast<int64_t>(i) * of_input + done);
     }
-    in[i] = to;
-  }
+  return {};
+}
+
+Result<Piece> compute_piece(const Recipe& recipe, int64_t number, double* room, Scratch& scratch) {
+  const Pieces& pieces = recipe.pieces;
+  ASSAY_TRY_DO(read_inputs(recipe, number, room, scratch, to_f64));
+  const double* in[kMostInputs] = {};
+  for (size_t i = 0; i < recipe.inputs.size(); ++i) in[i] = room + static_cast<int64_t>(i) * pieces.of_input;
   double* const values = room + std::ssize(recipe.inputs) * pieces.of_input;
   double* const errors = values + pieces.piece;
   const int64_t first = number * pieces.piece, count = std::min(pieces.piece, recipe.count - first);
@@ -126,6 +134,11 @@ class StreamedBlocks final : public BoundedBlocks {
     auto* const allowed = reinterpret_cast<float*>(values + count * size);
     auto* const room = reinterpret_cast<double*>(
         scratch.below(0).buffer(recipe_.room() * static_cast<int64_t>(sizeof(double))));
+    if (recipe_.of_short) {
+      ASSAY_TRY_DO(read_short(first, count, reinterpret_cast<float*>(room), scratch,
+                              {reinterpret_cast<float*>(values), allowed}));
+      return both(values, allowed, count);
+    }
     for (int64_t at = first; at < first + count;) {
       ASSAY_TRY(const Piece piece, compute_piece(recipe_, at / granule, room, scratch));
       const int64_t skipped = at - piece.first;
@@ -134,14 +147,43 @@ class StreamedBlocks final : public BoundedBlocks {
            allowed + (at - first));
       at += some;
     }
-    return Both{Block{value_type(), values, count},
-                Block{DType::f32, reinterpret_cast<const std::byte*>(allowed), count}};
+    return both(values, allowed, count);
   }
 
   DType value_type() const { return type_of_values(recipe_.dtype); }
   const Shape& shape() const { return recipe_.pieces.shape; }
 
  private:
+  Both both(const std::byte* values, const float* allowed, int64_t count) const {
+    return Both{Block{value_type(), values, count},
+                Block{DType::f32, reinterpret_cast<const std::byte*>(allowed), count}};
+  }
+
+  Result<void> read_short(int64_t first, int64_t count, float* room, Scratch& scratch,
+                          kernel::ShortOut out) const {
+    const Pieces& pieces = recipe_.pieces;
+    const float* in[kMostInputs] = {};
+    for (size_t i = 0; i < recipe_.inputs.size(); ++i)
+      in[i] = room + static_cast<int64_t>(i) * pieces.of_input;
+    float* const values = room + std::ssize(recipe_.inputs) * pieces.of_input;
+    for (int64_t at = first; at < first + count;) {
+      const int64_t number = at / granule, begin = number * pieces.piece, skipped = at - begin;
+      const int64_t all = std::min(pieces.piece, recipe_.count - begin);
+      const int64_t some = std::min(all - skipped, first + count - at);
+      ASSAY_TRY_DO(read_inputs(recipe_, number, room, scratch, to_f32));
+      const kernel::ShortOut here{out.values + (at - first), out.allowed + (at - first)};
+      if (some == all) {
+        recipe_.of_short(begin, all, in, here);
+      } else {
+        recipe_.of_short(begin, all, in, {values, values + pieces.piece});
+        std::copy_n(values + skipped, some, here.values);
+        std::copy_n(values + pieces.piece + skipped, some, here.allowed);
+      }
+      at += some;
+    }
+    return {};
+  }
+
   const Recipe recipe_;
 };
 
@@ -215,26 +257,29 @@ Result<Expected> computed_now(const GoldenCall& call, const Recipe& recipe, int6
 }  // namespace
 
 Result<Expected> streamed(const GoldenCall& call, std::vector<OperandPtr> inputs, const Pieces& pieces,
-                          int64_t cost, ComputePiece compute) {
+                          int64_t cost, ComputePiece compute, ComputeShort of_short) {
   // A block that ends inside of a piece computes the whole of it.
   constexpr int64_t kLargestWhenRead = kBlockElements / 4;
   ASSAY_TRY_DO(check_piece(pieces.of_input, call.memory));
   ASSAY_TRY(const int64_t count, count_of(pieces.shape));
   const TensorMeta meta = inputs[0]->meta;
-  Recipe recipe{std::move(inputs), pieces, std::move(compute), meta.dtype, count, meta.shape.count()};
+  if (!is_short(meta.dtype)) of_short = {};
+  Recipe recipe{std::move(inputs), pieces, std::move(compute), std::move(of_short),
+                meta.dtype,        count,  meta.shape.count()};
   if (pieces.piece <= kLargestWhenRead) return computed_when_read(std::move(recipe));
   return computed_now(call, recipe, cost);
 }
 
 Result<Expected> streamed(const GoldenCall& call, std::vector<OperandPtr> inputs, int64_t piece, int64_t cost,
-                          ComputePiece compute) {
+                          ComputePiece compute, ComputeShort of_short) {
   const Pieces pieces{inputs[0]->meta.shape, piece, piece};
-  return streamed(call, std::move(inputs), pieces, cost, std::move(compute));
+  return streamed(call, std::move(inputs), pieces, cost, std::move(compute), std::move(of_short));
 }
 
 Result<GoldenOutputs> streamed_function(
     const GoldenCall& call, int64_t cost, std::function<Approx(double, double)> exact,
-    std::function<void(const double*, int64_t, double, kernel::Out)> by_vectors) {
+    std::function<void(const double*, int64_t, double, kernel::Out)> by_vectors,
+    std::function<void(const float*, int64_t, kernel::ShortOut)> of_short) {
   const DType dtype = dtype_of(call, 0);
   const double u = unit_of_arithmetic(dtype);
   ComputePiece compute;
@@ -252,7 +297,12 @@ Result<GoldenOutputs> streamed_function(
                   int64_t, int64_t count, const double* const* in, double* values, double* errors) {
       by_vectors(in[0], count, unit, {values, errors});
     };
-  ASSAY_TRY(Expected out, streamed(call, {call.in[0]}, kPieceElements, cost, std::move(compute)));
+  ComputeShort narrow;
+  if (of_short)
+    narrow = [of_short = std::move(of_short)](int64_t, int64_t count, const float* const* in,
+                                              kernel::ShortOut out) { of_short(in[0], count, out); };
+  ASSAY_TRY(Expected out,
+            streamed(call, {call.in[0]}, kPieceElements, cost, std::move(compute), std::move(narrow)));
   return GoldenOutputs{std::move(out)};
 }
 

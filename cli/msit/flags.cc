@@ -56,6 +56,8 @@ Result<void> check_csv(const fs::path& path) {
 }
 
 std::optional<std::string> check_ids(const std::string& value) {
+  if (value.find_first_of(" \t\n") != std::string::npos)
+    return fmt::format("dym range string \"{}\" is not a legal string: it has blanks", printable(value));
   const auto ids = read_ids(value);
   return ids ? std::nullopt : std::optional(ids.error().message);
 }

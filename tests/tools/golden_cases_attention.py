@@ -4,14 +4,18 @@ from __future__ import annotations
 import numpy as np
 
 from golden_case import Case, Run, Tensor, rounding, tensor_of, values_of
+from golden_int8_attention import Int8Rule
 from golden_matrices import (REAL, SHORT, exchange_rows, lengths, one_element, packed, real, rounded, same, spoiled,
                              stale_last_tile, twice_one_column, whole, zero_last_column)
 
 
-def attend(rng, dtype: str, q, k, v, scale: float, mask=None, clamp=None, last: bool = False, how=None) -> np.ndarray:
+def attend(rng, dtype: str, q, k, v, scale: float, mask=None, clamp=None, last: bool = False, how=None,
+           int8: Int8Rule | None = None) -> np.ndarray:
     """[queries, heads, size] of one sample, as some honest arithmetic has it: f64; f32; f32 with weights rounded before
     the second product (flash kernels); every step rounded (operator by operator)."""
     how = int(rng.integers(4)) if how is None else how
+    if int8:
+        return int8.attend(rng, q, k, v, scale, mask, 0 if rng is None else 1).astype(np.float64)
     if dtype == "float32" and how > 1:
         how = 1
     kind = np.float64 if how == 0 else np.float32
@@ -121,13 +125,17 @@ class Attention:
                                for part in me.parts])
 
 
-def pa_encoder(rng, dtype: str, mask_type: int = 0, clamp=None, mla: bool = False, precise: bool = False) -> Run:
+def pa_encoder(rng, dtype: str, mask_type: int = 0, clamp=None, mla: bool = False, precise: bool = False,
+               int8: str = "") -> Run:
     heads, keys, size = head_sizes(rng)
     samples = [int(each) for each in rng.integers(2, 90, int(rng.integers(1, 4)))]
     tokens, width = sum(samples), size // 2 if mla else size
     q, k = real(rng, dtype, tokens, heads, size), real(rng, dtype, tokens, keys, size)
     v = Tensor(k.dtype, k.array[..., :width]) if mla else real(rng, dtype, tokens, keys, width)
-    scale = size**-0.5
+    rule, scale = None, size**-0.5
+    if int8:
+        rule = Int8Rule(rng, int8, heads)
+        q, k, v = (whole(rng, tokens, of, size) for of in (heads, keys, keys))
     params = {"headNum": heads, "kvHeadNum": keys, "qkScale": scale, "qScale": 1.0, "calcType": 3, "maskType": mask_type,
               "kernelType": int(precise), "mlaVHeadSize": width if mla else 0}
     inputs, extra, longest = [q, k] if mla else [q, k, v], [], max(samples)
@@ -169,9 +177,14 @@ def pa_encoder(rng, dtype: str, mask_type: int = 0, clamp=None, mla: bool = Fals
     if clamp:
         params.update(clampType=1, clampMin=clamp[0], clampMax=clamp[1])
     inputs += [lengths(samples), *extra]
+    if rule:
+        params.update(quantType=3 if int8 == "by_block" else 2, outDataType=27 if dtype == "bfloat16" else 1)
+        unused = Tensor("int32", np.zeros(heads, np.int32))
+        inputs += [Tensor("float32", rule.of_scores), unused, Tensor("float32", rule.of_values), unused]
+        inputs += [Tensor("float32", rule.scale)] if int8 == "divided" else []
     parts = [(a, b, c, scale, m) for a, b, c, m in zip(split(values_of(q), samples), split(values_of(k), samples),
                                                        split(values_of(v), samples), masks)]
-    return Attention(params, inputs, parts, dtype, rng, clamp=clamp).run
+    return Attention(params, inputs, parts, dtype, rng, clamp=clamp, int8=rule).run
 
 
 def bypass(rng, dtype: str, has_mask: bool) -> Run:
@@ -223,7 +236,8 @@ def blocks_of(cache: np.ndarray, table: np.ndarray, count: int) -> np.ndarray:
 
 
 def paged(rng, dtype: str, mask_type: int = 0, quant: str = "", spec: bool = False, mla: bool = False,
-          in_blocks: bool = False, compresses: bool = False, prefix: bool = False, offsets: bool = False) -> Run:
+          in_blocks: bool = False, compresses: bool = False, prefix: bool = False, offsets: bool = False,
+          int8: str = "") -> Run:
     heads, keys, size = (head_sizes(rng) if not mla else (int(rng.integers(1, 9)), 1, 32))
     if in_blocks:
         size = 32
@@ -233,8 +247,16 @@ def paged(rng, dtype: str, mask_type: int = 0, quant: str = "", spec: bool = Fal
     tokens, width, scale = sum(queries), 16 if mla else size, size**-0.5
     q = real(rng, dtype, tokens, heads, size)
     rows = 1 if compresses else keys
+    rule, weight_scale = None, []
+    if int8:
+        rule, q = Int8Rule(rng, int8, heads), whole(rng, tokens, heads, size)
     inputs, scales = [q], []
-    if quant:
+    if int8:
+        caches = [whole(rng, count, block, rows, size) for _ in range(2)]
+        real_caches = [values_of(each) for each in caches]
+        scales = [Tensor("float32", rule.of_scores), Tensor("float32", rule.of_values)]
+        weight_scale = [Tensor("float32", rule.scale)] if int8 == "multiplied" else []
+    elif quant:
         caches = [whole(rng, count, block, rows, size) for _ in range(2)]
         real_caches = []
         for cache in caches:
@@ -292,6 +314,7 @@ def paged(rng, dtype: str, mask_type: int = 0, quant: str = "", spec: bool = Fal
         inputs.append(added)
     if spec or prefix:
         inputs.append(lengths(queries))
+    inputs += weight_scale
     if prefix:
         inputs.append(lengths(contexts))
     params = {"headNum": heads, "kvHeadNum": keys, "qkScale": scale, "maskType": 3 if prefix else mask_type,
@@ -301,6 +324,8 @@ def paged(rng, dtype: str, mask_type: int = 0, quant: str = "", spec: bool = Fal
     else:
         params.update(calcType=int(spec), quantType=int(bool(quant)), hasQuantOffset=quant == "packed",
                       compressType=2 if offsets else int(compresses))
+    if int8:
+        params.update(quantType=3 if int8 == "by_block" else 2, outDataType=27 if dtype == "bfloat16" else 1)
     parts = []
     for b, part in enumerate(split(values_of(q), queries)):
         if compresses:
@@ -312,7 +337,7 @@ def paged(rng, dtype: str, mask_type: int = 0, quant: str = "", spec: bool = Fal
         else:
             cut = [blocks_of(each, table[b], contexts[b]) for each in real_caches]
         parts.append((part, *cut, scale, masks[b]))
-    return Attention(params, inputs, parts, dtype, rng, soc="Ascend310P" if in_blocks else "").run
+    return Attention(params, inputs, parts, dtype, rng, soc="Ascend310P" if in_blocks else "", int8=rule).run
 
 
 def attention_cases() -> list[Case]:
@@ -353,6 +378,11 @@ def attention_cases() -> list[Case]:
         paged_case(f"paged {dtype}, compressed heads with offsets", lambda rng, d=dtype: paged(
             rng, d, compresses=True, offsets=True))
         paged_case(f"paged {dtype}, values in keys", lambda rng, d=dtype: paged(rng, d, mla=True))
+    for dtype in SHORT:
+        self_case(f"pa encoder {dtype}, int8 weights by block, mask", lambda rng, d=dtype: pa_encoder(rng, d, 1, int8="by_block"))
+        self_case(f"pa encoder {dtype}, int8 weights", lambda rng, d=dtype: pa_encoder(rng, d, int8="divided"))
+        paged_case(f"paged {dtype}, int8 weights by block", lambda rng, d=dtype: paged(rng, d, int8="by_block"))
+        paged_case(f"paged {dtype}, int8 weights, mask", lambda rng, d=dtype: paged(rng, d, 1, int8="multiplied"))
     paged_case("paged float16, blocks of columns", lambda rng: paged(rng, "float16", in_blocks=True))
     return cases
 
