@@ -242,6 +242,16 @@ def check_slow_disk(c: CaptureChecker) -> None:
         shutil.rmtree(folder)
 
 
+def check_old_kernel(c: CaptureChecker) -> None:
+    """Where a file gets its name by its place in /proc."""
+    folder = c.folder("old_kernel")
+    done = c.host(["second-save"], folder, {**GEN2, "OLD_KERNEL": "1", "LD_PRELOAD": ":".join(
+        [*c.sanitizers(), str(c.bin / "hosts" / "libslow_disk.so"), str(c.bin / "libassay_probe.so")])})
+    files = list(folder.rglob("*tensor*.bin"))
+    c.report("an old kernel", [] if done.returncode == 0 and not done.stderr and len(files) == 30 and all(map(is_whole, files)) else
+             [f"exit {done.returncode}: {done.stderr[:300]} {len(files)} files"])
+
+
 def check_large(c: CaptureChecker) -> None:
     """Tensors beyond the budget go to the disk from where they lie; beyond 10 GiB too, where the originals save nothing."""
     for count, mib in ((2, 3072), (1, 10_500)) if c.long else ((1, 300),):
