@@ -177,6 +177,11 @@ def check_kept(c: CaptureChecker) -> None:
     c.report("links", [] if len(links) == 11 and all(os.readlink(path).startswith("../") and path.is_file() for path in links)
              else [f"{len(links)} links"])
 
+    folder = c.folder("links_of_descriptions")
+    done = c.host(["demo"], folder, {**GEN2, "ATB_DUMP_TYPE": "tensor", "ATB_SAVE_SYMLINK": "1", "ATB_SAVE_TENSOR": "2"})
+    files = list(folder.rglob("*tensor*.bin"))
+    c.report("descriptions are no links", [] if len(files) == 15 and not any(path.is_symlink() for path in files) else [str(files[:3])])
+
     folder = c.folder("onnx")
     done = c.host(["demo"], folder, {**GEN2, "ATB_DUMP_TYPE": "onnx|model|op", "ATB_DUMP_SUB_PROC_INFO_SAVE_PATH": f"{folder}/list"})
     listed = (folder / "list" / "subprocess_info.txt").read_text().splitlines()
