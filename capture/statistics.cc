@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 
@@ -71,21 +72,23 @@ namespace avx512 {
 #undef ASSAY_HAS_F16C
 #endif
 
-const Kernels& kernels() {
+const Kernels* best_kernels([[maybe_unused]] Instructions most) {
 #if defined(__x86_64__) && !defined(__clang__)
-  static const Kernels* const chosen = [] {
-    const bool has_avx2 =
-        __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
-    const bool has_avx512 = has_avx2 && __builtin_cpu_supports("avx512f") &&
-                            __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-                            __builtin_cpu_supports("avx512bw");
-    return has_avx512 ? &avx512::kFastKernels : has_avx2 ? &avx2::kFastKernels : &plain::kKernels;
-  }();
-  return *chosen;
-#else
-  return plain::kKernels;
+  const bool has_avx2 = most >= Instructions::avx2 && __builtin_cpu_supports("avx2") &&
+                        __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+  const bool has_avx512 = has_avx2 && most >= Instructions::avx512 && __builtin_cpu_supports("avx512f") &&
+                          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+                          __builtin_cpu_supports("avx512bw");
+  if (has_avx2) return has_avx512 ? &avx512::kFastKernels : &avx2::kFastKernels;
 #endif
+  return &plain::kKernels;
 }
+
+std::atomic<const Kernels*>& chosen_kernels() {
+  static std::atomic<const Kernels*> chosen = best_kernels(Instructions::avx512);
+  return chosen;
+}
+const Kernels& kernels() { return *chosen_kernels().load(std::memory_order_relaxed); }
 
 constexpr int64_t kBlockBytes = int64_t{16}
                                 << 10;  // a multiple of every element and of 8; sums of bytes fit in 32 bits
@@ -254,6 +257,8 @@ AtbTexts texts(const Statistics& s, Put put) {
 }
 
 }  // namespace
+
+void use_at_most(Instructions most) { chosen_kernels() = best_kernels(most); }
 
 double Statistics::mean() const { return sum / static_cast<double>(count); }
 double Statistics::norm() const { return std::sqrt(sum_squares); }

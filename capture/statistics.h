@@ -39,6 +39,10 @@ struct Wanted {
 // elements of them.
 Statistics measure(DType dtype, Bytes bytes, int64_t count, const Wanted& wanted);
 
+// What it may use of the CPU, which is otherwise as much as there is: for tests.
+enum class Instructions : uint8_t { plain, avx2, avx512 };
+void use_at_most(Instructions most);
+
 // The four numbers as the ATB tools print them: "%f" of reals, digits of integers, "(re,im)" of complex ones,
 // "N/A" of types that they do not know.
 struct AtbTexts {

@@ -114,7 +114,16 @@ void expect_as_plain(DType dtype, double (*meaning)(T)) {
   }
 }
 
-TEST(Statistics, AgreeWithAPlainLoopForEveryType) {
+// With the instructions of every kind of CPU that this one has.
+class Kernels : public testing::TestWithParam<Instructions> {
+ protected:
+  void SetUp() override { use_at_most(GetParam()); }
+  void TearDown() override { use_at_most(Instructions::avx512); }
+};
+INSTANTIATE_TEST_SUITE_P(All, Kernels,
+                         testing::Values(Instructions::plain, Instructions::avx2, Instructions::avx512));
+
+TEST_P(Kernels, AgreeWithAPlainLoopForEveryType) {
   expect_as_plain<uint16_t>(DType::f16, of_half);
   expect_as_plain<uint16_t>(DType::bf16, [](uint16_t x) {
     return static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(x) << 16));
@@ -142,15 +151,41 @@ TEST(Statistics, ReadTypesOfAFewBits) {
   EXPECT_EQ(of<uint8_t>(DType::f8e4m3fn, {0x38, 0xB8}).max.real, 1);
 }
 
-TEST(Statistics, WidensEveryHalf) {
-  for (uint32_t bits = 0; bits < 65536; ++bits) {
-    const Statistics s = of<uint16_t>(DType::f16, {static_cast<uint16_t>(bits)}, {true, false, false});
-    const double expected = of_half(static_cast<uint16_t>(bits));
-    if (std::isnan(expected))
-      ASSERT_EQ(s.nans, 1) << bits;
-    else
-      ASSERT_EQ(s.sum, expected) << bits;
-  }
+// A register is full of them, and some are left.
+TEST_P(Kernels, WidenEveryHalf) {
+  constexpr int64_t kCount = 70;
+  for (const DType dtype : {DType::f16, DType::bf16})
+    for (uint32_t bits = 0; bits < 65536; ++bits) {
+      const Statistics s = of(dtype, std::vector<uint16_t>(kCount, static_cast<uint16_t>(bits)));
+      const double expected = dtype == DType::f16 ? of_half(static_cast<uint16_t>(bits))
+                                                  : double{std::bit_cast<float>(bits << 16)};
+      ASSERT_EQ(s.nans, std::isnan(expected) ? kCount : 0) << bits;
+      ASSERT_EQ(s.infs, std::isinf(expected) ? kCount : 0) << bits;
+      ASSERT_EQ(s.zeros, expected == 0 ? kCount : 0) << bits;
+      if (!std::isfinite(expected)) continue;  // as std::min(largest number, infinity) has it
+      ASSERT_EQ(s.max.real, expected) << bits;
+      ASSERT_EQ(s.min.real, expected) << bits;
+      ASSERT_EQ(std::signbit(s.max.real), std::signbit(expected)) << bits;
+      ASSERT_DOUBLE_EQ(s.sum, kCount * expected) << bits;
+      ASSERT_DOUBLE_EQ(s.sum_squares, kCount * expected * expected) << bits;
+    }
+}
+
+// Wherever in a register it lies, and beside numbers of either sign.
+TEST_P(Kernels, FindOneOddHalfAnywhere) {
+  for (const uint16_t odd : {0x7C00, 0xFC00, 0x7C01, 0xFE00})
+    for (size_t at = 0; at < 100; ++at) {
+      std::vector<uint16_t> halves(100);
+      for (size_t i = 0; i < halves.size(); ++i)
+        halves[i] = static_cast<uint16_t>(i % 2 == 0 ? 0x3C00 : 0xC000);
+      halves[at] = odd;
+      const bool is_nan = (odd & 0x3FF) != 0, is_negative = odd >= 0x8000;
+      const Statistics s = of(DType::f16, halves);
+      EXPECT_EQ(s.nans, is_nan ? 1 : 0) << odd << ' ' << at;
+      EXPECT_EQ(s.infs, is_nan ? 0 : 1) << odd << ' ' << at;
+      EXPECT_EQ(s.max.real, !is_nan && !is_negative ? kInf : 1) << odd << ' ' << at;
+      EXPECT_EQ(s.min.real, !is_nan && is_negative ? -kInf : -2) << odd << ' ' << at;
+    }
 }
 
 }  // namespace

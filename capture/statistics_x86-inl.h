@@ -19,6 +19,33 @@ inline Counts add_odd(Counts so_far, Floats x) {
   const __mmask16 found = _mm512_fpclass_ps_mask(x, 0x99);  // NaN and infinities
   return _mm512_mask_add_epi32(so_far, found, so_far, _mm512_set1_epi32(1));
 }
+inline Counts load_halves(const std::byte* at) { return _mm512_loadu_si512(at); }
+// Halves as whole numbers in the order of their values; of both zeros 0.
+inline Counts as_ordered(Counts bits) {
+  const Counts size = _mm512_and_si512(bits, _mm512_set1_epi16(0x7FFF));
+  return _mm512_mask_sub_epi16(size, _mm512_movepi16_mask(bits), _mm512_setzero_si512(), size);
+}
+inline Counts as_halves(Counts ordered) {
+  return _mm512_or_si512(_mm512_abs_epi16(ordered), _mm512_and_si512(ordered, _mm512_set1_epi16(-0x8000)));
+}
+inline Counts add_zero_halves(Counts so_far, Counts ordered) {
+  return _mm512_mask_add_epi16(so_far, _mm512_testn_epi16_mask(ordered, ordered), so_far,
+                               _mm512_set1_epi16(1));
+}
+struct WidenF16 {
+  static Floats first(const std::byte* at) {
+    return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(at)));
+  }
+  static Floats second(const std::byte* at) { return first(at + 32); }
+};
+struct WidenBf16 {  // every second one: their order is that of no sum
+  static Floats first(const std::byte* at) {
+    return _mm512_castsi512_ps(_mm512_slli_epi32(load_halves(at), 16));
+  }
+  static Floats second(const std::byte* at) {
+    return _mm512_castsi512_ps(_mm512_and_si512(load_halves(at), _mm512_set1_epi32(-0x10000)));
+  }
+};
 #else
 constexpr int64_t kLanes = 8;
 using Floats = __m256;
@@ -27,13 +54,6 @@ using Counts = __m256i;
 #define ASSAY_V(name) _mm256_##name
 inline Floats load_lanes_f32(const std::byte* at) {
   return _mm256_loadu_ps(reinterpret_cast<const float*>(at));
-}
-inline Floats load_lanes_f16(const std::byte* at) {
-  return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)));
-}
-inline Floats load_lanes_bf16(const std::byte* at) {
-  const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
-  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
 }
 inline Doubles low_half(Floats x) { return _mm256_cvtps_pd(_mm256_castps256_ps128(x)); }
 inline Doubles high_half(Floats x) { return _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1)); }
@@ -45,66 +65,89 @@ inline Counts add_odd(Counts so_far, Floats x) {
   return _mm256_sub_epi32(
       so_far, _mm256_castps_si256(_mm256_cmp_ps(size, _mm256_set1_ps(__builtin_inff()), _CMP_NLT_UQ)));
 }
+inline Counts load_halves(const std::byte* at) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
+}
+// Halves as whole numbers in the order of their values; of both zeros 0.
+inline Counts as_ordered(Counts bits) {
+  return _mm256_sign_epi16(_mm256_and_si256(bits, _mm256_set1_epi16(0x7FFF)), bits);
+}
+inline Counts as_halves(Counts ordered) {
+  return _mm256_or_si256(_mm256_abs_epi16(ordered), _mm256_and_si256(ordered, _mm256_set1_epi16(-0x8000)));
+}
+inline Counts add_zero_halves(Counts so_far, Counts ordered) {
+  return _mm256_sub_epi16(so_far, _mm256_cmpeq_epi16(ordered, _mm256_setzero_si256()));
+}
+struct WidenF16 {
+  static Floats first(const std::byte* at) {
+    return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)));
+  }
+  static Floats second(const std::byte* at) { return first(at + 16); }
+};
+struct WidenBf16 {  // every second one: their order is that of no sum
+  static Floats first(const std::byte* at) {
+    return _mm256_castsi256_ps(_mm256_slli_epi32(load_halves(at), 16));
+  }
+  static Floats second(const std::byte* at) {
+    return _mm256_castsi256_ps(_mm256_and_si256(load_halves(at), _mm256_set1_epi32(-0x10000)));
+  }
+};
 #endif
 
-// Two vectors at a time have sums of their own, so that an addition need not wait for the one before.
-struct Lanes {
-  explicit Lanes(const RealTotals& so_far)
-      : max(ASSAY_V(set1_ps)(static_cast<float>(so_far.max))),
-        min(ASSAY_V(set1_ps)(static_cast<float>(so_far.min))) {
-    for (int k = 0; k < 4; ++k) sum[k] = squares[k] = ASSAY_V(setzero_pd)();
+// Two vectors at a time have sums of their own, so that an addition need not wait for the one before; no more
+// of them than stay in the sixteen registers of AVX2 beside the rest of the loop.
+struct Sums {
+  Sums() {
+    for (int v = 0; v < 2; ++v) sum[v] = squares[2 * v] = squares[2 * v + 1] = ASSAY_V(setzero_pd)();
   }
   __attribute__((always_inline)) void add(int v, Floats x) {
-    const Doubles one = ASSAY_V(set1_pd)(1);
-    max = ASSAY_V(max_ps)(x, max);  // the second one where x is a NaN
-    min = ASSAY_V(min_ps)(x, min);
     const Doubles low = low_half(x), high = high_half(x);
-    sum[2 * v] = ASSAY_V(fmadd_pd)(low, one, sum[2 * v]);  // an addition, on the ports that have more room
-    sum[2 * v + 1] = ASSAY_V(fmadd_pd)(high, one, sum[2 * v + 1]);
+    sum[v] = ASSAY_V(add_pd)(ASSAY_V(add_pd)(low, high), sum[v]);
     squares[2 * v] = ASSAY_V(fmadd_pd)(low, low, squares[2 * v]);  // the product of two f32 is exact in f64
     squares[2 * v + 1] = ASSAY_V(fmadd_pd)(high, high, squares[2 * v + 1]);
   }
   void add_to(RealTotals& out) const {
-    float largest[kLanes], smallest[kLanes];
     double sums[kLanes / 2], square_sums[kLanes / 2];
-    const Doubles all = ASSAY_V(add_pd)(ASSAY_V(add_pd)(sum[0], sum[1]), ASSAY_V(add_pd)(sum[2], sum[3]));
+    const Doubles all = ASSAY_V(add_pd)(sum[0], sum[1]);
     const Doubles all_squares =
         ASSAY_V(add_pd)(ASSAY_V(add_pd)(squares[0], squares[1]), ASSAY_V(add_pd)(squares[2], squares[3]));
-    __builtin_memcpy(largest, &max, sizeof largest);
-    __builtin_memcpy(smallest, &min, sizeof smallest);
     __builtin_memcpy(sums, &all, sizeof sums);
     __builtin_memcpy(square_sums, &all_squares, sizeof square_sums);
-    for (int64_t k = 0; k < kLanes; ++k)
-      widen_extremes(out, static_cast<double>(largest[k]), static_cast<double>(smallest[k]));
     for (int64_t k = 0; k < kLanes / 2; ++k) {
       out.sum += sums[k];
       out.squares += square_sums[k];
     }
   }
-  Floats max, min;
-  Doubles sum[4], squares[4];
+  Doubles sum[2], squares[4];
 };
 
-// `whole` of `count` elements were added to the lanes. Where something was not finite, which ones is told by
-// the plain kernel, once more; it also takes the rest.
+inline void widen_extremes(RealTotals& out, Floats high, Floats low) {
+  float largest[kLanes], smallest[kLanes];
+  __builtin_memcpy(largest, &high, sizeof largest);
+  __builtin_memcpy(smallest, &low, sizeof smallest);
+  for (int64_t k = 0; k < kLanes; ++k)
+    widen_extremes(out, static_cast<double>(largest[k]), static_cast<double>(smallest[k]));
+}
+
+// A block in which something is not finite is taken by the plain kernel, which tells what; it also takes what
+// is left of one behind `whole` vectors.
 template <int Size, void (*Rest)(const std::byte*, int64_t, RealTotals&)>
-void finish_lanes(const Lanes& lanes, bool is_odd, int64_t zeros, const std::byte* from, int64_t whole,
-                  int64_t count, RealTotals& out) {
-  if (is_odd) return Rest(from, count, out);
-  lanes.add_to(out);
-  out.zeros += zeros;
+void take_rest(const std::byte* from, int64_t whole, int64_t count, RealTotals& out) {
   if (whole < count) Rest(from + whole * Size, count - whole, out);
 }
 
-template <Floats (*Load)(const std::byte*), int Size, void (*Rest)(const std::byte*, int64_t, RealTotals&)>
-void add_lanes(const std::byte* from, int64_t count, RealTotals& out) {
+inline void add_f32_lanes(const std::byte* from, int64_t count, RealTotals& out) {
   const int64_t whole = count / (2 * kLanes) * (2 * kLanes);
-  Lanes lanes(out);
+  Floats max = ASSAY_V(set1_ps)(static_cast<float>(out.max)),
+         min = ASSAY_V(set1_ps)(static_cast<float>(out.min));
+  Sums sums;
   Counts zeros{}, odd{};
   for (int64_t i = 0; i < whole; i += 2 * kLanes)
     for (int v = 0; v < 2; ++v) {
-      const Floats x = Load(from + (i + v * kLanes) * Size);
-      lanes.add(v, x);
+      const Floats x = load_lanes_f32(from + (i + v * kLanes) * 4);
+      max = ASSAY_V(max_ps)(x, max);  // the second one where x is a NaN
+      min = ASSAY_V(min_ps)(x, min);
+      sums.add(v, x);
       zeros = add_zeros(zeros, x);
       odd = add_odd(odd, x);
     }
@@ -113,38 +156,53 @@ void add_lanes(const std::byte* from, int64_t count, RealTotals& out) {
   __builtin_memcpy(odd_counts, &odd, sizeof odd_counts);
   int64_t zero_count = 0, odd_count = 0;
   for (int64_t k = 0; k < kLanes; ++k) zero_count += zero_counts[k], odd_count += odd_counts[k];
-  finish_lanes<Size, Rest>(lanes, odd_count > 0, zero_count, from, whole, count, out);
+  if (odd_count > 0) return add_f32(from, count, out);
+  sums.add_to(out);
+  widen_extremes(out, max, min);
+  out.zeros += zero_count;
+  take_rest<4, add_f32>(from, whole, count, out);
 }
 
-#ifdef ASSAY_AVX512
-inline Floats widen_f16(__m256i bits) { return _mm512_cvtph_ps(bits); }
-inline Floats widen_bf16(__m256i bits) {
-  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
-}
-
-// Zeros, NaN and infinities are told by the bits of 32 halves at a time, before they are widened.
-template <Floats (*Widen)(__m256i), int Exponent, void (*Rest)(const std::byte*, int64_t, RealTotals&)>
+// Of halves, zeros, the largest and the smallest, and with them whether all are finite, are told by the bits
+// of a whole register of them, before they are widened. `count`: of one block, for counters of 16 bits.
+template <class Widen, int Exponent, void (*Rest)(const std::byte*, int64_t, RealTotals&)>
 void add_halves(const std::byte* from, int64_t count, RealTotals& out) {
-  const int64_t whole = count / 32 * 32;
-  const __m512i exponent = _mm512_set1_epi16(Exponent), size = _mm512_set1_epi16(0x7FFF);
-  Lanes lanes(out);
-  int64_t zeros = 0;
-  uint32_t odd = 0;
-  for (int64_t i = 0; i < whole; i += 32) {
-    const __m512i bits = _mm512_loadu_si512(from + i * 2);
-    zeros += __builtin_popcount(_mm512_testn_epi16_mask(bits, size));
-    odd |= _mm512_testn_epi16_mask(_mm512_andnot_si512(bits, exponent), exponent);
-    lanes.add(0, Widen(_mm512_castsi512_si256(bits)));
-    lanes.add(1, Widen(_mm512_extracti64x4_epi64(bits, 1)));
+  constexpr int64_t kHalves = 2 * kLanes;
+  const int64_t whole = count / kHalves * kHalves;
+  if (whole == 0) return Rest(from, count, out);
+  Sums sums;
+  Counts max = ASSAY_V(set1_epi16)(-0x7FFF), min = ASSAY_V(set1_epi16)(0x7FFF), zeros{};
+  for (int64_t i = 0; i < whole; i += kHalves) {
+    const std::byte* const at = from + i * 2;
+    const Counts ordered = as_ordered(load_halves(at));
+    max = ASSAY_V(max_epi16)(max, ordered);
+    min = ASSAY_V(min_epi16)(min, ordered);
+    zeros = add_zero_halves(zeros, ordered);
+    sums.add(0, Widen::first(at));
+    sums.add(1, Widen::second(at));
   }
-  finish_lanes<2, Rest>(lanes, odd != 0, zeros, from, whole, count, out);
+  int16_t largest[kHalves], smallest[kHalves];
+  uint16_t zero_counts[kHalves];
+  __builtin_memcpy(largest, &max, sizeof largest);
+  __builtin_memcpy(smallest, &min, sizeof smallest);
+  __builtin_memcpy(zero_counts, &zeros, sizeof zero_counts);
+  int64_t zero_count = 0;
+  bool is_odd = false;
+  for (int64_t k = 0; k < kHalves; ++k) {
+    is_odd = is_odd || largest[k] >= Exponent || smallest[k] <= -Exponent;
+    zero_count += zero_counts[k];
+  }
+  if (is_odd) return Rest(from, count, out);
+  sums.add_to(out);
+  out.zeros += zero_count;
+  std::byte high[sizeof(Counts)], low[sizeof(Counts)];
+  max = as_halves(max), min = as_halves(min);
+  __builtin_memcpy(high, &max, sizeof high);
+  __builtin_memcpy(low, &min, sizeof low);
+  widen_extremes(out, Widen::first(high), Widen::first(low));
+  widen_extremes(out, Widen::second(high), Widen::second(low));
+  take_rest<2, Rest>(from, whole, count, out);
 }
-inline constexpr auto kAddF16 = add_halves<widen_f16, 0x7C00, add_f16>;
-inline constexpr auto kAddBf16 = add_halves<widen_bf16, 0x7F80, add_bf16>;
-#else
-inline constexpr auto kAddF16 = add_lanes<load_lanes_f16, 2, add_f16>;
-inline constexpr auto kAddBf16 = add_lanes<load_lanes_bf16, 2, add_bf16>;
-#endif
 
 // 32 bytes at a time, as numbers of 16 bits: products of pairs are added up in 32 bits.
 template <class T>
@@ -195,9 +253,9 @@ void add_bytes(const std::byte* from, int64_t count, IntegerTotals<T>& out) {
 // The other types as above.
 inline constexpr Kernels kFastKernels = [] {
   Kernels kernels = kKernels;
-  kernels.f32 = add_lanes<load_lanes_f32, 4, add_f32>;
-  kernels.f16 = kAddF16;
-  kernels.bf16 = kAddBf16;
+  kernels.f32 = add_f32_lanes;
+  kernels.f16 = add_halves<WidenF16, 0x7C00, add_f16>;
+  kernels.bf16 = add_halves<WidenBf16, 0x7F80, add_bf16>;
   kernels.i8 = add_bytes<int8_t>;
   kernels.u8 = add_bytes<uint8_t>;
   return kernels;

@@ -125,6 +125,19 @@ size_t uncut_lines(std::string_view text, int64_t at) {
 }
 
 std::atomic<bool> has_unnamed_files{true};
+std::atomic<bool> links_descriptors{true};  // else by their names in /proc
+
+// Gives an open file without a name one.
+int link_open_file(int file, const std::string& name) {
+  if (links_descriptors.load(std::memory_order_relaxed)) {
+    if (::linkat(file, "", AT_FDCWD, name.c_str(), AT_EMPTY_PATH) == 0) return 0;
+    if (errno != ENOENT) return -1;  // that is what who may not do it hears, too
+  }
+  const std::string open_file = "/proc/self/fd/" + std::to_string(file);
+  const int done = ::linkat(AT_FDCWD, open_file.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW);
+  if (done == 0) links_descriptors.store(false, std::memory_order_relaxed);
+  return done;
+}
 
 // The way from the folder of a link to a file, with all links on the way followed; empty: errno says why not.
 std::string relative_target(const std::string& link, const std::string& file) {
@@ -177,10 +190,7 @@ Result<std::string> write_whole(const std::string& path, std::span<const Bytes> 
     return trouble(path, "cannot be written", error);
   }
   if (temporary.empty()) {
-    const std::string open_file = "/proc/self/fd/" + std::to_string(file.get());
-    const auto link = [&](const std::string& name) {
-      return ::linkat(AT_FDCWD, open_file.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW);
-    };
+    const auto link = [&](const std::string& name) { return link_open_file(file.get(), name); };
     auto named = give_name(path, existing, link);
     const bool is_taken = !named && existing == Existing::replace && errno == EEXIST;
     if (!is_taken && (named || ::access("/proc/self/fd", X_OK) == 0)) return named;

@@ -81,7 +81,8 @@ Result<CheckedRun> run_check(const fs::path& output, bool stops, std::string_vie
   run.status = run_recorded(command, environment_of_check(output, stops, log_level, probe, asked));
   const SpoiltInputs spoilt = read_spoilt_inputs(asked);
   run.has_spoilt_inputs = spoilt.count > 0;
-  run.was_asked = fs::is_regular_file(fs::symlink_status(asked, is_not_there));
+  const fs::file_status mark = fs::symlink_status(asked, is_not_there);
+  run.was_asked = fs::is_regular_file(mark);
   fs::remove(asked, is_not_there);
   if (run.status == 126 || run.status == 127) return run;
   const auto reports = read_overflow_reports(output, started);
@@ -98,6 +99,10 @@ Result<CheckedRun> run_check(const fs::path& output, bool stops, std::string_vie
         "errcheck DUMP --rule 'NAME=ignore'` look past them\n");
   else if (run.was_asked)
     say(run.status == 0 ? "no overflow was found\n" : "no overflow was found up to there\n");
+  else if (fs::exists(mark))
+    say(fmt::format(
+        "whether anything was looked at is not known: {} is no file, so the probe could not say so in it\n",
+        display(asked)));
   else
     say("nothing was looked at: the program never asked the probe; it does not run ATB, or finds another "
         "one; "

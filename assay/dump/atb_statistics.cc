@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
 
 namespace assay {
 namespace {
@@ -31,6 +32,20 @@ Result<Places> find_columns(const std::vector<std::string>& titles, const fs::pa
   return places;
 }
 
+// "(re,im)" of a complex tensor: nothing that Assay measures compares with it, but NaN and infinities in it
+// tell.
+std::optional<Value> complex_number(std::string_view cell) {
+  if (!cell.starts_with('(') || !cell.ends_with(')')) return std::nullopt;
+  const std::vector<std::string_view> parts = split(cell.substr(1, cell.size() - 2), ',');
+  const auto real = parse_double(parts.front()), imaginary = parse_double(parts.back());
+  if (parts.size() != 2 || !real || !imaginary) return std::nullopt;
+  for (const double part : {*real, *imaginary})
+    if (std::isnan(part)) return part;
+  for (const double part : {*real, *imaginary})
+    if (std::isinf(part)) return part;
+  return Value();
+}
+
 void read_statistics(const std::vector<std::string>& cells, const Places& places, TensorDraft& draft) {
   StatedCells numbers(kAtbNone);
   Stats stats;
@@ -39,7 +54,8 @@ void read_statistics(const std::vector<std::string>& cells, const Places& places
   bool any = false;
   for (size_t i = 0; i < std::size(into); ++i) {
     printed[i] = cells[places[Column::max + i]];
-    *into[i] = numbers.number(kColumns[Column::max + i], printed[i]);
+    const auto complex = complex_number(printed[i]);
+    *into[i] = complex ? *complex : numbers.number(kColumns[Column::max + i], printed[i]);
     any |= *into[i] != Value();
   }
   const std::string& dims = cells[places[Column::shape]];

@@ -9,6 +9,7 @@
 //   fork-busy ROUNDS                     children that record, started while three threads do
 //   exits | fails | throws | terminates  ends in the middle: by exit, with status 1, by an exception, by a
 //                                        handler of SIGTERM that calls exit
+//   becomes                              another program in the middle, by exec: this one with "demo"
 //   second-save | fork | leave-child | endless | queries | spoilt | spoilt-twice | odd | hot
 #include "tests/hosts/atb.h"
 
@@ -467,6 +468,11 @@ int main(int count, char** words) {
     spoil();
   }
   if (what == "exits" || what == "fails" || what == "throws" || what == "terminates") end_in_the_middle(what);
+  if (what == "becomes") {
+    run_model(1, 4, 4096, 0);
+    execl("/proc/self/exe", "atb_host", "demo", static_cast<char*>(nullptr));
+    return 1;
+  }
   if (what == "large") large(number(count, words, 2, 1), number(count, words, 3, 64));
   if (what == "fork-busy") std::printf("%d\n", fork_busy(number(count, words, 2, 10)));
   if (what == "endless")

@@ -219,6 +219,16 @@ def check_ends(c: CaptureChecker) -> None:
         c.report(f"a program that {how}, {rounds} rounds", failures)
 
 
+    folder = c.folder("becomes")
+    done = c.host(["becomes"], folder, ALL_ROUNDS)
+    later = list(folder.rglob("0_DemoLayer/**/*tensor?.bin"))
+    counts = json.loads(next(folder.rglob("capture.json")).read_text())
+    last = counts.get(max(counts, key=len), {})
+    c.report("a program that becomes another", [] if done.returncode == 0 and len(later) == 15 and not broken_files(folder)[1] and
+             last.get("tensors") == 15 and last.get("ended") else
+             [f"exit {done.returncode}: {done.stderr[:300]} {len(later)} files, {broken_files(folder)[1][:3]} {counts}"])
+
+
 def check_slow_disk(c: CaptureChecker) -> None:
     """A disk that takes long: the program waits, and holds no more than it may."""
     slow = {"LD_PRELOAD": ":".join([*c.sanitizers(), str(c.bin / "hosts" / "libslow_disk.so"), str(c.bin / "libassay_probe.so")]),
@@ -240,6 +250,16 @@ def check_slow_disk(c: CaptureChecker) -> None:
                  [f"exit {done.returncode} after {took:.1f} s: {done.stderr[:300]} {counts}"])
         report_memory(c, f"a slow disk, {title}", mb, 16)
         shutil.rmtree(folder)
+
+
+def check_old_kernel(c: CaptureChecker) -> None:
+    """Where a file gets its name by its place in /proc."""
+    folder = c.folder("old_kernel")
+    done = c.host(["second-save"], folder, {**GEN2, "OLD_KERNEL": "1", "LD_PRELOAD": ":".join(
+        [*c.sanitizers(), str(c.bin / "hosts" / "libslow_disk.so"), str(c.bin / "libassay_probe.so")])})
+    files = list(folder.rglob("*tensor*.bin"))
+    c.report("an old kernel", [] if done.returncode == 0 and not done.stderr and len(files) == 30 and all(map(is_whole, files)) else
+             [f"exit {done.returncode}: {done.stderr[:300]} {len(files)} files"])
 
 
 def check_large(c: CaptureChecker) -> None:

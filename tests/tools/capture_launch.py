@@ -222,6 +222,10 @@ def check_overflow_launch(c) -> None:
            "first overflow: LinearOperation_0_0:MatMulKernel" in done.stderr, done)
     done = launch.run("errcheck", "--", "true")
     expect(c, "errcheck of a program without ATB", done.returncode == 2 and "nothing was looked at" in done.stderr, done)
+    for what, put, code, text in (("run", "mkdir", 2, "is no file, so the probe could not say so"), ("spoilt", "mkdir", 1, "first overflow: LinearOperation_0_0"),
+                                  ("run", "mkfifo", 2, "is no file"), ("run", "ln -s gone", 2, "is no file")):
+        done = launch.run("errcheck", "--", "sh", "-c", f"{put} $ASSAY_CHECK_ASKED; {launch.host} {what}")
+        expect(c, f"errcheck of {what} with a mark made by {put}", done.returncode == code and text in done.stderr and "cannot be opened" in done.stderr, done)
     for words, code in ((["sh", "-c", "exit 1"], 2), ([launch.host, "fails"], 2), (["sh", "-c", f"{launch.host} spoilt; exit 3"], 1)):
         done = launch.run("errcheck", "--", *words)
         expect(c, f"errcheck of {words[-1]}", done.returncode == code and re.search(r"the program ended with status [13]", done.stderr)

@@ -18,7 +18,7 @@ import sys
 
 from atb_symbols import wanted_symbols
 from capture_c_interface import check_c_interface
-from capture_faults import check_config, check_ends, check_faults, check_kills, check_large, check_slow_disk
+from capture_faults import check_config, check_ends, check_faults, check_kills, check_large, check_old_kernel, check_slow_disk
 from capture_launch import check_launch
 from capture_stand import GEN2, GEN3, CaptureChecker, is_whole, process_of
 from checker import run_checks
@@ -136,6 +136,7 @@ def check_kept(c: CaptureChecker) -> None:
     complex_row, infinite = rows["DemoLayer/ElewiseOperation", "0"], table.read_text().count(",-inf,")
     c.report("complex statistics are quoted", [] if complex_row["Full Norm"] != "" and None not in complex_row and
              table.read_text().count('"(') >= 2 else [str(complex_row)])
+    c.report("complex statistics are read", c.start_in(folder, ["errcheck", "atb_dump_data"], 1, "FAIL: 3 of 6 tensors hold NaN"))
     c.report("rows with -inf", [] if infinite >= 1 else [table.read_text()])
     child = next(folder.rglob("0_LinearOperation")) / "before"
     c.report("aliases of names that were written", [] if b"Count=1" in (child / "intensor0.bin").read_bytes() and
@@ -175,6 +176,11 @@ def check_kept(c: CaptureChecker) -> None:
     links = [path for path in folder.rglob("*.bin") if path.is_symlink()]
     c.report("links", [] if len(links) == 11 and all(os.readlink(path).startswith("../") and path.is_file() for path in links)
              else [f"{len(links)} links"])
+
+    folder = c.folder("links_of_descriptions")
+    done = c.host(["demo"], folder, {**GEN2, "ATB_DUMP_TYPE": "tensor", "ATB_SAVE_SYMLINK": "1", "ATB_SAVE_TENSOR": "2"})
+    files = list(folder.rglob("*tensor*.bin"))
+    c.report("descriptions are no links", [] if len(files) == 15 and not any(path.is_symlink() for path in files) else [str(files[:3])])
 
     folder = c.folder("onnx")
     done = c.host(["demo"], folder, {**GEN2, "ATB_DUMP_TYPE": "onnx|model|op", "ATB_DUMP_SUB_PROC_INFO_SAVE_PATH": f"{folder}/list"})
@@ -236,7 +242,7 @@ def check_queries(c: CaptureChecker) -> None:
 
 def check_all(c: CaptureChecker) -> None:
     checks = [check_symbols, check_gen2, check_gen3, check_generations, check_kept, check_opened, check_kills, check_faults,
-              check_ends, check_slow_disk, check_large, check_config]
+              check_ends, check_slow_disk, check_old_kernel, check_large, check_config]
     if not c.sanitizers():  # times mean nothing with them, and Python cannot load what was built with them
         checks += [check_queries, check_c_interface, check_launch]
     for check in checks:

@@ -2,6 +2,7 @@
 
 #include "assay/base/system_message.h"
 #include "assay/base/text.h"
+#include "assay/run/launch/ranks.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -84,11 +85,6 @@ std::optional<std::string> rounds_in_vain(std::string_view range) {
   return std::nullopt;
 }
 
-bool has_several_ranks() {
-  const char* const ranks = std::getenv("LOCAL_WORLD_SIZE");
-  return ranks != nullptr && parse_int(ranks).value_or(0) >= 2;
-}
-
 // What the name of the folder begins with, where the time follows; empty: it has another name.
 std::string_view stamped_name() {
   const char* const generation = std::getenv("ASSAY_ATB_GENERATION");
@@ -111,9 +107,19 @@ Result<DumpRun> begin_run(const DumpSettings& settings, Moment now) {
   DumpRun run{now, Moment{static_cast<int64_t>(time.tv_sec)}, static_cast<int64_t>(::getpid())};
   run.id = fmt::format("{}.{}.{:09}", run.process, time.tv_sec, time.tv_nsec);
   const std::string_view name = stamped_name();
-  if (name.empty() || has_several_ranks()) return run;
+  if (name.empty()) return run;
   const fs::path root = fs::absolute(settings.output).lexically_normal();
   constexpr int kMostSeconds = 3600;
+  if (const int64_t ranks = ranks_here(); ranks > 1) {
+    run.named_by = time_of_ranks(root, ranks, [&] {
+      Moment free = now;  // what is there was recorded by others
+      const Moment last{now.seconds + kMostSeconds};
+      while (free.seconds < last.seconds && fs::exists(root / fmt::format("{}{}", name, stamp_of(free))))
+        ++free.seconds;
+      return free;
+    });
+    return run;
+  }
   for (int i = 0; i < kMostSeconds; ++i, ++run.named_by.seconds) {
     run.folder = root / fmt::format("{}{}", name, stamp_of(run.named_by));
     if (::mkdir(run.folder.c_str(), 0750) == 0) return run;

@@ -71,15 +71,24 @@ std::vector<OverflowReport> read_overflow_reports(const fs::path& folder, const 
   std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     struct stat status {};
-    if (!is_report(at->path().filename().native()) || ::stat(at->path().c_str(), &status) != 0 ||
-        std::pair(status.st_mtim.tv_sec, status.st_mtim.tv_nsec) < std::pair(since.tv_sec, since.tv_nsec))
-      continue;
+    const auto is_new = [&] {
+      return std::pair(status.st_mtim.tv_sec, status.st_mtim.tv_nsec) >=
+             std::pair(since.tv_sec, since.tv_nsec);
+    };
+    if (!is_report(at->path().filename().native())) continue;
+    const bool is_new_file = ::stat(at->path().c_str(), &status) == 0 && is_new();
+    const bool is_new_name = ::lstat(at->path().c_str(), &status) == 0 && is_new();
+    if (!is_new_file && !is_new_name) continue;
     OverflowReport report;
     report.file = at->path();
     const auto file = File::open(at->path());
     const Result<void> done =
         file ? ReportReader(report).read(**file) : Result<void>(tl::unexpected<Error>(file.error()));
-    if (!done) report.trouble = done.error().message;
+    if (!done) {
+      report.trouble = done.error().message;
+      if (const std::string named = display(report.file) + ": "; report.trouble.starts_with(named))
+        report.trouble.erase(0, named.size());  // it is said before it
+    }
     if (report.count > 0 || !report.trouble.empty()) reports.push_back(std::move(report));
   }
   if (error) {
