@@ -234,6 +234,36 @@ void hold_singles_against_layers(const std::vector<Decision*>& singles) {
   }
 }
 
+// Ranks hold a tensor whole, or share it out, in all layers alike: a norm of ones that was cut short on every
+// rank looks like shares of it.
+void hold_shares_against_layers(std::vector<Decision>& decisions) {
+  struct Layers {
+    std::vector<Decision*> shared, whole;
+  };
+  std::map<std::tuple<std::string, std::string, int64_t>, Layers> roles;
+  for (Decision& decision : decisions) {
+    const PartGroup& group = decision.group;
+    if (decision.layout == nullptr || group.parts.size() != 1) continue;
+    const Holder &part = *group.parts[0], &whole = *group.whole;
+    if (part.sources() == 1 && whole.sources() == 1) continue;
+    const bool is_mine = group.parts_side == Side::mine;
+    const int64_t of_part = part.shape.count(), of_whole = whole.shape.count();
+    Layers& layers = roles[{layer_pattern((is_mine ? part : whole).form.plain),
+                            layer_pattern((is_mine ? whole : part).form.plain), std::max(of_part, of_whole)}];
+    (of_part == of_whole ? layers.whole : layers.shared).push_back(&decision);
+  }
+  for (const auto& [role, layers] : roles) {
+    if (layers.shared.empty() || layers.whole.empty()) continue;
+    const size_t all = layers.shared.size() + layers.whole.size();
+    for (const bool is_shared : {true, false}) {
+      const std::vector<Decision*>& some = is_shared ? layers.shared : layers.whole;
+      const size_t others = all - some.size();
+      if (some.size() > others) continue;
+      for (Decision* const each : some) contradict(*each, LayoutVote{others, all - 1}.objection());
+    }
+  }
+}
+
 // In a layer that lies otherwise than the others elements stand where others should, though all of them are
 // there. One that has no like is believed where its shape asks for it.
 void hold_layouts_against_layers(Meeting& meeting) {
@@ -334,6 +364,7 @@ void hold_against_rotation(std::vector<Decision>& decisions) {
 
 void find_doubts(Meeting& meeting) {
   hold_layouts_against_layers(meeting);
+  hold_shares_against_layers(meeting.decisions());
   hold_against_groups(meeting.decisions());
   hold_against_rotation(meeting.decisions());
   std::vector<Found> found;

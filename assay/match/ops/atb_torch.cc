@@ -100,14 +100,20 @@ class RoleMatch {
           if (value == Graph::kNone || builder_.is_joined(atb_side_, position)) continue;
           const KnownValue& known = known_[static_cast<size_t>(value)];
           // A graph is drawn once, when there are no keys and values of earlier tokens yet.
-          const bool has_grown =
-              item.meta != nullptr && known.meta != nullptr && item.meta->shape != known.meta->shape;
+          const bool has_grown = item.meta != nullptr && known.meta != nullptr &&
+                                 item.meta->shape != known.meta->shape &&
+                                 !is_permuted(item.meta->shape, known.meta->shape);
           // Where what told was not dumped, nobody knows.
           const bool is_guess =
               item.meta != nullptr && known.meta == nullptr && direction == Direction::input;
           if (!has_grown) join_all(position, known.partners, is_guess);
         }
     }
+  }
+
+  // The same dimensions in another order: no operator stands between, so that one of the two is wrong.
+  static bool is_permuted(const Shape& a, const Shape& b) {
+    return a.dims.size() == b.dims.size() && std::ranges::is_permutation(a.dims, b.dims);
   }
 
   // A cast or a quantisation changes the type of a tensor and not, beyond rounding, what is in it.
