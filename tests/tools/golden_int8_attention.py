@@ -57,8 +57,8 @@ class Int8Rule:
         return out / sums
 
     def apart(self, q, k, v, scale, mask) -> np.ndarray:
-        """[queries, heads, size]: how far two honest kernels may be from each other, each off by half a step of every weight, or by
-        the weight itself, whichever is less. 1/32 of a step for f16, through which quotients go."""
+        """[queries, heads, size]: how far two honest kernels may be from each other, each off by half a step of every weight, or
+        by the weight itself where that is less. 1/32 of a step for f16, through which quotients go."""
         group = q.shape[1] // k.shape[1]
         k, v = np.repeat(k, group, axis=1), np.repeat(v, group, axis=1)
         scores = np.einsum("ihd,jhd->hij", q, k) * self.of_scores[:, None, None].astype(np.float64) * scale
