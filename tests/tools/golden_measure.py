@@ -140,7 +140,8 @@ def measure(opcheck: Opcheck, case: Case, rng: np.random.Generator, rounds: int,
             if any(r["verdict"] == "fail" for r in rows):
                 continue
             apart = max(steps_apart(w, h) for w, h in zip(wrong.outputs, run.outputs))
-            if apart <= case.roundings or (fault in case.too_small and type_of(run) != "float32"):
+            if (apart <= case.roundings or (fault in case.too_small and type_of(run) != "float32") or
+                    (case.hides and case.hides(run, wrong.outputs))):
                 own.hidden[fault] += 1
                 continue
             own.missed[fault] += 1
