@@ -9,11 +9,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <vector>
 
 namespace assay::capture {
@@ -61,6 +63,34 @@ int make_folders(const std::string& folder, unsigned mode) {
   if (above == folder || above == ".") return ENOENT;
   if (const int error = make_folders(above, mode); error != 0) return error;
   return ::mkdir(folder.c_str(), mode) == 0 || errno == EEXIST ? 0 : errno;
+}
+
+// Folders that were seen, by a hash of their names: what is remembered wrongly, or was removed, is noticed
+// when a file is opened in it. No lock, which a child of fork() might inherit locked.
+class SeenFolders {
+ public:
+  bool has(const std::string& folder) const {
+    const size_t hash = std::hash<std::string>{}(folder);
+    return slots_[hash % kSlots].load(std::memory_order_relaxed) == hash;
+  }
+  void add(const std::string& folder) {
+    const size_t hash = std::hash<std::string>{}(folder);
+    slots_[hash % kSlots].store(hash, std::memory_order_relaxed);
+  }
+
+ private:
+  static constexpr size_t kSlots = 4096;
+  std::array<std::atomic<size_t>, kSlots> slots_{};
+};
+SeenFolders seen_folders;
+
+// A folder that is new, and mostly the one above it, are made before a file in it is tried: an attempt that
+// fails costs as much as one that does not. What cannot be made is told by whoever opens the file.
+void expect_folder(const std::string& folder, unsigned mode) {
+  if (seen_folders.has(folder)) return;
+  const std::string above = folder_of(folder);
+  if (!seen_folders.has(above) && make_folders(above, mode) == 0) seen_folders.add(above);
+  if (make_folders(folder, mode) == 0) seen_folders.add(folder);
 }
 
 // Opens, after making the folders if that is what was missing.
@@ -173,6 +203,7 @@ Result<std::string> write_whole(const std::string& path, std::span<const Bytes> 
   const std::string folder = folder_of(path);
   std::string temporary;  // its name, where it needs one
   Descriptor file(-1);
+  expect_folder(folder, rights.folder);
   if (has_unnamed_files.load(std::memory_order_relaxed))
     file.reopen(open_in(folder, rights.folder, [&] {
       return ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, rights.file);

@@ -5,9 +5,7 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
-#include <cmath>
 #include <fstream>
-#include <limits>
 
 namespace assay {
 namespace {
@@ -55,21 +53,6 @@ TEST_F(AtbStatistic, IsOfStatisticsWhereTheFirstRowNamesNoFile) {
   ASSERT_TRUE(frame);
   EXPECT_EQ(frame->content, Content::statistics);
   EXPECT_FALSE(frame->nodes[0].items[0].data);
-}
-
-TEST_F(AtbStatistic, TakesOfComplexNumbersWhatIsNotFinite) {
-  const auto frame = index_rows(
-      "0_9,0,A,A,0,output,0,complex64,nd,2,\"(3.0,4.0)\",\"(1.0,-2.0)\",\"(nan,1.0)\",5.5,N/A\n"
-      "0_9,0,B,B,1,output,0,complex64,nd,2,\"(1.0,-inf)\",\"(1.0)\",\"(2.0,1.0)\",inf,N/A\n");
-  ASSERT_TRUE(frame);
-  const Item& item = frame->nodes[0].items[0];
-  EXPECT_EQ(item.trouble, "");
-  EXPECT_EQ(number_of(item.stated->max), std::nullopt);
-  EXPECT_TRUE(std::isnan(number_of(item.stated->mean).value_or(0)));
-  EXPECT_EQ(number_of(item.stated->norm), 5.5);
-  const Item& other = frame->nodes[1].items[0];
-  EXPECT_EQ(number_of(other.stated->max), -std::numeric_limits<double>::infinity());
-  EXPECT_THAT(std::string(other.trouble), HasSubstr("Min is '(1.0)', not a number"));
 }
 
 TEST_F(AtbStatistic, TakesTheLaterOfTwoRowsInThePlaceOfTheFirst) {

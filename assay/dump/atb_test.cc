@@ -8,7 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <fstream>
+#include <limits>
 
 namespace assay {
 namespace {
@@ -256,6 +258,23 @@ TEST_F(AtbDump, TakesARoundOfStatisticsAlone) {
   EXPECT_EQ(number_of(input.stated->norm), 6);
   EXPECT_FALSE(input.data);
   EXPECT_EQ(frame->nodes[1].items[0].meta, nullptr);
+}
+
+TEST_F(AtbDump, TakesOfComplexStatisticsWhatIsNotFinite) {
+  put("atb_dump_data/data/0_77/0/statistic.csv",
+      std::string(kTitles) +
+          "0_77,0,A,A,0,output,0,complex64,nd,2,\"(3.0,4.0)\",\"(1.0,-2.0)\",\"(nan,1.0)\",5.5,N/A\n"
+          "0_77,0,B,B,1,output,0,complex64,nd,2,\"(1.0,-inf)\",\"(1.0)\",\"(2.0,1.0)\",inf,N/A\n");
+  const auto frame = index();
+  ASSERT_TRUE(frame) << frame.error().message;
+  const Item& first = frame->nodes[0].items[0];
+  EXPECT_EQ(first.trouble, "");
+  EXPECT_EQ(number_of(first.stated->max), std::nullopt);
+  EXPECT_TRUE(std::isnan(number_of(first.stated->mean).value_or(0)));
+  EXPECT_EQ(number_of(first.stated->norm), 5.5);
+  const Item& second = frame->nodes[1].items[0];
+  EXPECT_EQ(number_of(second.stated->max), -std::numeric_limits<double>::infinity());
+  EXPECT_THAT(second.trouble, HasSubstr("Min is '(1.0)', not a number"));
 }
 
 TEST_F(AtbDump, FilesComeBeforeTheTable) {
