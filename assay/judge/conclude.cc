@@ -311,6 +311,13 @@ Findings::Inputs Findings::inputs_of(const NodeResult& node) const {
   for (const Comparison& row : node.rows) {
     const Direction direction = direction_of(row);
     if (direction != Direction::input && direction != Direction::parameter) continue;
+    // A number that differs (another epsilon, another scale) did not come in with an error: it is what the
+    // operator was told to do.
+    if (summary_.judged_by.empty() && is_argument(row.mine) && is_argument(row.golden) &&
+        row.verdict.level == Level::fail) {
+      inputs.other_arguments.push_back(fmt::format("{}: {}", one_of(row), row.verdict.reason));
+      continue;
+    }
     if (row.verdict.level == Level::fail || row.verdict.level == Level::error) return {Standing::bad};
     has_good |= row.verdict.level == Level::pass;
     if (row.mine.item == nullptr || direction != Direction::input) continue;
@@ -421,7 +428,7 @@ void Findings::note_origin(const NodeResult& node) {
   if (inputs.standing != Standing::good || (summary_.first_origin && now >= first_origin_)) return;
   const auto is_bad_output = [](const Comparison& row) {
     return direction_of(row) == Direction::output && row.verdict.level == Level::fail &&
-           row.mine.item != nullptr && !is_unmatched(row);
+           row.mine.item != nullptr && !is_unmatched(row) && !row.verdict.is_flip;
   };
   const auto bad_output = std::ranges::find_if(node.rows, is_bad_output);
   if (bad_output == node.rows.end()) return;
@@ -430,6 +437,7 @@ void Findings::note_origin(const NodeResult& node) {
   if (summary_.question == Question::overflow)
     summary_.first_origin->given = inputs_in_words(node, inputs.not_compared.empty());
   summary_.first_origin->not_compared = std::move(inputs.not_compared);
+  summary_.first_origin->other_arguments = std::move(inputs.other_arguments);
 }
 
 RowPlace Findings::place_of(const NodeResult& node, const Comparison& row) const {

@@ -97,6 +97,8 @@ std::vector<std::string> columns_needed(const RuleOptions& options);
 // Sets the verdicts of a node. Safe to call from many threads at once; where nodes have a graph
 // (ModelPlace::has_graph), one at a time and in report order, since a verdict may depend on those before.
 using Judge = std::function<void(NodeResult& node)>;
+// The same of dumps whose values are known again by their errors.
+bool judges_in_order(const Head& head);
 
 struct RuleSet {
   std::string_view name;
@@ -157,7 +159,7 @@ class Findings {
   // Of what a node was given.
   struct Inputs {
     Standing standing = Standing::unknown;
-    std::vector<std::string> not_compared = {};  // as RowPlace has it
+    std::vector<std::string> not_compared = {}, other_arguments = {};  // as RowPlace has them
   };
   Inputs inputs_of(const NodeResult& node) const;
   bool is_left_out(const Comparison& row) const;

@@ -1,5 +1,6 @@
 // Verdicts of the rows of a node: by the rules of the user, or by the default ones (native_defaults.cc).
 #include "assay/base/text.h"
+#include "assay/judge/ledger.h"
 #include "assay/judge/lineage.h"
 #include "assay/judge/native_bounded.h"
 #include "assay/judge/native_defaults.h"
@@ -32,6 +33,7 @@ struct RowContext {
   int32_t layers_before;
   Heritage heritage;
   const NoiseFloor* noise = nullptr;
+  const Allowance* allowance = nullptr;
 };
 
 std::optional<double> number(const Value& value) {
@@ -42,7 +44,8 @@ std::optional<double> number(const Value& value) {
 }
 
 std::optional<double> look(const void* context, std::string_view name) {
-  const auto& [row, head, dtype, layers_before, heritage, noise] = *static_cast<const RowContext*>(context);
+  const auto& [row, head, dtype, layers_before, heritage, noise, allowance] =
+      *static_cast<const RowContext*>(context);
   if (name == "eps") return is_real(dtype) ? std::ldexp(1.0, -info(dtype).mantissa_bits) : 0;
   if (name == "layer") return layers_before;
   if (name == "inherited") return heritage.inherited;
@@ -53,6 +56,9 @@ std::optional<double> look(const void* context, std::string_view name) {
   // These two are for the default rules only, which see to it that what they need is measured.
   if (name == "amplified") return heritage.amplified;
   if (name == "amplified_max") return heritage.amplified_max;
+  if (allowance != nullptr && name == "allowed") return allowance->relative;
+  if (allowance != nullptr && name == "allowed_max") return allowance->largest;
+  if (allowance != nullptr && name == "allowed_ulps") return allowance->ulps;
   if (name == "count") return static_cast<double>(row.golden.meta->shape.count());
   const int column = find_column(head, name);
   if (column < 0 || static_cast<size_t>(column) >= row.metrics.size()) return std::nullopt;
@@ -211,7 +217,8 @@ std::optional<std::string> drowned(const Comparison& row, const RowContext& cont
   const double rest = look(&context, kRestColumn).value_or(0);
   const DType mine = row.mine.meta->dtype, golden = row.golden.meta->dtype;
   if (look(&context, "ulp_max").value_or(1e9) <= ulps_allowed(mine, golden, place)) return std::nullopt;
-  const double bound = relative_bound(mine, golden, place);
+  double bound = relative_bound(mine, golden, place);
+  if (context.allowance != nullptr) bound = std::max(bound, context.allowance->relative);
   const double most = std::max(std::min(kRestApart * bound, kRestMost), bound);
   if (rest <= most) return std::nullopt;
   return fmt::format("{} {:g} > {:g}: the smaller elements differ, beside large ones", kRestColumn, rest,
@@ -241,6 +248,19 @@ std::optional<std::string> other_integer(const Comparison& row, const RowContext
                      is_real(mine) ? "golden" : "mine");
 }
 
+// Where an account is kept of every tensor.
+const Expression& ledger_rule() {
+  static const Expression kRule = [] {
+    Result<Expression> rule = Expression::parse(
+        "nonfinite_mismatch == 0 and (rel_l2 <= allowed and (max_abs <= allowed_max or max_abs <= 4 * "
+        "allowed * "
+        "abs(worst_golden)) or ulp_max <= allowed_ulps)");
+    ASSAY_CHECK(rule.has_value());
+    return std::move(*rule);
+  }();
+  return kRule;
+}
+
 const NoiseFloor* noise_of(const Comparison& row, const Head& head, const RuleOptions& options) {
   return options.noise == nullptr ? nullptr : options.noise->find(head.at.text(), row.mine.name);
 }
@@ -258,7 +278,8 @@ std::string how_many_not_close(const RowContext& context, const Closeness& close
 }
 
 Verdict judge_compared(const Comparison& row, const NodeResult& node, const Lineage& lineage,
-                       const Lineage::Inputs& inputs, const Head& head, const RuleOptions& options) {
+                       const Lineage::Inputs& inputs, const Head& head, const RuleOptions& options,
+                       const Allowance* allowance) {
   const Rule* const own = find_user_rule(row, node.name, options.rules);
   const Expression* const user = own != nullptr && own->expression ? &*own->expression : nullptr;
   const ModelPlace place = place_of(row, node.place, options);
@@ -280,7 +301,7 @@ Verdict judge_compared(const Comparison& row, const NodeResult& node, const Line
                                 ? Heritage{std::numeric_limits<double>::infinity()}
                                 : lineage.of_row(node, inputs, row);
   const int32_t depth = (user != nullptr ? node.place : place).layers_before;
-  const RowContext context{row, head, dtype, depth, heritage, noise_of(row, head, options)};
+  const RowContext context{row, head, dtype, depth, heritage, noise_of(row, head, options), allowance};
   const Decides decides = user == nullptr           ? Decides{}
                           : options.allow_nonfinite ? Decides{true, true}
                                                     : decides_on(*user);
@@ -294,9 +315,10 @@ Verdict judge_compared(const Comparison& row, const NodeResult& node, const Line
   }
   if (row.evidence == Evidence::nothing && !user_decides)
     return {Level::ignored, std::string(row.basis == Basis::data ? kNothingFinite : kNothingStated)};
-  const Expression& rule =
-      user ? *user
-           : default_rule(row.mine.meta->dtype, row.golden.meta->dtype, place, heritage.amplified > 0);
+  const Expression& rule = user                   ? *user
+                           : allowance != nullptr ? ledger_rule()
+                                                  : default_rule(row.mine.meta->dtype, row.golden.meta->dtype,
+                                                                 place, heritage.amplified > 0);
   if (!rule.holds(&context, look)) {
     if (user == nullptr && is_within_noise(context)) return {Level::pass, std::string(kWithinNoise)};
     std::string why_not = is_closeness(rule, options) ? how_many_not_close(context, *options.closeness)
@@ -312,6 +334,8 @@ Verdict judge_compared(const Comparison& row, const NodeResult& node, const Line
       if (by_statistics.level == Level::ignored) return by_statistics;
       why_not += fmt::format("; by the default rules, {}", by_statistics.reason);
     }
+    if (user == nullptr && allowance != nullptr)
+      if (const std::string account = allowance->text(); !account.empty()) why_not += "; " + account;
     if (const std::string units = in_units_of_noise(context); !units.empty()) why_not += "; " + units;
     return {Level::fail, std::move(why_not)};
   }
@@ -340,7 +364,8 @@ std::string shapes(const Comparison& row) {
 bool states(const SideFacts& side) { return side.item != nullptr && side.item->stated != nullptr; }
 
 Verdict judge_row(const Comparison& row, const NodeResult& node, const Lineage& lineage,
-                  const Lineage::Inputs& inputs, const Head& head, const RuleOptions& options) {
+                  const Lineage::Inputs& inputs, const Head& head, const RuleOptions& options,
+                  const Allowance* allowance) {
   const auto note_or = [&](std::string_view otherwise) {
     return row.note.empty() ? std::string(otherwise) : row.note;
   };
@@ -353,7 +378,7 @@ Verdict judge_row(const Comparison& row, const NodeResult& node, const Lineage& 
     return ignored_by(*own);
   switch (row.status) {
     case Status::compared: {
-      Verdict verdict = judge_compared(row, node, lineage, inputs, head, options);
+      Verdict verdict = judge_compared(row, node, lineage, inputs, head, options, allowance);
       if (verdict.level != Level::pass) return verdict;
       if (const PairPlans* const plans = row.pair.plans; plans != nullptr && !plans->lacks.empty()) {
         verdict = {Level::fail, plans->lacks};
@@ -407,17 +432,52 @@ bool has_other_bf16_checksum(const Comparison& row, const Head& head) {
          row.mine.stated()->checksum != row.golden.stated()->checksum;
 }
 
+// What was chosen differs, though all that the choice was made of agrees, and so does what is at the places
+// chosen: of candidates that were closer to each other than rounding, one run took one and the other the
+// other.
+void tell_flips(NodeResult& node, int max_column) {
+  double margin = 0;
+  bool agree = false;
+  for (const Comparison& row : node.rows) {
+    if (row.basis != Basis::data || !row.mine.meta || !is_real(row.mine.meta->dtype)) continue;
+    if (row.verdict.level != Level::pass) return;
+    agree = true;
+    if (max_column < std::ssize(row.metrics))
+      if (const auto apart = number(row.metrics[static_cast<size_t>(max_column)]))
+        margin = std::max(margin, *apart);
+  }
+  if (!agree || margin == 0) return;
+  for (Comparison& row : node.rows) {
+    if (direction_of(row) != Direction::output || row.verdict.level != Level::fail ||
+        row.basis != Basis::data)
+      continue;
+    if (is_real(row.mine.meta->dtype) || is_real(row.golden.meta->dtype)) continue;
+    row.verdict.is_flip = true;
+    row.verdict.reason = fmt::format(
+        "a flip: another choice between elements that the inputs, which agree, bring no closer than {:.3g}; "
+        "{}",
+        margin, row.verdict.reason);
+  }
+}
+
 Judge prepare_native(const Head& head, const RuleOptions& options) {
-  return [&head, &options, lineage = std::make_shared<Lineage>(head)](NodeResult& node) {
+  return [&head, &options, apart = find_column(head, "max_abs"), lineage = std::make_shared<Lineage>(head),
+          ledger = Ledger::serves(head) ? std::make_shared<Ledger>(head) : nullptr](NodeResult& node) {
     Lineage::Inputs inputs;
+    if (ledger) ledger->begin(node);
     const auto judge_rows = [&](bool outputs) {
-      for (Comparison& row : node.rows)
-        if ((direction_of(row) == Direction::output) == outputs)
-          row.verdict = judge_row(row, node, *lineage, inputs, head, options);
+      for (Comparison& row : node.rows) {
+        if ((direction_of(row) == Direction::output) != outputs) continue;
+        const auto allowance = ledger ? ledger->of_row(row) : std::nullopt;
+        row.verdict =
+            judge_row(row, node, *lineage, inputs, head, options, allowance ? &*allowance : nullptr);
+        if (ledger) ledger->enter(row, allowance);
+      }
     };
     judge_rows(false);
     inputs = lineage->inputs_of(node);  // with their verdicts
     judge_rows(true);
+    if (ledger && kind_of_entry(node.name) == OpKind::selection) tell_flips(node, apart);
     for (Comparison& row : node.rows) {
       correct_evidence(row);
       if (const Rule* const own = is_beside(row) ? find_user_rule(row, node.name, options.rules) : nullptr)
@@ -441,6 +501,8 @@ void add_names(const Expression& expression, std::vector<std::string>& columns) 
 }
 
 }  // namespace
+
+bool judges_in_order(const Head& head) { return Ledger::serves(head); }
 
 bool is_rule_variable(std::string_view name) {
   return name == "eps" || name == "count" || name == "layer" || name == "inherited" || name == "noise" ||

@@ -20,6 +20,9 @@ enum class OpKind : uint8_t {
   activation,
   sum,          // or difference, element by element
   elementwise,  // another function of single elements
+  exponential,  // … that makes of absolute errors relative ones
+  reduction,    // a mean or a sum of elements
+  selection,    // the largest, the order, a comparison: which of its elements, or whether
   gather,       // rows of a table: an embedding
   split,
   concat,

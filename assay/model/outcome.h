@@ -36,6 +36,7 @@ struct Verdict {
   std::string_view no_metric = {};  // stands in the metric cells of a row without numbers: "unsupported"
   Paint paint = Paint::none;
   bool is_contradiction = false;  // the elements agree; that they are a pair is what the names deny
+  bool is_flip = false;           // a choice between elements that were closer to each other than rounding
   bool is_incomplete = false;     // the elements agree; a rank that is there lacks its share of the tensor
 };
 
@@ -156,6 +157,9 @@ struct RowPlace {
   // Of an origin: inputs, and operators that inputs come from, that nothing was compared of. The fault may
   // lie there as well.
   std::vector<std::string> not_compared = {};
+  // … numbers among its arguments that differ: "Functional.batch_norm.0.forward.input.eps: 1e-05 of mine,
+  // 0.001 of golden".
+  std::vector<std::string> other_arguments = {};
 };
 
 // Where less than this share of the larger side was compared, there is no pass.

@@ -10,6 +10,19 @@ void append_key(std::string& out, std::string_view key) {
   out += ": ";
 }
 
+// Left out where there is nothing to list.
+void append_list(std::string& out, std::string_view key, const std::vector<std::string>& names) {
+  if (names.empty()) return;
+  out += ", ";
+  append_key(out, key);
+  out += '[';
+  for (const std::string& name : names) {
+    if (&name != &names.front()) out += ", ";
+    append_json(out, Value(name));
+  }
+  out += ']';
+}
+
 }  // namespace
 
 void append_json_row(std::string& out, const std::vector<Column>& columns, const RowView& row) {
@@ -85,16 +98,8 @@ void append_json_summary(std::string& out, const RowTable& table, const Summary&
       append_key(out, fact.key);
       append_json(out, fact.value);
     }
-    if (!origin->not_compared.empty()) {
-      out += ", ";
-      append_key(out, "not_compared");
-      out += '[';
-      for (const std::string& name : origin->not_compared) {
-        if (&name != &origin->not_compared.front()) out += ", ";
-        append_json(out, Value(name));
-      }
-      out += ']';
-    }
+    append_list(out, "not_compared", origin->not_compared);
+    append_list(out, "other_arguments", origin->other_arguments);
     out += '}';
   } else {
     out += "null";

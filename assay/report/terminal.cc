@@ -312,7 +312,12 @@ std::string TerminalReport::origin(const RowPlace& place) const {
   std::string out = "First origin: ";
   if (!place.section.empty()) out += fmt::format("[{}] ", shown(place.section));
   const std::string output = shown(place.mine.empty() ? place.golden : place.mine);
-  if (place.not_compared.empty())
+  if (!place.other_arguments.empty())
+    out += fmt::format(
+        "{}: its input tensors pass, other arguments make its output {} differ\n{}{}", shown(place.node),
+        output, first_few("  ", place.other_arguments),
+        place.not_compared.empty() ? "" : first_few("  not compared before it: ", place.not_compared));
+  else if (place.not_compared.empty())
     out += fmt::format("{}: its inputs pass, its output {} does not\n", shown(place.node), output);
   else
     out +=
