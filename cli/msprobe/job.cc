@@ -159,7 +159,10 @@ Result<void> choose_metrics(const MsprobeJob& job, bool has_data, bool as_python
     for (const std::string_view name :
          {"msprobe_cosine", "l2", "max_abs", "mine", "golden", "nonfinite_kinds", "worst"})
       names.emplace_back(name);
-  if (has_data) names.push_back(fmt::format("msprobe_{}", generation_name(job.generation)));
+  const bool is_g3_kernel = job.kernels && job.generation == Generation::g3;
+  if (has_data)
+    names.push_back(is_g3_kernel ? "msprobe_kernel"
+                                 : fmt::format("msprobe_{}", generation_name(job.generation)));
   ASSAY_TRY(request.metrics, plan_metrics(names, msprobe_metrics()));
   request.shown_columns = request.metrics.columns;
   request.add_stated_columns = false;

@@ -73,10 +73,12 @@ void append_python_json(std::string& out, const Value& value) {
     out += std::isnan(*number) ? "NaN" : *number > 0 ? "Infinity" : "-Infinity";
 }
 
-void append_lines(std::string& out, std::span<const std::string_view> lines, std::string_view indent) {
+// step: by how much deeper the lines stand than what they belong to.
+void append_lines(std::string& out, std::span<const std::string_view> lines, std::string_view indent,
+                  std::string_view step) {
   out += "[";
   for (size_t i = 0; i < lines.size(); ++i) {
-    out += fmt::format("{}\n{}    \"", i == 0 ? "" : ",", indent);
+    out += fmt::format("{}\n{}{}\"", i == 0 ? "" : ",", indent, step);
     bool is_first_part = true;
     for (const std::string_view part : split(lines[i], '\n')) {
       std::string quoted;
@@ -232,7 +234,7 @@ class FirstDifference : public Sink {
       for (const Column& column : columns_) {
         out += fmt::format("\n                \"{}\": ", column.title);
         if (column.title == "NPU_Stack_Info" && row.pair.mine->item == 0 && !node.stack.empty())
-          append_lines(out, node.stack, "                ");
+          append_lines(out, node.stack, "                ", "    ");
         else
           append_python_json(out, cell_value(column, view));
         out += ',';
@@ -368,7 +370,7 @@ class FirstDifference : public Sink {
     if (node.stack.empty())
       out += "null";
     else
-      append_lines(out, node.stack, "      ");
+      append_lines(out, node.stack, "      ", "  ");
     return out + "\n    }";
   }
 

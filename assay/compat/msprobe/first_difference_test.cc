@@ -6,12 +6,15 @@
 #include <rapidjson/document.h>
 
 #include <cmath>
+#include <fstream>
+#include <iterator>
 
 namespace assay {
 namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using Json = rapidjson::Document;
 
 Json parsed(const fs::path& path) {
@@ -76,6 +79,10 @@ class FirstDifference : public ::testing::Test {
     return parsed(folder_.path() / ("compare_result_rank" + std::to_string(number) + "_20250102030405.json"));
   }
   Json analysis() const { return parsed(folder_.path() / "diff_analyze_1735787045000000000.json"); }
+  std::string analysis_text() const {
+    std::ifstream file(folder_.path() / "diff_analyze_1735787045000000000.json");
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
   // The operator that was found for rank 0; "none".
   std::string found() const {
     if (!fs::exists(folder_.path() / "diff_analyze_1735787045000000000.json")) return "none";
@@ -202,6 +209,8 @@ TEST_F(FirstDifference, FindsTheFirstOperatorOfEveryRank) {
                "None");
   EXPECT_EQ(finding["data_info"]["output"].MemberCount(), 1u);
   EXPECT_STREQ(finding["stack_info"][0].GetString(), "File a.py, line 1");
+  EXPECT_THAT(analysis_text(),
+              HasSubstr("\n      \"stack_info\": [\n        \"File a.py, line 1\"\n      ]"));
   EXPECT_STREQ(json["rank_2"][0]["op_name"].GetString(), "Torch.later.0.forward");
   EXPECT_TRUE(json["rank_2"][0]["stack_info"].IsNull());
 }

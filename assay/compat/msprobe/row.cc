@@ -34,7 +34,8 @@ std::string_view suffix_of(Generation generation) {
 MsprobeColumns::MsprobeColumns(const Head& head, Generation generation) {
   const auto find = [&](std::string_view name) { return find_column(head, name); };
   const auto of_generation = [&](std::string_view name) {
-    return find(fmt::format("{}{}", name, suffix_of(generation)));
+    const int of_kernels = find(fmt::format("{}_kernel", name));
+    return of_kernels >= 0 ? of_kernels : find(fmt::format("{}{}", name, suffix_of(generation)));
   };
   cosine = find("cosine_msprobe");
   l2 = find("l2");

@@ -162,6 +162,16 @@ const Metric msprobe_g3_metric{"msprobe_g3",
                                nullptr,
                                open_errors<Generation::g3>};
 
+// Kernels keep their dimensions, so that one element is computed with like many.
+const Metric msprobe_kernel_metric{"msprobe_kernel",
+                                   {"max_rel_kernel", "ratio_1e3_kernel", "ratio_5e3_kernel"},
+                                   gather::sums,
+                                   false,
+                                   "the same as msprobe 26.0 has it of kernels",
+                                   finish_errors<Generation::g3>,
+                                   nullptr,
+                                   open_errors<Generation::g3>};
+
 // 1 where both sides are as good as zero, NaN where one is.
 const Metric msprobe_cosine_metric{
     "msprobe_cosine",
@@ -190,8 +200,9 @@ const Metric nonfinite_kinds_metric{
 
 MetricTable msprobe_metrics() {
   static constexpr const Metric* kTable[] = {
-      &msprobe_metric,    &stat_diff_g2_metric, &stat_diff_g3_metric,   &msprobe_g1_metric,
-      &msprobe_g2_metric, &msprobe_g3_metric,   &msprobe_cosine_metric, &nonfinite_kinds_metric,
+      &msprobe_metric,        &stat_diff_g2_metric,   &stat_diff_g3_metric,
+      &msprobe_g1_metric,     &msprobe_g2_metric,     &msprobe_g3_metric,
+      &msprobe_kernel_metric, &msprobe_cosine_metric, &nonfinite_kinds_metric,
   };
   return kTable;
 }

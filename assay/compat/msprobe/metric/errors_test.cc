@@ -238,6 +238,17 @@ TEST(Msprobe, RoundsLongIntegersToDouble) {
   expect_errors(columns, {1, 1, 1}, 2);
 }
 
+// Of a kernel dump nothing is dropped.
+TEST(Msprobe, ErrorsOfOneElementOfAKernelAreThoseOfMany) {
+  const auto single = [](DType dtype, double mine, double golden) {
+    return number(measured(*narrowed(dtype, {mine}), *narrowed(dtype, {golden}), {"max_rel_kernel"})[0]);
+  };
+  EXPECT_EQ(single(DType::i32, 3, 7), 4.0 / 7.0);
+  EXPECT_EQ(single(DType::f64, 3, 7), 4.0 / 7.0);
+  EXPECT_EQ(single(DType::f64, 1, 0), 0x1p52);
+  EXPECT_EQ(single(DType::f32, 3, 7), static_cast<double>(4.0f / 7.0f));
+}
+
 // G3 has no dimensions of size 1, and numpy computes with a single number in f32 where that can hold it.
 TEST(Msprobe, SingleNumbersOfG3) {
   const auto single = [](DType dtype, double mine, double golden) {

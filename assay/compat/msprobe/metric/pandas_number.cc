@@ -1,7 +1,6 @@
 #include "assay/compat/msprobe/metric/pandas_number.h"
 
 #include "assay/base/text.h"
-#include "assay/support/json_tape.h"
 
 #include <fmt/format.h>
 
@@ -68,8 +67,8 @@ double read_by_pandas(double number) {
   // Up to here all digits are kept, and are exact: there is nothing to round.
   constexpr double kExact = 1e15;
   if (std::trunc(number) == number && std::abs(number) < kExact) return number;
-  std::string text;
-  append_python_float(text, number);
+  std::string text = fmt::format("{}", number);
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";  // one digit more to take in
   return read(text);
 }
 
