@@ -1,6 +1,7 @@
 // Collects pairs and puts them in report order: the order of mine, with what only golden has at its place.
 #pragma once
 
+#include "assay/match/alike/name_form.h"
 #include "assay/model/pairing.h"
 
 #include <array>
@@ -21,6 +22,8 @@ class PairingBuilder {
   const Node& node(Side side, const ItemId& id) const { return frames_.node(side, id); }
   const Item& item(Side side, const ItemId& id) const { return frames_.item(side, id); }
   std::string_view name(Side side, size_t position) const { return item(side, position).name; }
+  // What alike/holders.h read in the names of a side, kept from step to step; empty before.
+  std::vector<NameForm>& kept_forms(Side side) const { return forms_[static_cast<size_t>(side)]; }
   // First position behind the node that begins at `begin`.
   size_t end_of_node(Side side, size_t begin) const;
 
@@ -58,7 +61,8 @@ class PairingBuilder {
   std::vector<Why> why_alone_;
   std::vector<bool> mine_is_joined_;
   std::array<std::vector<bool>, 2> aside_;  // by side
-  std::vector<uint32_t> first_partner_;     // of an item of golden; kNone: not joined
+  mutable std::array<std::vector<NameForm>, 2> forms_;
+  std::vector<uint32_t> first_partner_;  // of an item of golden; kNone: not joined
 };
 
 }  // namespace assay

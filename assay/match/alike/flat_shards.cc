@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <map>
 #include <numeric>
+#include <unordered_map>
 
 namespace assay {
 namespace {
@@ -68,17 +68,21 @@ class FlatShards {
 
   // Flat tensors, and names whose ranks hold different numbers of rows.
   std::vector<Shards> collect(Side side) {
-    std::map<std::string, std::vector<std::pair<size_t, NameForm>>> by_name;
+    std::unordered_map<std::string_view, std::vector<std::pair<size_t, const NameForm*>>> by_name;
+    std::vector<std::string_view> in_order;
     bool has_second_group = false;
-    for (auto& [position, form] : unjoined_forms(builder_, side)) {
-      if (form.rank < 0 || !is_waiting(builder_, side, position)) continue;
-      has_second_group |= is_second_group(form.plain);
-      by_name[form.plain].emplace_back(position, std::move(form));
+    for (const auto& [position, form] : unjoined_forms(builder_, side)) {
+      if (form->rank < 0 || !is_waiting(builder_, side, position)) continue;
+      has_second_group |= is_second_group(form->plain);
+      const auto [named, is_new] = by_name.try_emplace(form->plain);
+      if (is_new) in_order.push_back(form->plain);
+      named->second.emplace_back(position, form);
     }
     std::vector<Shards> found;
-    for (auto& [plain, ranks] : by_name) {
+    for (const std::string_view plain : in_order) {
+      auto& ranks = by_name[plain];
       if (ranks.size() < 2 || std::ssize(ranks) > kMostShards) continue;
-      std::ranges::sort(ranks, {}, [](const auto& each) { return each.second.rank; });
+      std::ranges::sort(ranks, {}, [](const auto& each) { return each.second->rank; });
       Shards shards;
       const auto module = module_of_flat(plain);
       shards.is_flat = module.has_value();
@@ -89,17 +93,16 @@ class FlatShards {
     return found;
   }
 
-  std::optional<Shards> gather(Side side, const std::vector<std::pair<size_t, NameForm>>& ranks,
-                               Shards shards) {
+  std::optional<Shards> gather(Side side, const UnjoinedForms& ranks, Shards shards) {
     bool are_even = true;
     Holder& together = shards.together;
     for (const auto& [position, form] : ranks) {
       const auto meta = contents_.meta({side, builder_.items(side)[position]});
       if (!meta || is_complex(meta->dtype) || meta->shape.dims.empty() || meta->shape.count() > kMostInOne)
         return std::nullopt;
-      if (!together.ranks.empty() && form.rank == together.ranks.back()) return std::nullopt;
+      if (!together.ranks.empty() && form->rank == together.ranks.back()) return std::nullopt;
       if (together.ranks.empty()) {
-        together.form = form;
+        together.form = *form;
         together.shape = meta->shape;
       } else {
         const auto &rows = meta->shape.dims, &first = together.shape.dims;
@@ -108,7 +111,7 @@ class FlatShards {
         together.shape.dims[0] = std::max(rows[0], first[0]);
       }
       together.positions.push_back(position);
-      together.ranks.push_back(form.rank);
+      together.ranks.push_back(form->rank);
       shards.counts.push_back(meta->shape.count());
     }
     if (shards.is_flat ? together.shape.dims.size() != 1 : are_even) return std::nullopt;
@@ -123,21 +126,21 @@ class FlatShards {
              (plain.starts_with(module) && plain.size() > module.size() && plain[module.size()] == '.');
     };
     std::vector<Holder> parts;
-    for (auto& [position, form] : unjoined_forms(builder_, other)) {
+    for (const auto& [position, form] : unjoined_forms(builder_, other)) {
       if (!is_waiting(builder_, other, position)) continue;
-      if (!shards.is_flat && form.plain != shards.together.form.plain) continue;
+      if (!shards.is_flat && form->plain != shards.together.form.plain) continue;
       const bool is_nearer_another = shards.is_flat && std::ranges::any_of(all, [&](const Shards& each) {
                                        return each.is_flat && each.module.size() > shards.module.size() &&
-                                              is_below(form.plain, each.module);
+                                              is_below(form->plain, each.module);
                                      });
-      if (is_nearer_another || (shards.is_flat && !is_below(form.plain, shards.module))) continue;
+      if (is_nearer_another || (shards.is_flat && !is_below(form->plain, shards.module))) continue;
       const auto meta = contents_.meta({other, builder_.items(other)[position]});
       if (!meta || meta->shape.count() == 0 || meta->shape.count() > kMostInOne || is_complex(meta->dtype))
         return {};
       Holder& part = parts.emplace_back();
       part.positions = {position};
-      part.ranks = {form.rank};
-      part.form = std::move(form);
+      part.ranks = {form->rank};
+      part.form = *form;
       part.shape = meta->shape;
       part.sums.count = part.shape.count();
     }

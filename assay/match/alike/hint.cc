@@ -8,7 +8,7 @@
 namespace assay {
 namespace {
 
-using Left = std::vector<std::pair<size_t, NameForm>>;
+using Left = UnjoinedForms;
 
 struct LikestName {
   size_t which = 0;
@@ -40,7 +40,7 @@ std::vector<LikestName> nearest_of(const Left& left, const Left& others) {
   std::vector<LikestName> nearest(left.size());
   for (size_t i = 0; i < left.size(); ++i)
     for (size_t j = 0; j < others.size(); ++j)
-      if (const double like = likeness_of(left[i].second, others[j].second); like > nearest[i].likeness)
+      if (const double like = likeness_of(*left[i].second, *others[j].second); like > nearest[i].likeness)
         nearest[i] = {j, like};
   return nearest;
 }
@@ -98,7 +98,7 @@ std::optional<std::string> hint_of_names(const PairingBuilder& builder, bool is_
       "{} of mine and {} of golden found no partner; the likest names among them are '{}' and '{}'", count[0],
       count[1], mine, golden);
   // Another name would not make them a pair.
-  if (mean_the_same(left[0][m].second, left[1][best->which].second).value_or(false))
+  if (mean_the_same(*left[0][m].second, *left[1][best->which].second).value_or(false))
     text += ", which are known to mean the same, but lie in each other in no way that is known";
   else
     text += fmt::format(". {} pairs these{}", rename_flag(mine, golden),

@@ -52,10 +52,23 @@ void add_named(std::vector<Holder> named, std::vector<Holder>& out) {
   }
 }
 
-Holder holder_of(std::pair<size_t, NameForm> waiting) {
+// Ranks have the same names.
+class Roles {
+ public:
+  const std::optional<KnownName>& of(std::string_view plain) {
+    const auto [found, is_new] = by_name_.try_emplace(plain);
+    if (is_new) found->second = known_name_of(plain);
+    return found->second;
+  }
+
+ private:
+  std::unordered_map<std::string_view, std::optional<KnownName>> by_name_;
+};
+
+Holder holder_of(const std::pair<size_t, const NameForm*>& waiting, Roles& roles) {
   Holder holder;
-  holder.form = std::move(waiting.second);
-  holder.role = known_name_of(holder.form.plain);
+  holder.form = *waiting.second;
+  holder.role = roles.of(waiting.second->plain);
   holder.positions = {waiting.first};
   holder.ranks = {holder.form.rank};
   return holder;
@@ -107,23 +120,31 @@ std::string_view path_of_one_rank(const PairingBuilder& builder, Side side) {
   return path_on(side);
 }
 
-std::vector<std::pair<size_t, NameForm>> unjoined_forms(const PairingBuilder& builder, Side side) {
-  std::vector<NameForm> forms;
-  const std::string_view path = path_of_one_rank(builder, side);
-  FormReader reader(path);
+const std::vector<NameForm>& forms_of(const PairingBuilder& builder, Side side) {
+  std::vector<NameForm>& forms = builder.kept_forms(side);
+  if (!forms.empty()) return forms;
+  FormReader reader(path_of_one_rank(builder, side));
   forms.reserve(builder.size(side));
   for (size_t i = 0; i < builder.size(side); ++i) forms.push_back(reader.form_of(builder.name(side, i)));
   number_through(forms);
-  std::vector<std::pair<size_t, NameForm>> found;
-  for (size_t i = 0; i < forms.size(); ++i)
-    if (!builder.is_joined(side, i)) found.emplace_back(i, std::move(forms[i]));
+  return forms;
+}
+
+UnjoinedForms unjoined_forms(const PairingBuilder& builder, Side side) {
+  UnjoinedForms found;
+  for (size_t i = 0; i < builder.size(side); ++i)
+    if (!builder.is_joined(side, i)) found.emplace_back(i, nullptr);
+  if (found.empty()) return found;
+  const std::vector<NameForm>& forms = forms_of(builder, side);
+  for (auto& [position, form] : found) form = &forms[position];
   return found;
 }
 
 Result<Holders> collect_holders(const PairingBuilder& builder, const Contents& contents) {
   Holders holders;
+  Roles roles;
   for (const Side side : {Side::mine, Side::golden}) {
-    std::vector<std::pair<size_t, NameForm>> waiting = unjoined_forms(builder, side);
+    UnjoinedForms waiting = unjoined_forms(builder, side);
     std::erase_if(waiting, [&](const auto& each) { return !is_waiting(builder, side, each.first); });
     std::vector<PlanSource> sources;
     for (const auto& [position, form] : waiting) sources.push_back({side, builder.items(side)[position]});
@@ -132,7 +153,7 @@ Result<Holders> collect_holders(const PairingBuilder& builder, const Contents& c
     ByName by_name;
     for (size_t i = 0; i < waiting.size(); ++i) {
       if (!sketches[i] || sketches[i]->sums.count == 0) continue;
-      Holder holder = holder_of(std::move(waiting[i]));
+      Holder holder = holder_of(waiting[i], roles);
       holder.shape = sketches[i]->meta.shape;
       holder.sketches = {&*sketches[i]};
       by_name.add(std::move(holder));
@@ -160,22 +181,23 @@ Result<void> sketch_whole(const PairingBuilder& builder, const Contents& content
 }
 
 Holders collect_named_holders(const PairingBuilder& builder, const Contents& contents) {
-  std::vector<std::pair<size_t, NameForm>> waiting[2];
+  UnjoinedForms waiting[2];
   std::unordered_map<std::string_view, int> sides_of;  // bits, by plain name
   for (const Side side : {Side::mine, Side::golden}) {
     auto& own = waiting[static_cast<size_t>(side)];
     own = unjoined_forms(builder, side);
-    for (const auto& [position, form] : own) sides_of[form.plain] |= 1 << static_cast<int>(side);
+    for (const auto& [position, form] : own) sides_of[form->plain] |= 1 << static_cast<int>(side);
   }
   Holders holders;
+  Roles roles;
   ByName by_name[2];
   for (const Side side : {Side::mine, Side::golden})
     for (const auto& each : waiting[static_cast<size_t>(side)]) {
       if (!is_waiting(builder, side, each.first)) continue;
-      Holder holder = holder_of(each);
-      if (!holder.role && sides_of[holder.form.plain] != 3) continue;
+      if (!roles.of(each.second->plain) && sides_of[each.second->plain] != 3) continue;
       const auto meta = contents.meta({side, builder.items(side)[each.first]});
       if (!meta || meta->shape.count() == 0 || is_complex(meta->dtype)) continue;
+      Holder holder = holder_of(each, roles);
       holder.shape = meta->shape;
       by_name[static_cast<size_t>(side)].add(std::move(holder));
     }

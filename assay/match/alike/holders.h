@@ -47,8 +47,11 @@ bool are_of_one_size(const PairingBuilder& builder, size_t mine, size_t golden, 
 // the other side, against which it would be one rank and another that the user chose. Else empty.
 std::string_view path_of_one_rank(const PairingBuilder& builder, Side side);
 
+// The forms of all names of a side, by position in the builder.
+const std::vector<NameForm>& forms_of(const PairingBuilder& builder, Side side);
 // What is not joined yet, by position in the builder, with the forms of its names.
-std::vector<std::pair<size_t, NameForm>> unjoined_forms(const PairingBuilder& builder, Side side);
+using UnjoinedForms = std::vector<std::pair<size_t, const NameForm*>>;
+UnjoinedForms unjoined_forms(const PairingBuilder& builder, Side side);
 
 // All that wait, with sketches of some elements.
 Result<Holders> collect_holders(const PairingBuilder& builder, const Contents& contents);

@@ -1,7 +1,7 @@
 #include "assay/match/alike/lost_copies.h"
 
 #include "assay/base/text.h"
-#include "assay/match/alike/name_form.h"
+#include "assay/match/alike/holders.h"
 
 #include <fmt/format.h>
 
@@ -17,10 +17,11 @@ using RankSet = std::set<int64_t>;
 // The tensors of one stage of a pipeline: which ranks have each.
 class StageCopies {
  public:
-  void add(NameForm form) {
+  void add(const NameForm& form) {
     ranks_.insert(form.rank);
-    of_name_[form.plain].insert(form.rank);
-    names_of_pattern_[form.pattern].insert(std::move(form.plain));
+    const auto [named, is_new] = of_name_.try_emplace(form.plain);
+    named->second.insert(form.rank);
+    if (is_new) names_of_pattern_[form.pattern].insert(form.plain);
   }
 
   void note(std::string_view side, Remarks& remarks) const {
@@ -72,19 +73,12 @@ class StageCopies {
 }  // namespace
 
 void note_lost_copies(const PairingBuilder& builder, Side side, Remarks& remarks) {
-  std::vector<NameForm> forms;
-  FormReader reader;
-  for (size_t i = 0; i < builder.size(side); ++i) {
-    const Item& item = builder.item(side, i);
-    if (item.stated != nullptr && item.stated->given == Given::beside) continue;
-    NameForm form = reader.form_of(item.name);
-    if (form.rank >= 0) forms.push_back(std::move(form));
-  }
-  number_through(forms);
+  const std::vector<NameForm>& forms = forms_of(builder, side);
   std::map<int64_t, StageCopies> stages;
-  for (NameForm& form : forms) {
-    const int64_t stage = form.stage;
-    stages[stage].add(std::move(form));
+  for (size_t i = 0; i < forms.size(); ++i) {
+    const Item& item = builder.item(side, i);
+    const bool is_beside = item.stated != nullptr && item.stated->given == Given::beside;
+    if (!is_beside && forms[i].rank >= 0) stages[forms[i].stage].add(forms[i]);
   }
   for (const auto& [number, stage] : stages) stage.note(side == Side::mine ? "mine" : "golden", remarks);
 }

@@ -18,15 +18,15 @@ bool join_alike_names(PairingBuilder& builder, const Contents* contents) {
     bool has_rank(size_t side) const { return rank[side] >= 0; }
   };
   bool left_any = false;
-  std::unordered_map<std::string, Bearers> by_name;
+  std::unordered_map<std::string_view, Bearers> by_name;
   std::vector<const Bearers*> in_order;
   for (const Side side : {Side::mine, Side::golden})
     for (const auto& [position, form] : unjoined_forms(builder, side)) {
-      const auto [found, is_new] = by_name.try_emplace(form.plain);
+      const auto [found, is_new] = by_name.try_emplace(form->plain);
       if (is_new) in_order.push_back(&found->second);
       found->second.positions[static_cast<size_t>(side)].push_back(position);
       int64_t& rank = found->second.rank[static_cast<size_t>(side)];
-      rank = std::max(rank, form.rank);
+      rank = std::max(rank, form->rank);
     }
   for (const Bearers* bearers : in_order) {
     if (bearers->positions[0].size() != 1 || bearers->positions[1].size() != 1) continue;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kFirstLook = 12, kSecondLook = 160;
 // Where others of the kind have shown how they lie: of all parts together, and of each at least.
-constexpr size_t kLooksAgain = 6, kLeastOfPart = 4;
+constexpr size_t kLooksAgain = 6, kLeastOfPart = 4, kLeastOfMany = 2, kManyParts = 4;
 constexpr double kAsGood = 0.02;
 constexpr double kMayFit = 0.4, kFits = 0.6;  // of unrelated tensors, 5 of 100 elements are close by chance
 
@@ -123,7 +123,9 @@ bool Solver::is_padding_zero(const Arrangement& arrangement, std::span<const Pla
 
 bool Solver::is_likely(std::span<const SoughtPart> parts, std::span<const PlanSource> sources,
                        const std::vector<Arrangement>& arrangement) const {
-  const size_t looks = std::max(kLeastOfPart, kLooksAgain / parts.size());
+  // Many shares of one tensor need fewer looks at each: what lies otherwise is seen in one of them.
+  const size_t looks =
+      parts.size() >= kManyParts ? kLeastOfMany : std::max(kLeastOfPart, kLooksAgain / parts.size());
   for (size_t part = 0; part < parts.size(); ++part)
     if (fit(probe(parts[part], looks), arrangement[part], sources) < kFits) return false;
   return true;
