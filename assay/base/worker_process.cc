@@ -24,7 +24,8 @@ namespace {
 
 constexpr auto kGlance = std::chrono::milliseconds(100);  // how often a wait looks whether we are cancelled
 constexpr size_t kMostInLine = size_t{1} << 20;
-constexpr int kFirstOfOurs = 3;  // behind the standard streams, which may be closed
+constexpr int kInput = 0, kOutput = 1;  // of the program
+constexpr int kFirstOfOurs = 3;         // behind the standard streams, which may be closed
 
 int moved_up(int descriptor) {
   if (descriptor < 0 || descriptor >= kFirstOfOurs) return descriptor;
@@ -39,8 +40,8 @@ Result<pid_t> spawn(std::vector<std::string> words, int socket) {
   pointers.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_adddup2(&actions, socket, STDIN_FILENO);
-  ::posix_spawn_file_actions_adddup2(&actions, socket, STDOUT_FILENO);
+  ::posix_spawn_file_actions_adddup2(&actions, socket, kInput);
+  ::posix_spawn_file_actions_adddup2(&actions, socket, kOutput);
   posix_spawnattr_t attributes;
   ::posix_spawnattr_init(&attributes);
   sigset_t defaults, none;  // what we catch or ignore is our business

@@ -9,7 +9,8 @@ the library when it is first used.
 >>> folder = tempfile.mkdtemp()
 >>> with assay.Writer(folder) as writer:
 ...     for name, last in (("mine.npy", 5), ("golden.npy", 4)):
-...         writer.tensor(name, array.array("f", [1, 2, 3, last]).buffer_info()[0], "f32", [4])
+...         values = array.array("f", [1, 2, 3, last])
+...         writer.tensor(name, values.buffer_info()[0], "f32", [4])
 >>> result = assay.compare(os.path.join(folder, "mine.npy"), os.path.join(folder, "golden.npy"))
 >>> result.verdict, result.rows[0]["worst_index"]
 ('fail', [3])

@@ -42,9 +42,9 @@ def inspect(*paths: PathLike, values: bool = False, names: bool = False, slice: 
     """What tensor files, folders and dumps hold, a dict for each tensor: docs/inspect.md.
 
     >>> import assay, array, os, tempfile
-    >>> folder = tempfile.mkdtemp()
+    >>> folder, values = tempfile.mkdtemp(), array.array("f", [1, 2, 4])
     >>> with assay.Writer(folder) as writer:
-    ...     writer.tensor("x.npy", array.array("f", [1, 2, 4]).buffer_info()[0], "f32", [3])
+    ...     writer.tensor("x.npy", values.buffer_info()[0], "f32", [3])
     >>> [(each["dtype"], each["shape"], each["max"]) for each in assay.inspect(os.path.join(folder, "x.npy"))]
     [('f32', [3], 4.0)]
     """

@@ -120,9 +120,9 @@ def compare(mine: Any, golden: Any, *, rule: Union[Texts, Mapping] = None, rules
     >>> import assay, array
     >>> r = assay.compare({"x": array.array("f", [1, 2])}, {"x": array.array("f", [1, 3])})
     >>> r.verdict, r.exit_code, r.first_divergence.name, r.rows[0]["max_abs"]
-    ('fail', 1, 'x', 1.0)
+    ('fail', 1, 'x', 1)
     >>> assay.compare({"x": 1.0}, {"x": 1.5}, rule="max_abs <= 1").sentence
-    'PASS: 1 of 1 tensor is within the rules.'
+    'PASS under your rules (max_abs <= 1): the tensors agree.'
     """
     options = {name: value for name, value in locals().items() if name not in ("mine", "golden", "save", "overwrite", "progress")}
     words = _options.words_of(options, _SEVERAL, _BARE)

@@ -253,9 +253,9 @@ class File(Mapping):
     alone where one of them has it.
 
     >>> import assay, tempfile, os, array
-    >>> folder = tempfile.mkdtemp()
+    >>> folder, values = tempfile.mkdtemp(), array.array("f", [1, 2, 3, 4])
     >>> with assay.Writer(folder) as writer:
-    ...     writer.tensor("x.npy", array.array("f", [1, 2, 3, 4]).buffer_info()[0], "f32", [2, 2])
+    ...     writer.tensor("x.npy", values.buffer_info()[0], "f32", [2, 2])
     >>> with assay.open(os.path.join(folder, "x.npy")) as file:
     ...     print(list(file), file["x.npy"].shape, file["x.npy"].tolist(), file["x.npy"].stats()["max"])
     ['x.npy'] (2, 2) [[1.0, 2.0], [3.0, 4.0]] 4.0
