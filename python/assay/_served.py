@@ -4,6 +4,7 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import sys
+import types
 from typing import Dict, Optional, Tuple
 
 # Module of the original (below the package) -> its names -> where they are ("assay.x:name").
@@ -18,6 +19,16 @@ def served_names(package: str, places: Places) -> Tuple[str, ...]:
 
 def _not_served(what: str, package: str, places: Places) -> str:
     return f"{what} is not served by assay; there are: {', '.join(served_names(package, places))}"
+
+
+def _found(place: str):
+    module, _, attribute = place.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+class _CallableModule(types.ModuleType):
+    def __call__(self, *args, **kwargs):
+        return _found(self.__place__)(*args, **kwargs)
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -39,6 +50,10 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return None
 
     def exec_module(self, module) -> None:
+        parent, _, name = module.__name__[len(self.package) + 1:].rpartition(".")
+        if name in self.places.get(parent, ()):
+            # A function is called like the module beside it, which takes its place where it is imported.
+            module.__class__, module.__dict__["__place__"] = _CallableModule, self.places[parent][name]
         offer(module.__dict__, self.package, module.__name__[len(self.package) + 1:], self.places)
 
 
@@ -54,16 +69,9 @@ def offer(names: dict, package: str, below: str, places: Places) -> None:
                if other and other != below and (not below or other.startswith(below + "."))}
     modules = {each for each in modules if "." not in each}
 
-    # A function may be called like a module beside it. A module that is imported later would take its place.
-    both = [name for name in own if name in modules]
-    for name in both:
-        importlib.import_module(f"{whole}.{name}")
-        names.pop(name, None)
-
     def load(name: str):
         if name in own:
-            module, _, attribute = own[name].partition(":")
-            value = getattr(importlib.import_module(module), attribute)
+            value = _found(own[name])
         elif name in modules:
             value = importlib.import_module(f"{whole}.{name}")
         elif name.startswith("__"):
@@ -76,5 +84,3 @@ def offer(names: dict, package: str, below: str, places: Places) -> None:
     names["__getattr__"] = load
     names["__dir__"] = lambda: sorted([*own, *modules])
     names["__all__"] = sorted(own)
-    for name in both:
-        names[name] = load(name)

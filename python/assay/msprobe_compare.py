@@ -15,12 +15,14 @@ class CompareException(AssayError):
     """What the comparison calls of msprobe raise."""
 
 
-def compare(input_param: Dict[str, Any], output_path: Any, **kwargs: Any) -> None:
+def compare(input_param: Dict[str, Any], output_path: Any, stack_mode: bool = False, auto_analyze: bool = True,
+            fuzzy_match: bool = False, **kwargs: Any) -> None:
     """Two dump.json of PyTorch: {"npu_json_path": ..., "bench_json_path": ..., "stack_json_path": ...}.
 
-    Further arguments: stack_mode, auto_analyze (True), fuzzy_match, highlight, data_mapping (a file or a dict), suffix (in the names
+    Further arguments: highlight, data_mapping (a file or a dict), suffix (in the names
     of the tables), first_diff_analyze, is_print_compare_log.
     """
+    kwargs.update(stack_mode=stack_mode, auto_analyze=auto_analyze, fuzzy_match=fuzzy_match)
     _compare("pytorch", _of_files(input_param), output_path, kwargs)
 
 

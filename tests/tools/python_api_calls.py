@@ -102,6 +102,10 @@ def check_msprobe(c) -> list[str]:
         compare(told_of_files, out, suffix="_mine")
     if not [path for path in out.iterdir() if path.name.startswith("compare_result_mine_")] or [path for path in out.iterdir() if path.is_dir()]:
         failures.append(f"suffix: {[path.name for path in out.iterdir()]}")
+    theirs = c.folder("positional")
+    with contextlib.redirect_stdout(io.StringIO()):
+        compare(told_of_files, theirs, True, False, True)
+    failures += [] if list(theirs.glob("*.xlsx")) else ["arguments by their places"]
     failures += refused(lambda: compare("compare.json", out), CompareException, "should be dict")
     failures += refused(lambda: compare({"npu_json_path": "x"}, out), CompareException, "bench_json_path")
     failures += refused(lambda: compare(told_of_files, out, stack_mode=1), CompareException, "stack_mode")
@@ -133,7 +137,16 @@ def check_names_of_msprobe(c) -> list[str]:
             "from msprobe.mindspore.compare.common_dir_compare import common_dir_compare as other\n"
             "assert callable(compare) and other is common_dir_compare\nimport sys; assert 'numpy' not in sys.modules")
     done = python(text, c.folder("import"))
-    return failures + ([done.stdout] if done.returncode else [])
+    failures += [done.stdout] if done.returncode else []
+    # In whichever order they are imported, the function can be called; also where msprobe.pytorch has a file of its own.
+    calls = "try:\n    msprobe.pytorch.compare(1, 2)\nexcept AssertionError:\n    raise\nexcept Exception as trouble:\n    print(trouble)"
+    for order in ("import msprobe.pytorch.compare.pt_compare\nimport msprobe.pytorch\n",
+                  "import msprobe.pytorch\nmsprobe.pytorch.compare\nimport msprobe.pytorch.compare.pt_compare\n",
+                  "import types, sys, msprobe\nown = types.ModuleType('msprobe.pytorch'); own.__path__ = []\n"
+                  "sys.modules['msprobe.pytorch'] = msprobe.pytorch = own\nimport msprobe.pytorch.compare.pt_compare\n"):
+        done = python(order + calls, c.folder("import"))
+        failures += [] if done.stdout == "input_param should be dict, and is int\n" else [f"{order}: {done.stdout}"]
+    return failures
 
 
 def check_torchair_file(c) -> list[str]:
