@@ -152,7 +152,7 @@ def _of_buffer(value: Any) -> InMemory:
         held: Any = ctypes.create_string_buffer(view.tobytes(), max(view.nbytes, 1))
     else:
         held = (ctypes.c_char * max(view.nbytes, 1)).from_buffer(view) if view.nbytes else ctypes.create_string_buffer(1)
-    return InMemory(ctypes.addressof(held), _native.dtype_number(name), tuple(view.shape), None, (held, view))
+    return InMemory(ctypes.addressof(held), _native.dtype_number(name), tuple(view.shape or ()), None, (held, view))
 
 
 class Side:

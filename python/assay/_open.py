@@ -112,40 +112,39 @@ class Tensor:
             return self.astype(dtype).numpy()
         numpy, kind = self._numpy_type()
         mapped = self._mapped(numpy, kind)
-        return mapped if mapped is not None else self._read(numpy, kind, None, self.shape)
+        return mapped if mapped is not None else self._read(numpy, kind, None, self.shape or ())
 
     def torch(self) -> Any:
         """As a tensor of PyTorch, of its own: it may be written to, and the file does not change."""
         import torch
 
-        self._need_data()
-        name = _TORCH.get(self.dtype)
+        dtype, shape = self._need_data()
+        name = _TORCH.get(dtype)
         kind = getattr(torch, name, None) if name else None
         if kind is None:
-            raise AssayError(f"{self.name}: this PyTorch has no type for {self.dtype}; .astype('f32').torch() converts it")
+            raise AssayError(f"{self.name}: this PyTorch has no type for {dtype}; .astype('f32').torch() converts it")
         count, size = self.size, self.nbytes
         if count and self._is_in_place() and self._data_offset % max(kind.itemsize if hasattr(kind, "itemsize") else 16, 1) == 0 \
                 and hasattr(torch, "frombuffer"):
             with self._file:
                 memory, begin = _map(self._data_file, self._data_offset, size, private=True)
-            return torch.frombuffer(memory, dtype=kind, count=count, offset=begin).reshape(self.shape)
-        out = torch.empty(self.shape, dtype=kind)
+            return torch.frombuffer(memory, dtype=kind, count=count, offset=begin).reshape(shape)
+        out = torch.empty(shape, dtype=kind)
         self._read_into(out.data_ptr(), size, None)
         return out
 
     def tolist(self) -> Any:
         """Numbers of Python in lists; needs nothing but Python."""
-        self._need_data()
-        dtype = self.dtype
+        dtype, shape = self._need_data()
         code, name = ("?", "bool") if dtype == "bool" else ("Q", "u64") if dtype[0] == "u" else ("q", "i64") if dtype[0] == "i" \
             else ("d", "f64")
         if dtype[0] == "c":
             raise AssayError(f"{self.name}: complex numbers have no list; .numpy() has them")
         if self.size == 0:
-            return _empty_list(self.shape)
+            return _empty_list(shape)
         buffer = ctypes.create_string_buffer(self.size * (1 if code == "?" else 8))
         self._read_into(ctypes.addressof(buffer), len(buffer), None, name)
-        return memoryview(buffer).cast("B").cast(code, self.shape).tolist()
+        return memoryview(buffer).cast("B").cast(code, shape).tolist()  # type: ignore[call-overload]
 
     def stats(self) -> Dict[str, Any]:
         """min, max, mean, std, norm, nan, inf, zero, histogram: of the elements, as `assay inspect` has them; of a dump that keeps
@@ -161,7 +160,7 @@ class Tensor:
         told = ctypes.c_char_p()
         with self._file as handle:
             _native.check(_native.library().assay_file_describe(handle, self._number, None, int(measures), told))
-            return json.loads(told.value)
+            return json.loads(told.value or b"{}")
 
     @property
     def value(self) -> Any:
@@ -174,7 +173,7 @@ class Tensor:
         mapped = self._mapped(numpy, kind)
         if mapped is not None:
             return mapped[index]
-        part = _part_of(index, self.shape)
+        part = _part_of(index, self.shape or ())
         if part is None:
             return self.numpy()[index]
         text, shape, flips = part
@@ -194,24 +193,27 @@ class Tensor:
     def __repr__(self) -> str:
         if self.state == "broken":
             return f"<Tensor {self.name}: {self.trouble}>"
-        kind = f"{self.dtype} {list(self.shape)}" if self.dtype else self.state
+        kind = f"{self.dtype} {list(self.shape or ())}" if self.dtype else self.state
         return f"<Tensor {self.section + ' ' if self.section else ''}{self.name}: {kind}>"
 
-    def _need_data(self) -> None:
-        if self.state != "data":
+    def _need_data(self) -> Tuple[str, Tuple[int, ...]]:
+        """Type and shape."""
+        dtype = self.dtype
+        if self.state != "data" or dtype is None or self.shape is None:
             why = {"stated": "the dump keeps statistics of it alone: .stats()", "value": "is no tensor: .value"}
             raise AssayError(f"{self.name}: {why.get(self.state, self.trouble)}")
+        return dtype, self.shape
 
     def _numpy_type(self) -> Tuple[Any, Any]:
-        self._need_data()
+        dtype, _ = self._need_data()
         try:
             import numpy
         except ImportError:
             raise AssayError("NumPy is not installed; .tolist(), .stats() and .torch() do without") from None
-        name = _NUMPY.get(self.dtype) or _BYTES.get(self.dtype)
+        name = _NUMPY.get(dtype) or _BYTES.get(dtype)
         if name:
             return numpy, numpy.dtype(name)
-        small = _ML_DTYPES.get(self.dtype)
+        small = _ML_DTYPES.get(dtype)
         ml_dtypes = sys.modules.get("ml_dtypes")
         if small and ml_dtypes is None:
             try:

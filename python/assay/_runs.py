@@ -48,7 +48,8 @@ def run(start: Callable[[Any, int], int], heard: Heard) -> int:
     """Calls `start(sink, user)`; what it answers. Raises where the library refused, with its reason."""
     library = _native.library()
     sink, user = _native.SINK(heard.hear), next(_numbers)
-    code, reason, trouble = 2, "", None
+    code, reason = 2, ""
+    trouble: Optional[BaseException] = None
 
     def work() -> None:
         nonlocal code, reason, trouble
@@ -62,7 +63,12 @@ def run(start: Callable[[Any, int], int], heard: Heard) -> int:
         work()
     else:  # the handler of Ctrl-C runs on this thread, and not within a call of C
         done = threading.Event()
-        worker = threading.Thread(target=lambda: (work(), done.set()), name="assay", daemon=True)
+
+        def work_and_say() -> None:
+            work()
+            done.set()
+
+        worker = threading.Thread(target=work_and_say, name="assay", daemon=True)
         worker.start()
         try:
             done.wait()
@@ -71,8 +77,9 @@ def run(start: Callable[[Any, int], int], heard: Heard) -> int:
             done.wait()
             raise
         worker.join()
-    if trouble is not None or heard.trouble is not None:
-        raise trouble or heard.trouble
+    for each in (trouble, heard.trouble):
+        if each is not None:
+            raise each
     if reason:
         raise AssayError(reason)
     return code
