@@ -193,18 +193,23 @@ def _move(folder: str, wanted: Dict[str, str], overwrite: bool) -> None:
                    and not each.startswith("summary_")]
         written = os.path.join(folder, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        if os.stat(os.path.dirname(path)).st_dev != os.stat(folder).st_dev:
-            shutil.copyfile(written, path + ".part")
-            written = path + ".part"
-        if overwrite:
-            os.replace(written, path)
-        else:
-            try:
-                os.link(written, path)  # refuses what came in the meantime
-            except FileExistsError:
-                raise FileExistsError(f"{path}: exists; pass overwrite=True to replace it") from None
-            except OSError:  # a file system without links
-                os.rename(written, path)
+        if os.stat(os.path.dirname(path)).st_dev == os.stat(folder).st_dev:
+            _place(written, path, overwrite)
+            continue
+        with tempfile.TemporaryDirectory(prefix=".assay_", dir=os.path.dirname(path)) as beside:  # another file system
+            _place(shutil.copy(written, beside), path, overwrite)
+
+
+def _place(written: str, path: str, overwrite: bool) -> None:
+    if overwrite:
+        os.replace(written, path)
+        return
+    try:
+        os.link(written, path)  # refuses what came in the meantime
+    except FileExistsError:
+        raise FileExistsError(f"{path}: exists; pass overwrite=True to replace it") from None
+    except OSError:  # a file system without links
+        os.rename(written, path)
 
 
 def command(words: Sequence[str], save: Tuple[str, ...] = (), overwrite: bool = False, progress: _runs.Progress = None) -> Result:

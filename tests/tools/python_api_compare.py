@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -162,6 +163,11 @@ def check_reports(c) -> list[str]:
     found.save(ours / "x.csv", overwrite=True)
     if (ours / "x.csv").read_bytes() != before:
         failures.append("replaced by something else")
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as elsewhere:  # another file system
+        both = [ours / "first.csv", pathlib.Path(elsewhere) / "below" / "second.json"]
+        assay.compare(mine, golden, save=both)
+        if not all(path.is_file() for path in both) or len(list(both[1].parent.iterdir())) != 1:
+            failures.append(f"two file systems: {list(both[1].parent.iterdir())}")
     in_memory = assay.compare({"x": numpy.ones(3)}, {"x": numpy.ones(3)})
     with open(in_memory.save(ours / "memory.csv"), newline="") as table:
         if [row["verdict"] for row in csv.DictReader(table)] != ["pass"]:
