@@ -132,10 +132,12 @@ def check_names_of_msprobe(c) -> list[str]:
         last = done.stdout.strip().split("\n")[-1]
         if done.returncode == 0 or "Error" not in last or "is not served by assay; there are:" not in last or word not in last:
             failures.append(f"{text}: {last}")
-    text = ("import msprobe.pytorch.compare.pt_compare, msprobe.pytorch.compare.distributed_compare\n"
-            "from msprobe.pytorch import compare, compare_distributed\nfrom msprobe.mindspore import ms_compare, common_dir_compare\n"
+    text = ("from msprobe.mindspore import ms_compare, common_dir_compare\n"
             "from msprobe.mindspore.compare.common_dir_compare import common_dir_compare as other\n"
-            "assert callable(compare) and other is common_dir_compare\nimport sys; assert 'numpy' not in sys.modules")
+            "import sys; assert 'numpy' not in sys.modules\n"
+            "import msprobe.pytorch.compare.pt_compare, msprobe.pytorch.compare.distributed_compare\n"
+            "from msprobe.pytorch import compare, compare_distributed\n"
+            "assert callable(compare) and other is common_dir_compare")
     done = python(text, c.folder("import"))
     failures += [done.stdout] if done.returncode else []
     # In whichever order they are imported, the function can be called; also where msprobe.pytorch has a file of its own.
