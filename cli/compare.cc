@@ -1,7 +1,9 @@
 #include "assay/run/compare/compare.h"
 
+#include "assay/base/caller.h"
 #include "assay/compat/msit/metric/metrics.h"
 #include "assay/compat/msprobe/metric/metrics.h"
+#include "assay/format/held_files.h"
 #include "assay/match/alike/rename.h"
 #include "assay/report/verdict_sentence.h"
 #include "assay/support/log.h"
@@ -199,6 +201,7 @@ Result<int> run_compare(const CompareFlags& flags, const Context& context) {
   ASSAY_TRY_DO(choose_tensors(flags.only, flags.skip, request.open));
   ASSAY_TRY_DO(describe_raw(flags.dtype, flags.shape, flags.offset, request.open.format));
   ASSAY_TRY_DO(limit_files(flags.run.memory, flags.run.threads, flags.trusted, request.open.format));
+  request.open.format.held = of_caller<HandedOver>().files;
   ASSAY_TRY_DO(check_raw_is_meant(std::array{request.mine, request.golden}, "--dtype", request.open.format));
   ASSAY_TRY_DO(choose_matching(flags, request));
   set_run(flags.run, context, request);

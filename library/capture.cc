@@ -1,9 +1,8 @@
-#include "assay/base/checked.h"
 #include "assay/base/text.h"
 #include "assay/format/atb_bin_write.h"
 #include "assay/tensor/dense.h"
-#include "assay/tensor/strided_copy.h"
 #include "capture/around.h"
+#include "library/given_tensor.h"
 #include "library/guarded.h"
 
 #include <fmt/format.h>
@@ -23,9 +22,9 @@ namespace assay::capture {
 namespace {
 
 using library::guarded;
+using library::is_dense;
+using library::meta_of;
 using library::refuse;
-
-constexpr int kMostDims = 64;
 
 // Those that were not closed: a program that ends owes nothing to the disk.
 struct Open {
@@ -54,32 +53,6 @@ Result<std::string> place(const assay_capture& capture, const char* path) {
   if (std::find(parts.begin(), parts.end(), "..") != parts.end())
     return fail(ErrorKind::bad_argument, "'{}' leads out of the folder of the dump", printable(text));
   return capture.root + text;
-}
-
-Result<TensorMeta> meta_of(const assay_tensor& tensor) {
-  if (tensor.dtype < 0 || tensor.dtype >= kDTypeCount)
-    return fail(ErrorKind::bad_argument, "there is no element type {}", tensor.dtype);
-  if (tensor.ndim < 0 || tensor.ndim > kMostDims || (tensor.ndim > 0 && tensor.shape == nullptr))
-    return fail(ErrorKind::bad_argument, "{} dimensions, and {} shape", tensor.ndim,
-                tensor.shape == nullptr ? "no" : "a");
-  TensorMeta meta{static_cast<DType>(tensor.dtype), {}};
-  if (tensor.ndim > 0) meta.shape.dims.assign(tensor.shape, tensor.shape + tensor.ndim);
-  const auto count = checked_product(meta.shape.dims);
-  if (!count || !checked_multiply(*count, 16))
-    return fail(ErrorKind::bad_argument, "the shape {} has a negative dimension or is too large",
-                meta.shape.text());
-  if (tensor.data == nullptr && *count > 0) return fail(ErrorKind::bad_argument, "the tensor has no data");
-  return meta;
-}
-
-bool is_dense(const assay_tensor& tensor, const TensorMeta& meta) {
-  if (tensor.strides == nullptr) return true;
-  int64_t stride = 1;
-  for (int32_t i = tensor.ndim - 1; i >= 0; --i) {
-    if (tensor.shape[i] != 1 && tensor.strides[i] != stride) return meta.shape.count() == 0;
-    stride *= tensor.shape[i];
-  }
-  return true;
 }
 
 Result<Task> task_for(const std::string& path, int format, const TensorMeta& meta,
@@ -143,17 +116,11 @@ void tell(const Statistics& from, assay_statistics& to) {
         .xor64 = from.xor64};
 }
 
-// The elements of a tensor with strides, one after another. The caller frees.
+// The caller frees.
 std::byte* gathered(const assay_tensor& tensor, const TensorMeta& meta) {
   auto* const memory = static_cast<std::byte*>(std::malloc(static_cast<size_t>(meta.byte_size())));
   if (memory == nullptr) throw std::bad_alloc();
-  std::vector<CopyDim> dims;
-  int64_t stride = meta.shape.count();
-  for (int32_t i = 0; i < tensor.ndim; ++i) {
-    stride /= tensor.shape[i];
-    dims.push_back({tensor.shape[i], tensor.strides[i], stride});
-  }
-  copy_strided(size_of(meta.dtype), static_cast<const std::byte*>(tensor.data), memory, dims);
+  library::gather(tensor, meta, memory);
   return memory;
 }
 

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""make wheel: assay-*.whl (package, libraries, programs) and assay_compat-*.whl (the import names msit_llm, ait_llm).
+"""make wheel: assay-*.whl (package, libraries, programs) and assay_compat-*.whl (the import names msit_llm, ait_llm,
+msprobe, components.utils.acc_cmp).
 
     scripts/make_wheel.py --bin build/release --out build/wheel
 
@@ -105,7 +106,7 @@ def make_native(build: pathlib.Path, out: pathlib.Path) -> pathlib.Path:
 
 
 def make_compat(out: pathlib.Path) -> pathlib.Path:
-    wheel = Wheel(out, "assay_compat", version(), "py3-none-any", "The import names msit_llm and ait_llm, served by assay",
+    wheel = Wheel(out, "assay_compat", version(), "py3-none-any", "The import names msit_llm, ait_llm and msprobe, served by assay",
                   [f"assay=={version()}"])
     for folder in sorted((PYTHON / "compat").iterdir()):
         wheel.add_package(folder)

@@ -1,6 +1,7 @@
 #include "assay/dump/single.h"
 
 #include "assay/dump/items.h"
+#include "assay/format/held_files.h"
 
 namespace assay {
 namespace {
@@ -26,7 +27,9 @@ Result<Frame> index_single(const FrameInfo& info, const OpenOptions& options) {
   ASSAY_TRY(TensorSet set, open_tensors(path, options.format));
   Frame frame;
   frame.at = info.at;
-  frame.is_file = true;
+  const bool is_held = options.format.held != nullptr && options.format.held->find(path) != nullptr;
+  // Names that a caller gives mean something, even that of a single tensor.
+  frame.is_file = !is_held || (!set.tensors.empty() && set.tensors[0].name.empty());
   std::error_code ignored;
   const fs::path whole_path = fs::absolute(path, ignored).lexically_normal();
   frame.given_as = (whole_path.parent_path().filename() / whole_path.filename()).string();
@@ -35,7 +38,8 @@ Result<Frame> index_single(const FrameInfo& info, const OpenOptions& options) {
   frame.files.push_back(FileEntry{path, ignored ? 0 : static_cast<int64_t>(size)});
   const std::vector<ValueDraft> values = draft_values(set.values);
   std::vector<TensorDraft> drafts = draft_tensors(path, std::move(set), options);
-  if (drafts.empty()) return fail(ErrorKind::bad_format, "{}: holds no tensors", display(path));
+  if (drafts.empty() && !is_held)  // of a caller, an empty set is one
+    return fail(ErrorKind::bad_format, "{}: holds no tensors", display(path));
 
   const auto add_node = [&](const Item& item) {
     Node node;
@@ -51,7 +55,7 @@ Result<Frame> index_single(const FrameInfo& info, const OpenOptions& options) {
   }
   for (const ValueDraft& value : values)
     if (selected(value.name, options)) add_node(make_value_item(frame, value.name, value));
-  if (frame.nodes.empty())
+  if (frame.nodes.empty() && !drafts.empty())
     frame.warnings.push_back(
         fmt::format("{}: --only and --skip leave none of its {} tensors", display(path), drafts.size()));
   return frame;

@@ -8,6 +8,7 @@
 #include "assay/dump/single.h"
 #include "assay/dump/torch_hook.h"
 #include "assay/dump/torchair.h"
+#include "assay/format/held_files.h"
 
 #include <algorithm>
 
@@ -44,6 +45,10 @@ bool matches_any(const std::vector<std::string>& globs, std::string_view name,
     if (is_asked) (*used)[i] = true;
   }
   return found;
+}
+
+bool is_held(const fs::path& root, const OpenOptions& options) {
+  return options.format.held != nullptr && options.format.held->find(root) != nullptr;
 }
 
 std::string known_names() {
@@ -111,6 +116,10 @@ std::span<const Layout* const> layouts() {
 }
 
 Result<Dump> open_dump(const fs::path& root, const OpenOptions& options) {
+  if (is_held(root, options)) {
+    ASSAY_TRY(Survey survey, single_layout.survey(root, options));
+    return Dump{&single_layout, root, std::move(survey.frames), std::move(survey.warnings)};
+  }
   ASSAY_TRY_DO(check_exists(root));
   ASSAY_TRY(const Layout* const layout, choose_layout(root, options));
   ASSAY_TRY(Survey survey, layout->survey(root, options));

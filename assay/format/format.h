@@ -14,6 +14,7 @@
 namespace assay {
 
 class InflatedRoom;  // assay/support/inflated_entry.h
+struct HeldFiles;    // assay/format/held_files.h
 
 // Of a tensor in a file: as NumPy 2 and PyTorch.
 inline constexpr size_t kMaxDims = 64;
@@ -112,6 +113,8 @@ struct FormatOptions {
   int64_t memory = int64_t{256} << 20;  // the most that one header, index or pickle may take
   // Where deflated entries are kept that are not read in order, for all files of a run; null: for each alone.
   std::shared_ptr<InflatedRoom> inflated = {};
+  // Paths that stand for tensors in memory; null: none.
+  std::shared_ptr<const HeldFiles> held = {};
   // The user vouches for the files: they may ask for more work than files of their size hold honestly.
   bool trusted = false;
   bool every_byte =

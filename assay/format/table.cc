@@ -1,6 +1,7 @@
 #include "assay/format/atb_bin.h"
 #include "assay/format/format.h"
 #include "assay/format/ge_dump.h"
+#include "assay/format/held_files.h"
 #include "assay/format/min_max.h"
 #include "assay/format/npy.h"
 #include "assay/format/npz.h"
@@ -105,6 +106,8 @@ Result<TensorSet> open_file(const std::shared_ptr<const File>& file, const Forma
 }  // namespace
 
 Result<TensorSet> open_tensors(const fs::path& path, const FormatOptions& options) {
+  if (options.held != nullptr)
+    if (const TensorSet* const held = options.held->find(path)) return *held;
   auto opened = File::open(path);
   std::shared_ptr<const File> statistics;
   if (!opened && opened.error().kind == ErrorKind::not_found) statistics = find_statistics(path);

@@ -97,6 +97,12 @@ struct ArgMax {
   double mine_margin = 0, golden_margin = 0;  // the largest minus the second largest
 };
 
+// What a function of the user's own says of a pair; an absent value: nothing.
+struct AlgorithmAnswer {
+  Value value = {};
+  std::string message = {};  // the function's, or what went wrong with it
+};
+
 struct Comparison {
   Pair pair;
   Status status = Status::compared;
@@ -115,6 +121,8 @@ struct Comparison {
   std::shared_ptr<const Neighbours> near = {};    // of the worst element, where anything differs
   std::shared_ptr<const Bounded> bounded = {};    // where golden was computed, with a bound for each element
   std::shared_ptr<const NumberRange> range = {};  // of a tensor that is looked at by itself
+  // Of the functions that a request has, one for each; null: they were not asked.
+  std::shared_ptr<const std::vector<AlgorithmAnswer>> answers = {};
   std::optional<DType> judged_as = {};  // coarser than both sides: what one of them was rounded to, or a wish
   int64_t left_out = 0;                 // things in its files that no row stands for
   int64_t not_dumped = 0;               // outputs of its operator that the dump lacks, and no row stands for

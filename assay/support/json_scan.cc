@@ -1,5 +1,7 @@
 #include "assay/support/json_scan.h"
 
+#include "assay/base/cancel.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -125,7 +127,8 @@ bool JsonScanner::fill(const char*& token) {
     std::copy(token, last_, buffer_.begin());
   }
   const auto free = std::as_writable_bytes(std::span(buffer_)).subspan(kept, buffer_.size() - kPad - kept);
-  const auto read = file_->read_some(offset_, free);
+  const auto go_on = check_cancelled();
+  const auto read = go_on ? file_->read_some(offset_, free) : tl::unexpected<Error>(go_on.error());
   const int64_t size = read ? *read : 0;
   if (!read) read_error_ = read.error();
   token = buffer_.data();

@@ -1,5 +1,7 @@
 #include "assay/support/json_tape.h"
 
+#include "assay/base/caller_test_tools.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -46,6 +48,13 @@ TEST_F(JsonMembers, ComeOneByOneAndThoseOfDataToo) {
   EXPECT_THAT(read(R"({"data": {}})"), ElementsAre("data={}"));
   EXPECT_THAT(read(R"({"data": [1]})"), ElementsAre("data=[1]"));
   EXPECT_THAT(read("{}"), ElementsAre());
+}
+
+TEST_F(JsonMembers, ACallerWhoGaveUpIsNotKeptWaiting) {
+  Listener caller;
+  const CallerScope scope(&caller);
+  caller.cancel();
+  EXPECT_THAT(read(R"({"a": 1})"), ElementsAre(HasSubstr("interrupted")));
 }
 
 TEST_F(JsonMembers, BareNanAndInfinityAreNumbers) {

@@ -63,6 +63,20 @@ class DenseInMemory final : public Operand {
   const std::vector<std::byte> bytes_;
 };
 
+class DenseInBorrowedMemory final : public Operand {
+ public:
+  DenseInBorrowedMemory(Bytes bytes, TensorMeta m) : Operand(std::move(m)), bytes_(bytes) {
+    ASSAY_CHECK(std::ssize(bytes_) >= meta.byte_size());
+  }
+
+  Result<Block> block(int64_t first, int64_t count, Scratch&) const override {
+    return Block{meta.dtype, bytes_.data() + first * size_of(meta.dtype), count};
+  }
+
+ private:
+  const Bytes bytes_;
+};
+
 class PackedInFile final : public Operand {
  public:
   PackedInFile(std::shared_ptr<const File> file, int64_t offset, TensorMeta m)
@@ -153,6 +167,10 @@ OperandPtr dense_in_file(std::shared_ptr<const File> file, int64_t offset, Tenso
 
 OperandPtr dense_in_memory(std::vector<std::byte> bytes, TensorMeta meta) {
   return std::make_shared<DenseInMemory>(std::move(bytes), std::move(meta));
+}
+
+OperandPtr dense_in_borrowed_memory(Bytes bytes, TensorMeta meta) {
+  return std::make_shared<DenseInBorrowedMemory>(bytes, std::move(meta));
 }
 
 OperandPtr packed_in_file(std::shared_ptr<const File> file, int64_t offset, TensorMeta meta) {

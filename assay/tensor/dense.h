@@ -11,6 +11,8 @@ OperandPtr dense_in_file(std::shared_ptr<const File> file, int64_t offset, Tenso
 
 // Row-major little-endian elements that `bytes` holds (at least meta.byte_size() of them).
 OperandPtr dense_in_memory(std::vector<std::byte> bytes, TensorMeta meta);
+// … or somebody else does, for longer than the operand lives.
+OperandPtr dense_in_borrowed_memory(Bytes bytes, TensorMeta meta);
 
 // Types of fewer than 8 bits, packed in a file: i4, u4, f4: low nibble first; f6: 4 elements in 3 bytes, low
 // bits first; i2, u2: low bits first; u1: high bit first.

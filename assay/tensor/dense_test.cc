@@ -54,6 +54,16 @@ TEST_F(Dense, FileIsReadFromItsOffset) {
   operand->will_need(0, 3);
 }
 
+TEST_F(Dense, BorrowedMemoryIsReadInPlace) {
+  const int16_t values[] = {1, 2, 3};
+  const auto operand = dense_in_borrowed_memory(std::as_bytes(std::span(values)), {DType::i16, Shape{{3}}});
+  Scratch scratch;
+  const auto block = operand->block(1, 2, scratch);
+  EXPECT_THAT(bytes_of(block), ElementsAre(2, 0, 3, 0));
+  EXPECT_EQ(block->data, reinterpret_cast<const std::byte*>(values + 1));
+  EXPECT_FALSE(operand->place().has_value());
+}
+
 TEST_F(Dense, FileThatShrankIsAnError) {
   const auto operand = dense_in_file(file("\1\0\2"sv), 0, {DType::i16, Shape{{2}}});
   Scratch scratch;

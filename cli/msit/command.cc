@@ -28,13 +28,6 @@ std::optional<std::string> check_rank(const std::string& value) {
   return fmt::format("rank id:{} is illegal. Please check.", printable(value));
 }
 
-std::optional<std::string> refuse_algorithm(const std::string& value) {
-  return fmt::format(
-      "'{}' is not run: assay executes nothing that a script or a dump holds; 'assay compare --metrics' has "
-      "more built-in metrics",
-      printable(value));
-}
-
 ForeignCommand compare_command() {
   ForeignCommand command;
   ForeignFlag level = {{"--cmp-level", "-cl"},
@@ -45,9 +38,6 @@ ForeignCommand compare_command() {
   ForeignFlag mapping = {
       {"--op-mapping-file", "-mf"}, Takes::one, "Operation mapping file or the directory that holds it."};
   mapping.metavar = "MAPPING_FILE";
-  ForeignFlag algorithms = {
-      {"--custom-algorithms", "-alg"}, Takes::several, "refused: assay runs no code but its own"};
-  algorithms.check = refuse_algorithm;
   ForeignFlag rank = {{"--rank", "-r"}, Takes::one, "rank id. It supports integer or None."};
   rank.metavar = "RANK_ID";
   rank.check = check_rank;
@@ -59,7 +49,7 @@ ForeignCommand compare_command() {
       {{"--report"}, Takes::one, "further reports of assay: csv,json,jsonl,junit,sqlite", false, {}, true},
       trusted_flag(),
       mapping,
-      algorithms,
+      algorithms_flag(),
       msit_log_level_flag(),
       {{"--weight", "-w"}, Takes::nothing, "Compare float weights and dequant weights"},
       {{"--stats", "-st"}, Takes::nothing, "Compare statistics"},
@@ -89,6 +79,7 @@ Result<MsitCompareFlags> compare_flags(const Parsed& parsed) {
   flags.stats = parsed.has("--stats");
   flags.trusted = parsed.has("--trusted");
   if (const auto rank = parsed.value("--rank")) flags.rank = parse_int(*rank);
+  flags.algorithms = parsed.values("--custom-algorithms");
   ASSAY_TRY_DO(check_exists(flags.golden));
   ASSAY_TRY_DO(check_exists(flags.mine));
   ASSAY_TRY_DO(check_output_folder(flags.output));

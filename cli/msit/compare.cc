@@ -11,6 +11,7 @@
 #include "assay/support/json_tape.h"
 #include "assay/support/log.h"
 #include "cli/mapping_flags.h"
+#include "cli/msit/algorithms.h"
 #include "cli/msit/reports.h"
 #include "cli/msit/torchair.h"
 #include "cli/twins.h"
@@ -53,12 +54,13 @@ Result<void> compare_files(const MsitCompareFlags& flags, Tool tool, const Conte
   CompareRequest request = request_of(flags, context);
   ASSAY_TRY_DO(measure_as_msit(request, false));
   request.matching.given = std::make_shared<const Matcher>(msit_file_matcher);
-  ReportSet reports;
-  auto [sink, seen] = make_witness();
-  seen->is_ait = tool == Tool::ait;
-  reports.add(std::move(sink));
   MsitStyle style;
   style.is_ait = tool == Tool::ait;
+  ASSAY_TRY(const auto algorithms, add_algorithms(flags.algorithms, request, style));
+  ReportSet reports;
+  auto [sink, seen] = make_witness();
+  seen->style = style;
+  reports.add(std::move(sink));
   const Profile profile = msit_profile(style);
   if (flags.wants_files && flags.reports.empty())
     reports.add(find_output("csv")->open({flags.output, &profile}));
@@ -148,6 +150,7 @@ Result<void> compare_dumps(const MsitCompareFlags& flags, Tool tool, const Conte
   style.is_ait = tool == Tool::ait;
   style.is_stats = flags.stats;
   style.is_sheets = is_sheets;
+  ASSAY_TRY(const auto algorithms, add_algorithms(flags.algorithms, request, style));
   const Profile profile = msit_profile(style);
   ReportSet reports;
   reports.add(find_output(is_sheets ? "xlsx" : "csv")->open({flags.output, &profile}));
@@ -195,6 +198,7 @@ Result<void> compare_weights(const MsitCompareFlags& flags, Tool tool, const Con
   MsitStyle style;
   style.is_ait = tool == Tool::ait;
   style.is_weight = true;
+  ASSAY_TRY(const auto algorithms, add_algorithms(flags.algorithms, request, style));
   const Profile profile = msit_profile(style);
   ReportSet reports;
   reports.add(find_output("csv")->open({flags.output, &profile}));
@@ -211,6 +215,7 @@ TorchairJob torchair_job(const MsitCompareFlags& flags, Tool tool) {
   TorchairJob job{flags.mine, flags.golden, flags.output};
   job.trusted = flags.trusted;
   job.reports = flags.reports;
+  job.algorithms = flags.algorithms;
   job.is_ait = tool == Tool::ait;
   if (flags.rank && *flags.rank <= INT32_MAX) job.rank = static_cast<int>(*flags.rank);
   return job;

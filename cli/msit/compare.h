@@ -20,6 +20,7 @@ struct MsitCompareFlags {
   CompareLevel level = CompareLevel::all;
   bool weight = false, stats = false, trusted = false;
   std::optional<int64_t> rank;
+  std::vector<std::string> algorithms;  // "file.py:function"
 };
 
 // Logs in the form of `tool`; returns the exit code.

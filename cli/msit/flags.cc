@@ -22,6 +22,13 @@ ForeignFlag trusted_flag() {
   return {{"--trusted"}, Takes::nothing, "no bound on what the files ask for", false, {}, true};
 }
 
+ForeignFlag algorithms_flag() {
+  return {{"--custom-algorithms", "-alg"},
+          Takes::several,
+          "functions of yours in the form file.py:function, which are run: def f(golden, mine): return "
+          "value, message"};
+}
+
 ForeignFlag required_path_flag(std::string_view name, std::string_view letters, std::string_view help) {
   return {{name, letters}, Takes::one, help, true};
 }

@@ -9,6 +9,7 @@ namespace assay::cli {
 
 ForeignFlag msit_log_level_flag();
 ForeignFlag trusted_flag();  // of ours
+ForeignFlag algorithms_flag();
 ForeignFlag required_path_flag(std::string_view name, std::string_view letters, std::string_view help);
 
 // Checks of ForeignFlag.

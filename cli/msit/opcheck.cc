@@ -5,6 +5,7 @@
 #include "assay/compat/msit/metric/metrics.h"
 #include "assay/compat/msit/opcheck.h"
 #include "assay/report/verdict_sentence.h"
+#include "assay/run/algorithms.h"
 #include "assay/run/launch/dump_settings.h"
 #include "assay/run/opcheck.h"
 #include "assay/run/resources.h"
@@ -23,12 +24,6 @@ using Takes = ForeignFlag::Takes;
 
 constexpr std::string_view kStart = "===================Opcheck start====================";
 constexpr std::string_view kEnd = "===================Opcheck end====================";
-
-std::optional<std::string> refuse_code(const std::string& value) {
-  return fmt::format(
-      "'{}' is not run: assay executes nothing that a script holds; -metric has what is built in",
-      printable(value));
-}
 
 // The folder of a token in which, or in an operator of which, the path lies.
 std::optional<fs::path> find_base(fs::path path) {
@@ -126,7 +121,14 @@ Result<CompareOutcome> check(const Parsed& parsed, const fs::path& input, const 
   const std::string mode = parsed.value("--precision-mode").value_or("keep_origin_dtype");
   if (mode != "keep_origin_dtype")
     request.prepare = casting_to(mode == "force_fp16" ? DType::f16 : DType::f32);
-  const OpcheckStyle style = style_of(parsed);
+  OpcheckStyle style = style_of(parsed);
+  const std::vector<std::string> specs = parsed.values("--custom-algorithms");
+  std::unique_ptr<Algorithms> algorithms;
+  if (!specs.empty()) {
+    ASSAY_TRY(algorithms, Algorithms::start(specs, Algorithms::Given::as_dumped));
+    style.algorithms = algorithms->names();
+    request.algorithms = algorithms.get();
+  }
   const RuleSet rules = opcheck_rules(style);
   const Profile profile = opcheck_profile(style);
   request.rule_set = &rules;
@@ -189,9 +191,6 @@ ForeignCommand opcheck_command() {
   ForeignFlag name = {
       {"--operation-name", "-opname"}, Takes::one, "Only operations with this in their names"};
   name.check = check_name;
-  ForeignFlag algorithms = {
-      {"--custom-algorithms", "-alg"}, Takes::several, "refused: assay runs no code but its own"};
-  algorithms.check = refuse_code;
   ForeignFlag device = {{"--device-id", "-device"}, Takes::one, "taken, and not used: no device is needed"};
   device.check = [](const std::string& value) { return check_number(value, 0, INT64_MAX); };
   ForeignFlag jobs = {{"--jobs", "-j"}, Takes::one, "taken, and not used: all cores are"};
@@ -205,7 +204,7 @@ ForeignCommand opcheck_command() {
       {{"--precision-metric", "-metric"}, Takes::several, "Further columns", false, {"abs", "kl", "cos_sim"}},
       device,
       {{"--atb-rerun", "-rerun"}, Takes::nothing, "needs a device: the dumped outputs are compared instead"},
-      algorithms,
+      algorithms_flag(),
       {{"--precision-mode", "-pmode"},
        Takes::one,
        "Cast real inputs and outputs first",

@@ -29,7 +29,7 @@ Result<void> Witness::write(std::string_view section, std::span<const NodeResult
       extremes += row.evidence == Evidence::extremes;
       stated += row.basis == Basis::stated && !row.verdict.reason.empty();
       if (row.status == Status::unreadable && trouble.empty()) trouble = row.note;
-      text = msit_result_text(head_, row, is_ait);
+      text = msit_result_text(head_, row, style);
     }
   return {};
 }

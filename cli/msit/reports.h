@@ -2,6 +2,7 @@
 // leaves out.
 #pragma once
 
+#include "assay/compat/msit/profile.h"
 #include "assay/run/compare/compare.h"
 
 namespace assay::cli {
@@ -14,7 +15,8 @@ class Witness : public Sink {
   Result<void> write(std::string_view section, std::span<const NodeResult> nodes, std::string&&) override;
   Result<void> end(const Summary&) override { return {}; }
 
-  bool all_levels = false, is_ait = false;
+  bool all_levels = false;
+  MsitStyle style;
   int64_t compared = 0, alone = 0, other_shape = 0, int8 = 0, stated = 0, extremes = 0;
   std::string text, trouble;
 

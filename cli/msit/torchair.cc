@@ -8,6 +8,7 @@
 #include "assay/run/compare/compare.h"
 #include "assay/run/resources.h"
 #include "assay/support/log.h"
+#include "cli/msit/algorithms.h"
 #include "cli/msit/reports.h"
 #include "cli/twins.h"
 
@@ -112,6 +113,7 @@ Result<void> compare_torchair(const TorchairJob& job, const Context& context) {
   request.version = kVersion;
   request.command_line = context.command_line;
   MsitStyle style;
+  ASSAY_TRY(const auto algorithms, add_algorithms(job.algorithms, request, style));
   style.is_torchair = true;
   style.is_msprobe = job.is_msprobe;
   style.is_ait = job.is_ait;

@@ -12,6 +12,7 @@ struct TorchairJob {
   std::optional<int> rank = {};
   bool is_msprobe = false, is_ait = false;  // whose names
   bool trusted = false;
+  std::vector<std::string> algorithms = {};  // "file.py:function"
 };
 
 // Whether this is how the originals tell such a dump: somewhere in it lies the text of a graph.

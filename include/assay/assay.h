@@ -40,7 +40,9 @@ extern "C" {
 
 /* Grows when something is added; what is there stays. A program asks before it uses what an older library
  * lacks. */
-#define ASSAY_ABI_VERSION 2 /* 1: capturing; 2: its version, attributes of .pt, reading and comparing too */
+/* 1: capturing; 2: its version, attributes of .pt, reading and comparing too; 3: comparing tensors in memory
+ */
+#define ASSAY_ABI_VERSION 3
 ASSAY_API int assay_abi_version(void);
 ASSAY_API const char* assay_version(void); /* of the library, as `assay --version` has it: "0.1.0" */
 
@@ -100,6 +102,18 @@ typedef enum assay_dtype {
 ASSAY_API int assay_dtype_from_name(const char* name);
 ASSAY_API const char* assay_dtype_name(int dtype);
 ASSAY_API int assay_dtype_size(int dtype); /* bytes of an element that was read; 0 if there is no such type */
+
+/* A tensor in the caller's memory. */
+typedef struct assay_tensor {
+  const void* data; /* element (0, 0, ...) */
+  int32_t dtype;    /* assay_dtype */
+  int32_t ndim;
+  const int64_t* shape;   /* ndim numbers; NULL for a scalar */
+  const int64_t* strides; /* in elements; NULL: dense, row-major */
+  void (*release)(void*); /* called once, from any thread, when the data are no longer needed: nothing is
+                             copied if it is dense. NULL: the data may change as soon as the call returns */
+  void* release_argument;
+} assay_tensor;
 
 /* ---------------------------------------------------------------- what the library tells while it works */
 
@@ -185,6 +199,23 @@ ASSAY_API void assay_file_close(assay_file* file);
 ASSAY_API int assay_compare(const char* mine, const char* golden, int count, const char* const* flags,
                             assay_sink sink, void* user);
 
+/* Tensors in the caller's memory, which stay the caller's and do not change until the call returns
+ * (assay_tensor.release is not called). Where one is dense it is read in place. Since 3. */
+typedef struct assay_tensors {
+  int64_t count;
+  const assay_tensor* tensors;
+  const char* const* names; /* of each, another one for each; NULL: of a single one */
+} assay_tensors;
+
+/* The same of two sets of them, which reports call "mine" and "golden"; tensors of one name belong together.
+ * Flags that say how files are read say nothing here. */
+ASSAY_API int assay_compare_tensors(const assay_tensors* mine, const assay_tensors* golden, int count,
+                                    const char* const* flags, assay_sink sink, void* user);
+
+/* Ends the runs that were started with this `user`, as if their sinks had answered 1: from any thread, at
+ * once where the run is told nothing for a while. Answers how many there were. Since 3. */
+ASSAY_API int assay_cancel(const void* user);
+
 /* Any other command of the program: {"errcheck", "dump/step0"}, {"opcheck", "dump"}, {"inspect", "x.pt",
  * "--json"},
  * {"msprobe", "compare", ...}. Rows and a summary come from compare, opcheck and errcheck. Programs (`assay
@@ -193,18 +224,6 @@ ASSAY_API int assay_compare(const char* mine, const char* golden, int count, con
 ASSAY_API int assay_run(int count, const char* const* arguments, assay_sink sink, void* user);
 
 /* --------------------------------------------------------------------------------------------- capturing */
-
-/* A tensor in the caller's memory. */
-typedef struct assay_tensor {
-  const void* data; /* element (0, 0, ...) */
-  int32_t dtype;    /* assay_dtype */
-  int32_t ndim;
-  const int64_t* shape;   /* ndim numbers; NULL for a scalar */
-  const int64_t* strides; /* in elements; NULL: dense, row-major */
-  void (*release)(void*); /* called once, from any thread, when the data are no longer needed: nothing is
-                             copied if it is dense. NULL: the data may change as soon as the call returns */
-  void* release_argument;
-} assay_tensor;
 
 typedef enum assay_format {
   ASSAY_STATISTICS_ONLY = 0, /* no file */

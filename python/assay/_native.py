@@ -1,20 +1,22 @@
 """The C interface, include/assay/assay.h, as ctypes sees it. Nothing here knows a framework.
 
-One table per part of the header (`_CAPTURE`): a later part gets a table of its own, and `library()` binds it
-where the library is new enough.
+One table per part of the header: `_CAPTURE`, `_READ`, `_RUN`.
 """
 import ctypes
+import os
 from ctypes import POINTER, Structure, c_char_p, c_double, c_int, c_int32, c_int64, c_uint32, c_uint64, c_void_p
-from typing import Dict, Optional, Tuple
+from typing import Dict, Optional, Sequence, Tuple
 
 from assay import _places
 from assay._version import __version__
 from assay.errors import AssayError, LibraryNotFound
 
-ABI = 2  # the least that this package can work with
+ABI = 3  # the least that this package can work with
 
-OK, BAD_ARGUMENT, UNSUPPORTED, TIMEOUT, FAILED = range(5)
+OK, BAD_ARGUMENT, UNSUPPORTED, TIMEOUT, FAILED, NOT_FOUND, BAD_FILE, CANCELLED = range(8)
 STATISTICS_ONLY, ATB_BIN, NPY, PT, SAFETENSORS = range(5)
+ROW, SUMMARY, REPORT, MESSAGE, PROGRESS = range(1, 6)  # assay_told
+HAS_DATA, STATED_ONLY, NO_TENSOR, BROKEN = range(4)  # assay_tensor_state
 PLAIN_TENSOR, WITH_GRADIENT, PARAMETER, FIXED_PARAMETER = range(4)  # assay_attributes.torch_object
 
 
@@ -45,6 +47,20 @@ class Tally(Structure):
                 ("tensors", "bytes", "linked", "statistics", "lines", "dropped", "lost", "lost_bytes")]
 
 
+class Tensors(Structure):
+    _fields_ = [("count", c_int64), ("tensors", POINTER(Tensor)), ("names", POINTER(c_char_p))]
+
+
+class TensorInfo(Structure):
+    _fields_ = [("size", c_int32), ("state", c_int32), ("dtype", c_int32), ("ndim", c_int32),
+                ("shape", POINTER(c_int64)), ("count", c_int64), ("bytes", c_int64), ("name", c_char_p),
+                ("section", c_char_p), ("file", c_char_p), ("trouble", c_char_p), ("remark", c_char_p),
+                ("data_file", c_char_p), ("data_offset", c_int64)]
+
+
+SINK = ctypes.CFUNCTYPE(c_int, c_void_p, c_int, POINTER(ctypes.c_char), c_int64)  # user, what, text, its size
+_Words = POINTER(c_char_p)
+
 # Name -> (answer, arguments). The GIL is released while one of them runs.
 _Table = Dict[str, Tuple[object, list]]
 _COMMON: _Table = {
@@ -53,6 +69,20 @@ _COMMON: _Table = {
     "assay_last_error": (c_char_p, []),
     "assay_dtype_from_name": (c_int, [c_char_p]),
     "assay_dtype_name": (c_char_p, [c_int]),
+    "assay_dtype_size": (c_int, [c_int]),
+}
+_READ: _Table = {
+    "assay_file_open": (c_int, [c_char_p, c_int, _Words, c_void_p, c_void_p, POINTER(c_void_p)]),
+    "assay_file_count": (c_int64, [c_void_p]),
+    "assay_file_info": (c_int, [c_void_p, c_int64, POINTER(TensorInfo)]),
+    "assay_file_read": (c_int, [c_void_p, c_int64, c_char_p, c_int, c_void_p, c_int64]),
+    "assay_file_describe": (c_int, [c_void_p, c_int64, c_char_p, c_int, POINTER(c_char_p)]),
+    "assay_file_close": (None, [c_void_p]),
+}
+_RUN: _Table = {
+    "assay_compare_tensors": (c_int, [POINTER(Tensors), POINTER(Tensors), c_int, _Words, SINK, c_void_p]),
+    "assay_run": (c_int, [c_int, _Words, SINK, c_void_p]),
+    "assay_cancel": (c_int, [c_void_p]),
 }
 _CAPTURE: _Table = {
     "assay_capture_config_init": (None, [POINTER(CaptureConfig)]),
@@ -92,7 +122,8 @@ def library() -> ctypes.CDLL:
         if version != __version__ or abi < ABI:
             raise LibraryNotFound(f"{path}: is version {version} (interface {abi}), this package is {__version__} "
                                   f"(interface {ABI}); install both from one wheel")
-        _bind(loaded, path, _CAPTURE)
+        for table in (_CAPTURE, _READ, _RUN):
+            _bind(loaded, path, table)
         _library = loaded
     return _library
 
@@ -101,3 +132,21 @@ def check(status: int) -> None:
     """Raises what the library says of a refused call."""
     if status != OK:
         raise AssayError(library().assay_last_error().decode(errors="replace"))
+
+
+def words_of(words: Sequence[str]) -> "ctypes.Array":
+    """For the functions that take a list of words."""
+    return (c_char_p * max(len(words), 1))(*(os.fsencode(word) for word in words))
+
+
+def dtype_number(name: str) -> int:
+    """The number of an element type: "f32", "bfloat16", "torch.float16"."""
+    number = library().assay_dtype_from_name(name.encode())
+    if number < 0:
+        raise AssayError(f"there is no element type '{name}'; there are f64 f32 f16 bf16 f8e4m3fn f8e5m2 i64 i32 i16 "
+                         "i8 u8 bool c64 c128 and others: docs/dtypes.md")
+    return number
+
+
+def dtype_name(number: int) -> str:
+    return library().assay_dtype_name(number).decode()

@@ -1,6 +1,7 @@
 // A program that calls libassay.so as others do.
 //   library_host read PATH...                every tensor of each: a line, or the reason
 //   library_host many MINE GOLDEN FILE       eight threads at once: each must get what one gets alone
+//   library_host memory                      tensors in memory: strides, few bits, and what is refused
 //   library_host state MINE GOLDEN DUMP      nothing that belongs to the process may change
 #include "include/assay/assay.h"
 
@@ -178,13 +179,55 @@ int unchanged(char** paths) {
   return complaints > 0;
 }
 
+bool is_told(const char* what, bool is_so) {
+  if (!is_so) std::printf("%s: %s\n", what, assay_last_error());
+  return is_so;
+}
+
+int compare_memory() {
+  const float rows[] = {1, 2, 3, 4, 5, 6}, turned[] = {1, 4, 2, 5, 3, 6};
+  const unsigned char nibbles[] = {0x21, 0x43, 0x05};
+  const signed char whole[] = {1, 2, 3, 4, 5};
+  const int64_t shape[] = {2, 3}, strides[] = {1, 2}, five[] = {5}, negative[] = {-1};
+  const char* const names[] = {"a", "b"};
+  const char* const twice[] = {"a", "a"};
+  const char* const quiet[] = {"--quiet"};
+  assay_tensor mine[] = {{rows, ASSAY_F32, 2, shape, nullptr, nullptr, nullptr},
+                         {nibbles, ASSAY_U4, 1, five, nullptr, nullptr, nullptr}};
+  assay_tensor golden[] = {{turned, ASSAY_F32, 2, shape, strides, nullptr, nullptr},
+                           {whole, ASSAY_I8, 1, five, nullptr, nullptr, nullptr}};
+  const assay_tensors both = {2, mine, names}, others = {2, golden, names}, none = {0, nullptr, nullptr};
+  const assay_tensors alone = {1, mine, nullptr}, unnamed = {2, mine, nullptr}, same = {2, mine, twice};
+  const auto run = [&](const assay_tensors& a, const assay_tensors& b, Heard* heard) {
+    return assay_compare_tensors(&a, &b, 1, quiet, heard == nullptr ? nullptr : hear, heard);
+  };
+  Heard heard, one_sided;
+  bool good = is_told("equal", run(both, others, &heard) == 0 && heard.rows.size() == 2);
+  good &= is_told("alone", run(alone, alone, nullptr) == 0);
+  good &= is_told("one side", run(both, none, &one_sided) == 2 && one_sided.rows.size() == 2);
+  good &= is_told("names", run(unnamed, both, nullptr) == 2 && *assay_last_error() != '\0');
+  good &= is_told("twice", run(same, both, nullptr) == 2 && *assay_last_error() != '\0');
+  mine[0].dtype = 99;
+  good &= is_told("type", run(both, others, nullptr) == 2 && *assay_last_error() != '\0');
+  mine[0] = {nullptr, ASSAY_F32, 2, shape, nullptr, nullptr, nullptr};
+  good &= is_told("no data", run(both, others, nullptr) == 2 && *assay_last_error() != '\0');
+  mine[0] = {rows, ASSAY_F32, 1, negative, nullptr, nullptr, nullptr};
+  good &= is_told("shape", run(both, others, nullptr) == 2 && *assay_last_error() != '\0');
+  mine[0] = {rows, ASSAY_U4, 2, shape, strides, nullptr, nullptr};
+  good &= is_told("packed", run(both, others, nullptr) == 2 && *assay_last_error() != '\0');
+  good &= is_told("null", assay_compare_tensors(nullptr, &both, 0, nullptr, nullptr, nullptr) == 2);
+  good &= is_told("nobody to cancel", assay_cancel(&heard) == 0);
+  return good ? 0 : 1;
+}
+
 }  // namespace
 
 int main(int count, char** words) {
   const std::string verb = count > 1 ? words[1] : "";
   if (verb == "read") return read_each(count - 2, words + 2);
   if (verb == "many" && count == 5) return many(words + 2);
+  if (verb == "memory") return compare_memory();
   if (verb == "state" && count == 5) return unchanged(words + 2);
-  std::puts("library_host read PATH... | many MINE GOLDEN FILE | state MINE GOLDEN DUMP");
+  std::puts("library_host read PATH... | many MINE GOLDEN FILE | memory | state MINE GOLDEN DUMP");
   return 2;
 }

@@ -17,6 +17,7 @@ import subprocess
 import sys
 
 from checker import Checker, run_checks, tail
+from library_in_memory import check_cancel, check_memory, check_memory_of_a_program
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests" / "data"
@@ -420,15 +421,15 @@ def check_beside_onnx(c: LibraryChecker) -> None:
     script = "import numpy, torch, onnx, ctypes, sys; l = ctypes.CDLL(sys.argv[1]); print(l.assay_abi_version())"
     for text in (script, script.replace("import numpy, torch, onnx, ctypes, sys; ", "import ctypes, sys; ") + "; import onnx, torch"):
         done = c.call("/usr/bin/python3", "-c", text, c.bin / "libassay.so")
-        c.report("beside onnx", [] if done.returncode == 0 and done.stdout == "2\n" else [f"exit {done.returncode}: {tail(done.stderr)}"])
+        c.report("beside onnx", [] if done.returncode == 0 and done.stdout == "3\n" else [f"exit {done.returncode}: {tail(done.stderr)}"])
 
 
 def check_all(c: LibraryChecker) -> None:
     needed = c.call("readelf", "-d", c.bin / "libassay.so").stdout
-    checks = [check_header, check_hostile, check_threads, check_state]
+    checks = [check_header, check_hostile, check_threads, check_state, check_memory_of_a_program]
     if not re.search(r"lib[at]san|libubsan", needed):  # Python cannot load what was built with them
         c.library = Library(c.bin / "libassay.so")
-        checks += [check_examples, check_numpy, check_parts, check_others, check_compare, check_progress,
+        checks += [check_examples, check_numpy, check_parts, check_others, check_compare, check_memory, check_cancel, check_progress,
                    check_python_threads, check_other_tools, check_blas, check_beside_onnx]
     for check in checks:
         if c.wants(check.__name__):

@@ -213,13 +213,15 @@ def checks_of(preset: str) -> list[tuple]:
                "onnx": "check_onnx.py", "msprobe": "check_msprobe.py", "msit": "check_msit.py",
                "screen": "check_screen.py", "writing": "check_writing.py", "numpy and torch": "check_python.py",
                "threads": "check_threads.py", "names and shapes": "check_names.py", "judgement": "check_judgement.py",
-               "operators": "check_opcheck.py", "capture": "check_capture.py", "library": "check_library.py"}
+               "operators": "check_opcheck.py", "algorithms": "check_algorithms.py", "capture": "check_capture.py",
+               "library": "check_library.py"}
     programs = sorted(folder.glob("assay_*_test"), key=lambda path: -path.stat().st_size)
     checks = [(f"{preset}: cases", check_script, "run_cases.py", "--bin", folder)]
     checks += [(f"{preset}: {name}", check_script, script, "--bin", folder) for name, script in scripts.items()]
     checks += [(f"{preset}: {program.name}", check_units, program) for program in programs]
     if preset == "release":
-        return checks + [("release: torch capture", check_script, "check_torch_capture.py", "--bin", folder),
+        return checks + [("release: Python as a reader", check_script, "check_python_api.py", "--bin", folder),
+                         ("release: torch capture", check_script, "check_torch_capture.py", "--bin", folder),
                          ("release: msprobe capture", check_script, "check_msprobe_capture.py", "--bin", folder),
                          ("release: install", check_install, preset), ("release: completion", check_completion, preset)]
     targets = sorted(path.stem for path in (ROOT / "tests" / "fuzz").glob("fuzz_*.cc"))

@@ -351,17 +351,6 @@ def texts_of_the_graph_may_hold_anything(program: pathlib.Path, work: pathlib.Pa
 
 
 @difference
-def no_code_is_run(program: pathlib.Path, work: pathlib.Path) -> list[str]:
-    """-alg names a Python file with a metric, which the originals run. Assay runs no code but its own, and says so."""
-    pair = Pair(program, work)
-    pair.operator("Add", "add-aten.x", [numbers(1, 2, 3)], numbers(2, 2, 3))
-    (work / "metric.py").write_text("def own(golden, mine): return 1.0, ''\n")
-    done = pair.run("msit", "llm", "compare", "-mp", pair.mine, "-gp", pair.golden, "-o", work / "out", "-alg",
-                    f"{work / 'metric.py'}:own")
-    return expect("refused", (done.returncode != 0, "-alg" in done.stdout, (work / "out").exists()), (True, True, False))
-
-
-@difference
 def compaction_replaces_only_what_is_whole(program: pathlib.Path, work: pathlib.Path) -> list[str]:
     """The guide's script removes files that are still being written, and ends at None and at tensors without an element."""
     pair = Pair(program, work)

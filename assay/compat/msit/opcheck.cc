@@ -1,5 +1,6 @@
 #include "assay/compat/msit/opcheck.h"
 
+#include "assay/compat/msit/answers.h"
 #include "assay/compat/msit/metric/opcheck_standard.h"
 #include "assay/compat/msprobe/profile.h"
 #include "assay/match/ops/golden_op.h"
@@ -116,9 +117,12 @@ std::vector<Column> columns(const OpcheckStyle& style) {
   }
   if (style.cosine) add("cosine_similarity", "opcheck_cosine", kDigitsOfCosine);
   if (style.kl) add("kl_divergence", "opcheck_kl", kDigits);
+  for (size_t i = 0; i < style.algorithms.size(); ++i) out.push_back(answer_column(style.algorithms[i], i));
   if (!style.is_first)
-    out.push_back({"fail_reason", [](const RowView& v) -> Value {
-                     return v.row.verdict.reason.empty() ? Value() : Value(v.row.verdict.reason);
+    out.push_back({"fail_reason", [names = style.algorithms](const RowView& v) -> Value {
+                     std::string reason =
+                         join_messages(v.row.verdict.reason, ", ", v.row.answers.get(), names);
+                     return reason.empty() ? Value() : Value(std::move(reason));
                    }});
   return out;
 }

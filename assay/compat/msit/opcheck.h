@@ -9,6 +9,7 @@ namespace assay {
 struct OpcheckStyle {
   bool is_first = false;  // the generation that reads its operators from a csv: its words, limits and clock
   bool abs = false, cosine = false, kl = false;  // further columns
+  std::vector<std::string> algorithms = {};      // functions of the user: columns of their own
 };
 
 RuleSet opcheck_rules(const OpcheckStyle& style);

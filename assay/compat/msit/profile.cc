@@ -1,5 +1,6 @@
 #include "assay/compat/msit/profile.h"
 
+#include "assay/compat/msit/answers.h"
 #include "assay/compat/msprobe/profile.h"
 #include "assay/support/json_tape.h"
 
@@ -218,12 +219,22 @@ void add_metrics(std::vector<Column>& out, const Head& head, bool is_ait) {
                    ColumnKind::number});
 }
 
+void add_algorithms(std::vector<Column>& out, const MsitStyle& style) {
+  for (size_t i = 0; i < style.algorithms.size(); ++i) out.push_back(answer_column(style.algorithms[i], i));
+}
+
+// The reason of the row, then what the functions of the user say.
+Value fail_reason(const RowView& v) {
+  return join_messages(v.row.verdict.reason, " ", v.row.answers.get(), {});
+}
+
 std::vector<Column> weight_columns(const Head& head, const MsitStyle& style) {
   std::vector<Column> out;
   out.push_back({"weight_name", [](const RowView& v) -> Value { return std::string(v.node.name); }});
   add_description(out, "golden", golden_of, style);
   add_description(out, "my", mine_of, style);
   add_metrics(out, head, style.is_ait);
+  add_algorithms(out, style);
   return out;
 }
 
@@ -243,7 +254,8 @@ std::vector<Column> torchair_columns(const Head& head, const MsitStyle& style) {
     add_description(out, prefix, is_mine ? mine_of : golden_of, style);
   }
   add_metrics(out, head, false);
-  out.push_back({"cmp_fail_reason", [](const RowView& v) -> Value { return v.row.verdict.reason; }});
+  add_algorithms(out, style);
+  out.push_back({"cmp_fail_reason", fail_reason});
   return out;
 }
 
@@ -302,7 +314,8 @@ std::vector<Column> columns(const Head& head, const MsitStyle& style) {
   }
   add_description(out, "my", mine_of, style);
   add_metrics(out, head, style.is_ait);
-  out.push_back({"cmp_fail_reason", [](const RowView& v) -> Value { return v.row.verdict.reason; }});
+  add_algorithms(out, style);
+  out.push_back({"cmp_fail_reason", fail_reason});
   return out;
 }
 
@@ -342,19 +355,23 @@ Profile msit_profile(const MsitStyle& style) {
   return profile;
 }
 
-std::string msit_result_text(const Head& head, const Comparison& row, bool is_ait) {
+std::string msit_result_text(const Head& head, const Comparison& row, const MsitStyle& style) {
   std::string out = "{";
   const NodeResult node{};
   const RowView view{head, "", node, row};
   if (row.verdict.reason.empty())
     for (const NamedMetric& metric : kMetrics) {
-      const Value value = measured_cell(view, find_column(head, metric.column), metric.column, is_ait);
+      const Value value = measured_cell(view, find_column(head, metric.column), metric.column, style.is_ait);
       out += fmt::format("'{}': ", metric.title);
       const auto* const number = std::get_if<double>(&value);
       append_python_float(out, number == nullptr ? std::nan("") : *number);
       out += ", ";
     }
-  return out + fmt::format("'cmp_fail_reason': {}}}", python_repr(row.verdict.reason));
+  if (row.verdict.reason.empty() && row.answers != nullptr)
+    for (size_t i = 0; i < style.algorithms.size(); ++i)
+      out += fmt::format("'{}': {}, ", style.algorithms[i], python_text((*row.answers)[i].value));
+  return out + fmt::format("'cmp_fail_reason': {}}}",
+                           python_repr(join_messages(row.verdict.reason, " ", row.answers.get(), {})));
 }
 
 }  // namespace assay

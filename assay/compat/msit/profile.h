@@ -12,7 +12,8 @@ struct MsitStyle {
   bool is_weight = false;  // weights of two checkpoints
   // Operators of a compiled graph: paths with the number of the tensor, one table per rank and graph.
   bool is_torchair = false;
-  bool is_msprobe = false;  // … as msprobe names it
+  bool is_msprobe = false;                   // … as msprobe names it
+  std::vector<std::string> algorithms = {};  // functions of the user: columns of their own
 };
 
 Profile msit_profile(const MsitStyle& style);
@@ -22,6 +23,6 @@ enum class MsitLeftOut : uint8_t { no, other_shape, int8 };
 MsitLeftOut left_out_by_msit(const Comparison& row);
 
 // A dict as Python prints it: what `msit llm compare` says of two files.
-std::string msit_result_text(const Head& head, const Comparison& row, bool is_ait);
+std::string msit_result_text(const Head& head, const Comparison& row, const MsitStyle& style);
 
 }  // namespace assay

@@ -148,6 +148,7 @@ class Sections {
     flow.judge = [&](std::span<NodeResult> nodes) {
       for (NodeResult& node : nodes) judge(node);
     };
+    flow.algorithms = request_.algorithms;
     flow.checks_claims = judged_by_.empty();
     if (request_.rule_set == &native_rules)
       flow.doubts = [&](const Comparison& row, std::string_view node) {

@@ -27,6 +27,7 @@ struct CompareRequest {
   const RuleSet* rule_set = &native_rules;
   RuleOptions rules;
   Admit admit = admit_unless_empty;
+  Algorithms* algorithms = nullptr;  // of the user; null: none
   SideStatistics side_statistics = SideStatistics::none;
   Prepare prepare = {};                    // of every tensor that is read
   GoldenOptions golden_ops = {};           // where the matcher has operators run again

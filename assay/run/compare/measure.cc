@@ -59,7 +59,7 @@ class Measurer {
         doubts_(flow.doubts),
         loader_(matched.frames, options.format, options.open_files),
         sides_(matched, loader_, side_statistics, prepare, golden, flow.checks_claims),
-        rows_(metrics, side_statistics, progress, flow.checks_claims && !prepare),
+        rows_(metrics, side_statistics, progress, flow.checks_claims && !prepare, flow.algorithms),
         stated_(matched, metrics, loader_),
         siblings_(matched, loader_),
         side_statistics_(side_statistics),

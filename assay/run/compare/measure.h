@@ -12,6 +12,8 @@
 
 namespace assay {
 
+class Algorithms;  // assay/run/algorithms.h
+
 // What happens to a batch of measured nodes.
 struct RowFlow {
   // Verdicts of these nodes: any thread, or one at a time and in order.
@@ -19,6 +21,7 @@ struct RowFlow {
   bool judge_in_order = false;
   // Any thread: whether a row that was just measured is in for a failure by its types. Empty: nobody asks.
   std::function<bool(const Comparison& row, std::string_view node)> doubts = {};
+  Algorithms* algorithms = nullptr;  // of the user; null: none
   // Whether a tensor whose file is not what the dump says of it is an error: other tools do not look.
   bool checks_claims = false;
   // Any thread: their text.

@@ -2,6 +2,7 @@
 
 #include "assay/metric/arg_max.h"
 #include "assay/model/logits.h"
+#include "assay/run/algorithms.h"
 #include "assay/run/compare/dump_claims.h"
 #include "assay/run/compare/gather_bounded.h"
 #include "assay/run/compare/gather_parallel.h"
@@ -72,6 +73,9 @@ double RowGatherer::gather(const Operand& mine, const Operand& golden, bool is_w
     }
   row.basis = Basis::data;
   row.metrics = metrics_.finish(*gathered);
+  const bool are_finite = pair.mine.nans + pair.mine.infs + pair.golden.nans + pair.golden.infs == 0;
+  if (algorithms_ != nullptr && (are_finite || algorithms_->given() == Algorithms::Given::as_dumped))
+    row.answers = std::make_shared<const std::vector<AlgorithmAnswer>>(algorithms_->ask(mine, golden));
   row.nothing_finite = pair.finite == 0;
   row.is_nonfinite_apart = pair.nonfinite_mismatch > 0;
   row.near = pair.worst >= 0 ? std::make_shared<const Neighbours>(pair.near) : nullptr;

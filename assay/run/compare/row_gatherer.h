@@ -10,15 +10,18 @@
 
 namespace assay {
 
+class Algorithms;  // assay/run/algorithms.h
+
 class RowGatherer {
  public:
   // All outlive this.
   RowGatherer(const MetricPlan& metrics, SideStatistics side_statistics, Progress& progress,
-              bool checks_claims)
+              bool checks_claims, Algorithms* algorithms = nullptr)
       : metrics_(metrics),
         side_statistics_(side_statistics),
         progress_(progress),
-        checks_claims_(checks_claims) {}
+        checks_claims_(checks_claims),
+        algorithms_(algorithms) {}
 
   // is_whole: these are the two tensors of the row, and nothing made of them. Answers how far they are apart:
   // the square of the relative error, infinite where NaN or infinities differ.
@@ -34,6 +37,7 @@ class RowGatherer {
   const SideStatistics side_statistics_;
   Progress& progress_;
   const bool checks_claims_;  // elements that are not what the dump says of them are refused
+  Algorithms* const algorithms_;
 };
 
 }  // namespace assay
