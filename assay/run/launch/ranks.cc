@@ -86,7 +86,9 @@ std::optional<Moment> join(int file, const fs::path& path, int64_t ranks,
 
 }  // namespace
 
-int64_t ranks_here() { return std::max<int64_t>(parse_int(environment_text("LOCAL_WORLD_SIZE")).value_or(1), 1); }
+int64_t ranks_here() {
+  return std::max<int64_t>(parse_int(environment_text("LOCAL_WORLD_SIZE")).value_or(1), 1);
+}
 
 Moment time_of_ranks(const fs::path& root, int64_t ranks, const std::function<Moment()>& choose) {
   const fs::path path = root / name_of_start();
