@@ -38,6 +38,7 @@ test-torch2: build
 	  { /usr/bin/python3 -m venv build/torch2 && $(TORCH2) -m pip install --quiet torch numpy; }
 	@$(TORCH2) tests/tools/check_torch_capture.py --bin build/release
 	@$(TORCH2) tests/tools/check_python_api.py --bin build/release
+	@$(TORCH2) tests/tools/check_msprobe_capture.py --bin build/release
 
 package: build
 	@bash tests/tools/install_packages.sh package

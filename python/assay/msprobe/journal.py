@@ -20,8 +20,11 @@ import mmap
 import os
 from typing import Any, BinaryIO, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
+from assay.errors import AssayError
+
 NAME = "dump.jsonl"
 _AT, _MORE, _CALL, _FRAMES, _NODE = b'{"at":', b'{"more":', b'{"call":', b'{"frames":', b'{"node":'
+_quote = json.encoder.encode_basestring_ascii
 _NAME, _ENTRY, _STACK, _PARENT = b',"name":', b',"entry":', b',"stack":', b',"parent":'
 
 
@@ -44,16 +47,16 @@ class Journal:
         self._waiting.append('{"frames":' + json.dumps(lines) + "}\n")
 
     def call(self, name: str, stack: int) -> None:
-        self._waiting.append(f'{{"call":{json.dumps(name)},"stack":{stack}}}\n')
+        self._waiting.append(f'{{"call":{_quote(name)},"stack":{stack}}}\n')
 
     def node(self, name: str, parent: str) -> None:
         """`parent` is JSON."""
-        self._waiting.append(f'{{"node":{json.dumps(name)},"parent":{parent}}}\n')
+        self._waiting.append(f'{{"node":{_quote(name)},"parent":{parent}}}\n')
 
     def entry(self, name: str, at: int, text: str, is_more: bool = False) -> None:
         """`text` is JSON with tabs for ends of line, indented as below a name of dump.json."""
         self.entries += 1
-        line = f'{{"{"more" if is_more else "at"}":{at},"name":{json.dumps(name)},"entry":{text}}}\n'
+        line = f'{{"{"more" if is_more else "at"}":{at},"name":{_quote(name)},"entry":{text}}}\n'
         if self._waiting:
             self._waiting.append(line)
             line = "".join(self._waiting)
@@ -107,6 +110,7 @@ class Recovered(NamedTuple):
 
 def recover(dump: str) -> List[Recovered]:
     """Makes dump.json, stack.json and construct.json of every journal at or below `dump`, and removes these journals.
+    One that is no journal raises an AssayError that says why, and stays.
 
     >>> import tempfile
     >>> folder = tempfile.mkdtemp()
@@ -148,7 +152,6 @@ class _Index:
         self.call_stacks, self.call_places = array.array("i"), array.array("q")
         self.late: List[Tuple[int, int]] = []  # entries whose place is before that of an earlier line, and where they are
         self.more: Dict[bytes, List[Tuple[int, int]]] = {}
-        self.has_nodes = False
         self.entries = 0
         self.was_cut = False
 
@@ -162,31 +165,50 @@ class _Index:
             begin = end + 1
 
     def read(self) -> None:
-        data, highest = self.data, -1
-        self.was_cut = len(data) > 0 and data[len(data) - 1:] != b"\n"
+        self.was_cut = self.data[len(self.data) - 1:] != b"\n"
+        highest = -1
         for begin, end in self.lines():
-            if data[begin:begin + 6] == _AT:
-                at = int(data[begin + 6:data.find(_NAME, begin)])
-                self.entries += 1
-                if at < highest:
-                    self.late.append((at, begin))
-                else:
-                    highest = at
-            elif data[begin:begin + 8] == _CALL:
-                split = data.rfind(_STACK, begin, end)
-                self.call_stacks.append(int(data[split + len(_STACK):end - 1]))
-                self.call_places.append(begin)
-            elif data[begin:begin + 8] == _NODE:
-                self.has_nodes = True
-            elif data[begin:begin + 10] == _FRAMES:
-                self.stacks.append((begin, end))
-            elif data[begin:begin + 8] == _MORE:
-                name = data[data.find(_NAME, begin) + len(_NAME):data.find(_ENTRY, begin)]
-                self.more.setdefault(name, []).append((int(data[begin + 8:data.find(_NAME, begin)]), begin))
-            else:
-                first = json.loads(data[begin:end])
-                self.head, self.has_extra_info = first["head"], first["extra"]
+            try:
+                highest = self._take(begin, end, highest)
+            except (ValueError, KeyError, TypeError, OverflowError):
+                raise AssayError(f"byte {begin}: not a line of a journal") from None
+        if self.call_stacks and max(self.call_stacks) >= len(self.stacks):
+            raise AssayError(f"names call stack {max(self.call_stacks)}, and has {len(self.stacks)}")
+        if not self.head:
+            raise AssayError("has no first line")
         self.late.sort()
+
+    def _take(self, begin: int, end: int, highest: int) -> int:
+        """Remembers what the line is; the highest place of an entry so far."""
+        data = self.data
+        if data[begin:begin + 6] in (_AT, _MORE[:6]) and not begin < data.find(_NAME, begin, end) < data.find(_ENTRY, begin, end):
+            raise ValueError
+        if data[begin:begin + 6] == _AT:
+            at = int(data[begin + 6:data.find(_NAME, begin)])
+            self.entries += 1
+            if at >= highest:
+                return at
+            self.late.append((at, begin))
+        elif data[begin:begin + 8] == _CALL:
+            split = data.rfind(_STACK, begin, end)
+            number = int(data[split + len(_STACK):end - 1])
+            if split < begin or number < 0:
+                raise ValueError
+            self.call_stacks.append(number)
+            self.call_places.append(begin)
+        elif data[begin:begin + 8] == _NODE:
+            if data.rfind(_PARENT, begin, end) < begin:
+                raise ValueError
+        elif data[begin:begin + 10] == _FRAMES:
+            json.loads(data[begin:end])["frames"]
+            self.stacks.append((begin, end))
+        elif data[begin:begin + 8] == _MORE:
+            name = data[data.find(_NAME, begin) + len(_NAME):data.find(_ENTRY, begin)]
+            self.more.setdefault(name, []).append((int(data[begin + 8:data.find(_NAME, begin)]), begin))
+        else:
+            first = json.loads(data[begin:end])
+            self.head, self.has_extra_info = dict(first["head"]), bool(first["extra"])
+        return highest
 
     def entry_at(self, begin: int) -> Tuple[bytes, bytes]:
         """Name and text of the entry in the line at `begin`."""
@@ -200,10 +222,13 @@ def render(path: str) -> Recovered:
     folder = os.path.dirname(path)
     with open(path, "rb") as file:
         if os.fstat(file.fileno()).st_size == 0:
-            return Recovered(folder, 0, False)
+            raise AssayError(f"{path}: is empty")
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             index = _Index(data)
-            index.read()
+            try:
+                index.read()
+            except AssayError as trouble:
+                raise AssayError(f"{path}: {trouble}") from None
             _replace(os.path.join(folder, "dump.json"), _write_dump, index)
             if index.has_extra_info:
                 _replace(os.path.join(folder, "stack.json"), _write_stacks, index)
@@ -214,7 +239,7 @@ def render(path: str) -> Recovered:
 def _replace(path: str, write: Any, index: _Index) -> None:
     part = f"{path}.{os.getpid()}.part"
     try:
-        with open(part, "wb", buffering=1 << 20) as file:
+        with open(part, "wb", buffering=1 << 16) as file:
             write(file, index)
         os.replace(part, path)
     except BaseException:
