@@ -33,6 +33,10 @@ def __getattr__(name: str):
         value = getattr(importlib.import_module(_LAZY[name]), name)
         globals()[name] = value
         return value
+    if name == "torch":  # what knows PyTorch is loaded by those who ask for it
+        import importlib
+
+        return importlib.import_module("assay.torch")
     raise AttributeError(f"module 'assay' has no attribute {name!r}; there are: {', '.join(__all__)}")
 
 

@@ -309,7 +309,9 @@ CHECKS = {"fixture hooks": check_fixture_of_hooks, "fixture logits": check_fixtu
           "what goes wrong": check_what_goes_wrong,
           **CALL_CHECKS, **WHEEL_CHECKS}
 if hasattr(torch, "compile"):
-    CHECKS["compiled"] = check_compiled
+    from torch_capture_fx import FX_CHECKS
+
+    CHECKS.update({"compiled": check_compiled, **FX_CHECKS})
 
 
 def check_all(c: TorchChecker) -> None:
