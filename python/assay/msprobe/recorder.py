@@ -1,0 +1,442 @@
+"""The recorder: what is told of calls becomes a dump in the layout of msprobe, one folder for a step and a rank.
+
+Everything that records PyTorch stands on it: `PrecisionDebugger` of msprobe, and `assay.capture`.
+
+    recorder = Recorder(Settings(level="mix"))
+    recorder.attach(model)                      # hooks on the modules below it, wrappers around the functions
+    recorder.begin("dump/step0/rank0")          # from here calls are recorded
+    ...
+    recorder.pause()                            # the files are whole; begin() with the same folder goes on
+    recorder.end()                              # the step is over: call numbers start anew
+    recorder.detach()                           # everything is as it was
+"""
+import os
+import re
+import threading
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+import torch
+
+from assay._writer import Writer
+from assay.msit.log import logger
+from assay.msprobe.journal import Journal
+from assay.msprobe.scopes import Scope, data_modes, is_of_risk
+from assay.msprobe.stacks import Stacks
+from assay.msprobe.values import Values, _quote
+from assay.torch.tensors import write
+
+_MOST_ON_DEVICE = 20000  # results that wait on a GPU before they are fetched
+_grad_enabled, _set_grad_enabled = torch.is_grad_enabled, torch._C._set_grad_enabled
+_dispatch_modes: Callable[[], int] = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 0)
+
+
+class Settings(NamedTuple):
+    """What is recorded. The defaults are those of the original, but for `risk_level`: everything."""
+
+    level: str = "L1"                  # L0: modules; L1: functions; mix: both
+    task: str = "statistics"           # tensor: the data too; structure: no data; nan_check: whether all is finite
+    summary_mode: str = "statistics"   # md5, xor: a checksum
+    precision: str = "low"
+    data_mode: Sequence[str] = ("all",)
+    scope: Sequence[str] = ()
+    list: Sequence[str] = ()
+    tensor_list: Sequence[str] = ()    # of the names whose data are kept in the task statistics
+    slice: Sequence[dict] = ()
+    risk_level: str = "ALL"
+    extra_info: bool = True            # stack.json, construct.json
+    complete: bool = False             # what the original leaves out too; recomputed calls are marked
+    wants_backward: bool = True
+
+
+class Here(threading.local):
+    """What a thread is in."""
+
+    depth = 0            # of watched functions: only the outermost is recorded
+    is_busy = False      # recording: what is called meanwhile is not recorded
+    was_cut = False      # a recomputation ended early (functions.py)
+    parent = "null"      # of a function, for construct.json, as JSON
+
+    def __init__(self) -> None:
+        self.modules: List[Tuple[Any, str]] = []
+
+
+class _Open:
+    """An entry that is not complete."""
+
+    __slots__ = ("at", "parts", "is_more")
+
+    def __init__(self, at: int, is_more: bool) -> None:
+        self.at, self.parts, self.is_more = at, {}, is_more  # type: int, Dict[str, str], bool
+
+
+class _Recording:
+    """While the recorder is at work on `what`."""
+
+    __slots__ = ("_recorder", "_what", "_had_gradients", "_modes")
+
+    def __init__(self, recorder: "Recorder", what: str) -> None:
+        self._recorder, self._what = recorder, what
+        self._modes: Any = None
+
+    def __enter__(self) -> None:
+        self._had_gradients = _grad_enabled()
+        self._recorder.here.is_busy = True
+        _set_grad_enabled(False)
+        if _dispatch_modes():
+            self._modes = torch.utils._python_dispatch._disable_current_modes()
+            self._modes.__enter__()
+
+    def __exit__(self, kind: Any, trouble: Any, trace: Any) -> bool:
+        if self._modes is not None:
+            self._modes.__exit__(None, None, None)
+        _set_grad_enabled(self._had_gradients)
+        self._recorder.here.is_busy = False
+        if isinstance(trouble, Exception):  # recording must not stop what is recorded
+            self._recorder.complain(self._what, trouble)
+            return True
+        return False
+
+
+class Recorder:
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.here = Here()
+        self.is_running = False
+        self.lock = threading.RLock()
+        self.scope = Scope(settings.level, settings.scope, settings.list) if settings.scope or settings.list else None
+        modes = data_modes(list(settings.data_mode))
+        has_data = settings.task != "structure"
+        self._wants = {(way, side): has_data and way in modes and side in modes
+                       for way in ("forward", "backward") for side in ("input", "output")}
+        self.wants_backward_of_modules = settings.wants_backward
+        self.wants_gradients = has_data and settings.wants_backward and "backward" in modes
+        self._values = Values(settings.task, settings.summary_mode, settings.precision, list(settings.slice),
+                              settings.complete, self._save)
+        self._stacks = Stacks(self._new_stack)
+        self._journal: Optional[Journal] = None
+        self._writer: Optional[Writer] = None
+        self._open: Dict[str, _Open] = {}
+        self._begun: set = set()                 # names of entries that were written before they were complete
+        self._unsettled: List[Tuple[str, _Open]] = []
+        self._nodes_to_come: Dict[str, str] = {}  # modules that began since the last line of construct.json
+        self.phase = ""                          # optimizer, clip_grad: while one is running
+        self._phases_told: List[str] = []
+        self._place = 0
+        self.step_number = 0                     # of end(): what is told of an earlier step is known by it
+        self._told: set = set()
+        self._removals: List[Callable[[], None]] = []
+        self._forget_counts: List[Callable[[], None]] = []
+        self._functions: Any = None
+        self._single: Dict[int, Any] = {}        # modules of dump_module
+
+    # Hooks
+
+    def attach(self, models: Any = None) -> None:
+        """Hooks on the modules below `models` (one, or a list) as the level asks, and wrappers around the functions."""
+        if self.settings.level in ("L0", "mix") and models is not None:
+            from assay.msprobe.modules import Modules
+
+            self._keep(Modules(self, models))
+        if self.settings.level in ("L1", "mix"):
+            self.functions  # noqa: B018, made when first asked for
+
+    def detach(self) -> None:
+        self.end()
+        for remove in reversed(self._removals):
+            remove()
+        self._removals.clear()
+        self._forget_counts.clear()
+        self._single.clear()
+        self._functions = None
+
+    def _keep(self, hooks: Any) -> None:
+        self._removals.append(hooks.remove)
+        self._forget_counts.append(hooks.forget_counts)
+
+    @property
+    def functions(self) -> Any:
+        """The wrappers; made if the level alone asks for none."""
+        if self._functions is None:
+            from assay.msprobe.functions import Functions
+
+            self._functions = Functions(self, watches_all=self.settings.level in ("L1", "mix"))
+            self._keep(self._functions)
+        return self._functions
+
+    def dump_module(self, module: Any, name: str) -> None:
+        """Records one module, and no functions, until `end_module_dump()`."""
+        from assay.msprobe.modules import Modules
+
+        if id(module) not in self._single:
+            self._single[id(module)] = single = Modules(self, [])
+            single.watch(f"Module.{name}.{type(module).__name__}", module)
+            self._keep(single)
+        for each in self._single.values():
+            each.is_on = True
+        self.functions.is_on = False
+
+    def end_module_dump(self) -> None:
+        for each in self._single.values():
+            each.is_on = False
+        self.functions.is_on = True
+
+    def choose_slices(self, slices: List[dict]) -> None:
+        self._values.slices = slices
+
+    # Steps
+
+    @property
+    def folder(self) -> Optional[str]:
+        return self._journal.folder if self._journal is not None else None
+
+    def begin(self, folder: str) -> None:
+        """Records into `folder`, which is made."""
+        with self.lock:
+            if self._journal is not None and self._journal.folder != os.path.abspath(folder):
+                self._finish(keeps=False)
+            if self._journal is None:
+                settings, folder = self.settings, os.path.abspath(folder)
+                keeps_data = settings.task == "tensor" or (settings.task == "statistics" and len(settings.tensor_list) > 0)
+                data = os.path.join(folder, "dump_tensor_data") if keeps_data else None
+                os.makedirs(data or folder, exist_ok=True)
+                head = {"task": settings.task, "level": settings.level, "framework": "pytorch", "dump_data_dir": data}
+                self._journal = Journal(folder, head, settings.extra_info)
+                if self._journal.kept_aside is not None:
+                    logger.warning("%s: what an earlier run left there is kept; `assay recover` makes a dump of it",
+                                   self._journal.kept_aside)
+                self._writer = Writer(data, keeps_count=False) if data is not None else None
+            self.is_running = True
+
+    def pause(self) -> None:
+        """Nothing more is recorded; the files are whole."""
+        self.is_running = False
+        with self.lock:
+            self._finish(keeps=True)
+
+    def end(self) -> None:
+        """The step is over."""
+        self.is_running = False
+        with self.lock:
+            self._finish(keeps=False)
+            for forget in self._forget_counts:
+                forget()
+            self._stacks.forget()
+            self._begun.clear()
+            self._nodes_to_come.clear()
+            self._phases_told.clear()
+            self.phase = ""
+            self._place = 0
+            self.step_number += 1
+            self.here.depth, self.here.was_cut = 0, False
+            self.here.modules.clear()
+            self.here.parent = "null"
+
+    def rename(self, folder: str) -> None:
+        """The rank became known only now: what was written moves to `folder`."""
+        with self.lock:
+            journal, folder = self._journal, os.path.abspath(folder)
+            if journal is None or journal.folder == folder or os.path.exists(folder):
+                return
+            if self._writer is not None:
+                self._writer.flush()
+                self._writer.close()
+            os.rename(journal.folder, folder)
+            journal.move(folder)
+            if self._writer is not None:
+                self._writer = Writer(os.path.join(folder, "dump_tensor_data"), keeps_count=False)
+
+    def _finish(self, keeps: bool) -> None:
+        journal = self._journal
+        if journal is None:
+            return
+        try:
+            for name, entry in list(self._open.items()):
+                self._write(name, entry)
+            self._begun.update(self._open)
+            self._open.clear()
+            self._settle()
+            if self._writer is not None:
+                self._writer.flush()
+            journal.finish(keeps)
+        except OSError as trouble:
+            self.complain(journal.folder, trouble)
+        if not keeps:
+            if self._writer is not None:
+                self._writer.close()
+            journal.close()
+            self._journal = self._writer = None
+
+    # Calls, as the hooks tell of them
+
+    def recording(self, what: str) -> "_Recording":
+        """What is called within is not recorded, computes no graph, and cannot stop the program."""
+        return _Recording(self, what)
+
+    def is_wanted(self, name: str, api: Optional[str] = None) -> bool:
+        """`api` is the name of a function without what is around it."""
+        if self.scope is not None:
+            return self.scope.holds(name)
+        return api is None or is_of_risk(api, self.settings.risk_level)
+
+    def began(self, name: str, is_wanted: bool, args: Any, kwargs: Optional[dict], depth: int) -> None:
+        """A call begins; its stack is that of `depth` frames up."""
+        journal = self._journal
+        if not is_wanted or journal is None:
+            return
+        texts = {}
+        if self._wants["forward", "input"]:
+            texts["input_args"] = self._text(name, "input", args if isinstance(args, tuple) else (args,))
+            texts["input_kwargs"] = self._text(name, "kwargs", kwargs or {})
+        if self.settings.extra_info:
+            journal.call(name, self._stacks.here(depth + 1))
+        if texts:
+            self._add(name, texts)
+
+    def ended(self, name: str, is_wanted: Callable[[], bool], output: Any, parameters: Optional[dict] = None,
+              is_recomputed: bool = False) -> None:
+        """A call is over. `parameters` of a module."""
+        self._node(name)
+        if not is_wanted() or self._journal is None:
+            return
+        texts = {}
+        if self._wants["forward", "output"]:
+            texts["output"] = self._text(name, "output", output if isinstance(output, tuple) else (output,))
+            if parameters is not None:
+                texts["parameters"] = self._text(name, "parameters", parameters)
+            if self.settings.task == "nan_check":
+                texts["is_nan"] = self._is_nan(output)
+        if is_recomputed and self.settings.complete:
+            texts["recomputed"] = "true"
+        self._add(name, texts, is_complete=True)
+
+    def went_back(self, name: str, is_wanted: Callable[[], bool], given: Any, result: Any, is_more: bool) -> None:
+        """Gradients of a call: of what it gave back (`given`), and of what it was given (`result`)."""
+        self._node(name)
+        if not is_wanted() or self._journal is None:
+            return
+        texts = {}
+        if self._wants["backward", "input"]:
+            texts["input"] = self._text(name, "input", given if isinstance(given, tuple) else (given,))
+        if self._wants["backward", "output"]:
+            texts["output"] = self._text(name, "output", result if isinstance(result, tuple) else (result,))
+        if self.settings.task == "nan_check" and texts:
+            texts["is_nan"] = self._is_nan((given, result))
+        self._add(name, texts, is_complete=True, is_more=is_more)
+
+    def grew(self, name: str, parameter: str, gradient: Any, is_last: bool, is_more: bool) -> None:
+        """A parameter's gradient is there; with the last of its module's the entry `name` is complete."""
+        if self._journal is None:
+            return
+        blanks = "\t    "
+        text = self._values.of(gradient, 4, "", self._file_names(f"{name}.{parameter}"))
+        self._add(name, {parameter: f"[{blanks}{text}{blanks[:-1]}]"}, is_complete=is_last, is_more=is_more)
+
+    def module_node(self, name: str, parent: Optional[str]) -> None:
+        """A module begins, within another; construct.json tells of it when something has ended."""
+        self._nodes_to_come[name] = "null" if parent is None else _quote(parent)
+
+    def _node(self, name: str) -> None:
+        journal = self._journal
+        if journal is None or not self.settings.extra_info or self.settings.level == "L1":
+            return
+        if self.phase:
+            if self.phase not in self._phases_told:
+                self._phases_told.append(self.phase)
+                journal.node(self.phase, "null")
+            self._nodes_to_come.pop(name, None)
+            journal.node(name, _quote(self.phase))
+        elif self.settings.level == "mix" and not name.startswith("Module."):
+            journal.node(name, self.here.parent)
+        for module, parent in self._nodes_to_come.items():
+            journal.node(module, parent)
+        self._nodes_to_come.clear()
+
+    # Entries
+
+    def _text(self, name: str, category: str, value: Any) -> str:
+        return self._values.of(value, 3, "", self._file_names(f"{name}.{category}", name))
+
+    def _file_names(self, beginning: str, name: str = "") -> Optional[Callable[[str], Optional[str]]]:
+        if self._writer is None:
+            return None
+        if self.settings.task == "statistics" and not any(each in (name or beginning) for each in self.settings.tensor_list):
+            return None
+        return lambda place: f"{beginning}{place}.pt"
+
+    def _save(self, tensor: torch.Tensor, file: str) -> bool:
+        try:
+            write(self._writer, file, tensor.detach())
+            return True
+        except Exception as trouble:
+            self.complain(file, trouble)
+            return False
+
+    def _is_nan(self, value: Any) -> str:
+        tensors = list(_tensors_of(value))
+        on_device = [each for each in tensors if each.device.type not in ("cpu", "meta")]
+        if on_device:
+            return self._values.on_device.is_nan(on_device)
+        return "0" if all(self._values.measure.is_finite(each) for each in tensors) else "1"
+
+    def _add(self, name: str, texts: Dict[str, str], is_complete: bool = False, is_more: bool = False) -> None:
+        entry = self._open.get(name)
+        if entry is None:
+            if not texts:
+                return
+            entry = self._open[name] = _Open(self._place, is_more or name in self._begun)
+            self._place += 1
+        elif name.startswith("Module.") and texts:  # it stands where it was added to last
+            entry.at = self._place
+            self._place += 1
+        entry.parts.update(texts)
+        if is_complete:
+            del self._open[name]
+            self._write(name, entry)
+
+    def _write(self, name: str, entry: _Open) -> None:
+        if self._unsettled or len(self._values.on_device):
+            self._unsettled.append((name, entry))
+            if len(self._values.on_device) > _MOST_ON_DEVICE:
+                self._settle()
+            return
+        self._journal.entry(name, entry.at, _laid_out(entry.parts), entry.is_more)
+
+    def _settle(self) -> None:
+        """Fetches what waits on a GPU; the entries that wait for it go out. Those still open get it too."""
+        if not self._unsettled and not len(self._values.on_device):
+            return
+        texts = self._values.on_device.settle()
+
+        def settled(text: str) -> str:
+            return re.sub("\0(\\d+)\0", lambda found: texts[int(found.group(1))], text) if "\0" in text else text
+
+        unsettled, self._unsettled = self._unsettled, []
+        for entry in self._open.values():
+            entry.parts = {key: settled(text) for key, text in entry.parts.items()}
+        for name, entry in unsettled:
+            self._journal.entry(name, entry.at, settled(_laid_out(entry.parts)), entry.is_more)
+
+    def _new_stack(self, lines: Tuple[str, ...]) -> None:
+        if self._journal is not None:
+            self._journal.frames(lines)
+
+    def complain(self, what: str, trouble: Exception) -> None:
+        """A warning; of one kind no more than one."""
+        if type(trouble) not in self._told:
+            self._told.add(type(trouble))
+            logger.warning("%s: not recorded: %s: %s", what, type(trouble).__name__, trouble)
+
+
+def _laid_out(parts: Dict[str, str]) -> str:
+    return "{\t   " + ",\t   ".join(f"{_quote(key)}: {text}" for key, text in parts.items()) + "\t  }"
+
+
+def _tensors_of(value: Any, left: int = 64) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif left and isinstance(value, (list, tuple)):
+        for each in value:
+            yield from _tensors_of(each, left - 1)
+    elif left and isinstance(value, dict):
+        for each in value.values():
+            yield from _tensors_of(each, left - 1)

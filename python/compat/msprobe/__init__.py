@@ -1,0 +1,1 @@
+"""The import name of msprobe, served by assay."""
