@@ -19,11 +19,13 @@ from assay.errors import AssayError, LibraryNotFound
 TYPE_CHECKING = False  # type checkers take it for true; to import typing takes longer than all of this
 if TYPE_CHECKING:
     from assay._writer import Statistics, Tally, Writer
+    from assay.torch.capture import capture
 
 # What is loaded when it is first asked for: `import assay` stays below a few milliseconds.
-_LAZY = {"Writer": "assay._writer", "Statistics": "assay._writer", "Tally": "assay._writer"}
+_LAZY = {"Writer": "assay._writer", "Statistics": "assay._writer", "Tally": "assay._writer",
+         "capture": "assay.torch.capture"}
 
-__all__ = ["AssayError", "LibraryNotFound", "Statistics", "Tally", "Writer", "__version__", "program"]
+__all__ = ["AssayError", "LibraryNotFound", "Statistics", "Tally", "Writer", "__version__", "capture", "program"]
 
 
 def __getattr__(name: str):

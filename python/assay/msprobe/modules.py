@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 import torch
 from torch.utils.hooks import BackwardHook, RemovableHandle
 
-from assay.msprobe.functions import EarlyStop
+from assay.msprobe.functions import EarlyStop, is_recomputing
 from assay.msprobe.values import _quote
 
 _IS_2 = int(torch.__version__.split(".")[0]) >= 2
@@ -104,7 +104,8 @@ class Modules:
                     parameters = dict(module.named_parameters(recurse=False)) if recorder.settings.task != "structure" else {}
                     if parameters and recorder.wants_gradients:
                         self._gradients.watch(name.rsplit(".", 2)[0], parameters)
-                    recorder.ended(name, lambda: recorder.is_wanted(name), output, parameters)
+                    recorder.ended(name, lambda: recorder.is_wanted(name), output, parameters,
+                                   recorder.settings.complete and is_recomputing())
             self.end(module, name)
             hook = self._backward.pop(name, None)
             if hook is None or trouble is not None:

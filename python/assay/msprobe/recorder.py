@@ -13,6 +13,7 @@ Everything that records PyTorch stands on it: `PrecisionDebugger` of msprobe, an
 import os
 import re
 import threading
+import weakref
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
@@ -97,9 +98,23 @@ class _Recording:
         return False
 
 
+_recorders: "weakref.WeakSet[Recorder]" = weakref.WeakSet()
+
+
+def _leave_to_parent() -> None:
+    """In the child of a fork: the files are its parent's."""
+    for recorder in list(_recorders):
+        recorder.is_running = False
+        recorder.lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)
+
+
 class Recorder:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        _recorders.add(self)
         self.here = Here()
         self.is_running = False
         self.lock = threading.RLock()
@@ -136,7 +151,7 @@ class Recorder:
         if self.settings.level in ("L0", "mix") and models is not None:
             from assay.msprobe.modules import Modules
 
-            self._keep(Modules(self, models))
+            self.keep(Modules(self, models))
         if self.settings.level in ("L1", "mix"):
             self.functions  # noqa: B018, made when first asked for
 
@@ -149,7 +164,8 @@ class Recorder:
         self._single.clear()
         self._functions = None
 
-    def _keep(self, hooks: Any) -> None:
+    def keep(self, hooks: Any) -> None:
+        """Hooks that detach() takes off."""
         self._removals.append(hooks.remove)
         self._forget_counts.append(hooks.forget_counts)
 
@@ -160,7 +176,7 @@ class Recorder:
             from assay.msprobe.functions import Functions
 
             self._functions = Functions(self, watches_all=self.settings.level in ("L1", "mix"))
-            self._keep(self._functions)
+            self.keep(self._functions)
         return self._functions
 
     def dump_module(self, module: Any, name: str) -> None:
@@ -170,7 +186,7 @@ class Recorder:
         if id(module) not in self._single:
             self._single[id(module)] = single = Modules(self, [])
             single.watch(f"Module.{name}.{type(module).__name__}", module)
-            self._keep(single)
+            self.keep(single)
         for each in self._single.values():
             each.is_on = True
         self.functions.is_on = False
@@ -188,6 +204,11 @@ class Recorder:
     @property
     def folder(self) -> Optional[str]:
         return self._journal.folder if self._journal is not None else None
+
+    @property
+    def entries(self) -> int:
+        """Of this step, complete or not."""
+        return self._journal.entries + len(self._open) + len(self._unsettled) if self._journal is not None else 0
 
     def begin(self, folder: str) -> None:
         """Records into `folder`, which is made."""

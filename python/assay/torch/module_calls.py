@@ -5,6 +5,7 @@ from typing import Any, Callable, Dict, List
 
 import torch
 
+_skip_code = getattr(getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None), "skip_code", None)
 _HAS_KWARGS = tuple(int(part) for part in torch.__version__.split(".")[:1]) >= (2,)
 
 # Before PyTorch 2 hooks are not shown keyword arguments: the calls of watched modules pass here first.
@@ -18,7 +19,7 @@ def watch_module(module: torch.nn.Module, entered: Callable[[torch.nn.Module], N
     """Calls `entered(module)` before each forward and `left(module, args, kwargs, output)` behind it, unless it
     raised. What they give back is ignored. The answer takes them off again."""
 
-    entered, left = _not_compiled(entered), _not_compiled(left)
+    entered, left = not_compiled(entered), not_compiled(left)
 
     def before(module: torch.nn.Module, *_: Any) -> None:
         entered(module)
@@ -30,7 +31,7 @@ def watch_module(module: torch.nn.Module, entered: Callable[[torch.nn.Module], N
         handles = [module.register_forward_pre_hook(before), module.register_forward_hook(behind, with_kwargs=True)]
     else:
         def behind_without(module: torch.nn.Module, args: tuple, output: Any) -> None:
-            left(module, args, _kwargs_of(module), output)
+            left(module, args, kwargs_of(module), output)
 
         _pass_calls_through_here(module)
         handles = [module.register_forward_pre_hook(before), module.register_forward_hook(behind_without)]
@@ -44,7 +45,13 @@ def watch_module(module: torch.nn.Module, entered: Callable[[torch.nn.Module], N
     return remove
 
 
-def _not_compiled(function: Callable) -> Callable:
+def show_kwargs(module: torch.nn.Module) -> Callable[[], None]:
+    """Before PyTorch 2: from here kwargs_of() knows the keyword arguments of the call of `module` that runs."""
+    _pass_calls_through_here(module)
+    return lambda: _pass_no_longer(module)
+
+
+def not_compiled(function: Callable) -> Callable:
     """torch.compile breaks its graph where this is called, instead of tracing what is in it."""
     kept = []
 
@@ -57,6 +64,8 @@ def _not_compiled(function: Callable) -> Callable:
         return kept[0](*args)
 
     run._torchdynamo_disable = True  # type: ignore[attr-defined]
+    if _skip_code is not None:  # once the graph is broken, this is no frame to be compiled
+        _skip_code(run.__code__)
     return run
 
 
@@ -66,7 +75,8 @@ def _stack() -> List[tuple]:
     return _kwargs_of_calls.stack
 
 
-def _kwargs_of(module: torch.nn.Module) -> Dict[str, Any]:
+def kwargs_of(module: torch.nn.Module) -> Dict[str, Any]:
+    """Of the call that runs, where it passes through here."""
     stack = _stack()
     return stack[-1][1] if stack and stack[-1][0] is module else {}
 
