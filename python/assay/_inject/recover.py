@@ -20,6 +20,8 @@ def main():
         return 2
     for each in found:
         cut = "; the last one was cut off, and is left out" if each.was_cut else ""
+        if each.without_data:
+            cut += "; of %d tensors there are statistics alone: their data were not written yet" % each.without_data
         sys.stdout.write("%s: %d complete entries%s\n" % (os.path.join(each.folder, "dump.json"), each.entries, cut))
     return 0
 

@@ -272,8 +272,8 @@ def _layout_of(tensor: torch.Tensor) -> str:
 
 
 def _has_transforms() -> bool:
-    functorch = getattr(torch._C, "_functorch", None)
-    return functorch is not None and functorch.peek_interpreter_stack() is not None
+    peek = getattr(getattr(torch._C, "_functorch", None), "peek_interpreter_stack", None)
+    return peek is not None and peek() is not None
 
 
 def _unwrapped(tensor: torch.Tensor) -> Tuple[str, Optional[torch.Tensor]]:

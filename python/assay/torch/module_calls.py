@@ -5,13 +5,13 @@ from typing import Any, Callable, Dict, List
 
 import torch
 
-_skip_code = getattr(getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None), "skip_code", None)
 _HAS_KWARGS = tuple(int(part) for part in torch.__version__.split(".")[:1]) >= (2,)
 
 # Before PyTorch 2 hooks are not shown keyword arguments: the calls of watched modules pass here first.
 _kwargs_of_calls = threading.local()
 _watched: Dict[int, int] = {}  # how often each is watched
 _own_call = None
+_codes: set = set()
 
 
 def watch_module(module: torch.nn.Module, entered: Callable[[torch.nn.Module], None],
@@ -53,6 +53,8 @@ def show_kwargs(module: torch.nn.Module) -> Callable[[], None]:
 
 def not_compiled(function: Callable) -> Callable:
     """torch.compile breaks its graph where this is called, instead of tracing what is in it."""
+    if hasattr(sys.modules.get("torch._dynamo"), "disable"):
+        return sys.modules["torch._dynamo"].disable(function)
     kept = []
 
     def run(*args: Any) -> Any:
@@ -64,9 +66,17 @@ def not_compiled(function: Callable) -> Callable:
         return kept[0](*args)
 
     run._torchdynamo_disable = True  # type: ignore[attr-defined]
-    if _skip_code is not None:  # once the graph is broken, this is no frame to be compiled
-        _skip_code(run.__code__)
+    _codes.add(run.__code__)
     return run
+
+
+def compiling_begins() -> None:
+    """torch.compile is about to be used: what not_compiled made before is no frame of its to compile either."""
+    import torch._dynamo
+
+    skip = getattr(torch._dynamo.eval_frame, "skip_code", None)
+    while skip is not None and _codes:
+        skip(_codes.pop())
 
 
 def _stack() -> List[tuple]:

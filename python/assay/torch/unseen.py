@@ -6,6 +6,8 @@ from typing import Any, Callable, List
 
 import torch
 
+from assay.torch.module_calls import compiling_begins
+
 
 class Unseen:
     def __init__(self, recorder: Any) -> None:
@@ -44,6 +46,7 @@ class Unseen:
             self.replays += 1
 
     def _compiled(self, model: Any = None, *_: Any, **__: Any) -> None:
+        compiling_begins()
         if model is not None and not isinstance(model, torch.nn.Module):
             self.compiled.append(getattr(model, "__qualname__", type(model).__name__))
 
