@@ -84,6 +84,12 @@ out.sum().backward()
 print(out.sum().item(), sum(p.grad.to_local().sum().item() for p in model.parameters()))
 dist.destroy_process_group()
 """
+LAUNCHER = """
+import os, subprocess, sys
+here = dict(os.environ, WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT="{port}")
+ranks = [subprocess.Popen([sys.executable, "-B", *sys.argv[1:]], env=dict(here, RANK=str(rank))) for rank in range(2)]
+sys.exit(max(rank.wait() for rank in ranks))
+"""
 KILLED = MODELS + """
 import os, signal
 model = torch_models.make("decoder")
@@ -192,8 +198,11 @@ def check_ranks(c) -> list[str]:
     for script in (DISTRIBUTED, *((SHARDED,) if IS_2 else ())):
         folder = c.folder("ranks")
         (folder / "script.py").write_text(script)
-        runner = (sys.executable, "-B", "-m", "torch.distributed.run", "--nproc-per-node" if IS_2 else "--nproc_per_node", "2",
-                  "--master_port", str(21000 + (os.getpid() + len(script)) % 20000))
+        port = str(21000 + (os.getpid() + len(script)) % 20000)
+        runner = (sys.executable, "-B", "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master_port", port)
+        if not IS_2:  # Debian's is older than its Python, and ends with an error of its own
+            (folder / "launch.py").write_text(LAUNCHER.format(port=port))
+            runner = (sys.executable, "-B", "launch.py")
         plain = subprocess.run([*runner, "script.py"], cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                env={**os.environ, "OMP_NUM_THREADS": "1"}, timeout=300)
         done = captured(c, folder, script, runner=runner)

@@ -26,13 +26,13 @@ except ImportError:  # before 2.1
         pass
 
 
-def _places() -> List[Tuple[str, str, List[Any], List[Any]]]:
+def _places(is_complete: bool) -> List[Tuple[str, str, List[Any], List[Any]]]:
     """Prefix in names, key of the list, where the functions are, and where the wrappers go."""
-    functions = torch._C._VariableFunctionsClass
     places: List[Tuple[str, str, List[Any], List[Any]]] = [
         ("Functional", "functional", [torch.nn.functional], [torch.nn.functional]),
-        ("Tensor", "tensor", [torch.Tensor], [torch.Tensor]), ("Torch", "torch", [torch], [torch]),
-        ("VF", "_VF", [functions], [torch._VF])]
+        ("Tensor", "tensor", [torch.Tensor], [torch.Tensor]), ("Torch", "torch", [torch], [torch])]
+    if is_complete:  # the original lists them, but its wrappers never reach them
+        places.append(("VF", "_VF", [torch._C._VariableFunctionsClass], [torch._VF]))
     if torch.distributed.is_available():
         both = [torch.distributed, torch.distributed.distributed_c10d]
         places.append(("Distributed", "distributed", both, both))
@@ -58,7 +58,7 @@ class Functions:
         self._waited_for: Dict[Any, Callable[[], None]] = {}
         if not watches_all:
             return
-        for prefix, key, sources, targets in _places():
+        for prefix, key, sources, targets in _places(recorder.settings.complete):
             wrappers: Dict[int, Callable] = {}
             for name in WATCHED[key]:
                 for source, target in zip(sources, targets):

@@ -40,6 +40,7 @@ class Journal:
         self._waiting: List[str] = []  # lines that go out with the next entry
         self._has_extra_info = has_extra_info
         self.entries = 0
+        self._is_rendered = False
         self._write(json.dumps({"journal": 1, "head": head, "extra": has_extra_info,
                                 "found": _time_of(os.path.join(folder, "dump.json"))}) + "\n")
 
@@ -64,6 +65,7 @@ class Journal:
         self._write(line)
 
     def _write(self, text: str) -> None:
+        self._is_rendered = False
         data = text.encode()
         while data:
             data = data[os.write(self._file, data):]
@@ -73,7 +75,9 @@ class Journal:
         if self._waiting:
             self._write("".join(self._waiting))
             self._waiting.clear()
-        render(self._path)
+        if not self._is_rendered:
+            render(self._path)
+            self._is_rendered = True
         if not keeps:
             self.close()
             os.remove(self._path)

@@ -151,8 +151,8 @@ class Modules:
             with recorder.lock:
                 if recorder.is_running and not here.is_busy:
                     with recorder.recording(backward):
-                        recorder.went_back(backward, lambda: recorder.is_wanted(backward), given, results, bool(told))
-                        self._gradients.went_back.add(backward.rsplit(".", 2)[0])
+                        if recorder.went_back(backward, lambda: recorder.is_wanted(backward), given, results, bool(told)):
+                            self._gradients.went_back.add(backward.rsplit(".", 2)[0])
                     told.append(None)
                 self.end(module, backward)
 

@@ -216,10 +216,11 @@ class Recorder:
             if self._journal is not None and self._journal.folder != os.path.abspath(folder):
                 self._finish(keeps=False)
             if self._journal is None:
-                settings, folder = self.settings, os.path.abspath(folder)
+                settings = self.settings
                 keeps_data = settings.task == "tensor" or (settings.task == "statistics" and len(settings.tensor_list) > 0)
                 data = os.path.join(folder, "dump_tensor_data") if keeps_data else None
                 os.makedirs(data or folder, exist_ok=True)
+                folder = os.path.abspath(folder)
                 head = {"task": settings.task, "level": settings.level, "framework": "pytorch", "dump_data_dir": data}
                 self._journal = Journal(folder, head, settings.extra_info)
                 if self._journal.kept_aside is not None:
@@ -330,11 +331,11 @@ class Recorder:
             texts["recomputed"] = "true"
         self._add(name, texts, is_complete=True)
 
-    def went_back(self, name: str, is_wanted: Callable[[], bool], given: Any, result: Any, is_more: bool) -> None:
-        """Gradients of a call: of what it gave back (`given`), and of what it was given (`result`)."""
+    def went_back(self, name: str, is_wanted: Callable[[], bool], given: Any, result: Any, is_more: bool) -> bool:
+        """Gradients of a call: of what it gave back (`given`), and of what it was given (`result`). Whether it is recorded."""
         self._node(name)
         if not is_wanted() or self._journal is None:
-            return
+            return False
         texts = {}
         if self._wants["backward", "input"]:
             texts["input"] = self._text(name, "input", given if isinstance(given, tuple) else (given,))
@@ -343,6 +344,7 @@ class Recorder:
         if self.settings.task == "nan_check" and texts:
             texts["is_nan"] = self._is_nan((given, result))
         self._add(name, texts, is_complete=True, is_more=is_more)
+        return bool(texts)
 
     def grew(self, name: str, parameter: str, gradient: Any, is_last: bool, is_more: bool) -> None:
         """A parameter's gradient is there; with the last of its module's the entry `name` is complete."""

@@ -184,7 +184,7 @@ class Values:
 
     def _tensor(self, tensor: torch.Tensor, depth: int, place: str) -> str:
         kind, plain = "torch.Tensor", tensor
-        if type(tensor) not in _PLAIN_TENSORS or _has_transforms():
+        if type(tensor) not in _PLAIN_TENSORS or _transforms() is not None:
             kind, plain = _unwrapped(tensor)
         has_data = plain is not None and plain.layout is torch.strided and not plain.is_meta and not plain.is_quantized
         if has_data and plain is not tensor and plain.numel() and not plain.data_ptr():  # a wrapper around others
@@ -271,9 +271,8 @@ def _layout_of(tensor: torch.Tensor) -> str:
     return "quantized" if tensor.is_quantized else "meta" if tensor.is_meta else str(tensor.layout)
 
 
-def _has_transforms() -> bool:
-    peek = getattr(getattr(torch._C, "_functorch", None), "peek_interpreter_stack", None)
-    return peek is not None and peek() is not None
+# Whether a transform of functorch (vmap, grad) is active: what it wraps looks like any tensor.
+_transforms = getattr(getattr(torch._C, "_functorch", None), "peek_interpreter_stack", lambda: None)
 
 
 def _unwrapped(tensor: torch.Tensor) -> Tuple[str, Optional[torch.Tensor]]:
@@ -288,7 +287,7 @@ def _unwrapped(tensor: torch.Tensor) -> Tuple[str, Optional[torch.Tensor]]:
     if name == "NestedTensor":
         return "torch.nested._internal.nested_tensor.NestedTensor", tensor.values()
     functorch = getattr(torch._C, "_functorch", None)
-    if functorch is not None:
+    if hasattr(functorch, "is_gradtrackingtensor"):
         if functorch.is_batchedtensor(tensor):
             return "BatchedTensor", None
         if functorch.is_gradtrackingtensor(tensor):

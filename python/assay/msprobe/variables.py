@@ -36,7 +36,7 @@ class Variables:
             logger.warning("save: %r, %r: expected a name and a bool: not recorded", name, save_backward)
             return
         if not self.is_open:
-            self._folder = os.path.abspath(folder)
+            self._folder = folder
             data = os.path.join(self._folder, "dump_tensor_data")
             os.makedirs(data if self._config.task == "tensor" else self._folder, exist_ok=True)
             if self._config.task == "tensor":
