@@ -99,13 +99,14 @@ def measure(job: dict) -> dict:
         for number in range(job["steps"] + 2):
             if size["device"] != "cpu":
                 torch.cuda.synchronize()
-            start = time.perf_counter()
+            start = clock()
             step()
             if size["device"] != "cpu":
                 torch.cuda.synchronize()
-            times.append(time.perf_counter() - start)
+            times.append(clock() - start)
         return statistics.median(times[2:])
 
+    clock = time.process_time if job["cpu_time"] else time.perf_counter
     plain = timed(train)
     with recorder(job, model, folder) as around:
         recorded = timed(lambda: around(train))
@@ -155,7 +156,8 @@ def run(python: str, mode: tuple, size: dict, options, scratch: pathlib.Path) ->
     found = []
     for _ in range(options.repeats):
         with tempfile.TemporaryDirectory(dir=scratch) as folder:
-            job = {"mode": mode, "size": size, "folder": str(pathlib.Path(folder) / "dump"), "steps": options.steps, "threads": options.threads}
+            job = {"mode": mode, "size": size, "folder": str(pathlib.Path(folder) / "dump"), "steps": options.steps, "threads": options.threads,
+                   "cpu_time": options.cpu_time}
             done = subprocess.run([python, "-B", __file__, "--job", json.dumps(job)], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                   env={**os.environ, "ASSAY_LIBRARY": str(options.bin.resolve()), "OMP_NUM_THREADS": str(options.threads)})
             if done.returncode:
@@ -181,7 +183,8 @@ LLAMA = {"layers": 16, "hidden": 4096, "inner": 11008, "heads": 32, "words": 320
 
 def page(options, has_cuda: bool, about: str) -> list[str]:
     lines = ["# What recording PyTorch costs a training step", "", f"Made by `bench/capture_torch.py`. {about}",
-             "A step is forward, backward and the optimizer's step, the dump of it written. Medians of "
+             f"{'CPU time of all threads' if options.cpu_time else 'Time'} of a step: forward, backward and the optimizer's step, the dump of it "
+             "written. Medians of "
              f"{options.steps} steps; the run of {options.repeats} that adds least; plain steps are of the same process.", "",
              "## On the CPU: a decoder of 4 layers, hidden size 256", "", *HEAD]
     with tempfile.TemporaryDirectory() as scratch:
@@ -216,6 +219,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--cpu-time", action="store_true", help="time of the CPU, of all threads: for a machine that does other things too")
     parser.add_argument("--out", type=pathlib.Path)
     parser.add_argument("--note", default="", help="about the machine, for the page")
     parser.add_argument("--job", help=argparse.SUPPRESS)
