@@ -220,6 +220,7 @@ def checks_of(preset: str) -> list[tuple]:
     checks += [(f"{preset}: {program.name}", check_units, program) for program in programs]
     if preset == "release":
         return checks + [("release: torch capture", check_script, "check_torch_capture.py", "--bin", folder),
+                         ("release: msprobe capture", check_script, "check_msprobe_capture.py", "--bin", folder),
                          ("release: install", check_install, preset), ("release: completion", check_completion, preset)]
     targets = sorted(path.stem for path in (ROOT / "tests" / "fuzz").glob("fuzz_*.cc"))
     return checks + [(f"{preset}: {target}", check_fuzz, preset, target) for target in targets]

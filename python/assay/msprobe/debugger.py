@@ -58,12 +58,15 @@ class PrecisionDebugger:
         if self._is_made:
             return
         try:
-            self._arguments = {"config_path": config_path, "task": task, "dump_path": dump_path, "level": level, "step": step}
-            self.config = Config(**self._arguments)
+            self._set_up({"config_path": config_path, "task": task, "dump_path": dump_path, "level": level, "step": step})
         except Exception:
             PrecisionDebugger._instance = None
             raise
         self._is_made = True
+        atexit.register(_finish_at_exit, self)
+
+    def _set_up(self, arguments: Dict[str, Any]) -> None:
+        self._arguments, self.config = arguments, Config(**arguments)
         self._is_dynamic = self.config.dump_enable is not None
         self._signature, self._looked = self._signature_now(), 0.0
         self._loop = self._init_step = 0
@@ -74,7 +77,6 @@ class PrecisionDebugger:
         self._custom: Dict[tuple, Any] = {}
         self._process = os.getpid()
         self._make()
-        atexit.register(_finish_at_exit, self)
 
     def _make(self) -> None:
         """A recorder for the configuration, with the functions watched from now on."""
