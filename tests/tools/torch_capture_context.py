@@ -240,6 +240,8 @@ def check_unseen(c) -> list[str]:
         def replay(self) -> None:
             pass
 
+        capture_begin = capture_end = replay
+
     failures, real = [], getattr(torch.cuda, "CUDAGraph", None)
     torch.cuda.CUDAGraph = Graph
     try:
@@ -251,15 +253,22 @@ def check_unseen(c) -> list[str]:
             def forward(self, x):
                 return self.inside(x)
 
-        model = Scripted()
+        model, folder = Scripted(), c.folder("capture") / "d"
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
-            with assay.capture(c.folder("capture") / "d", model, stats=True):
+            with assay.capture(folder, model, stats=True):
                 model(torch.ones(2))
                 Graph().replay()
                 Graph().replay()
+                Graph().capture_begin()
+                model(torch.ones(2))
+                Graph().capture_end()
+                model(torch.ones(2))
+                torch.jit.trace(model, torch.ones(2), check_trace=False)
+        if [name for name in dump_of(folder) if "root" in name] != [f"Module.root.Scripted.forward.{n}" for n in range(2)]:
+            failures.append(f"around a CUDA graph: {list(dump_of(folder))}")
         text = " ".join(str(each.message) for each in told)
-        for word in ("2 replays of CUDA graphs were not seen", "1 scripted modules were not seen: inside"):
+        for word in ("2 replays of CUDA graphs were not seen", "1 CUDA graphs were captured", "calls of modules while torch.jit.trace ran", "1 scripted modules were not seen: inside"):
             failures += [] if word in text else [f"{word!r} is not told: {text}"]
     finally:
         if real is not None:

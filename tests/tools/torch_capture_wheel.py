@@ -28,6 +28,9 @@ try:
 except ImportError as trouble:
     print(trouble)
 import torch
+done = subprocess.run([assay.program(), "capture", "--output", folder + "/c", "--", sys.executable, "-c",
+                       "import torch; torch.nn.ReLU()(torch.ones(1))"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+print(done.returncode, done.stdout)
 if hasattr(torch, "compile"):
     torch.compile(lambda x: x + 1, backend="assay_fx_dump", options={"path": folder + "/fx"})(torch.ones(1))
     import pathlib
@@ -77,6 +80,8 @@ def check_wheels(c) -> list[str]:
                           stderr=subprocess.STDOUT, env={**environment, "PYTHONPATH": str(site)})
     if done.returncode or f"{site}/assay/__init__.py 0" not in done.stdout or "is not served by assay" not in done.stdout:
         failures.append(f"as a user: {done.stdout}")
+    if "1 step of 1 process in" not in done.stdout:
+        failures.append(f"assay capture: {done.stdout}")
     if hasattr(torch, "compile") and "3 files of FX" not in done.stdout:
         failures.append(f"the backend assay_fx_dump: {done.stdout}")
     return failures

@@ -43,9 +43,16 @@ class CapturedModules(Modules):
         self._names: "weakref.WeakKeyDictionary[torch.nn.Module, str]" = weakref.WeakKeyDictionary()
         self._models = 0
         self.scripted: List[str] = []  # whose insides no hook sees
+        self.traced = 0                # calls while torch.jit.trace runs
 
     def holds(self, module: torch.nn.Module) -> bool:
         return module in self._known
+
+    def _entered(self, prefix: str, module: torch.nn.Module, args: tuple, kwargs: Optional[Dict[str, Any]]) -> Any:
+        if torch.jit.is_tracing():  # a look at a tensor would become a part of what is traced
+            self.traced += 1
+            return None
+        return super()._entered(prefix, module, args, kwargs)
 
     def entered_late(self, module: torch.nn.Module, args: tuple, kwargs: Dict[str, Any]) -> Any:
         """The hooks came during the call: this one is told of it here. What the arguments are to be replaced by."""

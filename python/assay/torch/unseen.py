@@ -12,7 +12,8 @@ from assay.torch.module_calls import compiling_begins
 class Unseen:
     def __init__(self, recorder: Any) -> None:
         self._recorder = recorder
-        self.replays = 0
+        self.replays = self.graphs = 0
+        self._is_capturing = False
         self.compiled: List[str] = []
         self._removals: List[Callable[[], None]] = []
 
@@ -20,6 +21,9 @@ class Unseen:
         graph = getattr(torch.cuda, "CUDAGraph", None)
         if graph is not None and hasattr(graph, "replay"):
             self._wrap(graph, "replay", self._replayed)
+            for name, told in (("capture_begin", self._graph_begins), ("capture_end", self._graph_ends)):
+                if hasattr(graph, name):
+                    self._wrap(graph, name, told)
         if hasattr(torch, "compile"):
             self._wrap(torch, "compile", self._compiled)
 
@@ -45,6 +49,18 @@ class Unseen:
         if self._recorder.is_running:
             self.replays += 1
 
+    def _graph_begins(self, *_: Any, **__: Any) -> None:
+        """What is looked at while a graph is captured would have to wait for the device, which ends the capture."""
+        if self._recorder.is_running:
+            self._recorder.is_running = False
+            self._is_capturing = True
+            self.graphs += 1
+
+    def _graph_ends(self, *_: Any, **__: Any) -> None:
+        if self._is_capturing:
+            self._is_capturing = False
+            self._recorder.is_running = True
+
     def _compiled(self, model: Any = None, *_: Any, **__: Any) -> None:
         compiling_begins()
         if model is not None and not isinstance(model, torch.nn.Module):
@@ -55,6 +71,10 @@ class Unseen:
         if self.replays:
             found.append(f"{self.replays} replays of CUDA graphs were not seen: what runs in them calls no module; run without "
                          f"CUDA graphs to record it")
+        if self.graphs:
+            found.append(f"{self.graphs} CUDA graphs were captured: the calls meanwhile were not recorded")
+        if modules.traced:
+            found.append(f"{modules.traced} calls of modules while torch.jit.trace ran were not recorded")
         if self.compiled:
             found.append(f"torch.compile of {', '.join(sorted(set(self.compiled)))}: of the modules that are called inside, "
                          f"those were not seen that no hook was on when it was compiled; TORCHDYNAMO_DISABLE=1 shows them all")
