@@ -192,6 +192,21 @@ def check_fx_with_engine(c) -> list[str]:
     return failures
 
 
+def check_fx_training(c) -> list[str]:
+    """Forward and backward are a graph each; gradients are those without."""
+    folder = c.folder("fx") / "dump"
+    plain, watched = torch_models.make("experts"), torch_models.make("experts")
+    x = torch_models.inputs("experts")[0]
+    torch.softmax(plain.router(x), -1).square().sum().backward()
+    (found,) = run(lambda a: torch.softmax(watched.router(a), -1).square().sum(), folder, [(x,)])
+    found.backward()
+    failures = [] if torch.equal(plain.router.weight.grad, watched.router.weight.grad) else ["other gradients"]
+    nodes = {path.name: [slot for slot in slots_of(path / "0") if "OUTPUT" in slot] for path in sorted((folder / RANK).iterdir())}
+    if list(nodes) != ["graph_1", "graph_2"] or not any("_softmax_backward_data" in each for each in nodes["graph_2"]):
+        failures.append(f"graphs: {nodes}")
+    return failures
+
+
 def check_npy_values(c) -> list[str]:
     """What is no tensor, written without NumPy: the bytes that NumPy writes."""
     from assay.torch.npy_values import _without_numpy, npy_of
@@ -207,4 +222,4 @@ def check_npy_values(c) -> list[str]:
     return failures
 
 
-FX_CHECKS = {"fx values": check_npy_values, "fx files": check_fx_files, "fx choices": check_fx_choices, "fx and the engine": check_fx_with_engine}
+FX_CHECKS = {"fx training": check_fx_training, "fx values": check_npy_values, "fx files": check_fx_files, "fx choices": check_fx_choices, "fx and the engine": check_fx_with_engine}
