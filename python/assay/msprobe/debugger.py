@@ -123,9 +123,9 @@ class PrecisionDebugger:
             return
         if model is not None:
             self._model = model
-        if config.level in ("L0", "mix") and not any(each is self._model for each in self._hooked):
+        if config.level in ("L0", "mix") and not self._is_hooked():
             recorder.attach(self._model)
-            self._hooked.append(self._model)
+            self._hooked.append(_models(self._model))
         if self._is_over or (config.step and number > config.step[-1]):
             self._is_over, recorder.is_running = True, False
             return
@@ -228,7 +228,7 @@ class PrecisionDebugger:
     # Single modules
 
     def module_dump(self, module: torch.nn.Module, name: str) -> None:
-        if any(each is self._model for each in self._hooked):
+        if self._hooked:
             logger.warning("module_dump: the modules of the model are recorded already")
             return
         self._recorder.dump_module(module, name)
@@ -250,10 +250,14 @@ class PrecisionDebugger:
             if self._rank is not None:
                 self._recorder.rename(os.path.join(os.path.dirname(folder), f"rank{self._rank}"))
 
+    def _is_hooked(self) -> bool:
+        models = _models(self._model)
+        return any(len(models) == len(each) and all(a is b for a, b in zip(models, each)) for each in self._hooked)
+
     def _check_model(self, model: Any, token_range: Any) -> None:
         if self.config.level not in ("L0", "mix") and token_range is None:
             return
-        models = list(model) if isinstance(model, (list, tuple)) else [model]
+        models = _models(model)
         if model is None:
             raise MsprobeException(f"model: start() needs it at level {self.config.level}, and with token_range")
         for each in models:
@@ -375,6 +379,10 @@ def _instance() -> PrecisionDebugger:
     if PrecisionDebugger._instance is None:
         raise MsprobeException(_NOT_CREATED)
     return PrecisionDebugger._instance
+
+
+def _models(model: Any) -> List[Any]:
+    return list(model) if isinstance(model, (list, tuple)) else [model]
 
 
 def _rank() -> Optional[int]:

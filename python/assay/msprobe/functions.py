@@ -17,7 +17,7 @@ _UNKNOWN_BEFORE: Dict[str, Tuple[Any, ...]] = {
     "recv": (0,), "irecv": (0, "tensor"), "all_gather": (0,), "gather": (1,), "scatter": (0,), "reduce_scatter": (0,),
     "_reduce_scatter_base": (0,), "_all_gather_base": (0,), "all_to_all_single": (0,), "all_to_all": (0,),
     "all_gather_into_tensor": (0,), "reduce_scatter_tensor": (0,)}
-_grad_enabled = torch.is_grad_enabled
+_grad_enabled, _tracing = torch.is_grad_enabled, torch._C._get_tracing_state
 _graph_task = getattr(torch._C, "_current_graph_task_id", None)
 try:
     from torch.utils.checkpoint import _StopRecomputationError as EarlyStop
@@ -65,6 +65,8 @@ class Functions:
                     self._wrap(prefix, name, source, target, wrappers)
         if torch.distributed.is_available():
             self._watch_waiting()
+        self._stay_off_scripts()
+        self._stay_off_compiling()
 
     def _wrap(self, prefix: str, name: str, source: Any, target: Any, wrappers: Dict[int, Callable]) -> None:
         *way, last = name.split(".")
@@ -103,7 +105,7 @@ class Functions:
         is_dropout = known in _DROPOUTS
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            if not recorder.is_running or here.depth or here.is_busy or here.was_cut or not self.is_on:
+            if not recorder.is_running or here.depth or here.is_busy or here.was_cut or not self.is_on or _tracing() is not None:
                 return original(*args, **kwargs)
             here.depth = 1
             try:
@@ -138,7 +140,64 @@ class Functions:
                 except (AttributeError, TypeError):
                     pass
         call.__wrapped__ = original  # type: ignore[attr-defined]
+        call._torchdynamo_disable = True  # type: ignore[attr-defined]  # a graph breaks here, and the call is seen
         return call
+
+    def _stay_off_scripts(self) -> None:
+        """torch.jit.script compiles the functions themselves."""
+        original = torch.jit.script
+
+        @functools.wraps(original)
+        def script(*args: Any, **kwargs: Any) -> Any:
+            kept, self._put = self._put, []
+            wrappers = [(target, name, vars(target)[name]) for target, name, _ in kept if name in vars(target)]
+            for each in reversed(kept):
+                _put_back(*each)
+            try:
+                return original(*args, **kwargs)
+            finally:
+                for target, name, wrapper in wrappers:
+                    setattr(target, name, wrapper)
+                self._put = kept
+
+        self.put(torch.jit, "script", script)
+
+    def _stay_off_compiling(self) -> None:
+        """What torch.compile calls while it compiles is none of the model's."""
+        if not hasattr(torch, "compile"):
+            return
+        if "torch._dynamo.convert_frame" in sys.modules:
+            self._watch_compiling()
+            return
+        original = torch.compile  # what it imports takes seconds: not before it is asked for
+
+        @functools.wraps(original)
+        def compile(*args: Any, **kwargs: Any) -> Any:
+            result = original(*args, **kwargs)
+            if "torch._dynamo.convert_frame" in sys.modules:
+                self._watch_compiling()
+            return result
+
+        self.put(torch, "compile", compile)
+
+    def _watch_compiling(self) -> None:
+        frames = sys.modules["torch._dynamo.convert_frame"]
+        original, here = getattr(frames, "_compile", None), self._recorder.here
+        if original is None or hasattr(original, "stays_off"):
+            return
+
+        @functools.wraps(original)
+        def compiling(*args: Any, **kwargs: Any) -> Any:
+            self._recorder.tell_once("torch.compile: functions are recorded where its graphs break; methods and operators of tensors "
+                                     "within a graph are not seen")
+            was_busy, here.is_busy = here.is_busy, True
+            try:
+                return original(*args, **kwargs)
+            finally:
+                here.is_busy = was_busy
+
+        compiling.stays_off = True  # type: ignore[attr-defined]
+        self.put(frames, "_compile", compiling)
 
     def _watch_backward(self, output: Any, name: str, api: str) -> None:
         first = _first_tensor(output)

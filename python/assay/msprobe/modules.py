@@ -8,9 +8,10 @@ from torch.utils.hooks import BackwardHook, RemovableHandle
 
 from assay.msprobe.functions import EarlyStop, is_recomputing
 from assay.msprobe.values import _quote
+from assay.torch.module_calls import not_compiled
 
 _IS_2 = int(torch.__version__.split(".")[0]) >= 2
-_grad_enabled = torch.is_grad_enabled
+_grad_enabled, _tracing = torch.is_grad_enabled, torch._C._get_tracing_state
 
 
 def named_modules(models: Any) -> Iterator[Tuple[str, torch.nn.Module]]:
@@ -48,8 +49,8 @@ class Modules:
             def behind(module: torch.nn.Module, args: tuple, kwargs: dict, output: Any) -> Any:
                 return self._left(module, output)
 
-            self._removals.append(module.register_forward_pre_hook(before, with_kwargs=True).remove)
-            handle = _hook_of_2(module, behind)
+            self._removals.append(module.register_forward_pre_hook(not_compiled(before), with_kwargs=True).remove)
+            handle = _hook_of_2(module, not_compiled(behind))
         else:
             def behind_of_1(module: torch.nn.Module, args: tuple, output: Any) -> Any:
                 return self._left(module, output)
@@ -73,7 +74,7 @@ class Modules:
 
     def _entered(self, prefix: str, module: torch.nn.Module, args: tuple, kwargs: Optional[dict]) -> Any:
         recorder, here = self._recorder, self._recorder.here
-        if not recorder.is_running or here.is_busy or not self.is_on:
+        if not recorder.is_running or here.is_busy or not self.is_on or _tracing() is not None:
             return None
         with recorder.lock:
             number = self._counts[prefix] = self._counts.get(prefix, -1) + 1

@@ -449,6 +449,11 @@ class Recorder:
             self._told.add(type(trouble))
             logger.warning("%s: not recorded: %s: %s", what, type(trouble).__name__, trouble)
 
+    def tell_once(self, text: str) -> None:
+        if text not in self._told:
+            self._told.add(text)
+            logger.warning(text)
+
 
 def _laid_out(parts: Dict[str, str]) -> str:
     return "{\t   " + ",\t   ".join(f"{_quote(key)}: {text}" for key, text in parts.items()) + "\t  }"

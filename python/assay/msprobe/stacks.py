@@ -5,7 +5,8 @@ import sys
 from typing import Any, Dict, List, Tuple
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_LEFT_OUT = ("msprobe/core", "msprobe/pytorch", "msprobe/mindspore")  # by the original, too
+# By the original, too; and what keeps torch.compile off our hooks.
+_LEFT_OUT = ("msprobe/core", "msprobe/pytorch", "msprobe/mindspore", "torch/_dynamo/eval_frame.py")
 
 
 class Stacks:
