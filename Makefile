@@ -37,6 +37,7 @@ test-torch2: build
 	@$(TORCH2) -c 'import torch, numpy' 2>/dev/null || \
 	  { /usr/bin/python3 -m venv build/torch2 && $(TORCH2) -m pip install --quiet torch numpy; }
 	@$(TORCH2) tests/tools/check_torch_capture.py --bin build/release
+	@$(TORCH2) tests/tools/check_msprobe_capture.py --bin build/release
 
 package: build
 	@bash tests/tools/install_packages.sh package

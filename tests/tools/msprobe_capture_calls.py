@@ -347,6 +347,72 @@ def check_ranks(c) -> list[str]:
     return failures
 
 
+def check_forks(c) -> list[str]:
+    """A forked child, as a worker that loads data, writes into no dump."""
+    def run():
+        torch.ones(2).sum()
+        child = os.fork()
+        if child == 0:
+            torch.ones(3).prod()
+            os._exit(0)
+        os.waitpid(child, 0)
+        torch.ones(2).mean()
+
+    found = list(c.entries(c.record(run, level="L1")))
+    return [] if found == ["Tensor.sum.0.forward", "Tensor.mean.0.forward"] else [f"{found}"]
+
+
+def check_around(c) -> list[str]:
+    """no_grad, inference_mode, autocast, transforms, scripts, traces; what raises; a thread of one's own."""
+    import threading
+
+    def both(x):
+        return torch.relu(torch.matmul(x, x))
+
+    def run():
+        with torch.no_grad():
+            both(torch.ones(2, 2))
+        with torch.inference_mode(), torch.autocast("cpu", dtype=torch.bfloat16):
+            both(torch.ones(2, 2))
+        torch.jit.trace(both, (torch.ones(2, 2),), check_trace=False)
+        try:
+            torch.matmul(torch.ones(2, 3), torch.ones(2, 3))
+        except RuntimeError:
+            pass
+        thread = threading.Thread(target=lambda: both(torch.ones(2, 2)))
+        thread.start()
+        thread.join()
+        if IS_2:
+            torch.vmap(both)(torch.ones(2, 2, 2))
+            torch.func.grad(lambda x: both(x).sum())(torch.ones(2, 2))
+
+    data = c.entries(c.record(run, level="L1"))
+    # The third call is the one that raised: it has no output, and so the next one of its name took its place.
+    matmuls = [name for name in data if "matmul" in name and "forward" in name]
+    failures = [] if len(matmuls) == (5 if IS_2 else 3) and all("output" in data[name] for name in matmuls) else [f"{list(data)}"]
+    if data["Torch.matmul.1.forward"]["output"][0]["dtype"] != "torch.bfloat16":
+        failures.append("autocast: not bfloat16")
+    if IS_2 and data["Torch.matmul.3.forward"]["input_args"][0]["type"] != "BatchedTensor":
+        failures.append(f"vmap: {data['Torch.matmul.3.forward']['input_args'][0]}")
+    source = c.folder("script") / "scripted.py"
+    source.write_text("import torch\ndef double(x):\n    return torch.nn.functional.gelu(torch.matmul(x, x))\n")
+    sys.path.insert(0, str(source.parent))
+    module, results = importlib.import_module("scripted"), []
+    c.record(lambda: results.append(torch.jit.script(module.double)(torch.ones(2, 2))), level="L1")
+    return failures + ([] if torch.equal(results[0], module.double(torch.ones(2, 2))) else ["script: other results"])
+
+
+def check_compiled(c) -> list[str]:
+    """torch.compile breaks its graph at the hooks: the same modules as without."""
+    model, results = torch_models.make("tiny").eval(), []
+
+    def names(run):
+        return list(c.entries(c.record(lambda: results.append(run(*torch_models.inputs("tiny"))), model, level="L0")))
+
+    plain, compiled = names(model), names(torch.compile(model, backend="eager"))
+    return ([] if plain == compiled else [f"{compiled}"]) + ([] if torch.equal(*results) else ["other results"])
+
+
 def check_examples(c) -> list[str]:
     failures = []
     for name in ("config", "debugger", "journal", "scopes", "seeds", "statistics"):
@@ -360,4 +426,6 @@ def check_examples(c) -> list[str]:
 
 CALL_CHECKS = {"choices": check_choices, "steps": check_steps, "refusals": check_refusals, "restored": check_restored,
                "odd values": check_odd_values, "own calls": check_own_calls, "config changes": check_config_changes,
-               "ranks": check_ranks, "examples": check_examples}
+               "ranks": check_ranks, "forks": check_forks, "around": check_around, "examples": check_examples}
+if hasattr(torch, "compile"):
+    CALL_CHECKS["compiled"] = check_compiled

@@ -100,7 +100,11 @@ class Functions:
 
     def watched(self, original: Callable, api: str, prefix: str) -> Callable:
         recorder, here, counts = self._recorder, self._recorder.here, self._counts
-        known, is_wanted = f"{prefix}.{api}", recorder.is_wanted
+        known, is_of_risk = f"{prefix}.{api}", recorder.is_wanted("", api) if recorder.scope is None else True
+
+        def is_wanted(name: str) -> bool:
+            return is_of_risk if recorder.scope is None else recorder.scope.holds(name)
+
         is_distributed, unknown = prefix == "Distributed", _UNKNOWN_BEFORE.get(api, ()) if prefix == "Distributed" else ()
         is_dropout = known in _DROPOUTS
 
@@ -113,18 +117,19 @@ class Functions:
                 name = f"{known}.{number}.forward"
                 with recorder.lock, recorder.recording(name):
                     shown, named = (_without(args, kwargs, unknown)) if unknown else (args, kwargs)
-                    recorder.began(name, is_wanted(name, api), shown, named, 1)
+                    recorder.began(name, is_wanted(name), shown, named, 1)
                 output = original(*args, **kwargs)
                 if not recorder.is_running:
                     return output
                 counts[known] = number + 1
                 if _grad_enabled() and not (is_dropout and _never_drops(args, kwargs)):
-                    self._watch_backward(output, f"{known}.{number}.backward", api)
+                    self._watch_backward(output, f"{known}.{number}.backward", is_wanted)
                 with recorder.lock, recorder.recording(name):
                     if is_distributed:
                         self._ended_distributed(name, api, args, kwargs, output)
                     else:
-                        recorder.ended(name, lambda: is_wanted(name, api), output, None, recorder.settings.complete and is_recomputing())
+                        recorder.ended(name, lambda: is_wanted(name), output, None,
+                                       recorder.settings.complete and is_recomputing())
                 return output
             except EarlyStop:
                 if not recorder.settings.complete:
@@ -199,7 +204,7 @@ class Functions:
         compiling.stays_off = True  # type: ignore[attr-defined]
         self.put(frames, "_compile", compiling)
 
-    def _watch_backward(self, output: Any, name: str, api: str) -> None:
+    def _watch_backward(self, output: Any, name: str, is_wanted: Callable[[str], bool]) -> None:
         first = _first_tensor(output)
         if first is None or not first.requires_grad or first.grad_fn is None:
             return
@@ -210,7 +215,7 @@ class Functions:
             if here.is_busy or recorder.step_number != step:
                 return
             with recorder.lock, recorder.recording(name):
-                recorder.went_back(name, lambda: recorder.is_wanted(name, api), given, results, bool(told))
+                recorder.went_back(name, lambda: is_wanted(name), given, results, bool(told))
             told.append(None)
 
         here.is_busy = True

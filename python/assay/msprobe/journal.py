@@ -25,6 +25,7 @@ NAME = "dump.jsonl"
 _DATA_NAME = re.compile(rb',\t *"data_name": ("(?:[^"\\\\]|\\\\.)*")')
 _JOURNAL = re.compile(r"^dump\.jsonl(\.\d+)?$")  # with a number: of a program that was killed, when another began
 _AT, _MORE, _CALL, _FRAMES, _NODE = b'{"at":', b'{"more":', b'{"call":', b'{"frames":', b'{"node":'
+_quote = json.encoder.encode_basestring_ascii
 _NAME, _ENTRY, _STACK, _PARENT = b',"name":', b',"entry":', b',"stack":', b',"parent":'
 
 
@@ -48,16 +49,16 @@ class Journal:
         self._waiting.append('{"frames":' + json.dumps(lines) + "}\n")
 
     def call(self, name: str, stack: int) -> None:
-        self._waiting.append(f'{{"call":{json.dumps(name)},"stack":{stack}}}\n')
+        self._waiting.append(f'{{"call":{_quote(name)},"stack":{stack}}}\n')
 
     def node(self, name: str, parent: str) -> None:
         """`parent` is JSON."""
-        self._waiting.append(f'{{"node":{json.dumps(name)},"parent":{parent}}}\n')
+        self._waiting.append(f'{{"node":{_quote(name)},"parent":{parent}}}\n')
 
     def entry(self, name: str, at: int, text: str, is_more: bool = False) -> None:
         """`text` is JSON with tabs for ends of line, indented as below a name of dump.json."""
         self.entries += 1
-        line = f'{{"{"more" if is_more else "at"}":{at},"name":{json.dumps(name)},"entry":{text}}}\n'
+        line = f'{{"{"more" if is_more else "at"}":{at},"name":{_quote(name)},"entry":{text}}}\n'
         if self._waiting:
             self._waiting.append(line)
             line = "".join(self._waiting)

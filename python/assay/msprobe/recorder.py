@@ -14,7 +14,7 @@ import os
 import re
 import threading
 import weakref
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import torch
 
@@ -22,43 +22,13 @@ from assay._writer import Writer
 from assay.msit.log import logger
 from assay.msprobe.journal import Journal
 from assay.msprobe.scopes import Scope, data_modes, is_of_risk
+from assay.msprobe.settings import Here, Recording, Settings
 from assay.msprobe.stacks import Stacks
 from assay.msprobe.values import Values, _quote
 from assay.torch.tensors import write
 
+_alive: "weakref.WeakSet[Recorder]" = weakref.WeakSet()
 _MOST_ON_DEVICE = 20000  # results that wait on a GPU before they are fetched
-_grad_enabled, _set_grad_enabled = torch.is_grad_enabled, torch._C._set_grad_enabled
-_dispatch_modes: Callable[[], int] = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 0)
-
-
-class Settings(NamedTuple):
-    """What is recorded. The defaults are those of the original, but for `risk_level`: everything."""
-
-    level: str = "L1"                  # L0: modules; L1: functions; mix: both
-    task: str = "statistics"           # tensor: the data too; structure: no data; nan_check: whether all is finite
-    summary_mode: str = "statistics"   # md5, xor: a checksum
-    precision: str = "low"
-    data_mode: Sequence[str] = ("all",)
-    scope: Sequence[str] = ()
-    list: Sequence[str] = ()
-    tensor_list: Sequence[str] = ()    # of the names whose data are kept in the task statistics
-    slice: Sequence[dict] = ()
-    risk_level: str = "ALL"
-    extra_info: bool = True            # stack.json, construct.json
-    complete: bool = False             # what the original leaves out too; recomputed calls are marked
-    wants_backward: bool = True
-
-
-class Here(threading.local):
-    """What a thread is in."""
-
-    depth = 0            # of watched functions: only the outermost is recorded
-    is_busy = False      # recording: what is called meanwhile is not recorded
-    was_cut = False      # a recomputation ended early (functions.py)
-    parent = "null"      # of a function, for construct.json, as JSON
-
-    def __init__(self) -> None:
-        self.modules: List[Tuple[Any, str]] = []
 
 
 class _Open:
@@ -70,51 +40,9 @@ class _Open:
         self.at, self.parts, self.is_more = at, {}, is_more  # type: int, Dict[str, str], bool
 
 
-class _Recording:
-    """While the recorder is at work on `what`."""
-
-    __slots__ = ("_recorder", "_what", "_had_gradients", "_modes")
-
-    def __init__(self, recorder: "Recorder", what: str) -> None:
-        self._recorder, self._what = recorder, what
-        self._modes: Any = None
-
-    def __enter__(self) -> None:
-        self._had_gradients = _grad_enabled()
-        self._recorder.here.is_busy = True
-        _set_grad_enabled(False)
-        if _dispatch_modes():
-            self._modes = torch.utils._python_dispatch._disable_current_modes()
-            self._modes.__enter__()
-
-    def __exit__(self, kind: Any, trouble: Any, trace: Any) -> bool:
-        if self._modes is not None:
-            self._modes.__exit__(None, None, None)
-        _set_grad_enabled(self._had_gradients)
-        self._recorder.here.is_busy = False
-        if isinstance(trouble, Exception):  # recording must not stop what is recorded
-            self._recorder.complain(self._what, trouble)
-            return True
-        return False
-
-
-_recorders: "weakref.WeakSet[Recorder]" = weakref.WeakSet()
-
-
-def _leave_to_parent() -> None:
-    """In the child of a fork: the files are its parent's."""
-    for recorder in list(_recorders):
-        recorder.is_running = False
-        recorder.lock = threading.RLock()
-
-
-os.register_at_fork(after_in_child=_leave_to_parent)
-
-
 class Recorder:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        _recorders.add(self)
         self.here = Here()
         self.is_running = False
         self.lock = threading.RLock()
@@ -143,6 +71,7 @@ class Recorder:
         self._forget_counts: List[Callable[[], None]] = []
         self._functions: Any = None
         self._single: Dict[int, Any] = {}        # modules of dump_module
+        _alive.add(self)
 
     # Hooks
 
@@ -290,9 +219,9 @@ class Recorder:
 
     # Calls, as the hooks tell of them
 
-    def recording(self, what: str) -> "_Recording":
+    def recording(self, what: str) -> Recording:
         """What is called within is not recorded, computes no graph, and cannot stop the program."""
-        return _Recording(self, what)
+        return Recording(self, what)
 
     def is_wanted(self, name: str, api: Optional[str] = None) -> bool:
         """`api` is the name of a function without what is around it."""
@@ -443,6 +372,12 @@ class Recorder:
         if self._journal is not None:
             self._journal.frames(lines)
 
+    def forget_journal(self) -> None:
+        """In a forked child: what the parent records is none of its business."""
+        self.is_running, self._journal, self._writer, self.lock = False, None, None, threading.RLock()
+        self._open.clear()
+        self._unsettled.clear()
+
     def complain(self, what: str, trouble: Exception) -> None:
         """A warning; of one kind no more than one."""
         if type(trouble) not in self._told:
@@ -453,6 +388,14 @@ class Recorder:
         if text not in self._told:
             self._told.add(text)
             logger.warning(text)
+
+
+def _after_fork() -> None:
+    for recorder in list(_alive):
+        recorder.forget_journal()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def _laid_out(parts: Dict[str, str]) -> str:

@@ -27,7 +27,7 @@ else:
         return torch._VF.frobenius_norm(tensor, dim=(), keepdim=False)
 
 _TINY = {getattr(torch, name) for name in ("float8_e5m2", "float8_e4m3fn", "float8_e8m0fnu") if hasattr(torch, name)}
-_ROUNDED = {torch.float32: "<f", torch.float16: "<e"}
+_ODD = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
 class Numbers(NamedTuple):
@@ -52,12 +52,9 @@ def number(value: Any) -> str:
     ('0.1', 'NaN', 'true', '3', '-Infinity')
     """
     if type(value) is float:
-        if value != value:
-            return "NaN"
-        if value in (float("inf"), float("-inf")):
-            return "Infinity" if value > 0 else "-Infinity"
-        return float.__repr__(value)
-    return json.dumps(value)
+        text = repr(value)
+        return text if text[-1] not in "nf" else _ODD[text]
+    return "true" if value is True else "false" if value is False else json.dumps(value)
 
 
 class Measure:
@@ -68,8 +65,9 @@ class Measure:
         self._checksums = checksums
         self._complete = complete
         writer = Writer("/", keeps_count=False, threads=1)
-        self._native = _OnePass(writer, {each: writer.dtype(str(each)) for each in vars(torch).values()
-                                         if isinstance(each, torch.dtype) and writer.dtype(str(each)) >= 0})
+        self._known = {each: writer.dtype(str(each)) for each in vars(torch).values()
+                       if isinstance(each, torch.dtype) and writer.dtype(str(each)) >= 0}
+        self._native = _OnePass(writer, self._known)
 
     def of(self, tensor: torch.Tensor) -> Numbers:
         """Of a plain dense tensor of the CPU."""
@@ -79,8 +77,8 @@ class Measure:
         if tensor.data_ptr() == 0:  # its memory was given back (FSDP)
             return EMPTY
         dtype = tensor.dtype
-        if dtype in _TINY or dtype not in self._native.numbers:
-            found = self._native.run(tensor, self._checksums) if dtype in self._native.numbers else None
+        if dtype in _TINY or dtype not in self._known:
+            found = self._native.run(tensor, self._checksums) if dtype in self._known else None
             if found is None or not self._complete:
                 return self._with_checksums(_NOTHING, found)
             return self._with_checksums(self._of_one_pass(found, dtype), found)
@@ -105,7 +103,7 @@ class Measure:
     def is_finite(self, tensor: torch.Tensor) -> bool:
         if _numel(tensor) == 0 or not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
             return True
-        if tensor.dtype not in self._native.numbers:
+        if tensor.dtype not in self._known:
             return True
         found = self._native.run(tensor, False)
         return found.nans == 0 and found.infs == 0
@@ -153,13 +151,12 @@ def _magnitudes(tensor: torch.Tensor) -> Tuple[str, str, str, str]:
 
 def _round(value: float, dtype: torch.dtype) -> float:
     """To the type that the original adds in."""
-    if value != value or value in (float("inf"), float("-inf")):
-        return value
-    form = _ROUNDED.get(dtype)
-    if form is None:
+    if dtype is torch.float32:
+        return ctypes.c_float(value).value
+    if dtype is not torch.float16 or value != value:
         return torch.tensor(value, dtype=torch.float64).to(dtype).item()
     try:
-        return struct.unpack(form, struct.pack(form, value))[0]
+        return struct.unpack("<e", struct.pack("<e", value))[0]
     except OverflowError:
         return float("inf") if value > 0 else float("-inf")
 
