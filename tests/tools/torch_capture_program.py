@@ -66,7 +66,7 @@ for step in range(2):
     optimizer.zero_grad()
     model(torch.ones(2, 4) + dist.get_rank()).sum().backward()
     optimizer.step()
-print(sum(float(p.detach().sum()) for p in model.parameters()))
+os.write(1, f"{sum(float(p.detach().sum()) for p in model.parameters())}\\n".encode())  # at once: ranks share it
 dist.destroy_process_group()
 """
 SHARDED = """
@@ -81,7 +81,7 @@ mesh = torch.distributed.device_mesh.init_device_mesh("cpu", (dist.get_world_siz
 fully_shard(model[0], mesh=mesh); fully_shard(model, mesh=mesh)
 out = model(torch.ones(2, 4) + dist.get_rank())
 out.sum().backward()
-print(out.sum().item(), sum(p.grad.to_local().sum().item() for p in model.parameters()))
+os.write(1, f"{out.sum().item()} {sum(p.grad.to_local().sum().item() for p in model.parameters())}\\n".encode())
 dist.destroy_process_group()
 """
 LAUNCHER = """
