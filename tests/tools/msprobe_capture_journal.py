@@ -126,6 +126,31 @@ def check_many(c) -> list[str]:
     return failures + ([] if peaks[1] - peaks[0] < limit else [f"{peaks[1] - peaks[0]} KiB more memory, at most {limit}"])
 
 
+def check_broken(c) -> list[str]:
+    """What is no journal is refused in a line that says where, and stays; an older dump.json too."""
+    from assay.errors import AssayError
+    from assay.msprobe.journal import NAME, recover
+
+    first = json.dumps({"journal": 1, "head": HEAD, "extra": True}) + "\n"
+    failures = []
+    for text in ("", "x\n", "{}\n", "[1]\n", first + "7\n", first + '{"at":x,"name":"a","entry":{}}\n', first + '{"at":1,"name":"a"}\n',
+                 first + '{"call":"a","stack":0}\n', first + '{"call":"a"}\n', first + '{"node":"a"}\n', first + '{"frames":3\n',
+                 first + '{"call":"a","stack":-1}\n', '{"at":1,"name":"a","entry":{}}\n', first + '{"more":1,"entry":{}}\n',
+                 first + '{"call":"a","stack":99999999999}\n'):
+        folder = c.folder("broken")
+        (folder / NAME).write_text(text)
+        (folder / "dump.json").write_text("older")
+        try:
+            recover(str(folder))
+            failures.append(f"{text!r}: taken")
+        except AssayError as refused:
+            if NAME not in str(refused) or "\n" in str(refused):
+                failures.append(f"{text!r}: {refused}")
+        if sorted(os.listdir(folder)) != ["dump.json", NAME] or (folder / "dump.json").read_text() != "older":
+            failures.append(f"{text!r}: {sorted(os.listdir(folder))}")
+    return failures
+
+
 def check_kept_aside(c) -> list[str]:
     """A journal that a killed run left in the folder is not lost by the next run."""
     from assay.msprobe.journal import NAME, Journal
@@ -139,4 +164,4 @@ def check_kept_aside(c) -> list[str]:
 
 
 JOURNAL_CHECKS = {"killed": check_killed, "journal cut": check_cut, "journal order": check_order, "journal of many": check_many,
-                  "journal kept aside": check_kept_aside}
+                  "journal broken": check_broken, "journal kept aside": check_kept_aside}

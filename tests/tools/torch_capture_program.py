@@ -237,6 +237,14 @@ def check_recover(c) -> list[str]:
     code, text = c.compare(dump, dump)
     if code != 0:
         failures.append(f"compared with itself: {code}: {tail(text)}")
+    (folder / "other" / "rank0").mkdir(parents=True)
+    for content in ("", "no journal\n", '{"journal": 1}\n', '[1]\n'):
+        broken = folder / "other" / "rank0" / "dump.jsonl"
+        broken.write_text(content)
+        said = c.start(["recover", "other"], folder)
+        if said.returncode != 2 or "cannot be recovered, and stays" not in said.stdout or "Traceback" in said.stdout or \
+                broken.read_text() != content or len(list(broken.parent.iterdir())) != 1:
+            failures.append(f"no journal, {content!r}: {said.returncode} {said.stdout} {list(broken.parent.iterdir())}")
     # A dump that was there before the program that was killed began.
     from assay.msprobe.journal import Journal, recover
 

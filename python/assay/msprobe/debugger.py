@@ -73,7 +73,7 @@ class PrecisionDebugger:
         self._rank: Optional[int] = None
         self._has_started = self._is_over = False
         self._model: Any = None
-        self._token, self._tokens = 0, None
+        self._token, self._tokens, self._token_hook = 0, None, None
         self._custom: Dict[tuple, Any] = {}
         self._process = os.getpid()
         self._make()
@@ -172,12 +172,9 @@ class PrecisionDebugger:
         if self._process != os.getpid() or self._is_over:
             return
         self._learn_rank()
-        was_running = self._recorder.is_running
         self._recorder.end()
         self._variables.end()
         self._loop += 1
-        if was_running and self.config.level != "debug":  # step() without stop(): the next step is recorded too
-            self._start(None, None, None, None)
         self._look_at_config()
 
     @classmethod
@@ -274,7 +271,7 @@ class PrecisionDebugger:
                 self._recorder.is_running = first <= self._token <= last
             self._token += 1
 
-        root.register_forward_pre_hook(entered)
+        self._token_hook = root.register_forward_pre_hook(entered)
 
     def _choose_request(self, scheduled: Optional[dict]) -> bool:
         """With `request_id`: the rows of one request. False: it has none in this step."""
@@ -365,6 +362,8 @@ def forget() -> None:
         if self is not None and self._is_made:
             _finish_at_exit(self)
             atexit.unregister(_finish_at_exit)
+            if self._token_hook is not None:
+                self._token_hook.remove()
             self._recorder.detach()
 
 

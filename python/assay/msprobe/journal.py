@@ -21,6 +21,8 @@ import os
 import re
 from typing import Any, BinaryIO, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
+from assay.errors import AssayError
+
 NAME = "dump.jsonl"
 _DATA_NAME = re.compile(rb',\t *"data_name": ("(?:[^"\\\\]|\\\\.)*")')
 _JOURNAL = re.compile(r"^dump\.jsonl(\.\d+)?$")  # with a number: of a program that was killed, when another began
@@ -120,6 +122,7 @@ class Recovered(NamedTuple):
 
 def recover(dump: str) -> List[Recovered]:
     """Makes dump.json, stack.json and construct.json of every journal at or below `dump`, and removes these journals.
+    One that is no journal raises an AssayError that says why, and stays.
 
     A whole dump.json of an earlier run stays: then they are made in `recovered` beside it.
 
@@ -143,13 +146,22 @@ def recover(dump: str) -> List[Recovered]:
      }
     }
     """
-    paths = [dump] if os.path.isfile(dump) else sorted(
-        os.path.join(where, file) for where, _, files in os.walk(dump) for file in files if _JOURNAL.match(file))
     made = []
-    for path in paths:
-        made.append(render(path, _place_for(path), True))
+    for path in journals_below(dump):
+        place = _place_for(path)
+        try:
+            made.append(render(path, place, True))
+        except BaseException:
+            if place != os.path.dirname(path):
+                os.rmdir(place)
+            raise
         os.remove(path)
     return made
+
+
+def journals_below(dump: str) -> List[str]:
+    return [dump] if os.path.isfile(dump) else sorted(
+        os.path.join(where, file) for where, _, files in os.walk(dump) for file in files if _JOURNAL.match(file))
 
 
 def _place_for(path: str) -> str:
@@ -158,7 +170,10 @@ def _place_for(path: str) -> str:
     whole = _time_of(os.path.join(folder, "dump.json"))
     with open(path, "rb") as file:
         first = file.readline()
-    found = json.loads(first).get("found") if first.endswith(b"\n") else None
+    try:
+        found = json.loads(first).get("found")
+    except (ValueError, AttributeError):  # no journal: render() says so
+        return folder
     if whole is None or (path.endswith(NAME) and whole != found):
         return folder
     number, place = 0, os.path.join(folder, "recovered")
@@ -180,7 +195,6 @@ class _Index:
         self.call_stacks, self.call_places = array.array("i"), array.array("q")
         self.late: List[Tuple[int, int]] = []  # entries whose place is before that of an earlier line, and where they are
         self.more: Dict[bytes, List[Tuple[int, int]]] = {}
-        self.has_nodes = False
         self.entries = 0
         self.was_cut = False
         self.data_folder: Optional[str] = None  # where data have to be for an entry to name them
@@ -196,31 +210,50 @@ class _Index:
             begin = end + 1
 
     def read(self) -> None:
-        data, highest = self.data, -1
-        self.was_cut = len(data) > 0 and data[len(data) - 1:] != b"\n"
+        self.was_cut = self.data[len(self.data) - 1:] != b"\n"
+        highest = -1
         for begin, end in self.lines():
-            if data[begin:begin + 6] == _AT:
-                at = int(data[begin + 6:data.find(_NAME, begin)])
-                self.entries += 1
-                if at < highest:
-                    self.late.append((at, begin))
-                else:
-                    highest = at
-            elif data[begin:begin + 8] == _CALL:
-                split = data.rfind(_STACK, begin, end)
-                self.call_stacks.append(int(data[split + len(_STACK):end - 1]))
-                self.call_places.append(begin)
-            elif data[begin:begin + 8] == _NODE:
-                self.has_nodes = True
-            elif data[begin:begin + 10] == _FRAMES:
-                self.stacks.append((begin, end))
-            elif data[begin:begin + 8] == _MORE:
-                name = data[data.find(_NAME, begin) + len(_NAME):data.find(_ENTRY, begin)]
-                self.more.setdefault(name, []).append((int(data[begin + 8:data.find(_NAME, begin)]), begin))
-            else:
-                first = json.loads(data[begin:end])
-                self.head, self.has_extra_info = first["head"], first["extra"]
+            try:
+                highest = self._take(begin, end, highest)
+            except (ValueError, KeyError, TypeError, OverflowError):
+                raise AssayError(f"byte {begin}: not a line of a journal") from None
+        if self.call_stacks and max(self.call_stacks) >= len(self.stacks):
+            raise AssayError(f"names call stack {max(self.call_stacks)}, and has {len(self.stacks)}")
+        if not self.head:
+            raise AssayError("has no first line")
         self.late.sort()
+
+    def _take(self, begin: int, end: int, highest: int) -> int:
+        """Remembers what the line is; the highest place of an entry so far."""
+        data = self.data
+        if data[begin:begin + 6] in (_AT, _MORE[:6]) and not begin < data.find(_NAME, begin, end) < data.find(_ENTRY, begin, end):
+            raise ValueError
+        if data[begin:begin + 6] == _AT:
+            at = int(data[begin + 6:data.find(_NAME, begin)])
+            self.entries += 1
+            if at >= highest:
+                return at
+            self.late.append((at, begin))
+        elif data[begin:begin + 8] == _CALL:
+            split = data.rfind(_STACK, begin, end)
+            number = int(data[split + len(_STACK):end - 1])
+            if split < begin or number < 0:
+                raise ValueError
+            self.call_stacks.append(number)
+            self.call_places.append(begin)
+        elif data[begin:begin + 8] == _NODE:
+            if data.rfind(_PARENT, begin, end) < begin:
+                raise ValueError
+        elif data[begin:begin + 10] == _FRAMES:
+            json.loads(data[begin:end])["frames"]
+            self.stacks.append((begin, end))
+        elif data[begin:begin + 8] == _MORE:
+            name = data[data.find(_NAME, begin) + len(_NAME):data.find(_ENTRY, begin)]
+            self.more.setdefault(name, []).append((int(data[begin + 8:data.find(_NAME, begin)]), begin))
+        else:
+            first = json.loads(data[begin:end])
+            self.head, self.has_extra_info = dict(first["head"]), bool(first["extra"])
+        return highest
 
     def entry_at(self, begin: int) -> Tuple[bytes, bytes]:
         """Name and text of the entry in the line at `begin`."""
@@ -243,10 +276,13 @@ def render(path: str, folder: Optional[str] = None, is_recovered: bool = False) 
     folder = os.path.dirname(path) if folder is None else folder
     with open(path, "rb") as file:
         if os.fstat(file.fileno()).st_size == 0:
-            return Recovered(folder, 0, False)
+            raise AssayError(f"{path}: is empty")
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             index = _Index(data)
-            index.read()
+            try:
+                index.read()
+            except AssayError as trouble:
+                raise AssayError(f"{path}: {trouble}") from None
             if is_recovered and index.head.get("dump_data_dir"):  # which is where it was when it was recorded
                 index.data_folder = os.path.join(os.path.dirname(path), "dump_tensor_data")
             _replace(os.path.join(folder, "dump.json"), _write_dump, index)
@@ -259,7 +295,7 @@ def render(path: str, folder: Optional[str] = None, is_recovered: bool = False) 
 def _replace(path: str, write: Any, index: _Index) -> None:
     part = f"{path}.{os.getpid()}.part"
     try:
-        with open(part, "wb", buffering=1 << 20) as file:
+        with open(part, "wb", buffering=1 << 16) as file:
             write(file, index)
         os.replace(part, path)
     except BaseException:

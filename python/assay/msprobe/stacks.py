@@ -5,8 +5,8 @@ import sys
 from typing import Any, Dict, List, Tuple
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-# By the original, too; and what keeps torch.compile off our hooks.
-_LEFT_OUT = ("msprobe/core", "msprobe/pytorch", "msprobe/mindspore", "torch/_dynamo/eval_frame.py")
+_LEFT_OUT = ("msprobe/core", "msprobe/pytorch", "msprobe/mindspore")  # by the original, too
+_OFF_COMPILING = "torch/_dynamo/eval_frame.py"  # keeps torch.compile off our hooks: a frame of it between two of ours
 
 
 class Stacks:
@@ -42,7 +42,13 @@ class Stacks:
     def _number_of_new(self, depth: int) -> int:
         frame = sys._getframe(depth)
         lines = []
+        was_ours = True
         while frame is not None:
+            path = frame.f_code.co_filename
+            if was_ours and path.endswith(_OFF_COMPILING):
+                frame = frame.f_back
+                continue
+            was_ours = path.startswith(_PACKAGE)
             place = (id(frame.f_code), frame.f_lasti)
             line = self._lines.get(place)
             if line is None:
