@@ -41,6 +41,8 @@ void settle_bare_flags(std::vector<std::string>& arguments);
 void add_opcheck(CLI::App& app, const Context& context, Action& action);
 void add_errcheck(CLI::App& app, const Context& context, Action& action);
 void add_dump(CLI::App& app, const Context& context, Action& action);
+void add_capture(CLI::App& app, const Context& context, Action& action);
+void add_recover(CLI::App& app, const Context& context, Action& action);
 void add_inspect(CLI::App& app, const Context& context, Action& action);
 void add_convert(CLI::App& app, const Context& context, Action& action);
 void add_compact(CLI::App& app, const Context& context, Action& action);

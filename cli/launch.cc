@@ -15,8 +15,6 @@
 namespace assay::cli {
 namespace {
 
-void say(std::string_view text) { static_cast<void>(console::write_text(console::Stream::err, text)); }
-
 std::string how_it_ended(const ChildEnd& end) {
   if (end.signal != 0) return fmt::format("the program was ended by signal {}\n", end.signal);
   return end.status == 0 ? std::string() : fmt::format("the program ended with status {}\n", end.status);
@@ -38,6 +36,8 @@ std::string text_of(const SpoiltInputs& inputs, bool is_exact) {
 }
 
 }  // namespace
+
+void say(std::string_view text) { static_cast<void>(console::write_text(console::Stream::err, text)); }
 
 int run_recorded(const std::vector<std::string>& command, const std::vector<EnvironmentChange>& environment) {
   static_cast<void>(console::flush());

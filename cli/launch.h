@@ -7,6 +7,9 @@
 
 namespace assay::cli {
 
+// A line on stderr, which tells people and not scripts.
+void say(std::string_view text);
+
 // Runs the command, and gives its exit status; where it could not be run, 127 (there is none) or 126, as
 // shells do, and a message.
 int run_recorded(const std::vector<std::string>& command, const std::vector<EnvironmentChange>& environment);

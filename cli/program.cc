@@ -79,8 +79,12 @@ bool has_stray_word(std::string_view message) {
                              [](std::string_view word) { return !word.empty() && word[0] != '-'; });
 }
 
+bool starts_programs(std::string_view verb) {
+  return verb == "dump" || verb == "errcheck" || verb == "capture";
+}
+
 std::string hint_at_child(std::string_view message, std::string_view verb) {
-  if ((verb != "dump" && verb != "errcheck") || !has_stray_word(message)) return {};
+  if (!starts_programs(verb) || !has_stray_word(message)) return {};
   return fmt::format("; a program to run stands behind --, as in 'assay {} -- bash run.sh'", verb);
 }
 
@@ -108,13 +112,13 @@ std::vector<std::string> with_help_asked(std::vector<std::string> arguments) {
   return {arguments[1], "--help"};
 }
 
-// Behind -- stands the program that `dump` and `errcheck` start: its words are its own. They are taken from
-// `words`.
+// Behind -- stands the program that `dump`, `capture` and `errcheck` start: its words are its own. They are
+// taken from `words`.
 std::vector<std::string> take_child(Words& words) {
   const auto end = std::ranges::find(words, "--");
   const auto verb =
       std::find_if(words.begin() + 1, end, [](const auto& word) { return !word.starts_with('-'); });
-  if (end == words.end() || verb == end || (*verb != "dump" && *verb != "errcheck")) return {};
+  if (end == words.end() || verb == end || !starts_programs(*verb)) return {};
   std::vector<std::string> child(end + 1, words.end());
   words = words.first(static_cast<size_t>(end - words.begin()));
   return child;
@@ -165,6 +169,8 @@ Result<int> run_program(Words words) {
   add_opcheck(app, context, action);
   add_errcheck(app, context, action);
   add_dump(app, context, action);
+  add_capture(app, context, action);
+  add_recover(app, context, action);
   add_inspect(app, context, action);
   add_convert(app, context, action);
   add_compact(app, context, action);

@@ -26,6 +26,8 @@ PYTHON_NEEDED = ">=3.8"
 LIBRARIES = ("libassay.so", "libassay_probe.so", "libatb_probe_abi0.so", "libatb_probe_abi1.so")
 PROGRAM = "assay"
 TOOLS = ("msit", "ait", "msprobe")
+# torch.compile(model, backend="assay_fx_dump")
+BACKENDS = "\n[torch_dynamo_backends]\nassay_fx_dump = assay.torch.fx_backend:named_backend\n"
 FIRST_DATE = (1980, 1, 1, 0, 0, 0)
 
 class Wheel:
@@ -53,9 +55,9 @@ class Wheel:
             if path.is_file() and "__pycache__" not in path.parts:
                 self.add(str(path.relative_to(folder.parent)), path.read_bytes())
 
-    def add_commands(self, names: tuple[str, ...]) -> None:
-        lines = "".join(f"{name} = assay._launch:run\n" for name in names)
-        self.add(f"{self.info}/entry_points.txt", f"[console_scripts]\n{lines}".encode())
+    def add_entry_points(self, commands: tuple[str, ...], others: str = "") -> None:
+        lines = "".join(f"{name} = assay._launch:run\n" for name in commands)
+        self.add(f"{self.info}/entry_points.txt", f"[console_scripts]\n{lines}{others}".encode())
 
     def close(self) -> pathlib.Path:
         name = f"{self.info}/RECORD"
@@ -101,7 +103,7 @@ def make_native(build: pathlib.Path, out: pathlib.Path) -> pathlib.Path:
         wheel.add(f"assay/native/{path.name}", path.read_bytes(), 0o755)
     for path in map(pathlib.Path, shared):
         wheel.add(f"assay/native/lib/{path.name}", path.read_bytes(), 0o755)
-    wheel.add_commands((PROGRAM,))
+    wheel.add_entry_points((PROGRAM,), BACKENDS)
     return wheel.close()
 
 
@@ -110,7 +112,7 @@ def make_compat(out: pathlib.Path) -> pathlib.Path:
                   [f"assay=={version()}"])
     for folder in sorted((PYTHON / "compat").iterdir()):
         wheel.add_package(folder)
-    wheel.add_commands(TOOLS)
+    wheel.add_entry_points(TOOLS)
     return wheel.close()
 
 

@@ -3,7 +3,7 @@
 _assay() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} verb= word
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case $word in compare|opcheck|errcheck|dump|inspect|convert|compact|topology|doctor|demo) verb=$word && break ;; esac
+    case $word in compare|opcheck|errcheck|dump|capture|recover|inspect|convert|compact|topology|doctor|demo) verb=$word && break ;; esac
   done
 
   local words=
@@ -27,7 +27,7 @@ _assay() {
     *,--rules|*,--csv|*,--config|*,--noise|*,--data-mapping|*,--op-mapping) COMPREPLY=($(compgen -f -- "$current")) && return ;;
     topology,--output|topology,-o) COMPREPLY=($(compgen -f -- "$current")) && return ;;
     *,--output) COMPREPLY=($(compgen -d -- "$current")) && return ;;
-    *,--metrics|*,--ids|*,--tokens|*,--device|*,--seed|*,--op|*,--rule|*,--only|*,--skip|*,--memory|*,--threads|*,--shape|*,--raw-shape|*,--level|*,--idle|*,--min-compared|*,--rtol|*,--atol|*,--offset|*,--raw-offset|*,--slice|*,--rename|*,--rename-golden|*,--strip-prefix) return ;;
+    *,--metrics|*,--modules|*,--steps|*,--ids|*,--tokens|*,--device|*,--seed|*,--op|*,--rule|*,--only|*,--skip|*,--memory|*,--threads|*,--shape|*,--raw-shape|*,--level|*,--idle|*,--min-compared|*,--rtol|*,--atol|*,--offset|*,--raw-offset|*,--slice|*,--rename|*,--rename-golden|*,--strip-prefix) return ;;
     *)
       case $verb,$current in
         compare,-*) words='--metrics --rule --rules --fail-fast --only --skip --memory --threads --output --report
@@ -36,6 +36,8 @@ _assay() {
         opcheck,-*) words='--ids --op --csv --soc --metrics --rule --report --output --color --quiet --memory --threads --help --help-all' ;;
         errcheck,-*) words='--only --skip --rule --report --output --exit --layout --dtype --shape --offset --trusted --color --quiet --memory --threads --help --help-all' ;;
         dump,-*) words='--type --tokens --ids --op --when --part --output --device --descriptions --no-children --tiling --links --config --seed --help' ;;
+        capture,-*) words='--modules --apis --steps --stats --output --help' ;;
+        recover,-*) words='--help' ;;
         inspect,-*) words='--json --values --names --slice --trusted --only --skip --layout --dtype --shape --offset --memory --threads --help' ;;
         convert,-*) words='--to --dtype --all-dtypes --trusted --layout --force --only --skip --raw-dtype --raw-shape --raw-offset --memory --quiet --help' ;;
         compact,-*) words='--as --watch --trusted --idle --dry-run --keep-going --only --skip --memory --threads --quiet --help' ;;
@@ -43,7 +45,7 @@ _assay() {
         demo,-*) words='--output --help' ;;
         doctor,-*) words='--help' ;;
         ,-*) words='--version --verbose --help' ;;
-        ,*) words='compare opcheck errcheck dump inspect convert compact topology doctor demo help msprobe msit ait' ;;
+        ,*) words='compare opcheck errcheck dump capture recover inspect convert compact topology doctor demo help msprobe msit ait' ;;
       esac ;;
   esac
   if [[ $words ]]; then

@@ -28,11 +28,12 @@ if TYPE_CHECKING:
     from assay._open import File, Tensor, open
     from assay._rows import Row
     from assay._writer import Statistics, Tally, Writer
+    from assay.torch.capture import capture
 
 # What is loaded when it is first asked for: `import assay` stays below a few milliseconds.
 _LAZY = {"Writer": "_writer", "Statistics": "_writer", "Tally": "_writer", "compare": "_compare", "Result": "_compare", "Row": "_rows",
          "open": "_open", "File": "_open", "Tensor": "_open", "opcheck": "_commands", "errcheck": "_commands",
-         "inspect": "_commands", "convert": "_commands"}
+         "inspect": "_commands", "convert": "_commands", "capture": "torch.capture"}
 _MODULES = ("testing",)
 
 __all__ = ["AssayError", "LibraryNotFound", "__version__", "program", *sorted(_LAZY), *_MODULES]
@@ -45,6 +46,10 @@ def __getattr__(name: str):
         module = importlib.import_module(f"assay.{_LAZY.get(name, name)}")
         globals()[name] = value = getattr(module, name) if name in _LAZY else module
         return value
+    if name == "torch":  # what knows PyTorch is loaded by those who ask for it
+        import importlib
+
+        return importlib.import_module("assay.torch")
     raise AttributeError(f"module 'assay' has no attribute {name!r}; there are: {', '.join(__all__)}")
 
 

@@ -28,6 +28,8 @@ import torch  # noqa: E402
 import torch_models  # noqa: E402
 from checker import Checker, run_checks, tail  # noqa: E402
 from torch_capture_calls import CALL_CHECKS  # noqa: E402
+from torch_capture_context import CONTEXT_CHECKS  # noqa: E402
+from torch_capture_program import PROGRAM_CHECKS  # noqa: E402
 from torch_capture_wheel import WHEEL_CHECKS  # noqa: E402
 
 IS_TORCH_1 = torch.__version__.startswith("1.13")
@@ -307,9 +309,12 @@ CHECKS = {"fixture hooks": check_fixture_of_hooks, "fixture logits": check_fixtu
           "results unchanged": check_results_unchanged, "everything is kept": check_everything_is_kept,
           "planted fault": check_planted_fault, "odd tensors": check_odd_tensors, "unregister": check_unregister,
           "what goes wrong": check_what_goes_wrong,
-          **CALL_CHECKS, **WHEEL_CHECKS}
+          **CALL_CHECKS, **CONTEXT_CHECKS, **PROGRAM_CHECKS,
+          **WHEEL_CHECKS}
 if hasattr(torch, "compile"):
-    CHECKS["compiled"] = check_compiled
+    from torch_capture_fx import FX_CHECKS
+
+    CHECKS.update({"compiled": check_compiled, **FX_CHECKS})
 
 
 def check_all(c: TorchChecker) -> None:

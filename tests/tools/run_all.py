@@ -184,7 +184,7 @@ def check_completion(preset: str) -> tuple[int, int, int]:
     """Every flag that --help shows is offered by the completion files."""
     program = ROOT / "build" / preset / "assay"
     flags = set()
-    for verb in ([], ["compare"], ["opcheck"], ["errcheck"], ["dump"], ["inspect"], ["convert"], ["compact"], ["topology"], ["doctor"], ["demo"]):
+    for verb in ([], ["compare"], ["opcheck"], ["errcheck"], ["dump"], ["capture"], ["recover"], ["inspect"], ["convert"], ["compact"], ["topology"], ["doctor"], ["demo"]):
         flags |= set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", run(program, *verb, "--help").stdout))
     missing = [f"{path.name} lacks {flag}" for path in sorted((ROOT / "cli" / "completion").iterdir())
                for flag in sorted(flags) if not re.search(rf"{flag}(?![a-z-])", path.read_text())]

@@ -10,6 +10,8 @@ import subprocess
 import sys
 import zipfile
 
+import torch
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 USER = """
@@ -25,6 +27,14 @@ try:
     import msit_llm.nothing
 except ImportError as trouble:
     print(trouble)
+import torch
+done = subprocess.run([assay.program(), "capture", "--output", folder + "/c", "--", sys.executable, "-c",
+                       "import torch; torch.nn.ReLU()(torch.ones(1))"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+print(done.returncode, done.stdout)
+if hasattr(torch, "compile"):
+    torch.compile(lambda x: x + 1, backend="assay_fx_dump", options={"path": folder + "/fx"})(torch.ones(1))
+    import pathlib
+    print(len(list(pathlib.Path(folder, "fx").rglob("add-aten.add.Tensor.*.npy"))), "files of FX")
 """
 
 
@@ -70,6 +80,10 @@ def check_wheels(c) -> list[str]:
                           stderr=subprocess.STDOUT, env={**environment, "PYTHONPATH": str(site)})
     if done.returncode or f"{site}/assay/__init__.py 0" not in done.stdout or "is not served by assay" not in done.stdout:
         failures.append(f"as a user: {done.stdout}")
+    if "1 step of 1 process in" not in done.stdout:
+        failures.append(f"assay capture: {done.stdout}")
+    if hasattr(torch, "compile") and "3 files of FX" not in done.stdout:
+        failures.append(f"the backend assay_fx_dump: {done.stdout}")
     return failures
 
 

@@ -119,6 +119,21 @@ class Experts(nn.Module):
         return torch.stack(rows), [weights, chosen]
 
 
+class Encoder(nn.Module):
+    """PyTorch's own attention, which computes without its submodules, and a tuple in a tuple."""
+
+    def __init__(self, hidden: int = 8) -> None:
+        super().__init__()
+        self.attention, self.norm = nn.MultiheadAttention(hidden, 2, batch_first=True), nn.LayerNorm(hidden)
+        self.feed, self.pool = nn.Sequential(nn.Linear(hidden, 16), nn.GELU(), nn.Linear(16, hidden)), nn.Linear(hidden, 3)
+
+    def forward(self, x, mask=None):
+        mixed, weights = self.attention(x, x, x, key_padding_mask=mask)
+        x = self.norm(x + mixed)
+        x = x + self.feed(x)
+        return x, (self.pool(x[:, 0]), (weights,))
+
+
 class Recurrent(nn.Module):
     """One cell, called once for each step of the sequence."""
 
@@ -172,13 +187,14 @@ class Tiny(nn.Module):
 
 def make(name: str, seed: int = 5) -> nn.Module:
     torch.manual_seed(seed)
-    return {"decoder": Decoder, "conv": ConvNet, "experts": Experts, "recurrent": Recurrent, "tiny": Tiny}[name]()
+    return {"decoder": Decoder, "conv": ConvNet, "experts": Experts, "encoder": Encoder,
+            "recurrent": Recurrent, "tiny": Tiny}[name]()
 
 
 def inputs(name: str) -> tuple:
     torch.manual_seed(11)
     return {"decoder": (torch.tensor([[3, 1, 4, 1, 5]]),), "conv": (torch.randn(2, 3, 6, 6),),
-            "experts": (torch.randn(6, 8),), "recurrent": (torch.randn(5, 2, 4),),
+            "experts": (torch.randn(6, 8),), "encoder": (torch.randn(2, 5, 8),), "recurrent": (torch.randn(5, 2, 4),),
             "tiny": (torch.tensor([[1, 2, 3]]),)}[name]
 
 

@@ -18,6 +18,7 @@ _UNKNOWN_BEFORE: Dict[str, Tuple[Any, ...]] = {
     "_reduce_scatter_base": (0,), "_all_gather_base": (0,), "all_to_all_single": (0,), "all_to_all": (0,),
     "all_gather_into_tensor": (0,), "reduce_scatter_tensor": (0,)}
 _grad_enabled, _tracing = torch.is_grad_enabled, torch._C._get_tracing_state
+_graph_task = getattr(torch._C, "_current_graph_task_id", None)
 try:
     from torch.utils.checkpoint import _StopRecomputationError as EarlyStop
 except ImportError:  # before 2.1
@@ -128,7 +129,7 @@ class Functions:
                         self._ended_distributed(name, api, args, kwargs, output)
                     else:
                         recorder.ended(name, lambda: is_wanted(name), output, None,
-                                       recorder.settings.complete and _is_recomputing())
+                                       recorder.settings.complete and is_recomputing())
                 return output
             except EarlyStop:
                 if not recorder.settings.complete:
@@ -298,8 +299,10 @@ def _first_tensor(value: Any) -> Optional[torch.Tensor]:
     return value
 
 
-def _is_recomputing() -> bool:
+def is_recomputing() -> bool:
     """Whether this is called while a checkpoint computes its forward again."""
+    if _graph_task is not None and _graph_task() == -1:  # no backward runs
+        return False
     frame: Any = sys._getframe(1)
     while frame is not None:
         code = frame.f_code

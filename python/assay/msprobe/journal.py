@@ -18,11 +18,14 @@ import array
 import json
 import mmap
 import os
+import re
 from typing import Any, BinaryIO, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from assay.errors import AssayError
 
 NAME = "dump.jsonl"
+_DATA_NAME = re.compile(rb',\t *"data_name": ("(?:[^"\\\\]|\\\\.)*")')
+_JOURNAL = re.compile(r"^dump\.jsonl(\.\d+)?$")  # with a number: of a program that was killed, when another began
 _AT, _MORE, _CALL, _FRAMES, _NODE = b'{"at":', b'{"more":', b'{"call":', b'{"frames":', b'{"node":'
 _quote = json.encoder.encode_basestring_ascii
 _NAME, _ENTRY, _STACK, _PARENT = b',"name":', b',"entry":', b',"stack":', b',"parent":'
@@ -41,7 +44,8 @@ class Journal:
         self._has_extra_info = has_extra_info
         self.entries = 0
         self._is_rendered = False
-        self._write(json.dumps({"journal": 1, "head": head, "extra": has_extra_info}) + "\n")
+        self._write(json.dumps({"journal": 1, "head": head, "extra": has_extra_info,
+                                "found": _time_of(os.path.join(folder, "dump.json"))}) + "\n")
 
     def frames(self, lines: Tuple[str, ...]) -> None:
         self._waiting.append('{"frames":' + json.dumps(lines) + "}\n")
@@ -91,6 +95,13 @@ class Journal:
         self.folder, self._path = folder, os.path.join(folder, NAME)
 
 
+def _time_of(path: str) -> Optional[int]:
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return None
+
+
 def _set_aside(path: str) -> Optional[str]:
     """A journal of a program that was killed stays, under another name."""
     if not os.path.exists(path):
@@ -106,11 +117,14 @@ class Recovered(NamedTuple):
     folder: str
     entries: int
     was_cut: bool  # the last line was not whole
+    without_data: int = 0  # tensors whose files were not written yet: what is said of them stays
 
 
 def recover(dump: str) -> List[Recovered]:
     """Makes dump.json, stack.json and construct.json of every journal at or below `dump`, and removes these journals.
     One that is no journal raises an AssayError that says why, and stays.
+
+    A whole dump.json of an earlier run stays: then they are made in `recovered` beside it.
 
     >>> import tempfile
     >>> folder = tempfile.mkdtemp()
@@ -132,13 +146,42 @@ def recover(dump: str) -> List[Recovered]:
      }
     }
     """
-    paths = [dump] if os.path.isfile(dump) else sorted(
-        os.path.join(where, NAME) for where, _, files in os.walk(dump) if NAME in files)
     made = []
-    for path in paths:
-        made.append(render(path))
+    for path in journals_below(dump):
+        place = _place_for(path)
+        try:
+            made.append(render(path, place, True))
+        except BaseException:
+            if place != os.path.dirname(path):
+                os.rmdir(place)
+            raise
         os.remove(path)
     return made
+
+
+def journals_below(dump: str) -> List[str]:
+    return [dump] if os.path.isfile(dump) else sorted(
+        os.path.join(where, file) for where, _, files in os.walk(dump) for file in files if _JOURNAL.match(file))
+
+
+def _place_for(path: str) -> str:
+    """The folder of what is made of a journal: its own, or a new one where that holds a dump that was whole before it began."""
+    folder = os.path.dirname(path)
+    whole = _time_of(os.path.join(folder, "dump.json"))
+    with open(path, "rb") as file:
+        first = file.readline()
+    try:
+        found = json.loads(first).get("found")
+    except (ValueError, AttributeError):  # no journal: render() says so
+        return folder
+    if whole is None or (path.endswith(NAME) and whole != found):
+        return folder
+    number, place = 0, os.path.join(folder, "recovered")
+    while os.path.exists(place):
+        number += 1
+        place = os.path.join(folder, f"recovered_{number}")
+    os.mkdir(place)
+    return place
 
 
 class _Index:
@@ -154,6 +197,8 @@ class _Index:
         self.more: Dict[bytes, List[Tuple[int, int]]] = {}
         self.entries = 0
         self.was_cut = False
+        self.data_folder: Optional[str] = None  # where data have to be for an entry to name them
+        self.without_data: Set[str] = set()
 
     def lines(self) -> Iterator[Tuple[int, int]]:
         data, begin, size = self.data, 0, len(self.data)
@@ -214,12 +259,21 @@ class _Index:
         """Name and text of the entry in the line at `begin`."""
         data, end = self.data, self.data.find(b"\n", begin)
         name, entry = data.find(_NAME, begin), data.find(_ENTRY, begin)
-        return data[name + len(_NAME):entry], data[entry + len(_ENTRY):end - 1]
+        text = data[entry + len(_ENTRY):end - 1]
+        return data[name + len(_NAME):entry], text if self.data_folder is None else _DATA_NAME.sub(self._if_there, text)
+
+    def _if_there(self, found: Any) -> bytes:
+        name = json.loads(found.group(1))
+        if os.path.exists(os.path.join(self.data_folder or "", name)):
+            return found.group(0)
+        self.without_data.add(name)
+        return b""
 
 
-def render(path: str) -> Recovered:
-    """The three files beside the journal at `path`, each in its place at once."""
-    folder = os.path.dirname(path)
+def render(path: str, folder: Optional[str] = None, is_recovered: bool = False) -> Recovered:
+    """The three files beside the journal at `path`, or in `folder`, each in its place at once. Of a program that was killed, data
+    that were not written yet are not named."""
+    folder = os.path.dirname(path) if folder is None else folder
     with open(path, "rb") as file:
         if os.fstat(file.fileno()).st_size == 0:
             raise AssayError(f"{path}: is empty")
@@ -229,11 +283,13 @@ def render(path: str) -> Recovered:
                 index.read()
             except AssayError as trouble:
                 raise AssayError(f"{path}: {trouble}") from None
+            if is_recovered and index.head.get("dump_data_dir"):  # which is where it was when it was recorded
+                index.data_folder = os.path.join(os.path.dirname(path), "dump_tensor_data")
             _replace(os.path.join(folder, "dump.json"), _write_dump, index)
             if index.has_extra_info:
                 _replace(os.path.join(folder, "stack.json"), _write_stacks, index)
                 _replace(os.path.join(folder, "construct.json"), _write_construct, index)
-            return Recovered(folder, index.entries, index.was_cut)
+            return Recovered(folder, index.entries, index.was_cut, len(index.without_data))
 
 
 def _replace(path: str, write: Any, index: _Index) -> None:

@@ -6,9 +6,9 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 import torch
 from torch.utils.hooks import BackwardHook, RemovableHandle
 
-from assay.msprobe.functions import EarlyStop
+from assay.msprobe.functions import EarlyStop, is_recomputing
 from assay.msprobe.values import _quote
-from assay.torch.module_calls import _not_compiled
+from assay.torch.module_calls import not_compiled
 
 _IS_2 = int(torch.__version__.split(".")[0]) >= 2
 _grad_enabled, _tracing = torch.is_grad_enabled, torch._C._get_tracing_state
@@ -49,8 +49,8 @@ class Modules:
             def behind(module: torch.nn.Module, args: tuple, kwargs: dict, output: Any) -> Any:
                 return self._left(module, output)
 
-            self._removals.append(module.register_forward_pre_hook(_not_compiled(before), with_kwargs=True).remove)
-            handle = _hook_of_2(module, _not_compiled(behind))
+            self._removals.append(module.register_forward_pre_hook(not_compiled(before), with_kwargs=True).remove)
+            handle = _hook_of_2(module, not_compiled(behind))
         else:
             def behind_of_1(module: torch.nn.Module, args: tuple, output: Any) -> Any:
                 return self._left(module, output)
@@ -105,7 +105,8 @@ class Modules:
                     parameters = dict(module.named_parameters(recurse=False)) if recorder.settings.task != "structure" else {}
                     if parameters and recorder.wants_gradients:
                         self._gradients.watch(name.rsplit(".", 2)[0], parameters)
-                    recorder.ended(name, lambda: recorder.is_wanted(name), output, parameters)
+                    recorder.ended(name, lambda: recorder.is_wanted(name), output, parameters,
+                                   recorder.settings.complete and is_recomputing())
             self.end(module, name)
             hook = self._backward.pop(name, None)
             if hook is None or trouble is not None:

@@ -80,7 +80,7 @@ class Recorder:
         if self.settings.level in ("L0", "mix") and models is not None:
             from assay.msprobe.modules import Modules
 
-            self._keep(Modules(self, models))
+            self.keep(Modules(self, models))
         if self.settings.level in ("L1", "mix"):
             self.functions  # noqa: B018, made when first asked for
 
@@ -93,7 +93,8 @@ class Recorder:
         self._single.clear()
         self._functions = None
 
-    def _keep(self, hooks: Any) -> None:
+    def keep(self, hooks: Any) -> None:
+        """Hooks that detach() takes off."""
         self._removals.append(hooks.remove)
         self._forget_counts.append(hooks.forget_counts)
 
@@ -104,7 +105,7 @@ class Recorder:
             from assay.msprobe.functions import Functions
 
             self._functions = Functions(self, watches_all=self.settings.level in ("L1", "mix"))
-            self._keep(self._functions)
+            self.keep(self._functions)
         return self._functions
 
     def dump_module(self, module: Any, name: str) -> None:
@@ -114,7 +115,7 @@ class Recorder:
         if id(module) not in self._single:
             self._single[id(module)] = single = Modules(self, [])
             single.watch(f"Module.{name}.{type(module).__name__}", module)
-            self._keep(single)
+            self.keep(single)
         for each in self._single.values():
             each.is_on = True
         self.functions.is_on = False
@@ -132,6 +133,11 @@ class Recorder:
     @property
     def folder(self) -> Optional[str]:
         return self._journal.folder if self._journal is not None else None
+
+    @property
+    def entries(self) -> int:
+        """Of this step, complete or not."""
+        return self._journal.entries + len(self._open) + len(self._unsettled) if self._journal is not None else 0
 
     def begin(self, folder: str) -> None:
         """Records into `folder`, which is made."""

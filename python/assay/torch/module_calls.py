@@ -11,6 +11,7 @@ _HAS_KWARGS = tuple(int(part) for part in torch.__version__.split(".")[:1]) >= (
 _kwargs_of_calls = threading.local()
 _watched: Dict[int, int] = {}  # how often each is watched
 _own_call = None
+_codes: set = set()
 
 
 def watch_module(module: torch.nn.Module, entered: Callable[[torch.nn.Module], None],
@@ -18,7 +19,7 @@ def watch_module(module: torch.nn.Module, entered: Callable[[torch.nn.Module], N
     """Calls `entered(module)` before each forward and `left(module, args, kwargs, output)` behind it, unless it
     raised. What they give back is ignored. The answer takes them off again."""
 
-    entered, left = _not_compiled(entered), _not_compiled(left)
+    entered, left = not_compiled(entered), not_compiled(left)
 
     def before(module: torch.nn.Module, *_: Any) -> None:
         entered(module)
@@ -30,7 +31,7 @@ def watch_module(module: torch.nn.Module, entered: Callable[[torch.nn.Module], N
         handles = [module.register_forward_pre_hook(before), module.register_forward_hook(behind, with_kwargs=True)]
     else:
         def behind_without(module: torch.nn.Module, args: tuple, output: Any) -> None:
-            left(module, args, _kwargs_of(module), output)
+            left(module, args, kwargs_of(module), output)
 
         _pass_calls_through_here(module)
         handles = [module.register_forward_pre_hook(before), module.register_forward_hook(behind_without)]
@@ -44,8 +45,16 @@ def watch_module(module: torch.nn.Module, entered: Callable[[torch.nn.Module], N
     return remove
 
 
-def _not_compiled(function: Callable) -> Callable:
+def show_kwargs(module: torch.nn.Module) -> Callable[[], None]:
+    """Before PyTorch 2: from here kwargs_of() knows the keyword arguments of the call of `module` that runs."""
+    _pass_calls_through_here(module)
+    return lambda: _pass_no_longer(module)
+
+
+def not_compiled(function: Callable) -> Callable:
     """torch.compile breaks its graph where this is called, instead of tracing what is in it."""
+    if hasattr(sys.modules.get("torch._dynamo"), "disable"):
+        return sys.modules["torch._dynamo"].disable(function)
     kept = []
 
     def run(*args: Any) -> Any:
@@ -57,7 +66,17 @@ def _not_compiled(function: Callable) -> Callable:
         return kept[0](*args)
 
     run._torchdynamo_disable = True  # type: ignore[attr-defined]
+    _codes.add(run.__code__)
     return run
+
+
+def compiling_begins() -> None:
+    """torch.compile is about to be used: what not_compiled made before is no frame of its to compile either."""
+    import torch._dynamo
+
+    skip = getattr(torch._dynamo.eval_frame, "skip_code", None)
+    while skip is not None and _codes:
+        skip(_codes.pop())
 
 
 def _stack() -> List[tuple]:
@@ -66,7 +85,8 @@ def _stack() -> List[tuple]:
     return _kwargs_of_calls.stack
 
 
-def _kwargs_of(module: torch.nn.Module) -> Dict[str, Any]:
+def kwargs_of(module: torch.nn.Module) -> Dict[str, Any]:
+    """Of the call that runs, where it passes through here."""
     stack = _stack()
     return stack[-1][1] if stack and stack[-1][0] is module else {}
 
