@@ -66,7 +66,7 @@ void add_capture(CLI::App& app, const Context& context, Action& action) {
       "no such program), and signals go to it. docs/scenarios/torch_capture.md\n"
       "Examples:\n"
       "  assay capture -- python train.py\n"
-      "  assay capture --steps 0-2 --stats --output mine -- torchrun --nproc-per-node 8 train.py");
+      "  assay capture --steps 0-2 --stats --output mine -- python train.py");
   command->callback(
       [flags, &context, &action] { action = [flags, &context] { return capture(*flags, context); }; });
 }

@@ -90,7 +90,7 @@ void Findings::add(const NodeResult& node) {
     summary_.rearranged += row.is_rearranged;
     summary_.other_type += row.is_other_type;
     summary_.other_rank += row.pair.plans != nullptr && row.pair.plans->is_other_rank;
-    summary_.judged_coarser += row.judged_as.has_value();
+    summary_.judged_coarser += row.basis == Basis::data && row.judged_as.has_value();
     summary_.within_noise += row.verdict.level == Level::pass && row.verdict.reason == kWithinNoise;
     const bool is_empty = row.evidence == Evidence::empty;
     const bool of_mine = row.pair.mine && !is_argument(row.mine);

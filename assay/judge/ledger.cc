@@ -1,5 +1,6 @@
 #include "assay/judge/ledger.h"
 
+#include "assay/judge/call_name.h"
 #include "assay/judge/native_defaults.h"
 
 #include <fmt/format.h>
@@ -71,14 +72,12 @@ void Ledger::begin(const NodeResult& node) {
   given_.clear();
   used_ = nullptr;
   name_ = node.name;
-  call_ = std::string(node.name);
   kind_ = kind_of_entry(node.name);
-  const size_t backward = call_.find(".backward");
-  is_backward_ = backward != std::string::npos;
-  if (is_backward_) {
-    call_.replace(backward, 9, ".forward");
-    if (const auto found = forward_.find(call_); found != forward_.end()) used_ = &found->second;
-  }
+  const CallName name(node.name);
+  is_backward_ = name.is_backward();
+  own_ = is_backward_ ? nullptr : &forward_[name.key()];
+  if (const auto found = forward_.find(name.key()); is_backward_ && found != forward_.end())
+    used_ = &found->second;
 }
 
 std::optional<GivenError> Ledger::error_of(const Comparison& row) const {
@@ -173,7 +172,7 @@ void Ledger::enter(const Comparison& row, const std::optional<Allowance>& allowa
     drift_ = std::max(drift_, error->relative);
   }
   if (direction != Direction::output) given_.push_back(*error);
-  if (!is_backward_) forward_[call_].push_back(*error);
+  if (own_ != nullptr) own_->push_back(*error);
 }
 
 }  // namespace assay

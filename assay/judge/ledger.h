@@ -57,15 +57,15 @@ class Ledger {
   const int error_column_, max_column_, rms_column_;
   std::unordered_map<uint64_t, std::vector<Value>>
       values_;  // by the bits of max_abs and the number of elements
-  // By the name of a call without its direction: what it was given and what it gave.
-  std::unordered_map<std::string, std::vector<GivenError>> forward_;
+  // By CallName::key: what a call was given and what it gave.
+  std::unordered_map<uint64_t, std::vector<GivenError>> forward_;
   double drift_ = 0;  // the largest error so far that was no fault
 
-  std::string call_;
   OpKind kind_ = OpKind::unknown;
   std::string_view name_;
   bool is_backward_ = false;
   std::vector<GivenError> given_;                  // to the operator at hand
+  std::vector<GivenError>* own_ = nullptr;         // of this call, which runs forwards
   const std::vector<GivenError>* used_ = nullptr;  // of the forward call that it runs backwards
 };
 

@@ -5,6 +5,7 @@
 #include "assay/judge/native_bounded.h"
 #include "assay/judge/native_defaults.h"
 #include "assay/judge/native_stated.h"
+#include "assay/judge/rounded_types.h"
 
 #include <fmt/format.h>
 
@@ -462,12 +463,20 @@ void tell_flips(NodeResult& node, int max_column) {
 
 Judge prepare_native(const Head& head, const RuleOptions& options) {
   return [&head, &options, apart = find_column(head, "max_abs"), lineage = std::make_shared<Lineage>(head),
-          ledger = Ledger::serves(head) ? std::make_shared<Ledger>(head) : nullptr](NodeResult& node) {
+          ledger = Ledger::serves(head) ? std::make_shared<Ledger>(head) : nullptr,
+          rounded = std::make_shared<RoundedTypes>()](NodeResult& node) {
     Lineage::Inputs inputs;
-    if (ledger) ledger->begin(node);
+    if (ledger) {
+      ledger->begin(node);
+      rounded->begin(node);
+    }
     const auto judge_rows = [&](bool outputs) {
       for (Comparison& row : node.rows) {
         if ((direction_of(row) == Direction::output) != outputs) continue;
+        if (const auto coarser = ledger ? rounded->of_row(row) : std::nullopt) {
+          row.judged_as = coarser;
+          row.add_note(fmt::format("computed from {}: judged as such", name(*coarser)));
+        }
         const auto allowance = ledger ? ledger->of_row(row) : std::nullopt;
         row.verdict =
             judge_row(row, node, *lineage, inputs, head, options, allowance ? &*allowance : nullptr);

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """How often `assay compare` names the operator that is at fault, on pairs of dumps made by PyTorch (judgement_models.py).
 
-    measure_judgement.py --bin build/release [--pairs 40] [--faults 200] [--layout msprobe] [--only decoder] [--keep DIR] [--show]
+    measure_judgement.py --bin build/release [--clean 40] [--faults 120] [--seed 1] [--only decoder] [--sides bf16] [--statistics] [--show]
 
 Clean pairs must pass. A fault counts as visible where it is more than `RISE` times what honest rounding does to the same output."""
 from __future__ import annotations
@@ -32,6 +32,17 @@ def compare(program: pathlib.Path, mine: pathlib.Path, golden: pathlib.Path, out
     return json.loads(reports[0].read_text())
 
 
+def keep_statistics(folder: pathlib.Path) -> None:
+    """What a dump of the task `statistics` has of the same run."""
+    def stripped(value):
+        if isinstance(value, dict):
+            return {key: stripped(each) for key, each in value.items() if key != "data_name"}
+        return [stripped(each) for each in value] if isinstance(value, list) else value
+    dump = stripped(json.loads((folder / "dump.json").read_text()))
+    (folder / "dump.json").write_text(json.dumps({**dump, "task": "statistics", "dump_data_dir": None}))
+    shutil.rmtree(folder / "dump_tensor_data")
+
+
 def error_of(op: str, mine: pathlib.Path, golden: pathlib.Path) -> float:
     name = f"dump_tensor_data/{op}.output.0.pt"
     a, b = torch.load(mine / name).double(), torch.load(golden / name).double()
@@ -49,7 +60,8 @@ def draw(pick: random.Random, kinds, sides) -> tuple[Run, Run]:
     depth = pick.choice({"decoder": (2, 4, 8, 16, 24), "experts": (2, 4, 6), "encoder": (2, 6, 12), "convolutions": (2, 4, 8),
                          "recurrent": (8, 24)}[kind])
     side = pick.choice(sides)
-    backward = kind not in ("experts",) and pick.random() < 0.3
+    # Gradients of permuted operands are permuted, too.
+    backward = kind != "experts" and side != "order" and pick.random() < 0.3
     golden = Run(kind, depth, pick.randrange(1 << 20), backward=backward)
     return golden, golden._replace(**SIDES[side])
 
@@ -62,6 +74,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", nargs="*", default=list(KINDS))
     parser.add_argument("--sides", nargs="*", default=list(SIDES))
+    parser.add_argument("--statistics", action="store_true", help="compare dumps of statistics")
     parser.add_argument("--show", action="store_true")
     args = parser.parse_args()
     torch.set_num_threads(1)
@@ -77,6 +90,8 @@ def main() -> None:
             dump(golden, work / "golden")
             clean = dump(mine, work / "clean")
             if turn < args.clean:
+                if args.statistics:
+                    keep_statistics(work / "clean"), keep_statistics(work / "golden")
                 report = compare(args.bin, work / "clean", work / "golden", work / "out")["summary"]
                 counts["clean"] += 1
                 failed = report["failed"]
@@ -92,6 +107,8 @@ def main() -> None:
                 counts["behind a flip"] += 1
                 continue
             rise = spoiled.visible / max(honest, 1e-12)
+            if args.statistics:
+                keep_statistics(work / "mine"), keep_statistics(work / "golden")
             report = compare(args.bin, work / "mine", work / "golden", work / "out")["summary"]
             origin, first = name_of(report.get("first_origin")), name_of(report.get("first_divergence"))
             visible = "visible" if rise > RISE else "hidden"
