@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace assay {
 namespace {
@@ -13,6 +14,9 @@ constexpr double kAnyFunction = 2.5;
 constexpr double kAttention = 4;
 // Differences of what was just made equal in size: the mean is taken off a gradient.
 constexpr double kCentred = 6;
+constexpr double kOfScores = 2;  // of all in a row together: that of the element, and that of the mean
+constexpr double kPeak = 16;     // a probability may be as many times the typical one
+constexpr double kOfFactors = 1.5;
 constexpr double kPower = 3.5;      // the exponent is three at most, where models use one
 constexpr double kLipschitz = 1.2;  // gelu and silu are steeper than 1 in places
 
@@ -20,8 +24,10 @@ double squared(double x) { return x * x; }
 
 bool is_finer(DType a, DType b) { return is_real(a) && info(a).mantissa_bits > info(b).mantissa_bits; }
 
-bool says(const Operation& operation, std::string_view word) {
-  return operation.name.find(word) != std::string_view::npos;
+// The same elements, and nothing computed: no more of the error than there was.
+bool keeps_elements(OpKind kind) {
+  return kind == OpKind::gather || kind == OpKind::split || kind == OpKind::concat || hands_on(kind) ||
+         kind == OpKind::cast;
 }
 
 double ratio(double of, double to) { return to > 0 ? of / to : 0; }
@@ -54,8 +60,8 @@ double of_product(const Operation& operation, std::span<const GivenError> given,
   }
   double factor = 1;
   if (matrices.size() >= 2)
-    factor =
-        cancellation(*matrices[0], *matrices[1], output, says(operation, "conv") && !operation.is_backward);
+    factor = cancellation(*matrices[0], *matrices[1], output,
+                          operation.trait == OpTrait::convolution && !operation.is_backward);
   double sum = 0;
   for (const GivenError& input : given)
     sum += input.dimensions >= 2 ? squared(factor * input.relative) : weighed(input, output);
@@ -70,20 +76,66 @@ double of_any(double gain, std::span<const GivenError> given, std::span<const Gi
   return std::sqrt(sum);
 }
 
-double of_function(const Operation& operation, std::span<const GivenError> given,
-                   std::span<const GivenError> used, const GivenError& output) {
-  if (operation.is_backward) {
-    // A function with a bend hands on nothing, or all, where rounding takes an element to the other side.
-    double flips = 0;
-    if (says(operation, "relu") || says(operation, "pool") || says(operation, "abs") ||
-        says(operation, "clamp"))
-      for (const GivenError& input : used) flips = std::max(flips, input.relative);
-    return std::sqrt(squared(of_any(kAnyFunction, given, used)) + flips);
-  }
+// A function without a jump hands on absolute errors as they are, or smaller.
+double of_activation(const Operation& operation, std::span<const GivenError> given,
+                     const GivenError& output) {
+  if (operation.trait == OpTrait::gate) return of_any(kAnyFunction, given, {});
   double sum = 0;
-  for (const GivenError& input : given)
-    sum += says(operation, "glu") ? squared(kAnyFunction * input.relative) : weighed(input, output);
+  for (const GivenError& input : given) sum += weighed(input, output);
   return kLipschitz * std::sqrt(sum);
+}
+
+double of_softmax(const Operation& operation, std::span<const GivenError> given, const GivenError& output) {
+  const double size = operation.trait == OpTrait::logarithm ? std::max(output.rms, 1e-30) : 1;
+  double sum = 0;
+  for (const GivenError& input : given) sum += squared(kOfScores * input.relative * input.rms / size);
+  return std::sqrt(sum);
+}
+
+double of_same_elements(const Operation& operation, std::span<const GivenError> given,
+                        const GivenError& output) {
+  double sum = 0;
+  for (const GivenError& input : given) {
+    const double share = ratio(input.norm(), output.norm());
+    const double most = std::max({1.0, ratio(input.rms, output.rms), share});
+    sum += squared(input.relative * (operation.kind == OpKind::concat ? share : most));
+  }
+  return std::sqrt(sum);
+}
+
+double of_sum(std::span<const GivenError> given, const GivenError& output) {
+  double sum = 0;
+  for (const GivenError& input : given) sum += weighed(input, output);
+  return std::sqrt(sum);
+}
+
+double of_reduction(const Operation& operation, std::span<const GivenError> given, const GivenError& output) {
+  double sum = 0;
+  for (const GivenError& input : given) {
+    const double length = std::max(1.0, input.count / std::max(1.0, output.count));
+    const double cancelled =
+        ratio(input.rms, output.rms) * (operation.trait == OpTrait::mean ? 1 : std::sqrt(length));
+    sum += squared(input.relative * std::max(1.0, cancelled));
+  }
+  return std::sqrt(sum);
+}
+
+double backward(const Operation& operation, std::span<const GivenError> given,
+                std::span<const GivenError> used, const GivenError& output) {
+  // A function with a bend hands on nothing, or all, where rounding takes an element to the other side.
+  double flips = 0;
+  if (operation.trait == OpTrait::bend)
+    for (const GivenError& input : used) flips = std::max(flips, input.relative);
+  if (operation.kind == OpKind::product) return of_product(operation, given, used, output);
+  if (operation.kind == OpKind::attention) return of_any(kAttention, given, used);
+  if (is_norm(operation.kind) || operation.kind == OpKind::softmax) return of_any(kCentred, given, used);
+  if (keeps_elements(operation.kind)) return of_same_elements(operation, given, output);
+  double gain = operation.trait == OpTrait::power ? kPower : kAnyFunction;
+  // What was spread over rows comes back added up.
+  for (const GivenError& input : given)
+    if (input.count > output.count && output.count > 0)
+      gain = std::max(gain, ratio(input.rms, output.rms) * std::sqrt(input.count / output.count));
+  return std::sqrt(squared(of_any(gain, given, used)) + flips);
 }
 
 }  // namespace
@@ -92,68 +144,30 @@ double GivenError::norm() const { return rms * std::sqrt(count); }
 
 double inherited_error(const Operation& operation, std::span<const GivenError> given,
                        std::span<const GivenError> used, const GivenError& output) {
+  if (operation.is_backward) return backward(operation, given, used, output);
+  if (keeps_elements(operation.kind)) return of_same_elements(operation, given, output);
   double sum = 0;
   switch (operation.kind) {
     case OpKind::product:
-      return of_product(operation, given, used, output);
+      return of_product(operation, given, {}, output);
     case OpKind::attention:
-      return of_any(kAttention, given, used);
-    case OpKind::norm:
-    case OpKind::layer_norm:
-      return of_any(operation.is_backward ? kCentred : kAnyFunction, given, used);
+      return of_any(kAttention, given, {});
     case OpKind::softmax:
-      if (operation.is_backward) return of_any(kCentred, given, used);
-      for (const GivenError& input : given)
-        sum += squared(2 * input.relative * input.rms /
-                       (says(operation, "log") ? std::max(output.rms, 1e-30) : 1));
-      return std::sqrt(sum);
+      return of_softmax(operation, given, output);
     case OpKind::activation:
-      return of_function(operation, given, used, output);
+      return of_activation(operation, given, output);
     case OpKind::sum:
-      if (operation.is_backward) break;
-      for (const GivenError& input : given) sum += weighed(input, output);
-      return std::sqrt(sum);
-    case OpKind::gather:
-    case OpKind::split:
-    case OpKind::concat:
-    case OpKind::view:
-    case OpKind::layout:
-    case OpKind::cast:
-      // The same elements: no more of the error than there was.
-      for (const GivenError& input : given) {
-        const double most = std::max(ratio(input.rms, output.rms), ratio(input.norm(), output.norm()));
-        sum += squared(input.relative * (operation.kind == OpKind::concat ? ratio(input.norm(), output.norm())
-                                                                          : std::max(1.0, most)));
-      }
-      return std::sqrt(sum);
+      return of_sum(given, output);
     case OpKind::reduction:
-      for (const GivenError& input : given) {
-        const double length = std::max(1.0, input.count / std::max(1.0, output.count));
-        const double cancelled = ratio(input.rms, output.rms) *
-                                 (says(operation, "mean") || says(operation, "pool") ? 1 : std::sqrt(length));
-        sum += squared(input.relative * std::max(1.0, cancelled));
-      }
-      if (operation.is_backward) break;
-      return std::sqrt(sum);
+      return of_reduction(operation, given, output);
     case OpKind::exponential:
-      if (operation.is_backward) break;
-      for (const GivenError& input : given) sum += squared(2 * input.relative * input.rms);
+      for (const GivenError& input : given) sum += squared(kOfScores * input.relative * input.rms);
       return std::sqrt(sum);
     case OpKind::elementwise:
-      return of_any(says(operation, "pow")  ? kPower
-                    : operation.is_backward ? kAnyFunction
-                                            : 1.5,
-                    given, used);
+      return of_any(operation.trait == OpTrait::power ? kPower : kOfFactors, given, {});
     default:
-      break;
+      return of_any(kAnyFunction, given, {});
   }
-  double cancelled = kAnyFunction;
-  // What was spread over rows comes back added up.
-  if (operation.is_backward)
-    for (const GivenError& input : given)
-      if (input.count > output.count && output.count > 0)
-        cancelled = std::max(cancelled, ratio(input.rms, output.rms) * std::sqrt(input.count / output.count));
-  return of_any(cancelled, given, used);
 }
 
 double inherited_element(const Operation& operation, std::span<const GivenError> given,
@@ -163,20 +177,15 @@ double inherited_element(const Operation& operation, std::span<const GivenError>
     most = std::max(most, input.largest);
     sum += input.largest;
   }
+  if (keeps_elements(operation.kind)) return most;
+  if (operation.is_backward) return 0;
   switch (operation.kind) {
-    case OpKind::gather:
-    case OpKind::split:
-    case OpKind::concat:
-    case OpKind::view:
-    case OpKind::layout:
-    case OpKind::cast:
-      return most;
     case OpKind::sum:
-      return operation.is_backward ? 0 : sum;
+      return sum;
     case OpKind::activation:
-      return operation.is_backward || says(operation, "glu") ? 0 : kLipschitz * most;
+      return operation.trait == OpTrait::gate ? 0 : kLipschitz * most;
     case OpKind::softmax:
-      return operation.is_backward ? 0 : 2 * most * (says(operation, "log") ? 1 : 16 * output.rms);
+      return kOfScores * most * (operation.trait == OpTrait::logarithm ? 1 : kPeak * output.rms);
     default:
       return 0;
   }
@@ -185,13 +194,8 @@ double inherited_element(const Operation& operation, std::span<const GivenError>
 double own_error(const Operation& operation, std::span<const GivenError> given, DType dtype) {
   const double eps = std::ldexp(1.0, -info(dtype).mantissa_bits);
   const bool sums_in_itself = dtype == DType::f32 || dtype == DType::f64;
+  if (keeps_elements(operation.kind)) return sums_in_itself ? 2 * eps : eps / 4;
   switch (operation.kind) {
-    case OpKind::gather:
-    case OpKind::split:
-    case OpKind::concat:
-    case OpKind::view:
-    case OpKind::layout:
-    case OpKind::cast:
     case OpKind::sum:
     case OpKind::elementwise:
       return sums_in_itself ? 2 * eps : eps / 4;

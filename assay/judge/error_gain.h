@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <span>
-#include <string_view>
 
 namespace assay {
 
@@ -27,7 +26,7 @@ struct GivenError {
 
 struct Operation {
   OpKind kind = OpKind::unknown;
-  std::string_view name;  // of its entry in the dump
+  OpTrait trait = OpTrait::none;
   bool is_backward = false;
 };
 

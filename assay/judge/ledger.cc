@@ -71,12 +71,10 @@ Ledger::Ledger(const Head& head)
 void Ledger::begin(const NodeResult& node) {
   given_.clear();
   used_ = nullptr;
-  name_ = node.name;
-  kind_ = kind_of_entry(node.name);
   const CallName name(node.name);
-  is_backward_ = name.is_backward();
-  own_ = is_backward_ ? nullptr : &forward_[name.key()];
-  if (const auto found = forward_.find(name.key()); is_backward_ && found != forward_.end())
+  operation_ = {kind_of_entry(node.name), trait_of_entry(node.name), name.is_backward()};
+  own_ = name.is_backward() ? nullptr : &forward_[name.key()];
+  if (const auto found = forward_.find(name.key()); name.is_backward() && found != forward_.end())
     used_ = &found->second;
 }
 
@@ -126,17 +124,16 @@ Allowance Ledger::of_output(const Comparison& row, const GivenError& error) cons
   const bool is_rounded_here = row.judged_as && std::ranges::none_of(given_, is_as_coarse);
   const DType dtype =
       is_rounded_here ? deciding_dtype(row.mine.meta->dtype, row.golden.meta->dtype) : kept_type(row);
-  const Operation operation{kind_, name_, is_backward_};
   const std::span<const GivenError> used =
       used_ != nullptr ? std::span<const GivenError>(*used_) : std::span<const GivenError>();
   Allowance allowance;
   allowance.source = Allowance::Source::made;
-  allowance.own = own_error(operation, given_, dtype);
-  allowance.inherited = inherited_error(operation, given_, used, error);
+  allowance.own = own_error(operation_, given_, dtype);
+  allowance.inherited = inherited_error(operation_, given_, used, error);
   allowance.relative = kMargin * std::hypot(allowance.own, allowance.inherited);
   allowance.largest =
       std::max(kElements * allowance.relative * error.rms,
-               inherited_element(operation, given_, error) + kElements * allowance.own * error.rms);
+               inherited_element(operation_, given_, error) + kElements * allowance.own * error.rms);
   // Steps were counted in the type that it was rounded to.
   allowance.ulps = is_rounded_here                              ? 0
                    : dtype == DType::f32 || dtype == DType::f64 ? ulps_allowed(dtype, dtype, {})

@@ -61,9 +61,7 @@ class Ledger {
   std::unordered_map<uint64_t, std::vector<GivenError>> forward_;
   double drift_ = 0;  // the largest error so far that was no fault
 
-  OpKind kind_ = OpKind::unknown;
-  std::string_view name_;
-  bool is_backward_ = false;
+  Operation operation_;
   std::vector<GivenError> given_;                  // to the operator at hand
   std::vector<GivenError>* own_ = nullptr;         // of this call, which runs forwards
   const std::vector<GivenError>* used_ = nullptr;  // of the forward call that it runs backwards

@@ -248,6 +248,23 @@ std::string function_name(std::string_view word) {
   return name;
 }
 
+struct EntryType {
+  bool is_module = false;
+  std::string_view name = {};  // of its class or function
+};
+
+// "Functional.linear.0.forward", "Module.layers.0.fc.Linear.forward.0": the class stands before the
+// direction.
+EntryType type_of_entry(std::string_view msprobe_name) {
+  const auto words = assay::split(msprobe_name, '.');
+  if (words.size() < 2) return {};
+  if (words[0] != "Module" && words[0] != "Cell") return {false, words[1]};
+  for (size_t i = 2; i < words.size(); ++i)
+    if (words[i] == "forward" || words[i] == "backward" || words[i] == "parameters_grad")
+      return {true, words[i - 1]};
+  return {true, {}};
+}
+
 }  // namespace
 
 bool is_atb_elementwise(std::string_view type) { return to_lower(type).find("elewise") != std::string::npos; }
@@ -295,14 +312,19 @@ OpKind kind_of_fx(std::string_view target) {
 OpKind kind_of_module(std::string_view class_name) { return find(to_lower(class_name), kModules); }
 
 OpKind kind_of_entry(std::string_view msprobe_name) {
-  const auto words = assay::split(msprobe_name, '.');
-  if (words.size() < 2) return unknown;
-  if (words[0] != "Module" && words[0] != "Cell") return find(function_name(words[1]), kFunctions);
-  // The class stands before "forward" and "backward".
-  for (size_t i = 2; i < words.size(); ++i)
-    if (words[i] == "forward" || words[i] == "backward" || words[i] == "parameters_grad")
-      return kind_of_module(words[i - 1]);
-  return unknown;
+  const EntryType type = type_of_entry(msprobe_name);
+  return type.is_module ? kind_of_module(type.name) : find(function_name(type.name), kFunctions);
+}
+
+OpTrait trait_of_entry(std::string_view msprobe_name) {
+  const std::string name = function_name(type_of_entry(msprobe_name).name);
+  const auto has = [&](std::string_view word) { return name.find(word) != std::string::npos; };
+  if (has("conv")) return OpTrait::convolution;
+  if (has("glu")) return OpTrait::gate;
+  if (has("mean") || has("avg_pool") || has("avgpool")) return OpTrait::mean;
+  if (has("relu") || has("max_pool") || has("maxpool") || has("clamp") || name == "abs") return OpTrait::bend;
+  if (name == "pow" || name == "square") return OpTrait::power;
+  return name.starts_with("log") ? OpTrait::logarithm : OpTrait::none;
 }
 
 OpKind kind_of(std::string_view framework, std::string_view type) {

@@ -61,6 +61,18 @@ OpKind kind_of_module(std::string_view class_name);  // of torch: "LlamaRMSNorm"
 OpKind kind_of_entry(
     std::string_view msprobe_name);  // "Functional.linear.0.forward", "Module.layers.0.fc.Linear.forward.0"
 
+// What more is told apart of a function, since it changes what becomes of the errors that it is given.
+enum class OpTrait : uint8_t {
+  none,
+  convolution,  // of products
+  bend,         // a slope that jumps: relu, the largest of several
+  gate,         // an activation that multiplies halves of its input
+  power,
+  mean,       // of reductions
+  logarithm,  // of softmax
+};
+OpTrait trait_of_entry(std::string_view msprobe_name);
+
 // What an element-wise operation of ATB does, by its number; those that are told apart.
 namespace atb_elewise {
 inline constexpr int kCast = 1, kQuantise = 6, kAdd = 8, kSubtract = 15, kQuantisePerChannel = 17,

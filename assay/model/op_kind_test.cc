@@ -92,5 +92,27 @@ TEST(OpKind, OfModulesAndEntries) {
   EXPECT_EQ(kind_of("mindspore", "Mint.matmul.2.forward"), product);
 }
 
+TEST(OpTrait, IsThatOfTheFunctionOrTheClass) {
+  EXPECT_EQ(trait_of_entry("Functional.conv2d.0.forward"), OpTrait::convolution);
+  EXPECT_EQ(trait_of_entry("Module.layer1.0.bn1.BatchNorm2d.forward.0"), OpTrait::none);
+  EXPECT_EQ(trait_of_entry("Module.relu_of.0.act.LeakyReLU.backward.0"), OpTrait::bend);
+  EXPECT_EQ(trait_of_entry("Functional.max_pool2d.0.backward"), OpTrait::bend);
+  EXPECT_EQ(trait_of_entry("Functional.adaptive_avg_pool2d.0.forward"), OpTrait::mean);
+  EXPECT_EQ(trait_of_entry("Tensor.pow.3.forward"), OpTrait::power);
+  EXPECT_EQ(trait_of_entry("Functional.log_softmax.0.forward"), OpTrait::logarithm);
+  EXPECT_EQ(trait_of_entry("Functional.gelu.0.forward"), OpTrait::none);
+  EXPECT_EQ(trait_of_entry("NPU.npu_swiglu.0.forward"), OpTrait::gate);
+  EXPECT_EQ(trait_of_entry("nothing"), OpTrait::none);
+}
+
+TEST(OpKind, TellsWhatChoosesAndWhatReduces) {
+  EXPECT_EQ(kind_of_entry("Torch.topk.0.forward"), OpKind::selection);
+  EXPECT_EQ(kind_of_entry("Tensor.__gt__.0.forward"), OpKind::selection);
+  EXPECT_EQ(kind_of_entry("Tensor.mean.0.forward"), OpKind::reduction);
+  EXPECT_EQ(kind_of_entry("Torch.exp.0.forward"), OpKind::exponential);
+  EXPECT_EQ(kind_of_entry("Tensor.__getitem__.0.forward"), OpKind::split);
+  EXPECT_EQ(kind_of_entry("Tensor.__truediv__.0.forward"), OpKind::elementwise);
+}
+
 }  // namespace
 }  // namespace assay
