@@ -14,6 +14,7 @@ constexpr double kAnyFunction = 2.5;
 constexpr double kAttention = 4;
 // Differences of what was just made equal in size: the mean is taken off a gradient.
 constexpr double kCentred = 6;
+constexpr double kFunctionSteps = 2, kSumSteps = 16;  // of f32 and f64
 constexpr double kOfScores = 2;  // of all in a row together: that of the element, and that of the mean
 constexpr double kPeak = 16;     // a probability may be as many times the typical one
 constexpr double kOfFactors = 1.5;
@@ -37,12 +38,18 @@ double weighed(const GivenError& input, const GivenError& output) {
   return squared(input.relative * ratio(input.rms, output.rms));
 }
 
+// Of the sums that a product is made of.
+double length_of_sums(const GivenError& a, const GivenError& b, const GivenError& output,
+                      bool is_convolution) {
+  if (output.count <= 0) return 1;
+  return is_convolution ? b.count / std::max(1.0, b.first_extent)
+                        : std::sqrt(a.count * b.count / output.count / std::max(1.0, output.batches));
+}
+
 // How much smaller a product is than terms that do not cancel would make it: errors do not cancel.
 double cancellation(const GivenError& a, const GivenError& b, const GivenError& output, bool is_convolution) {
   if (!(a.rms > 0) || !(b.rms > 0) || !(output.rms > 0) || output.count <= 0) return 1;
-  const double length = is_convolution
-                            ? b.count / std::max(1.0, b.first_extent)
-                            : std::sqrt(a.count * b.count / output.count / std::max(1.0, output.batches));
+  const double length = length_of_sums(a, b, output, is_convolution);
   return std::max(1.0, a.rms * b.rms * std::sqrt(length) / output.rms);
 }
 
@@ -138,6 +145,16 @@ double backward(const Operation& operation, std::span<const GivenError> given,
   return std::sqrt(squared(of_any(gain, given, used)) + flips);
 }
 
+// Errors of a sum in its own type grow with the root of its length, in these steps of the type.
+double longest_sum(const Operation& operation, std::span<const GivenError> given, const GivenError& output) {
+  double length = 1;
+  if (operation.kind == OpKind::product && given.size() >= 2)
+    length = length_of_sums(given[0], given[1], output, operation.trait == OpTrait::convolution);
+  else if (operation.kind == OpKind::reduction && !given.empty())
+    length = given[0].count / std::max(1.0, output.count);
+  return std::sqrt(length) / 2;
+}
+
 }  // namespace
 
 double GivenError::norm() const { return rms * std::sqrt(count); }
@@ -191,23 +208,24 @@ double inherited_element(const Operation& operation, std::span<const GivenError>
   }
 }
 
-double own_error(const Operation& operation, std::span<const GivenError> given, DType dtype) {
+double own_error(const Operation& operation, std::span<const GivenError> given, const GivenError& output,
+                 DType dtype) {
   const double eps = std::ldexp(1.0, -info(dtype).mantissa_bits);
   const bool sums_in_itself = dtype == DType::f32 || dtype == DType::f64;
-  if (keeps_elements(operation.kind)) return sums_in_itself ? 2 * eps : eps / 4;
+  if (keeps_elements(operation.kind)) return sums_in_itself ? kFunctionSteps * eps : eps / 4;
   switch (operation.kind) {
     case OpKind::sum:
     case OpKind::elementwise:
-      return sums_in_itself ? 2 * eps : eps / 4;
+      return sums_in_itself ? kFunctionSteps * eps : eps / 4;
     case OpKind::product: {
-      if (sums_in_itself) return 16 * eps;
+      if (sums_in_itself) return std::max(kSumSteps, longest_sum(operation, given, output)) * eps;
       // Operands of a finer type are rounded before they are multiplied (autocast).
       const auto finer =
           std::ranges::count_if(given, [&](const GivenError& input) { return is_finer(input.dtype, dtype); });
       return eps / 4 * std::sqrt(1.0 + static_cast<double>(finer));
     }
     default:
-      return sums_in_itself ? 16 * eps : eps / 2;
+      return sums_in_itself ? std::max(kSumSteps, longest_sum(operation, given, output)) * eps : eps / 2;
   }
 }
 

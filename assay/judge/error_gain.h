@@ -41,6 +41,7 @@ double inherited_element(const Operation& operation, std::span<const GivenError>
 
 // What an operation of this kind rounds by itself, relative to its output, when results are kept in this
 // type.
-double own_error(const Operation& operation, DType dtype);
+double own_error(const Operation& operation, std::span<const GivenError> given, const GivenError& output,
+                 DType dtype);
 
 }  // namespace assay

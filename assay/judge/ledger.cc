@@ -73,6 +73,8 @@ void Ledger::begin(const NodeResult& node) {
   used_ = nullptr;
   const CallName name(node.name);
   operation_ = {kind_of_entry(node.name), trait_of_entry(node.name), name.is_backward()};
+  is_composite_ = is_module_entry(node.name) &&
+                  (operation_.kind == OpKind::unknown || operation_.kind == OpKind::attention);
   own_ = name.is_backward() ? nullptr : &forward_[name.key()];
   if (const auto found = forward_.find(name.key()); name.is_backward() && found != forward_.end())
     used_ = &found->second;
@@ -109,7 +111,7 @@ Allowance Ledger::of_given(const Comparison& row, const GivenError& error) const
   const DType dtype = kept_type(row);
   Allowance allowance;
   allowance.relative = relative_bound(dtype, dtype, {});
-  if (direction_of(row) == Direction::input)
+  if (direction_of(row) == Direction::input || is_composite_)
     allowance.relative = std::max(allowance.relative, kUnseen * drift_);
   allowance.largest = kElements * allowance.relative * error.rms;
   allowance.ulps = ulps_allowed(dtype, dtype, {});
@@ -128,9 +130,11 @@ Allowance Ledger::of_output(const Comparison& row, const GivenError& error) cons
       used_ != nullptr ? std::span<const GivenError>(*used_) : std::span<const GivenError>();
   Allowance allowance;
   allowance.source = Allowance::Source::made;
-  allowance.own = own_error(operation_, given_, dtype);
+  allowance.own = own_error(operation_, given_, error, dtype);
   allowance.inherited = inherited_error(operation_, given_, used, error);
   allowance.relative = kMargin * std::hypot(allowance.own, allowance.inherited);
+  // A module is as much as what it is made of; some of that may not have been dumped.
+  if (is_composite_) allowance.relative = std::max(allowance.relative, of_given(row, error).relative);
   allowance.largest =
       std::max(kElements * allowance.relative * error.rms,
                inherited_element(operation_, given_, error) + kElements * allowance.own * error.rms);

@@ -62,6 +62,7 @@ class Ledger {
   double drift_ = 0;  // the largest error so far that was no fault
 
   Operation operation_;
+  bool is_composite_ = false;                      // a module of which no more is known than its class
   std::vector<GivenError> given_;                  // to the operator at hand
   std::vector<GivenError>* own_ = nullptr;         // of this call, which runs forwards
   const std::vector<GivenError>* used_ = nullptr;  // of the forward call that it runs backwards

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <deque>
 
 namespace assay {
@@ -202,6 +203,32 @@ TEST(Ledger, AnElementStillCounts) {
   spike.max_abs = 5;
   EXPECT_THAT(run.add("Functional.linear.0.forward", {in(0.0016), weight(), spike}),
               ElementsAre(kAgrees, kAgrees, kDiffers));
+}
+
+TEST(Ledger, AModuleMayRoundMoreThanOnce) {
+  JudgedCalls run;
+  EXPECT_THAT(run.add("Module.layers.0.DecoderLayer.forward.0", {in(0), out(0.02)}),
+              ElementsAre(kAgrees, kAgrees));
+  EXPECT_THAT(run.add("Module.layers.1.DecoderLayer.forward.0", {in(0.02), out(0.049)}),
+              ElementsAre(kAgrees, kAgrees));
+  EXPECT_THAT(run.add("Module.layers.2.DecoderLayer.forward.0", {in(0.049), out(0.5)}),
+              ElementsAre(kAgrees, kDiffers));
+  EXPECT_THAT(run.add("Module.head.Linear.forward.0", {in(0), weight(), out(0.021)}),
+              ElementsAre(kAgrees, kAgrees, kDiffers));
+}
+
+TEST(Ledger, LongSumsOfF32MayDifferMore) {
+  JudgedCalls run;
+  const auto linear = [&](std::string_view name, int64_t length, double error) {
+    const double size = 1 / std::sqrt(static_cast<double>(length));
+    return run.add(name, {{Direction::input, 0, 1, DType::f32, {8, length}},
+                          {Direction::input, 0, size, DType::f32, {16, length}},
+                          {Direction::output, error, 1, DType::f32, {8, 16}}});
+  };
+  EXPECT_THAT(linear("Functional.linear.0.forward", 64, 3e-6), ElementsAre(kAgrees, kAgrees, kAgrees));
+  EXPECT_THAT(linear("Functional.linear.1.forward", 64, 8e-6), ElementsAre(kAgrees, kAgrees, kDiffers));
+  EXPECT_THAT(linear("Functional.linear.2.forward", 16384, 9e-6), ElementsAre(kAgrees, kAgrees, kAgrees));
+  EXPECT_THAT(linear("Functional.linear.3.forward", 16384, 1e-4), ElementsAre(kAgrees, kAgrees, kDiffers));
 }
 
 }  // namespace

@@ -316,6 +316,8 @@ OpKind kind_of_entry(std::string_view msprobe_name) {
   return type.is_module ? kind_of_module(type.name) : find(function_name(type.name), kFunctions);
 }
 
+bool is_module_entry(std::string_view msprobe_name) { return type_of_entry(msprobe_name).is_module; }
+
 OpTrait trait_of_entry(std::string_view msprobe_name) {
   const std::string name = function_name(type_of_entry(msprobe_name).name);
   const auto has = [&](std::string_view word) { return name.find(word) != std::string::npos; };

@@ -71,6 +71,7 @@ enum class OpTrait : uint8_t {
   mean,       // of reductions
   logarithm,  // of softmax
 };
+bool is_module_entry(std::string_view msprobe_name);  // of a module or cell, and not of a function
 OpTrait trait_of_entry(std::string_view msprobe_name);
 
 // What an element-wise operation of ATB does, by its number; those that are told apart.
