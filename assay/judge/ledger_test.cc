@@ -49,6 +49,7 @@ class JudgedCalls {
       Comparison& row = new_row(node, name, {tensor.direction, port++});
       Item& item = items_.back();
       item.meta = &metas_.emplace_back(TensorMeta{tensor.dtype, Shape{tensor.dims}});
+      row.status = status_;
       row.basis = Basis::data;
       row.evidence = Evidence::elements;
       row.mine = {name, *item.meta, {}, &item};
@@ -73,6 +74,7 @@ class JudgedCalls {
       row.basis = Basis::stated;
       row.evidence = Evidence::value;
     }
+    status_ = Status::compared;
     judge_(node);
     findings_.add(node);
     std::vector<Level> levels;
@@ -82,6 +84,7 @@ class JudgedCalls {
     return levels;
   }
 
+  void next_is(Status status) { status_ = status; }      // of all tensors of the next call
   const std::string& reason() const { return reason_; }  // of the last row
   bool is_flip() const { return is_flip_; }
   std::optional<RowPlace> origin() const { return findings_.conclude().first_origin; }
@@ -100,6 +103,7 @@ class JudgedCalls {
   std::deque<TensorMeta> metas_;
   std::deque<Stated> stated_;
   int64_t count_ = 0;
+  Status status_ = Status::compared;
   std::string reason_;
   bool is_flip_ = false;
 };
@@ -229,6 +233,18 @@ TEST(Ledger, LongSumsOfF32MayDifferMore) {
   EXPECT_THAT(linear("Functional.linear.1.forward", 64, 8e-6), ElementsAre(kAgrees, kAgrees, kDiffers));
   EXPECT_THAT(linear("Functional.linear.2.forward", 16384, 9e-6), ElementsAre(kAgrees, kAgrees, kAgrees));
   EXPECT_THAT(linear("Functional.linear.3.forward", 16384, 1e-4), ElementsAre(kAgrees, kAgrees, kDiffers));
+}
+
+TEST(Ledger, GradientsOfACastThatChangesNothingAreThoseOfAnother) {
+  JudgedCalls run;
+  run.next_is(Status::shape_mismatch);
+  EXPECT_THAT(run.add("Tensor.float.0.backward", {out(0)}), ElementsAre(Level::ignored));
+  run.next_is(Status::only_golden);
+  EXPECT_THAT(run.add("Tensor.to.0.backward", {out(0)}), ElementsAre(Level::ignored));
+  run.next_is(Status::shape_mismatch);
+  EXPECT_THAT(run.add("Tensor.float.0.forward", {out(0)}), ElementsAre(kDiffers));
+  run.next_is(Status::shape_mismatch);
+  EXPECT_THAT(run.add("Functional.linear.0.backward", {out(0)}), ElementsAre(kDiffers));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Verdicts of the rows of a node: by the rules of the user, or by the default ones (native_defaults.cc).
 #include "assay/base/text.h"
+#include "assay/judge/call_name.h"
 #include "assay/judge/ledger.h"
 #include "assay/judge/lineage.h"
 #include "assay/judge/native_bounded.h"
@@ -21,6 +22,8 @@ constexpr double kElementApart = 4;  // of the bound of the whole, measured in i
 constexpr std::string_view kErrorColumn = "rel_l2";  // what `inherited` adds up
 constexpr std::string_view kMismatchColumn = "nonfinite_mismatch";
 constexpr std::string_view kNoElements = "neither side has an element";
+constexpr std::string_view kIdleCast =
+    "of a cast that changes nothing in one of the runs, where its gradients are those of another operator";
 constexpr std::string_view kNothingFinite =
     "every element of both sides is NaN or infinite, in the same places: there is no number to compare";
 constexpr std::string_view kNothingFiniteOnBoth =
@@ -364,6 +367,13 @@ std::string shapes(const Comparison& row) {
 
 bool states(const SideFacts& side) { return side.item != nullptr && side.item->stated != nullptr; }
 
+// A cast to the type that a tensor has already gives back the tensor: what msprobe hooks then is the operator
+// that made it, and the gradients are those of another operator than in the run that does cast.
+bool is_idle_cast(const NodeResult& node, const Head& head) {
+  return Ledger::serves(head) && CallName(node.name).is_backward() &&
+         kind_of_entry(node.name) == OpKind::cast;
+}
+
 Verdict judge_row(const Comparison& row, const NodeResult& node, const Lineage& lineage,
                   const Lineage::Inputs& inputs, const Head& head, const RuleOptions& options,
                   const Allowance* allowance) {
@@ -377,6 +387,8 @@ Verdict judge_row(const Comparison& row, const NodeResult& node, const Lineage& 
   if (const Rule* const own = find_user_rule(row, node.name, options.rules);
       own != nullptr && !own->expression && row.status != Status::unreadable)
     return ignored_by(*own);
+  if (row.status != Status::compared && row.status != Status::unreadable && is_idle_cast(node, head))
+    return {Level::ignored, std::string(kIdleCast)};
   switch (row.status) {
     case Status::compared: {
       Verdict verdict = judge_compared(row, node, lineage, inputs, head, options, allowance);
