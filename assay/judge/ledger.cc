@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <utility>
 
 namespace assay {
 namespace {
@@ -70,14 +71,20 @@ Ledger::Ledger(const Head& head)
 
 void Ledger::begin(const NodeResult& node) {
   given_.clear();
-  used_ = nullptr;
-  const CallName name(node.name);
-  operation_ = {kind_of_entry(node.name), trait_of_entry(node.name), name.is_backward()};
-  is_composite_ = is_module_entry(node.name) &&
-                  (operation_.kind == OpKind::unknown || operation_.kind == OpKind::attention);
+  name_ = node.name;
+  is_looked_up_ = false;
+}
+
+// Most dumps have statistics alone: nothing is asked of their names.
+void Ledger::look_up() {
+  if (std::exchange(is_looked_up_, true)) return;
+  const CallName name(name_);
+  operation_ = {kind_of_entry(name_), trait_of_entry(name_), name.is_backward()};
+  is_composite_ =
+      is_module_entry(name_) && (operation_.kind == OpKind::unknown || operation_.kind == OpKind::attention);
   own_ = name.is_backward() ? nullptr : &forward_[name.key()];
-  if (const auto found = forward_.find(name.key()); name.is_backward() && found != forward_.end())
-    used_ = &found->second;
+  const auto found = forward_.find(name.key());
+  used_ = name.is_backward() && found != forward_.end() ? &found->second : nullptr;
 }
 
 std::optional<GivenError> Ledger::error_of(const Comparison& row) const {
@@ -145,9 +152,10 @@ Allowance Ledger::of_output(const Comparison& row, const GivenError& error) cons
   return allowance;
 }
 
-std::optional<Allowance> Ledger::of_row(const Comparison& row) const {
+std::optional<Allowance> Ledger::of_row(const Comparison& row) {
   const auto error = error_of(row);
   if (!error) return std::nullopt;
+  look_up();
   if (const Value* const value = error->largest > 0 ? find(*error) : nullptr) {
     Allowance allowance = of_given(row, *error);
     allowance.relative = value->relative;

@@ -39,7 +39,7 @@ class Ledger {
   void begin(const NodeResult& node);
   // Of a row of that node, inputs before outputs; none: rounding has no say in it, or its elements were not
   // compared.
-  std::optional<Allowance> of_row(const Comparison& row) const;
+  std::optional<Allowance> of_row(const Comparison& row);
   // Takes note of a row that was judged, so that what follows may inherit from it.
   void enter(const Comparison& row, const std::optional<Allowance>& allowance);
 
@@ -49,6 +49,7 @@ class Ledger {
     double relative, largest;  // allowed
   };
 
+  void look_up();
   std::optional<GivenError> error_of(const Comparison& row) const;
   const Value* find(const GivenError& error) const;
   Allowance of_output(const Comparison& row, const GivenError& error) const;
@@ -61,6 +62,8 @@ class Ledger {
   std::unordered_map<uint64_t, std::vector<GivenError>> forward_;
   double drift_ = 0;  // the largest error so far that was no fault
 
+  std::string_view name_;  // of the call at hand; what follows is looked up when it is asked for
+  bool is_looked_up_ = false;
   Operation operation_;
   bool is_composite_ = false;                      // a module of which no more is known than its class
   std::vector<GivenError> given_;                  // to the operator at hand

@@ -445,6 +445,12 @@ bool has_other_bf16_checksum(const Comparison& row, const Head& head) {
          row.mine.stated()->checksum != row.golden.stated()->checksum;
 }
 
+bool differs_in_choice(const Comparison& row) {
+  return direction_of(row) == Direction::output && row.verdict.level == Level::fail &&
+         row.basis == Basis::data && row.mine.meta && row.golden.meta && !is_real(row.mine.meta->dtype) &&
+         !is_real(row.golden.meta->dtype);
+}
+
 // What was chosen differs, though all that the choice was made of agrees, and so does what is at the places
 // chosen: of candidates that were closer to each other than rounding, one run took one and the other the
 // other.
@@ -461,10 +467,7 @@ void tell_flips(NodeResult& node, int max_column) {
   }
   if (!agree || margin == 0) return;
   for (Comparison& row : node.rows) {
-    if (direction_of(row) != Direction::output || row.verdict.level != Level::fail ||
-        row.basis != Basis::data)
-      continue;
-    if (is_real(row.mine.meta->dtype) || is_real(row.golden.meta->dtype)) continue;
+    if (!differs_in_choice(row)) continue;
     row.verdict.is_flip = true;
     row.verdict.reason = fmt::format(
         "a flip: another choice between elements that the inputs, which agree, bring no closer than {:.3g}; "
@@ -498,7 +501,9 @@ Judge prepare_native(const Head& head, const RuleOptions& options) {
     judge_rows(false);
     inputs = lineage->inputs_of(node);  // with their verdicts
     judge_rows(true);
-    if (ledger && kind_of_entry(node.name) == OpKind::selection) tell_flips(node, apart);
+    if (ledger && std::ranges::any_of(node.rows, differs_in_choice) &&
+        kind_of_entry(node.name) == OpKind::selection)
+      tell_flips(node, apart);
     for (Comparison& row : node.rows) {
       correct_evidence(row);
       if (const Rule* const own = is_beside(row) ? find_user_rule(row, node.name, options.rules) : nullptr)
