@@ -154,7 +154,7 @@ class Sections {
       flow.doubts = [&](const Comparison& row, std::string_view node) {
         return fails_by_type(row, node, head_, request_.rules);
       };
-    flow.judge_in_order = judges_in_order(head_) ||
+    flow.judge_in_order = (request_.rule_set == &native_rules && judges_in_order(head_)) ||
                           std::ranges::any_of(matched.pairing.nodes,
                                               [](const PairedNode& node) { return node.place.has_graph; });
     flow.render = [&](std::span<const NodeResult> nodes) { return reports_.render(nodes); };
