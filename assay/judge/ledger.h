@@ -57,7 +57,7 @@ class Ledger {
 
   const int error_column_, max_column_, rms_column_;
   std::unordered_map<uint64_t, std::vector<Value>>
-      values_;  // by the bits of max_abs and the number of elements
+      values_;  // by the sizes of their errors and the number of elements
   // By CallName::key: what a call was given and what it gave.
   std::unordered_map<uint64_t, std::vector<GivenError>> forward_;
   double drift_ = 0;  // the largest error so far that was no fault

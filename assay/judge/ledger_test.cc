@@ -247,5 +247,19 @@ TEST(Ledger, GradientsOfACastThatChangesNothingAreThoseOfAnother) {
   EXPECT_THAT(run.add("Functional.linear.0.backward", {out(0)}), ElementsAre(kDiffers));
 }
 
+// 1.5 times a power of two is where the bits that tensors are looked up by change.
+TEST(Ledger, KnowsATensorAgainThatWasAddedUpInAnotherOrder) {
+  JudgedCalls run;
+  const double error = 1.5 * 0x1p-5;  // far beyond what the call may add
+  CallTensor made = out(error), again = in(error * (1 - 1e-12)), other = in(0.03);
+  made.max_abs = again.max_abs = 0.3;
+  EXPECT_THAT(run.add("Functional.linear.0.forward", {in(0.0016), weight(), made}),
+              ElementsAre(kAgrees, kAgrees, kDiffers));
+  EXPECT_THAT(run.add("Functional.gelu.0.forward", {again}), ElementsAre(kDiffers));
+  EXPECT_EQ(run.reason().substr(run.reason().size() - 20), "as where it was made");
+  EXPECT_THAT(run.add("Functional.gelu.1.forward", {other}),
+              ElementsAre(kAgrees));  // not known: bf16 may have 0.032
+}
+
 }  // namespace
 }  // namespace assay

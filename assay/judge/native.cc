@@ -469,10 +469,9 @@ void tell_flips(NodeResult& node, int max_column) {
   for (Comparison& row : node.rows) {
     if (!differs_in_choice(row)) continue;
     row.verdict.is_flip = true;
-    row.verdict.reason = fmt::format(
-        "a flip: another choice between elements that the inputs, which agree, bring no closer than {:.3g}; "
-        "{}",
-        margin, row.verdict.reason);
+    row.verdict.reason =
+        fmt::format("a flip: inputs agree, and so do the values at the places chosen, within {:.3g}; {}",
+                    margin, row.verdict.reason);
   }
 }
 
