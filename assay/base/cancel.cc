@@ -28,8 +28,10 @@ void catch_interrupts() {
 }
 
 bool cancelled() {
+  // Set in the program alone: a library catches no signals.
+  if (cancel_flag.load(std::memory_order_relaxed)) return true;
   const Caller* const caller = current_caller();
-  return caller == nullptr ? cancel_flag.load(std::memory_order_relaxed) : caller->is_cancelled();
+  return caller != nullptr && caller->is_cancelled();
 }
 
 Result<void> check_cancelled() {

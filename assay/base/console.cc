@@ -8,10 +8,13 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cctype>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 
 namespace assay::console {
 namespace {
@@ -119,6 +122,18 @@ bool takes_colours(Stream stream) {
   const char *const refused = std::getenv("NO_COLOR"), *const kind = std::getenv("TERM");
   const bool is_refused = refused != nullptr && *refused != '\0';
   return is_terminal(stream) && !is_refused && (kind == nullptr || std::string_view(kind) != "dumb");
+}
+
+bool takes_unicode() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {  // the first that is set decides
+    const char* const value = std::getenv(name);
+    if (value == nullptr || *value == '\0') continue;
+    std::string encoding(value);
+    std::erase(encoding, '-');
+    std::ranges::transform(encoding, encoding.begin(), [](unsigned char c) { return std::tolower(c); });
+    return encoding.find("utf8") != std::string::npos;
+  }
+  return true;
 }
 
 bool has_width() { return known_width(STDOUT_FILENO).has_value(); }

@@ -63,6 +63,8 @@ void hold_standard_streams();
 bool is_terminal(Stream stream);
 // It shows colours, and nobody asked for none: NO_COLOR (https://no-color.org), TERM=dumb.
 bool takes_colours(Stream stream);
+// Whether block characters can be read: yes, but where the locale says another encoding than UTF-8.
+bool takes_unicode();
 bool has_width();  // a terminal, or COLUMNS, says it
 int width();       // columns of the terminal on standard output; COLUMNS, or 100 where there is none
 

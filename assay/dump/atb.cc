@@ -345,6 +345,28 @@ RankContents look_at_rank(const fs::path& round, const FrameInfo& info, const Op
   return rank;
 }
 
+// Operators that were told something, and of which nothing else was dumped: nothing of theirs, or inside of
+// them, has a row.
+void note_without_tensors(const fs::path& round, const Walk& walk, const std::vector<OpFiles>& files,
+                          Remarks& warnings) {
+  std::set<std::string, std::less<>> ops;
+  for (const OpFiles& each : files)
+    for (fs::path op(each.op); !op.empty() && ops.insert(op.native()).second; op = op.parent_path()) continue;
+  std::vector<std::string> bare;
+  for (const FoundFile& file : walk.files) {
+    const fs::path path(file.relative);
+    if (path.filename() == kAtbOpParams && path.has_parent_path() &&
+        !ops.contains(path.parent_path().native()))
+      bare.push_back(path.parent_path().native());
+  }
+  if (bare.empty()) return;
+  warnings.push_back({Remark::Kind::left_out,
+                      fmt::format("{}: {} of which nothing but parameters was dumped: {}{}", display(round),
+                                  bare.size() == 1 ? "an operator" : fmt::format("{} operators", bare.size()),
+                                  printable(bare[0]), bare.size() == 1 ? "" : " …"),
+                      std::ssize(bare)});
+}
+
 Result<Frame> index_atb(const FrameInfo& info, const OpenOptions& options) {
   const fs::path& round = info.paths[0];
   ASSAY_TRY(Walk walk, walk_folder(round));
@@ -370,8 +392,11 @@ Result<Frame> index_atb(const FrameInfo& info, const OpenOptions& options) {
   std::set<std::string, std::less<>> top_folders;
   for (const OpFiles& each : files) top_folders.insert(each.op.substr(0, each.op.find('/')));
   add_models(frame, info, top_folders);
+  if (options.params) note_without_tensors(round, walk, files, frame.warnings);
+  // Where operators are run again, they ask other ranks themselves for the little that they need of them.
   std::vector<fs::path> ranks;
-  for (const fs::path& rank : sibling_ranks(round.parent_path())) ranks.push_back(rank / round.filename());
+  if (!options.params)
+    for (const fs::path& rank : sibling_ranks(round.parent_path())) ranks.push_back(rank / round.filename());
   OpFrame out(frame, options, round, std::move(ranks));
   for (OpFiles& each : files) {
     std::vector<OpFile> one;

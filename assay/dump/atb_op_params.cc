@@ -1,6 +1,5 @@
 #include "assay/dump/atb_op_params.h"
 
-#include "assay/base/path_kind.h"
 #include "assay/base/text.h"
 #include "assay/graph/atb_params.h"
 #include "assay/model/graph.h"
@@ -72,13 +71,19 @@ OpParams parse_op_params(std::string text, std::string_view name) {
   return params;
 }
 
+OpParams read_op_params(const fs::path& op, int64_t memory) { return read_file(op / kAtbOpParams, memory); }
+
+OpParams op_params_of(const Frame& frame, size_t node, const fs::path& op, int64_t memory) {
+  const fs::path path = op / kAtbOpParams;
+  return is_there(path) ? read_file(path, memory) : of_topology(frame, node);
+}
+
 void read_op_params(Frame& frame, const fs::path& round, int64_t memory) {
   frame.params.resize(frame.nodes.size());
   parallel_for(frame.nodes.size(), [&](size_t node) {
     const auto ops = frame.ops_of(node);
     if (ops.empty()) return;
-    const fs::path path = round / frame.graph->at(ops.front()).path / kAtbOpParams;
-    frame.params[node] = is_there(path) ? read_file(path, memory) : of_topology(frame, node);
+    frame.params[node] = op_params_of(frame, node, round / frame.graph->at(ops.front()).path, memory);
   });
 }
 

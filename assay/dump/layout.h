@@ -43,7 +43,8 @@ struct OpenOptions {
   // Files of a plain folder without a manifest come in the order of their modification times, if no two have
   // the same.
   bool order_by_time = false;
-  bool structure = false;           // read which module a node belongs to
+  bool structure = false;           // read which module a node belongs to, as Frame::graph
+  bool within = false;              // … as Node::within, which decides nothing
   bool params = false;              // read what each operator was told
   std::vector<int> ranks, steps;    // only these; empty: all
   bool warm_up = false;             // of ATB: the warm-up round is a frame too, "warmup"

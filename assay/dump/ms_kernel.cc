@@ -54,9 +54,8 @@ std::optional<At> kernel_place_of(const fs::path& folder) {
   return at;
 }
 
-bool is_kernel_file(const fs::path& path) {
-  const std::string name = path.filename().native();
-  if (name == kKernelStatistics) return is_kernel_statistics(path);
+bool is_kernel_file(const fs::path& folder, std::string_view name) {
+  if (name == kKernelStatistics) return is_kernel_statistics(folder / name);
   return parse_kernel_name(name_before_compaction(name).value_or(name)).has_value();
 }
 
@@ -77,7 +76,7 @@ int recognise_ms_kernel(const fs::path& root) {
       if (++seen > kMostEntriesSeen) return 0;
       if (entry.kind == ListedEntry::Kind::folder) {
         if (folder.depth < kMostFoldersDeep) left.push_back({folder.path / entry.name, folder.depth + 1});
-      } else if (counts && is_kernel_file(folder.path / entry.name)) {
+      } else if (counts && is_kernel_file(folder.path, entry.name)) {
         return kFound;
       }
     }

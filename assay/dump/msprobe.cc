@@ -1,5 +1,6 @@
 #include "assay/dump/msprobe.h"
 
+#include "assay/base/listing.h"
 #include "assay/base/path_kind.h"
 #include "assay/base/text.h"
 #include "assay/dump/items.h"
@@ -38,10 +39,9 @@ bool is_table(const fs::path& path) {
 // A dump lies in the folder itself or in one of its own.
 bool holds_dump(const fs::path& folder) {
   if (has_json(folder)) return true;
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
-    if (has_json(it->path())) return true;
-  return false;
+  return std::ranges::any_of(list_folder(folder)->entries, [&](const ListedEntry& entry) {
+    return entry.kind == ListedEntry::Kind::folder && has_json(folder / entry.name);
+  });
 }
 
 struct NumberedFolder {
@@ -52,15 +52,13 @@ struct NumberedFolder {
 std::vector<NumberedFolder> numbered_folders(const fs::path& root, std::string_view word,
                                              std::vector<fs::path>& elsewhere) {
   std::vector<NumberedFolder> found;
-  std::error_code error;
-  for (fs::directory_iterator it(root, error), end; !error && it != end; it.increment(error)) {
-    std::error_code ignored;
-    const std::string name = it->path().filename().native();
-    if (!it->is_directory(ignored)) continue;
-    if (const auto number = numbered(name, word))
-      found.push_back({*number, it->path()});
-    else if (to_lower(name).starts_with(word) && holds_dump(it->path()))
-      elsewhere.push_back(it->path());
+  const auto listing = list_folder(root);
+  for (const ListedEntry& entry : listing->entries) {
+    if (entry.kind != ListedEntry::Kind::folder) continue;
+    if (const auto number = numbered(entry.name, word))
+      found.push_back({*number, root / entry.name});
+    else if (to_lower(entry.name).starts_with(word) && holds_dump(root / entry.name))
+      elsewhere.push_back(root / entry.name);
   }
   std::sort(found.begin(), found.end(),
             [](const NumberedFolder& a, const NumberedFolder& b) { return a.number < b.number; });
@@ -326,8 +324,9 @@ Result<Frame> index_msprobe(const FrameInfo& info, const OpenOptions& options) {
   const fs::path stacks = options.stack_file.empty() ? folder / "stack.json" : options.stack_file;
   frame.has_stacks = options.stacks && is_file(stacks);
   if (frame.has_stacks) add_stacks(frame, stacks, options.format.memory);
-  if (options.structure && is_file(folder / "construct.json"))
-    add_structure(frame, folder / "construct.json", options.format.memory);
+  const fs::path construct = folder / "construct.json";
+  if (options.structure && is_file(construct)) add_structure(frame, construct, options.format.memory);
+  if (options.within && is_file(construct)) note_modules(frame, construct, options.format.memory);
   return frame;
 }
 

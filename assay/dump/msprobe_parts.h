@@ -71,5 +71,6 @@ void number_in_execution_order(Frame& frame);
 // stack.json and construct.json beside the entries; what is missing or odd in them is a warning of the frame.
 void add_stacks(Frame& frame, const fs::path& stack_json, int64_t memory);
 void add_structure(Frame& frame, const fs::path& construct_json, int64_t memory);
+void note_modules(Frame& frame, const fs::path& construct_json, int64_t memory);  // as Node::within
 
 }  // namespace assay

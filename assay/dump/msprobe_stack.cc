@@ -3,6 +3,8 @@
 #include "assay/dump/msprobe_parts.h"
 #include "assay/model/trace.h"
 
+#include <unordered_set>
+
 namespace assay {
 namespace {
 
@@ -61,15 +63,38 @@ void add_stacks(Frame& frame, const fs::path& stack_json, int64_t memory) {
   });
 }
 
-// Forward and backward are calls of their own, each below the module that construct.json names.
-void add_structure(Frame& frame, const fs::path& construct_json, int64_t memory) {
-  TraceBuilder trace(frame, [](const Node& node) { return kind_of_entry(node.name); });
+namespace {
+
+// use(node, the module it ran in)
+template <class Use>
+void read_construct(Frame& frame, const fs::path& construct_json, int64_t memory, Use&& use) {
   read_members(frame, construct_json, memory, [&](std::string_view key, const JsonTape& tape) {
     // Megatron: [parent, micro step].
     const size_t parent = tape.kind(0) == JsonKind::array && !tape.is_end(1) ? 1 : 0;
-    if (tape.is_text(parent) && !tape.text(parent).empty()) trace.set_parent(key, tape.text(parent));
+    if (tape.is_text(parent) && !tape.text(parent).empty()) use(key, tape.text(parent));
   });
+}
+
+}  // namespace
+
+// Forward and backward are calls of their own, each below the module that construct.json names.
+void add_structure(Frame& frame, const fs::path& construct_json, int64_t memory) {
+  TraceBuilder trace(frame, [](const Node& node) { return kind_of_entry(node.name); });
+  read_construct(frame, construct_json, memory,
+                 [&](std::string_view node, std::string_view parent) { trace.set_parent(node, parent); });
   trace.finish();
+}
+
+void note_modules(Frame& frame, const fs::path& construct_json, int64_t memory) {
+  const ByName nodes = by_name(frame);
+  std::unordered_set<std::string_view> known;  // most modules hold many
+  read_construct(frame, construct_json, memory, [&](std::string_view name, std::string_view parent) {
+    const auto node = nodes.find(name);
+    if (node == nodes.end()) return;
+    auto kept = known.find(parent);
+    if (kept == known.end()) kept = known.insert(frame.strings.keep(parent)).first;
+    node->second->within = *kept;
+  });
 }
 
 }  // namespace assay

@@ -226,7 +226,7 @@ TEST_F(Msprobe, HugeOrNegativeShapesAreNoShapes) {
 TEST_F(Msprobe, ReadsBothLayoutsOfStacksAndTheParents) {
   const std::string data = R"({"a.b.0.forward": {"output": []}, "c.d.0.forward": {"output": []}})";
   OpenOptions options;
-  options.structure = true;
+  options.structure = options.within = true;
   put("dump.json", R"({"task": "tensor", "data": )" + data + "}");
   put("construct.json",
       R"({"a.b.0.forward": "Module.x.X.forward.0", "c.d.0.forward": ["Module.y.Y.forward.0", 1], "e": null})");
@@ -242,6 +242,8 @@ TEST_F(Msprobe, ReadsBothLayoutsOfStacksAndTheParents) {
   };
   EXPECT_EQ(parent_of(0), "Module.x.X.forward.0");
   EXPECT_EQ(parent_of(1), "Module.y.Y.forward.0");
+  EXPECT_EQ(old_layout->nodes[0].within, "Module.x.X.forward.0");
+  EXPECT_EQ(old_layout->nodes[1].within, "Module.y.Y.forward.0");
   put("stack.json", R"({"0": [["a.b.0.forward", "c.d.0.forward"], ["File s.py"]], "1": ["odd"], "2": 7})");
   const auto new_layout = index(options);
   ASSERT_TRUE(new_layout);

@@ -66,9 +66,10 @@ std::optional<int> device_of(std::string_view rank) {
 
 std::vector<int> rank_numbers(const std::vector<fs::path>& ranks) {
   std::vector<int> numbers;
+  std::set<int> seen;
   for (const fs::path& rank : ranks) {
     const auto number = device_of(rank.filename().native());
-    if (!number || std::find(numbers.begin(), numbers.end(), *number) != numbers.end()) {
+    if (!number || !seen.insert(*number).second) {
       numbers.clear();
       break;
     }

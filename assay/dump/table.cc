@@ -1,3 +1,4 @@
+#include "assay/base/letters.h"
 #include "assay/base/text.h"
 #include "assay/dump/atb.h"
 #include "assay/dump/folder.h"
@@ -139,13 +140,35 @@ bool selected(std::string_view name, const OpenOptions& options) {
   return !is_skipped && is_chosen;
 }
 
+namespace {
+
+// A word of the name that is `typed` but for a letter or two; empty: none.
+std::string_view near_word(std::string_view typed, std::string_view name) {
+  constexpr size_t kShortest = 4, kLettersForEachSlip = 4;
+  constexpr std::string_view kJoints = "./:";
+  const size_t most = typed.size() / kLettersForEachSlip;
+  for (size_t begin = 0; typed.size() >= kShortest && begin < name.size();) {
+    const std::string_view word = name.substr(begin, name.find_first_of(kJoints, begin) - begin);
+    const size_t longer = std::max(word.size(), typed.size()), shorter = std::min(word.size(), typed.size());
+    if (longer - shorter <= most && letters_apart(typed, word) <= most) return word;
+    begin += word.size() + 1;
+  }
+  return {};
+}
+
+}  // namespace
+
 std::string pattern_meant(std::string_view pattern, std::string_view name) {
   if (glob_match(to_lower(pattern), to_lower(name))) return std::string(name);
   constexpr size_t kTelling = 2;  // fewer letters are part of many names
   const size_t begin = pattern.find_first_not_of('*'), end = pattern.find_last_not_of('*');
   if (begin == std::string_view::npos || end - begin + 1 < kTelling) return {};
-  std::string part = fmt::format("*{}*", pattern.substr(begin, end - begin + 1));
-  return glob_match(part, name) ? part : std::string();
+  const std::string_view core = pattern.substr(begin, end - begin + 1);
+  std::string part = fmt::format("*{}*", core);
+  if (glob_match(part, name)) return part;
+  const std::string_view word = near_word(core, name);
+  if (word.empty()) return {};
+  return fmt::format("{}{}{}", pattern.substr(0, begin), word, pattern.substr(end + 1));
 }
 
 }  // namespace assay

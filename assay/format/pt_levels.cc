@@ -106,6 +106,19 @@ bool is_empty_container(const PickleGraph& graph, PickleRef ref) {
          value.keywords == 0;
 }
 
+bool may_be_plain(const PickleValue& value) {
+  switch (value.kind) {
+    case Kind::none:
+    case Kind::boolean:
+    case Kind::integer:
+    case Kind::real:
+    case Kind::text:
+      return true;
+    default:
+      return value.kind == Kind::bytes && value.is_str;
+  }
+}
+
 std::optional<Value> plain_value(const PickleValue& value) {
   switch (value.kind) {
     case Kind::none:

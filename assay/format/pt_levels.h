@@ -47,6 +47,9 @@ std::optional<NestStep::In> container_kind(const PickleGraph& graph, PickleRef r
 
 bool is_empty_container(const PickleGraph& graph, PickleRef ref);
 
+// Whether its kind is one of these; bytes may be a str of Python 2.
+bool may_be_plain(const PickleValue& value);
+
 // A number, a text, True or None; nothing for what is more.
 std::optional<Value> plain_value(const PickleValue& value);
 

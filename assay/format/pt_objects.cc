@@ -6,6 +6,7 @@
 #include "assay/format/pt_dict.h"
 #include "assay/format/pt_levels.h"
 #include "assay/format/pt_opaque.h"
+#include "assay/format/pt_parts.h"
 #include "assay/format/pt_reached.h"
 #include "assay/format/pt_sharing.h"
 #include "assay/format/pt_values.h"
@@ -25,9 +26,33 @@ using Level = PtLevel;
 constexpr int64_t kStepCost = 64, kTensorCost = 4096;  // bytes, roughly what a step and a tensor take
 constexpr int64_t kMostRepeated = 1 << 12;             // containers of values that are entered once more
 constexpr size_t kMaxWarnings = 16;
+// Containers that stand in several places give their tensors several names: so many, and so many for each
+// byte of the pickle, are honest.
+constexpr int64_t kHonestNames = 1 << 14, kHonestNamesPerByte = 4;
 
 // Ctrl-C is asked for now and then: a few hundred bytes can have millions of paths.
 constexpr int64_t kStepsBetweenChecks = 1 << 16;
+
+// Whether a state holds one tensor alone, but for the numbers of ranks, which the mesh of a DTensor keeps as
+// one.
+bool holds_one_tensor(const PickleGraph& graph, PickleRef state) {
+  std::unordered_set<PickleRef> seen;
+  Refs waiting = {state};
+  size_t tensors = 0, of_ranks = 0;
+  while (!waiting.empty()) {
+    const PickleRef next = waiting.back();
+    waiting.pop_back();
+    if (!seen.insert(next).second) continue;
+    const PickleValue& value = graph[next];
+    if (value.kind == Kind::persistent) {
+      const auto id = storage_id(graph, value);
+      ++(id && (id->dtype == DType::i32 || id->dtype == DType::i64) ? of_ranks : tensors);
+    }
+    waiting.insert(waiting.end(), value.items.begin(), value.items.end());
+    waiting.insert(waiting.end(), {value.state, value.keywords});
+  }
+  return tensors == 1 && of_ranks <= 1;
+}
 
 class Walk {
  public:
@@ -37,6 +62,8 @@ class Walk {
         storages_(storages),
         file_name_(file_name),
         budget_(options.memory),
+        most_names_(options.trusted ? std::numeric_limits<int64_t>::max()
+                                    : kHonestNames + kHonestNamesPerByte * graph.size),
         values_(graph, options, set),
         maker_(graph, storages, budget_, coverage_),
         set_(set),
@@ -126,9 +153,9 @@ class Walk {
       case Kind::list:
       case Kind::set:
         if (add_plain(ref, value, value.kind == Kind::set)) return {};
-        return enter(ref, elements(value.items));
+        return enter(ref, PtParts::elements(value.items));
       case Kind::dict:
-        return enter(ref, pairs(value.items));
+        return enter(ref, parts_.pairs(value.items));
       case Kind::call:
         return visit_call(ref, value);
       case Kind::persistent:
@@ -145,11 +172,9 @@ class Walk {
 
   // A list, tuple or set of numbers and texts is one value.
   bool add_plain(PickleRef ref, const PickleValue& sequence, bool is_set) {
-    auto plain = values_.plain_elements(sequence, is_set);
-    if (!plain || plain->empty()) return false;
+    if (!values_.add_elements(sequence, is_set, ref, levels_, path_)) return false;
     note_container(ref);
     reached_.mark_below(ref);
-    values_.add(std::move(*plain), ref, levels_, path_);
     return true;
   }
 
@@ -173,10 +198,10 @@ class Walk {
       if (arguments.size() == 1 && value.items.size() == 2 && value.state == 0 && value.keywords == 0 &&
           add_plain(ref, graph_[arguments[0]], container_kind(graph_, ref) == NestStep::In::list))
         return {};
-      parts.push_back(elements(graph_[arguments[0]].items));
+      parts.push_back(PtParts::elements(graph_[arguments[0]].items));
       used = 1;
     } else if (meaning == PtMeaning::mapping) {
-      parts.push_back(pairs_of_mapping(value, used));
+      parts.push_back(parts_.pairs_of_mapping(value, used));
     } else if (meaning == PtMeaning::refused || meaning == PtMeaning::plain) {
       // Objects may hold each other in many ways; each is entered once, so that this ends.
       if (reached_[ref]) {
@@ -195,80 +220,9 @@ class Walk {
     const bool has_factory = meaning == PtMeaning::mapping && used < arguments.size() &&
                              graph_[arguments[used]].kind == Kind::global;  // defaultdict(list)
     if (has_factory) values_.add_detail(path_, "default_factory", printable(graph_[arguments[used]].text));
-    parts.push_back(elements(std::span(arguments).subspan(used + (has_factory ? 1 : 0)), "args."));
-    add_extras(value, meaning != PtMeaning::mapping, value.state, parts);
+    parts.push_back(PtParts::elements(std::span(arguments).subspan(used + (has_factory ? 1 : 0)), "args."));
+    parts_.add_extras(value, meaning != PtMeaning::mapping, value.state, parts);
     return enter(ref, std::move(parts));
-  }
-
-  Level pairs_of_mapping(const PickleValue& value, size_t& used) {
-    Refs all = refs_of_mapping(graph_, value, used);
-    Level level = pairs(all);
-    if (level.own.empty()) {
-      level.own = std::move(all);
-      level.items = level.own;
-    }
-    return level;
-  }
-
-  // What an object has beside its arguments: named arguments, what was added to it, its attributes.
-  void add_extras(const PickleValue& value, bool with_pairs, PickleRef state, std::vector<Level>& parts) {
-    if (graph_[value.keywords].kind == Kind::dict) parts.push_back(pairs(graph_[value.keywords].items));
-    if (value.items.size() > 2 && (with_pairs || !value.added_pairs)) {
-      const auto added = std::span(value.items).subspan(2);
-      parts.push_back(value.added_pairs ? pairs(added) : elements(added));
-    }
-    add_state(state, parts);
-  }
-
-  // A state is a dict of attributes, or (dict, dict of slots), or what the class alone understands.
-  void add_state(PickleRef ref, std::vector<Level>& parts) {
-    const PickleValue& state = graph_[ref];
-    const auto is_attributes = [&](PickleRef r) {
-      return graph_[r].kind == Kind::dict || graph_[r].kind == Kind::none;
-    };
-    if (state.kind == Kind::none) return;
-    if (state.kind == Kind::dict) {
-      parts.push_back(attributes(state.items));
-    } else if (state.kind == Kind::tuple && state.items.size() == 2 && is_attributes(state.items[0]) &&
-               is_attributes(state.items[1])) {
-      for (const PickleRef half : state.items) parts.push_back(attributes(graph_[half].items));
-    } else {
-      parts.push_back(one(ref, "state"));
-    }
-  }
-
-  static Level elements(std::span<const PickleRef> items, std::string_view label = {}) {
-    Level level;
-    level.items = items;
-    level.label = label;
-    return level;
-  }
-
-  Level pairs(std::span<const PickleRef> items) {
-    Level level;
-    level.items = items;
-    level.form = Level::Form::pairs;
-    if (auto kept = last_of_each_key(graph_, items)) {
-      values_.skip(static_cast<int64_t>(items.size() - kept->size()) / 2);
-      level.own = std::move(*kept);
-      level.items = level.own;
-    }
-    return level;
-  }
-
-  Level attributes(std::span<const PickleRef> items) {
-    Level level = pairs(items);
-    level.is_attributes = true;
-    return level;
-  }
-
-  static Level one(PickleRef ref, std::string_view label) {
-    Level level;
-    level.own = {ref};
-    level.items = level.own;
-    level.form = Level::Form::one;
-    level.label = label;
-    return level;
   }
 
   Result<void> enter(PickleRef ref, Level part) {
@@ -287,7 +241,7 @@ class Walk {
     }
     note_container(ref);
     // With values, they have a name on every way there, of which there may be too many.
-    if (is_barren_[ref] && (!values_.are_kept() || ++repeated_ > kMostRepeated)) {
+    if (!parts.empty() && is_barren_[ref] && (!values_.are_kept() || ++repeated_ > kMostRepeated)) {
       values_.skip_repeated();
       return {};
     }
@@ -364,7 +318,12 @@ class Walk {
 
   Result<void> add(Result<OperandPtr> data) {
     ASSAY_TRY_DO(charge(kTensorCost + std::ssize(path_)));
-    ++found_;
+    if (++found_ > most_names_)
+      return fail(
+          ErrorKind::limit,
+          "{}: more than {} names lead to its tensors, as where containers hold each other; --trusted "
+          "reads them all",
+          file_name_, most_names_);
     is_wrapped_ |= path_.empty() && !levels_.empty();
     StoredTensor stored{.name = path_, .data = std::move(data), .meta = {}, .stats = {}, .facts = {}};
     if (auto place = values_.place(levels_))
@@ -403,7 +362,8 @@ class Walk {
       const PtLink& link = chain.links[at];
       const Refs& arguments = link.arguments->items;
       // The rest of such a state says which ranks hold what.
-      if (at + 1 < chain.links.size() && chain.links[at + 1].is_share && holds_one_tensor(arguments[3])) {
+      if (at + 1 < chain.links.size() && chain.links[at + 1].is_share &&
+          holds_one_tensor(graph_, arguments[3])) {
         reached_.mark_below(arguments[3]);
         if (link.call != 0) reached_.mark(link.call);
         continue;
@@ -416,36 +376,16 @@ class Walk {
       for (size_t i = describing_arguments(link.name.meaning); i < arguments.size(); ++i) {
         if (describes_tensor(graph_, link, i) || is_empty_container(graph_, arguments[i])) continue;
         if (i == 3 && !has_elements)
-          add_state(arguments[i], parts);
+          parts_.add_state(arguments[i], parts);
         else
-          parts.push_back(one(arguments[i], "hooks"));
+          parts.push_back(PtParts::one(arguments[i], "hooks"));
       }
       if (link.call == 0) continue;
       const bool is_array = link.name.meaning == PtMeaning::array;
       reached_.mark(link.call);
-      add_extras(graph_[link.call], true, is_array ? 0 : graph_[link.call].state, parts);
+      parts_.add_extras(graph_[link.call], true, is_array ? 0 : graph_[link.call].state, parts);
     }
     return enter(ref, std::move(parts));
-  }
-
-  // … but for the numbers of ranks, which the mesh of a DTensor keeps as one.
-  bool holds_one_tensor(PickleRef container) const {
-    std::unordered_set<PickleRef> seen;
-    Refs waiting = {container};
-    size_t tensors = 0, of_ranks = 0;
-    while (!waiting.empty()) {
-      const PickleRef next = waiting.back();
-      waiting.pop_back();
-      if (!seen.insert(next).second) continue;
-      const PickleValue& value = graph_[next];
-      if (value.kind == Kind::persistent) {
-        const auto id = storage_id(graph_, value);
-        ++(id && (id->dtype == DType::i32 || id->dtype == DType::i64) ? of_ranks : tensors);
-      }
-      waiting.insert(waiting.end(), value.items.begin(), value.items.end());
-      waiting.insert(waiting.end(), {value.state, value.keywords});
-    }
-    return tensors == 1 && of_ranks <= 1;
   }
 
   // What a tensor is beside its elements, for whoever writes a .pt.
@@ -480,7 +420,9 @@ class Walk {
   const PtStorages& storages_;
   const std::string& file_name_;
   int64_t budget_;
+  const int64_t most_names_;  // of tensors
   PtValues values_;
+  PtParts parts_{graph_, values_};
   bool is_nested_ = values_.are_nested();  // every tensor has a nest
   PtCoverage coverage_;
   PtTensorMaker maker_;

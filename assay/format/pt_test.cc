@@ -2,6 +2,8 @@
 #include "assay/support/inflated_entry.h"
 #include "assay/tensor/dense.h"
 
+#include <sys/resource.h>
+
 namespace assay {
 namespace {
 
@@ -198,6 +200,58 @@ TEST(Pt, OneStorageUnderManyNamesIsWorkToo) {
   ASSERT_TRUE(set) << set.error().message;
   EXPECT_EQ(error_of(set, "100"), "readable");
   EXPECT_THAT(error_of(set, "39999"), HasSubstr("--trusted"));
+}
+
+// A list of two of itself, so many times over, around one tensor.
+std::string doubled(int times) {
+  std::string pickle = "(" + tensor(zero(), code(6), code(1)) + "lp0\n0";
+  for (int i = 0; i < times; ++i) pickle += fmt::format("(g{0}\ng{0}\nlp{1}\n0", i, i + 1);
+  return pickle + fmt::format("g{}\n.", times);
+}
+
+TEST(Pt, FewBytesMayNotNameATensorWithoutEnd) {
+  const auto some = open_pickle(doubled(12));
+  ASSERT_TRUE(some) << some.error().message;
+  EXPECT_EQ(some->tensors.size(), 4096U);
+  const auto many = open_pickle(doubled(40));
+  ASSERT_FALSE(many);
+  EXPECT_THAT(many.error().message, HasSubstr("names lead to its tensors"));
+  EXPECT_THAT(many.error().message, HasSubstr("--trusted"));
+  FormatOptions trusted;
+  trusted.trusted = true;
+  const auto all = open_pickle(doubled(15), trusted);
+  ASSERT_TRUE(all) << all.error().message;
+  EXPECT_EQ(all->tensors.size(), 32768U);
+}
+
+TEST(Pt, ATensorOfManyNamesIsNoContainerOfValues) {
+  FormatOptions with_values;
+  with_values.values = true;
+  std::vector<std::string> names = {tensor(zero(), code(6), code(1)) + "p9\n"};
+  names.resize(6000, "g9\n");
+  const auto set = open_pickle(dict_of(names), with_values);
+  ASSERT_TRUE(set) << set.error().message;
+  EXPECT_EQ(set->tensors.size(), 6000U);
+  EXPECT_THAT(set->warnings, IsEmpty());
+}
+
+// A text of 256 KiB, 4096 times in one list: a gibibyte.
+TEST(Pt, ATextNamedManyTimesIsNotCopiedWhereThereIsNoRoom) {
+  const auto peak = [] {
+    rusage usage = {};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss;  // KiB
+  };
+  std::string list = "(V" + std::string(256 << 10, 'y') + "\np9\n";
+  for (int i = 1; i < 4096; ++i) list += "g9\n";
+  FormatOptions with_values;
+  with_values.values = true;
+  const auto before = peak();
+  const auto set = open_pickle(dict_of({tensor(zero(), code(6), code(1)), list + "l"}), with_values);
+  ASSERT_TRUE(set) << set.error().message;
+  EXPECT_EQ(set->tensors.size(), 1U);
+  EXPECT_THAT(set->warnings, ElementsAre(HasSubstr("4096 values beside its tensors")));
+  EXPECT_LT(peak() - before, 256 << 10);
 }
 
 TEST(Pt, ADeflatedStorageIsInflatedOnceForAllItsTensors) {

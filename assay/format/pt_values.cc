@@ -58,6 +58,11 @@ bool is_before(const Value& a, const Value& b) {
   return a < b;
 }
 
+// Bytes; of a number, as hexadecimal digits.
+int64_t room_for(const PickleValue& value) {
+  return std::ssize(value.text) * (value.kind == Kind::big_integer ? 2 : 1);
+}
+
 // In protocols 0 to 2, which know no bytes, they are called for.
 StoredValue other_value(const PickleGraph& graph, PickleRef ref) {
   const PickleValue& value = graph[ref];
@@ -121,6 +126,10 @@ void PtValues::add(std::vector<Value> values, std::optional<PickleRef> container
 
 void PtValues::add_other(PickleRef ref, std::span<const PtLevel> levels, const std::string& name) {
   if (!are_kept_) return skip();
+  if (room_for(graph_[ref]) > budget_) {  // before it is written out
+    ++crowded_out_;
+    return;
+  }
   StoredValue value = other_value(graph_, ref);
   if (value.form == Form::other && value.text.empty()) return skip();
   value.name = name;
@@ -153,16 +162,28 @@ void PtValues::add_detail(const std::string& of, std::string_view what, std::str
        0);
 }
 
-std::optional<std::vector<Value>> PtValues::plain_elements(const PickleValue& list, bool is_set) const {
-  if (!are_kept_) return std::nullopt;
+bool PtValues::add_elements(const PickleValue& list, bool is_set, PickleRef container,
+                            std::span<const PtLevel> levels, const std::string& name) {
+  if (!are_kept_ || list.items.empty()) return false;
+  // A few bytes may name one text many times: it is copied only where there is room for all of them.
+  int64_t bytes = 0;
+  for (const PickleRef item : list.items) {
+    if (!may_be_plain(graph_[item])) return false;
+    bytes += std::ssize(graph_[item].text);
+  }
+  if (bytes > budget_) {
+    crowded_out_ += std::ssize(list.items);
+    return true;
+  }
   std::vector<Value> values;
   for (const PickleRef item : list.items) {
     auto value = plain_value(graph_[item]);
-    if (!value) return std::nullopt;
+    if (!value) return false;
     values.push_back(std::move(*value));
   }
   if (is_set) std::ranges::sort(values, is_before);
-  return values;
+  add(std::move(values), container, levels, name);
+  return true;
 }
 
 void PtValues::note_container(PickleRef ref, bool is_repeated) {

@@ -30,6 +30,10 @@ class PtValues {
   // Where there is no room for them, they are counted alone. container: of which these are the elements.
   void add(std::vector<Value> values, std::optional<PickleRef> container, std::span<const PtLevel> levels,
            const std::string& name);
+  // The elements of a list, tuple or set as one value; false: not all of them are plain, or nobody asks.
+  // Those of a set are in any order in the file.
+  bool add_elements(const PickleValue& list, bool is_set, PickleRef container,
+                    std::span<const PtLevel> levels, const std::string& name);
   // What is none of these: a type, bytes, a number beyond 64 bits.
   void add_other(PickleRef ref, std::span<const PtLevel> levels, const std::string& name);
   // A container or object that was met before, at `first`; its parts are told there.
@@ -42,10 +46,6 @@ class PtValues {
   // How many were passed over: given twice, or in an array that holds more than elements.
   void skip(int64_t count = 1) { skipped_ += count; }
   void skip_repeated() { unentered_ += are_kept_ ? 1 : 0; }
-
-  // The elements of a list, tuple or set that has none but plain ones, where values are kept. Those of a set
-  // are in any order in the file.
-  std::optional<std::vector<Value>> plain_elements(const PickleValue& list, bool is_set) const;
 
   // Containers, keys and tensors that a .pt of ours has in another form.
   void note_container(PickleRef ref, bool is_repeated);

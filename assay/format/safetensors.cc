@@ -7,9 +7,9 @@
 #include "assay/tensor/dense.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 #include <set>
+#include <unordered_map>
 
 namespace assay {
 namespace {
@@ -54,27 +54,27 @@ struct Extent {
 
 // What an entry says about itself, checked against the size of the data.
 Result<Extent> check_entry(const SafetensorsEntry& entry, const File& file, int64_t data_size) {
-  const std::string where = fmt::format("{}: tensor '{}'", file.name(), printable(entry.name));
-  if (!entry.trouble.empty()) return fail(ErrorKind::bad_format, "{} {}", where, entry.trouble);
+  const auto where = [&] { return fmt::format("{}: tensor '{}'", file.name(), printable(entry.name)); };
+  if (!entry.trouble.empty()) return fail(ErrorKind::bad_format, "{} {}", where(), entry.trouble);
   if (!entry.dtype || !entry.shape || !entry.offsets || entry.offsets->size() != 2)
-    return fail(ErrorKind::bad_format, "{} lacks dtype, shape or two data_offsets", where);
+    return fail(ErrorKind::bad_format, "{} lacks dtype, shape or two data_offsets", where());
   const auto dtype = find_safetensors_dtype(*entry.dtype);
   if (!dtype)
-    return fail(ErrorKind::unsupported, "{} has the unknown dtype {}", where, printable(*entry.dtype));
+    return fail(ErrorKind::unsupported, "{} has the unknown dtype {}", where(), printable(*entry.dtype));
   const auto count = checked_product(*entry.shape);
   if (!count || !checked_multiply(*count, size_of(*dtype)))
-    return fail(ErrorKind::bad_format, "{} has a shape with a negative dimension or too large", where);
+    return fail(ErrorKind::bad_format, "{} has a shape with a negative dimension or too large", where());
   const Extent extent{{*dtype, Shape{*entry.shape}}, (*entry.offsets)[0], (*entry.offsets)[1]};
   if (extent.begin < 0 || extent.begin > extent.end)
-    return fail(ErrorKind::bad_format, "{} has data_offsets [{}, {}] that are not a range", where,
+    return fail(ErrorKind::bad_format, "{} has data_offsets [{}, {}] that are not a range", where(),
                 extent.begin, extent.end);
   if (extent.end > data_size)
     return fail(ErrorKind::bad_format,
                 "{} ends at byte {} of the data, but the file has {} (truncated, or still being written)",
-                where, extent.end, data_size);
+                where(), extent.end, data_size);
   const int64_t needed = packed_size(*dtype, *count);
   if (extent.end - extent.begin != needed)
-    return fail(ErrorKind::bad_format, "{} has {} bytes, but {} of shape {} needs {}", where,
+    return fail(ErrorKind::bad_format, "{} has {} bytes, but {} of shape {} needs {}", where(),
                 extent.end - extent.begin, *entry.dtype, extent.meta.shape.text(), needed);
   return extent;
 }
@@ -82,7 +82,8 @@ Result<Extent> check_entry(const SafetensorsEntry& entry, const File& file, int6
 // Two tensors that share bytes, or a name, cannot both be right: neither is read.
 void refuse_doubles(const std::vector<SafetensorsEntry>& entries, const File& file,
                     std::vector<Result<Extent>>& extents) {
-  std::map<std::string_view, size_t> by_name;
+  std::unordered_map<std::string_view, size_t> by_name;
+  by_name.reserve(entries.size());
   for (size_t i = 0; i < entries.size(); ++i) {
     const auto [first, is_new] = by_name.emplace(entries[i].name, i);
     if (is_new) continue;

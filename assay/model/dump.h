@@ -67,6 +67,7 @@ static_assert(sizeof(Item) <= 88, "a dump.json of 1 GB has millions of them");
 struct Node {
   std::string_view name, type;
   std::span<const std::string_view> stack;  // the innermost call first
+  std::string_view within = {};             // the module it ran in, where the dump says and it was asked for
   int64_t order = 0;                        // execution order
   std::vector<Item> items;
 };

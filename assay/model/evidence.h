@@ -39,6 +39,7 @@ inline constexpr std::array<StatisticName, 4> kStatistics = {{
     {"norm", &Stated::norm, &Nonfinite::norm},
 }};
 inline constexpr StatisticSet kAllStatistics = 0b1111;
+inline constexpr StatisticSet kBothExtremes = 0b0011;
 inline constexpr size_t kMaxAt = 0, kMinAt = 1, kMeanAt = 2, kNormAt = 3;
 std::string names_of(StatisticSet set);  // "max, min, mean, norm"
 

@@ -134,8 +134,17 @@ constexpr Word kGe[] = {
     {"Mul", elementwise, Part::whole},
     {"Div", elementwise, Part::whole},
     {"RealDiv", elementwise, Part::whole},
-    {"Exp", elementwise, Part::whole},
+    {"Exp", exponential, Part::whole},
     {"Rsqrt", elementwise, Part::whole},
+    {"Pow", elementwise, Part::whole},
+    {"Square", elementwise, Part::whole},
+    {"ReduceMean", reduction, Part::begin},
+    {"ReduceSum", reduction, Part::begin},
+    {"ArgMax", selection, Part::begin},
+    {"TopK", selection, Part::begin},
+    {"Greater", selection, Part::begin},
+    {"Less", selection, Part::begin},
+    {"StridedSlice", split, Part::begin},
 };
 
 // Functions of torch and MindSpore, in small letters.
@@ -228,6 +237,7 @@ constexpr Word kFunctions[] = {
     {"exp", exponential, Part::whole},
     {"rsqrt", elementwise, Part::whole},
     {"pow", elementwise, Part::whole},
+    {"square", elementwise, Part::whole},
 };
 
 constexpr Word kModules[] = {
@@ -263,6 +273,24 @@ EntryType type_of_entry(std::string_view msprobe_name) {
     if (words[i] == "forward" || words[i] == "backward" || words[i] == "parameters_grad")
       return {true, words[i - 1]};
   return {true, {}};
+}
+
+// Of a name in small letters.
+OpTrait trait_of_function(std::string_view name) {
+  const auto has = [&](std::string_view word) { return name.find(word) != std::string::npos; };
+  if (has("conv")) return OpTrait::convolution;
+  if (has("glu")) return OpTrait::gate;
+  if (has("mean") || has("avg_pool") || has("avgpool")) return OpTrait::mean;
+  if (has("relu") || has("max_pool") || has("maxpool") || has("clamp") || name == "abs") return OpTrait::bend;
+  if (name == "pow" || name == "square") return OpTrait::power;
+  return name.starts_with("log") ? OpTrait::logarithm : OpTrait::none;
+}
+
+// Behind the name space, and without the overload: "aten.add.Tensor" is add.
+std::string function_of_fx(std::string_view target) {
+  if (const size_t aten = target.find("aten."); aten != std::string_view::npos) target.remove_prefix(aten);
+  const auto words = assay::split(target, '.');
+  return function_name(words.size() > 1 ? words[1] : words[0]);
 }
 
 }  // namespace
@@ -302,12 +330,7 @@ bool is_ge_constant(std::string_view type) {
   return type == "Const" || type == "Constant" || type == "ConstPlaceHolder" || type == "FileConstant";
 }
 
-OpKind kind_of_fx(std::string_view target) {
-  // Behind the name space, and without the overload: "aten.add.Tensor" is add.
-  if (const size_t aten = target.find("aten."); aten != std::string_view::npos) target.remove_prefix(aten);
-  const auto words = assay::split(target, '.');
-  return find(function_name(words.size() > 1 ? words[1] : words[0]), kFunctions);
-}
+OpKind kind_of_fx(std::string_view target) { return find(function_of_fx(target), kFunctions); }
 
 OpKind kind_of_module(std::string_view class_name) { return find(to_lower(class_name), kModules); }
 
@@ -319,14 +342,14 @@ OpKind kind_of_entry(std::string_view msprobe_name) {
 bool is_module_entry(std::string_view msprobe_name) { return type_of_entry(msprobe_name).is_module; }
 
 OpTrait trait_of_entry(std::string_view msprobe_name) {
-  const std::string name = function_name(type_of_entry(msprobe_name).name);
-  const auto has = [&](std::string_view word) { return name.find(word) != std::string::npos; };
-  if (has("conv")) return OpTrait::convolution;
-  if (has("glu")) return OpTrait::gate;
-  if (has("mean") || has("avg_pool") || has("avgpool")) return OpTrait::mean;
-  if (has("relu") || has("max_pool") || has("maxpool") || has("clamp") || name == "abs") return OpTrait::bend;
-  if (name == "pow" || name == "square") return OpTrait::power;
-  return name.starts_with("log") ? OpTrait::logarithm : OpTrait::none;
+  return trait_of_function(function_name(type_of_entry(msprobe_name).name));
+}
+
+OpTrait trait_of(std::string_view framework, std::string_view type) {
+  if (framework == "fx") return trait_of_function(function_of_fx(type));
+  if (framework == "atb" || framework == "ge" || type.find('.') == std::string_view::npos)
+    return trait_of_function(to_lower(type));
+  return trait_of_entry(type);
 }
 
 OpKind kind_of(std::string_view framework, std::string_view type) {

@@ -73,6 +73,7 @@ enum class OpTrait : uint8_t {
 };
 bool is_module_entry(std::string_view msprobe_name);  // of a module or cell, and not of a function
 OpTrait trait_of_entry(std::string_view msprobe_name);
+OpTrait trait_of(std::string_view framework, std::string_view type);  // as kind_of()
 
 // What an element-wise operation of ATB does, by its number; those that are told apart.
 namespace atb_elewise {

@@ -228,8 +228,8 @@ void note_stated_evidence(bool is_range, Comparison& row) {
     row.evidence = by_xor ? Evidence::parity : Evidence::checksum;
   } else if (is_range) {
     // NaN where both have it says nothing of the elements.
-    const bool is_finite = shared_statistics(*row.mine.stated(), *row.golden.stated()) != 0;
-    row.evidence = is_finite ? Evidence::extremes : Evidence::nothing;
+    row.statistics = shared_statistics(*row.mine.stated(), *row.golden.stated()) & kBothExtremes;
+    row.evidence = row.statistics != 0 ? Evidence::extremes : Evidence::nothing;
   } else {
     row.statistics = shared_statistics(*row.mine.stated(), *row.golden.stated());
     if (row.statistics != 0)

@@ -2,11 +2,13 @@
 #pragma once
 
 #include "assay/base/clock.h"
+#include "assay/model/account.h"
 #include "assay/model/bounded.h"
 #include "assay/model/evidence.h"
 #include "assay/model/neighbours.h"
 #include "assay/model/number_range.h"
 #include "assay/model/pairing.h"
+#include "assay/model/rerun.h"
 
 namespace assay {
 
@@ -28,6 +30,12 @@ enum class Paint : uint8_t { none, yellow, red };
 // The reason of a row that passes although the rules refuse it: a second run of mine differs as much.
 inline constexpr std::string_view kWithinNoise = "within the noise of mine";
 
+// What rel_l2 of a row may be by our own rules (of statistics: how far norms may be apart), and, where an
+// account of errors is kept, its operator's own part and that of its inputs. -1: nothing says it.
+struct AllowedError {
+  float relative = -1, own = -1, inherited = -1;
+};
+
 struct Verdict {
   Level level = Level::pass;
   std::string reason = {};  // which rule failed, with the numbers: "rel_l2 0.3 > 0.031"
@@ -37,7 +45,9 @@ struct Verdict {
   Paint paint = Paint::none;
   bool is_contradiction = false;  // the elements agree; that they are a pair is what the names deny
   bool is_flip = false;           // a choice between elements that were closer to each other than rounding
+  bool follows_flip = false;      // it was computed from one that differs so
   bool is_incomplete = false;     // the elements agree; a rank that is there lacks its share of the tensor
+  AllowedError allowed = {};
 };
 
 // What a run is asked.
@@ -79,6 +89,7 @@ struct SideFacts {
   fs::path file;
   const Item* item = nullptr;          // null in a row that outlives its frame
   std::string_view op_type = {};       // of its operator, where the dump says
+  std::string_view within = {};        // Node::within
   int token = -1;                      // of its frame
   std::optional<Stats> measured = {};  // of all its elements, where the request asks for them
   // What a row of statistics was compared by, where the dump does not state it: computed from data, or joined
@@ -97,6 +108,8 @@ struct ArgMax {
   double mine_margin = 0, golden_margin = 0;  // the largest minus the second largest
 };
 
+struct Detail;  // assay/model/detail.h
+
 // What a function of the user's own says of a pair; an absent value: nothing.
 struct AlgorithmAnswer {
   Value value = {};
@@ -107,11 +120,13 @@ struct Comparison {
   Pair pair;
   Status status = Status::compared;
   Basis basis = Basis::nothing;
-  bool is_rearranged = false;  // the data told how shapes that differ fit
+  bool is_rearranged = false;  // the data told in which other shape or order elements lie
+  bool is_cut = false;         // a stretch of the other side's tensor, or joined of such
   bool is_other_type = false;  // than other ranks hold of the same tensor
   bool is_excused = false;     // not compared, and nothing is wrong with that
+  bool is_unprepared = false;  // its data are there; what was to be done to them first could not be
   Evidence evidence = Evidence::nothing;
-  StatisticSet statistics = 0;      // that it was compared by, where these are the evidence
+  StatisticSet statistics = 0;      // that it was compared by, where these or extremes are the evidence
   bool nothing_finite = false;      // no element is finite on both sides
   bool is_nonfinite_apart = false;  // NaN or infinite on one side only, or another one: some element is
   SideFacts mine, golden;
@@ -121,6 +136,9 @@ struct Comparison {
   std::shared_ptr<const Neighbours> near = {};    // of the worst element, where anything differs
   std::shared_ptr<const Bounded> bounded = {};    // where golden was computed, with a bound for each element
   std::shared_ptr<const NumberRange> range = {};  // of a tensor that is looked at by itself
+  std::shared_ptr<const Rerun> rerun = {};        // of a result whose operator was in for being run again
+  std::shared_ptr<const Account> account = {};    // where one is kept; names lie in the frames
+  std::shared_ptr<const Detail> detail = {};  // where the run looked closely: failed rows, within a budget
   // Of the functions that a request has, one for each; null: they were not asked.
   std::shared_ptr<const std::vector<AlgorithmAnswer>> answers = {};
   std::optional<DType> judged_as = {};  // coarser than both sides: what one of them was rounded to, or a wish
@@ -182,6 +200,7 @@ struct Summary {
   int64_t rows = 0, compared = 0, passed = 0, failed = 0, unmatched = 0, ignored = 0, errors = 0;
   std::array<int64_t, kEvidenceCount> by = {};  // rows, by the evidence they have
   int64_t rows_by(Evidence evidence) const { return by[static_cast<size_t>(evidence)]; }
+  int64_t by_one_extreme = 0;                       // rows by extremes of which one is not finite
   StatisticSet statistics = 0;                      // that any row was compared by
   StatisticSet shared_statistics = kAllStatistics;  // … and all of them
   // Rows that do not pass, by what was found; the rest of `errors` are sections that could not be read.
@@ -192,13 +211,16 @@ struct Summary {
   int64_t unsure = 0;                  // … where others fit as well
   int64_t contradicted = 0;            // rows that agree, though names or other layers speak against the pair
   int64_t incomplete = 0;              // rows that agree, of tensors that some rank lacks its share of
-  int64_t nonfinite = 0;               // tensors that hold NaN or infinities, where that is the question
-  int64_t nonfinite_allowed = 0;       // … and pass, since a rule of the user allows it
+  int64_t flips = 0, follow_flips = 0;  // rows that differ by a choice, or are computed from one that does
+  int64_t nonfinite = 0;                // tensors that hold NaN or infinities, where that is the question
+  int64_t nonfinite_allowed = 0;        // … and pass, since a rule of the user allows it
   int64_t nonfinite_given = 0,
           nonfinite_made = 0;  // … arguments, and results, that are numbers and no tensors
   int64_t judged_coarser = 0;  // rows judged as of a type that one side was rounded to
   int64_t within_noise = 0;    // rows that only the noise of mine excuses
-  int64_t rearranged = 0;      // rows in which the data told how shapes that differ fit
+  int64_t introduced = 0;      // rows that pass, with an error that no rounding of their operator explains
+  int64_t rearranged = 0;      // rows in which the data told in which other shape or order elements lie
+  int64_t cut = 0;             // rows of stretches of the other side's tensors, or joined of such
   int64_t other_type = 0;      // rows of another type than other ranks hold of the same tensor
   int64_t other_rank = 0;      // rows of ranks of different numbers
   int64_t left_out = 0;        // things in the dumps that no row stands for; warnings name them
@@ -216,6 +238,7 @@ struct Summary {
   // Names of such rows before the first divergence, a few of the first, with their side: "x (only in mine)".
   std::vector<std::string> unmatched_before;
   std::optional<RowPlace> first_origin;  // … whose node was given inputs that pass: it made the difference
+  std::optional<RowPlace> first_introduced;   // of `introduced`, where most of what is wrong was added there
   std::optional<RowPlace> first_other_token;  // the first logits whose arg-max differs
   std::optional<std::string> first_error;
   bool stopped_early = false;  // --fail-fast
@@ -249,6 +272,7 @@ struct Head {
   int terminal_width = 100;
   bool wraps_verdict = false;  // someone looks at a terminal; else the sentence is one line
   bool colour = false;
+  bool shows_details = false;  // in full, where an output can
 
   At at;                         // of mine, or of golden where mine has none
   int golden_rank = -1;          // where ranks are paired in order it may be another

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "assay/model/dump.h"
+#include "assay/model/op_kind.h"
 #include "assay/model/plan.h"
 
 namespace assay {
@@ -78,6 +79,7 @@ struct Pair {
   const Plan* plan(Side side) const {
     return plans == nullptr || plans->of(side).is_empty() ? nullptr : &plans->of(side);
   }
+  const RankShares* ranks() const { return plans == nullptr ? nullptr : plans->ranks.get(); }
   // Golden is computed from what mine was given: nothing that a dump says of a tensor is said of it.
   bool is_computed() const {
     const Plan* const of_golden = plan(Side::golden);
@@ -97,10 +99,11 @@ struct ModelPlace {
   bool is_group = false;        // what is inside it was dumped too
   bool is_quantised = false;    // one run multiplies in int8 here or before, the other does not
   bool is_compiled = false;     // an operator of a compiled graph
-  bool is_product = false;      // … that multiplies two matrices
-  bool is_sum = false;          // … that adds or subtracts, element by element
   bool has_graph = false;       // … of which the dump has the graph
+  bool is_fused = false;        // a compiler made it of several, whose results in between are not rounded
   DType coarsest = DType::f64;  // of the real types in which results were rounded before
+  OpKind kind = OpKind::unknown;
+  OpTrait trait = OpTrait::none;
 };
 
 // Where an input of an operator comes from, as the graph has it.
@@ -131,6 +134,7 @@ struct Pairing {
   // Of each node, where a graph says it; empty otherwise.
   std::vector<std::vector<InputSource>> sources;
   std::deque<PairPlans> plans;
+  std::shared_ptr<LatePlans> late_plans = std::make_shared<LatePlans>();
   Remarks warnings;            // what a matcher could not make sense of
   int64_t passed_over = 0;     // tensors that the method has no pair for, and no row
   bool graphs_differ = false;  // operators of one side only are to be expected

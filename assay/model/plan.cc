@@ -1,8 +1,25 @@
 #include "assay/model/plan.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace assay {
+
+bool turns_elements(std::span<const PlanStep> steps) {
+  const auto is_turned = [](const PlanStep& step) {
+    if (step.op != PlanOp::view) return false;
+    const size_t dims = step.args.size() / 2;  // behind the first element, dimensions and then strides
+    int64_t before = std::numeric_limits<int64_t>::max();
+    for (size_t i = 0; i < dims; ++i) {
+      if (step.args[1 + i] == 1) continue;
+      const int64_t stride = step.args[1 + dims + i];
+      if (stride > before) return true;
+      before = stride;
+    }
+    return false;
+  };
+  return std::ranges::any_of(steps, is_turned);
+}
 
 const PlanStep* Plan::find_last(PlanOp op) const {
   const auto found =

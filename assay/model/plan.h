@@ -5,6 +5,10 @@
 
 #include "assay/model/item_id.h"
 
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -57,6 +61,9 @@ struct PlanStep {
   std::vector<double> numbers = {};
 };
 
+// Whether a view shows elements in another order than they have, and not stretches of them alone.
+bool turns_elements(std::span<const PlanStep> steps);
+
 struct PlanSource {
   Side side;
   ItemId item;
@@ -88,9 +95,33 @@ struct Plan {
 Plan joined_from(Side side, const std::vector<ItemId>& parts, int64_t dimension);
 Plan as_it_stands(Side side, const ItemId& item);  // to add steps to
 
+// How a tensor of the other side shows what one rank holds: the steps that the tensor which is seen goes
+// through, none where it stands as it is, and how a row says that.
+struct RankShare {
+  std::vector<PlanStep> steps = {};
+  std::string seen = {}, part = {};  // "golden[0:32]", "[0:32]"
+};
+
+// A tensor that several ranks of one side hold, all in one row: it is that of all of them unless what some
+// rank holds fails; then each has its own.
+struct RankShares {
+  Side side = Side::mine;      // that has the ranks
+  Side seen = Side::golden;    // whose tensor the steps are for
+  bool are_copies = false;     // each rank holds all of it
+  int64_t dimension = -1;      // along which the shares stand behind each other; -1: they lie otherwise
+  std::vector<ItemId> items;   // by rank
+  std::vector<int64_t> ranks;  // their numbers
+  std::shared_ptr<const std::vector<RankShare>> shares;  // of each; of copies one for all
+  std::string note = {};  // PairPlans::note of a row of one rank, but for what is seen
+
+  const RankShare& share(size_t i) const { return (*shares)[are_copies ? 0 : i]; }
+  Side other() const { return other_side(side); }
+};
+
 // Of the two sides of a pair.
 struct PairPlans {
   Plan mine, golden;
+  std::shared_ptr<const RankShares> ranks = {};  // null: one tensor against one; else both plans are empty
   bool is_guess = false;       // that they are one tensor: a cache may have grown since the graph was drawn
   std::string note = {};       // how they were found to be a pair; empty: the reason says enough
   bool is_unsure = false;      // other tensors, or other ways to lay them out, fit as well
@@ -104,10 +135,23 @@ struct PairPlans {
   const Plan& of(Side side) const { return side == Side::mine ? mine : golden; }
   bool is_empty() const {
     return mine.is_empty() && golden.is_empty() && !is_guess && note.empty() && contradiction.empty() &&
-           !is_one_rank && !is_other_rank && lacks.empty();
+           !is_one_rank && !is_other_rank && lacks.empty() && ranks == nullptr;
   }
   // Nobody is to blame where the sides cannot be made comparable: no dump says for certain that they can.
   bool may_not_fit() const;
+};
+
+// Plans of rows that are only made where one row for all ranks will not do. Any thread.
+class LatePlans {
+ public:
+  const PairPlans* keep(PairPlans plans) {
+    const std::lock_guard lock(guard_);
+    return &plans_.emplace_back(std::move(plans));
+  }
+
+ private:
+  std::mutex guard_;
+  std::deque<PairPlans> plans_;
 };
 
 }  // namespace assay

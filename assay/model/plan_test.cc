@@ -37,6 +37,17 @@ TEST(Plan, PartsAreSourcesThatAreJoinedAsTheyAre) {
   EXPECT_TRUE(as_it_stands(Side::mine, {}).parts().empty());
 }
 
+TEST(Plan, AStretchIsNotTurned) {
+  const auto is_turned = [](std::vector<int64_t> view) {
+    const PlanStep step{PlanOp::view, {0}, std::move(view)};
+    return turns_elements({&step, 1});
+  };
+  EXPECT_FALSE(is_turned({8, 2, 4, 4, 1}));        // [2:4] of rows of four
+  EXPECT_FALSE(is_turned({2, 4, 2, 8, 1}));        // [:, 2:4] of rows of eight
+  EXPECT_FALSE(is_turned({0, 3, 1, 5, 5, 9, 1}));  // a dimension of one lies anyhow
+  EXPECT_TRUE(is_turned({0, 4, 2, 1, 4}));         // .T
+}
+
 TEST(Plan, WeightsAndAnglesMayNotFit) {
   PairPlans plans;
   EXPECT_FALSE(plans.may_not_fit());

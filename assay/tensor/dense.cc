@@ -1,6 +1,7 @@
 #include "assay/tensor/dense.h"
 
 #include "assay/base/mapping.h"
+#include "assay/tensor/in_memory.h"
 
 #include <algorithm>
 
@@ -59,6 +60,8 @@ class DenseInMemory final : public Operand {
     return Block{meta.dtype, bytes_.data() + first * size_of(meta.dtype), count};
   }
 
+  const std::byte* data() const { return bytes_.data(); }
+
  private:
   const std::vector<std::byte> bytes_;
 };
@@ -72,6 +75,8 @@ class DenseInBorrowedMemory final : public Operand {
   Result<Block> block(int64_t first, int64_t count, Scratch&) const override {
     return Block{meta.dtype, bytes_.data() + first * size_of(meta.dtype), count};
   }
+
+  const std::byte* data() const { return bytes_.data(); }
 
  private:
   const Bytes bytes_;
@@ -171,6 +176,13 @@ OperandPtr dense_in_memory(std::vector<std::byte> bytes, TensorMeta meta) {
 
 OperandPtr dense_in_borrowed_memory(Bytes bytes, TensorMeta meta) {
   return std::make_shared<DenseInBorrowedMemory>(bytes, std::move(meta));
+}
+
+const std::byte* in_memory(const Operand& operand) {
+  if (const auto* const own = dynamic_cast<const DenseInMemory*>(&operand)) return own->data();
+  if (const auto* const borrowed = dynamic_cast<const DenseInBorrowedMemory*>(&operand))
+    return borrowed->data();
+  return nullptr;
 }
 
 OperandPtr packed_in_file(std::shared_ptr<const File> file, int64_t offset, TensorMeta meta) {

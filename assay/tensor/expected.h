@@ -3,7 +3,9 @@
 
 #include "assay/tensor/operand.h"
 
+#include <functional>
 #include <string>
+#include <vector>
 
 namespace assay {
 
@@ -38,6 +40,9 @@ struct Expected {
   std::string computed = {};  // the operator and its parameters in short
   int64_t not_dumped = 0;     // further outputs of the operator that the dump lacks, told with the first
   bool is_partial = false;    // elements beyond those that should be written say nothing
+  // The same of kernels that round elsewhere on the way. One kernel made all of the tensor, so one of these,
+  // or what stands above, has to explain all of it. Each is made where it is asked for.
+  std::vector<std::function<Result<Expected>()>> other_ways = {};
 
   bool rounds() const { return value->meta.dtype != dtype; }
 };

@@ -1,6 +1,7 @@
 #include "assay/tensor/gather.h"
 
 #include "assay/base/checked.h"
+#include "assay/tensor/in_memory.h"
 #include "assay/tensor/strided_copy.h"
 
 #include <algorithm>
@@ -287,6 +288,12 @@ class Gather final : public Operand {
   }
 
   Result<void> carry_out(const ReadPlan& plan, std::byte* out, Scratch& scratch) const {
+    if (const std::byte* const all = in_memory(*source_)) {
+      std::vector<CopyDim> dims = plan.outer;
+      dims.insert(dims.end(), plan.inner.begin(), plan.inner.end());
+      copy_strided(size_, all + plan.from * size_, out + plan.to * size_, std::move(dims));
+      return {};
+    }
     // As many spans as fit are read one after another, then copied into place together: `packed` are the
     // dimensions of such a batch, `around` those of the loop over batches, `group` the size of the batch
     // along the seam.

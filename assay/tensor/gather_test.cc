@@ -11,12 +11,29 @@ namespace assay {
 namespace {
 
 template <class T>
-OperandPtr counting(DType dtype, int64_t count, std::vector<int64_t> dims = {}) {
+OperandPtr counting_in_memory(DType dtype, int64_t count, std::vector<int64_t> dims = {}) {
   std::vector<T> values(static_cast<size_t>(count));
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(i);
   const auto bytes = std::as_bytes(std::span(values));
   return dense_in_memory({bytes.begin(), bytes.end()},
                          {dtype, Shape{dims.empty() ? std::vector{count} : dims}});
+}
+
+// Has to be asked for its elements, as one in a file has.
+class Asked final : public Operand {
+ public:
+  explicit Asked(OperandPtr source) : Operand(source->meta), source_(std::move(source)) {}
+  Result<Block> block(int64_t first, int64_t count, Scratch& scratch) const override {
+    return source_->block(first, count, scratch);
+  }
+
+ private:
+  const OperandPtr source_;
+};
+
+template <class T>
+OperandPtr counting(DType dtype, int64_t count, std::vector<int64_t> dims = {}) {
+  return std::make_shared<Asked>(counting_in_memory<T>(dtype, count, std::move(dims)));
 }
 
 // The whole tensor, asked for in blocks of `step` elements.
@@ -207,6 +224,29 @@ TEST(Gather, LargePermutationsInAnyBlockSize) {
         }
       }
     }
+  }
+}
+
+TEST(Gather, TakesWhatIsInMemoryFromThere) {
+  struct Case {
+    std::vector<int64_t> dims, strides;
+    int64_t base;
+  };
+  const std::vector<Case> cases = {{{3, 2}, {1, 3}, 0},
+                                   {{160, 20}, {80, 1}, 40},
+                                   {{2, 3}, {-3, -1}, 5},
+                                   {{2, 3, 2}, {0, 1, 0}, 7},
+                                   {{}, {}, 4},
+                                   {{7, 130, 41}, {41, 287, 1}, 11},
+                                   {{31, 5, 3, 8}, {-8, 744, 248, 1}, 240}};
+  for (const Case& c : cases) {
+    const Shape shape{c.dims};
+    const OperandPtr source = counting_in_memory<int32_t>(DType::i32, 40000);
+    const auto view = strided(source, shape, c.strides, c.base),
+               asked = strided(std::make_shared<Asked>(source), shape, c.strides, c.base);
+    ASSERT_TRUE(view && asked) << shape.text();
+    for (const int64_t step : {kBlockElements, int64_t{7}})
+      EXPECT_EQ(values_of<int32_t>(**view, step), values_of<int32_t>(**asked, step)) << shape.text();
   }
 }
 

@@ -27,9 +27,13 @@ struct Sight {
 };
 
 bool is_exact(DType dtype, float value) {
+  constexpr uint32_t kBeyondF16 = (1 << 13) - 1;  // of the fraction
   if (dtype == DType::bf16) return bf16_to_f32(f32_to_bf16(value)) == value;
-  return dtype != DType::f16 || f16_to_f32(f32_to_f16(value)) == value;
+  if (dtype != DType::f16) return true;
+  return (std::bit_cast<uint32_t>(value) & kBeyondF16) == 0 && f16_to_f32(f32_to_f16(value)) == value;
 }
+
+bool any_fits(const Sight& sight) { return std::ranges::any_of(sight.candidates, &Candidate::fits); }
 
 void look_at(double value, Sight& sight) {
   if (value == 0 || !std::isfinite(value)) return;
@@ -38,7 +42,7 @@ void look_at(double value, Sight& sight) {
   const auto narrow = static_cast<float>(value);
   const bool fits_f32 = static_cast<double>(narrow) == value;
   for (Candidate& candidate : sight.candidates) {
-    candidate.fits &= fits_f32 && is_exact(candidate.dtype, narrow);
+    candidate.fits = candidate.fits && fits_f32 && is_exact(candidate.dtype, narrow);
     candidate.uses += ((std::bit_cast<uint32_t>(narrow) >> candidate.spare_bits) & 3) != 0;
   }
 }
@@ -52,14 +56,14 @@ Result<std::optional<DType>> find_rounded_type(const Operand& operand, Scratch& 
   const int64_t total = operand.meta.shape.count();
   std::vector<double> values;
   scratch.forget();
-  const auto fits = [](const Candidate& each) { return each.fits; };
-  for (int64_t first = 0; first < total; first += kBlockElements) {
-    const int64_t count = std::min(kBlockElements, total - first);
+  // Plain values show what they are at once: few are looked at before more are read.
+  constexpr int64_t kGlance = 64;
+  for (int64_t first = 0, count = 0; first < total && any_fits(sight); first += count) {
+    count = std::min(first == 0 ? kGlance : kBlockElements, total - first);
     ASSAY_TRY(const Block block, operand.block(first, count, scratch));
     values.resize(static_cast<size_t>(count));
     to_f64(own, block.data, count, values.data());
     for (const double value : values) look_at(value, sight);
-    if (std::ranges::none_of(sight.candidates, fits)) break;
   }
   scratch.forget();
   if (sight.nonzero < kFewest || !sight.has_fractions) return std::nullopt;
