@@ -90,7 +90,11 @@ std::vector<Column> columns(const OpcheckStyle& style) {
   std::vector<Column> out;
   out.push_back({"op_id", [](const RowView& v) -> Value { return op_id(v.node.name); }});
   out.push_back({"op_name", [](const RowView& v) -> Value { return std::string(op_name(v.node.name)); }});
-  out.push_back({"op_param", [](const RowView& v) -> Value { return spaced(v.node.params); }});
+  out.push_back({"op_param", [told = style.params](const RowView& v) -> Value {
+                   if (!v.node.params.empty() || told == nullptr) return spaced(v.node.params);
+                   const auto found = told->find(op_id(v.node.name));
+                   return found == told->end() ? std::string() : spaced(found->second.text);
+                 }});
   out.push_back({"tensor_path", [](const RowView& v) -> Value { return path_of_operator(v); }});
   out.push_back(
       {"out_tensor_id",

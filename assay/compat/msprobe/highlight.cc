@@ -129,7 +129,11 @@ MsprobeHighlight::Row MsprobeHighlight::look_at(const Comparison& row) const {
   const Stated &mine = stated_of(row.mine), &golden = stated_of(row.golden);
   Row out;
   out.overflows = is_infinite(mine.max) || is_infinite(mine.min);
-  out.has_maxima = is_number(mine.max) && is_number(golden.max);
+  // True and False are numbers to Python; from generation 2 on they are texts when the colours are chosen.
+  const auto counts = [&](const Scalar& scalar) {
+    return is_number(scalar) || (generation_ == Generation::g1 && scalar.boolean());
+  };
+  out.has_maxima = counts(mine.max) && counts(golden.max);
   out.grad_consistent = grad_consistent(row);
   if (as_python_) look_as_python(row, out);
   if (by_statistics_) {

@@ -163,6 +163,15 @@ TEST(MsprobeHighlight, GenerationOneSpeaksOfInputs) {
             "The output's maximum relative error exceeds 0.1, while the input's is below 0.01");
 }
 
+// msprobe 1.1.1 on MindSpore: a mask among the inputs counts there.
+TEST(MsprobeHighlight, TruthValuesAreNumbersInGenerationOneAlone) {
+  TestRow mask = in({.ratio_1e3 = 1.0});
+  for (Stated* const stated : {&mask.mine.stated, &mask.golden.stated}) stated->max = true;
+  const TestRow output = out({.ratio_1e3 = 0.5});
+  EXPECT_EQ(painted(Content::data, {mask, output}, g1)[1].paint, Paint::red);
+  expect(painted(Content::data, {mask, output})[1], Paint::none, "");
+}
+
 TEST(MsprobeHighlight, RowsThatDifferInRequiresGradAreYellow) {
   TestRow row = in();
   row.mine.stated.requires_grad = "True";

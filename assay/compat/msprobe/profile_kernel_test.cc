@@ -9,8 +9,11 @@ namespace {
 const Item kTensorItem = {"op.1.output.0", {}, nullptr, TensorRef{}, -1, nullptr, {}, {}};
 
 SideFacts tensor(const fs::path& file, std::vector<int64_t> dims, Stats measured) {
-  return {kTensorItem.name,   TensorMeta{DType::f32, Shape{std::move(dims)}}, file, &kTensorItem, {}, -1,
-          std::move(measured)};
+  return {.name = kTensorItem.name,
+          .meta = TensorMeta{DType::f32, Shape{std::move(dims)}},
+          .file = file,
+          .item = &kTensorItem,
+          .measured = std::move(measured)};
 }
 
 Head head_of(Content content) {

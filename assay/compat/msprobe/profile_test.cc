@@ -342,5 +342,13 @@ TEST(MsprobeProfile, NamesFilesAndSheetsLikeTheOriginal) {
   EXPECT_EQ(msprobe_profile({}).folder_mode, 0750u);
 }
 
+// 0.999990049681 of msprobe 1.1 is rounded before it is held against 0.99999.
+TEST(MsprobeProfile, GenerationOneTakesACosineForOneOnceItIsRounded) {
+  EXPECT_EQ(printed_cosine(0.9999900496814409, Generation::g1), 0.99999);
+  EXPECT_EQ(printed_cosine(0.9999905100000000, Generation::g1), 1);
+  EXPECT_EQ(printed_cosine(0.9999905100000000, Generation::g2), 0.999991);
+  EXPECT_EQ(printed_cosine(0.99989, Generation::g1), 0.99989);
+}
+
 }  // namespace
 }  // namespace assay

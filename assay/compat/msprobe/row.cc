@@ -34,7 +34,7 @@ std::string_view suffix_of(Generation generation) {
 MsprobeColumns::MsprobeColumns(const Head& head, Generation generation) {
   const auto find = [&](std::string_view name) { return find_column(head, name); };
   const auto of_generation = [&](std::string_view name) {
-    const int of_kernels = find(fmt::format("{}_kernel", name));
+    const int of_kernels = find(fmt::format("{}_kernel{}", name, generation == Generation::g1 ? "_g1" : ""));
     return of_kernels >= 0 ? of_kernels : find(fmt::format("{}{}", name, suffix_of(generation)));
   };
   cosine = find("cosine_msprobe");
@@ -121,9 +121,9 @@ bool is_shown(const Comparison& row, Generation generation) {
 }
 
 double printed_cosine(double cosine, Generation generation) {
-  const double value = rounded(cosine, 12);
-  if (generation == Generation::g1 && value > 0.99999) return 1;
-  return value > 0.9999 ? rounded(value, 6) : value;
+  double value = rounded(cosine, 12);
+  if (value > 0.9999) value = rounded(value, 6);
+  return generation == Generation::g1 && value > 0.99999 ? 1 : value;
 }
 
 TensorCase tensor_case(const Comparison& row, const MsprobeColumns& columns, Generation generation) {

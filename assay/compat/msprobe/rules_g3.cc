@@ -228,6 +228,9 @@ class Rules {
   void check_kept(const Comparison& row, Result3& result) const {
     if (tensor_case(row, columns_, Generation::g3) == TensorCase::only_statistics)
       result.not_compared("warning: Only statistics were kept of it, can not compare.");
+    // The original compares it as it is: something else than was asked for.
+    if (row.is_unprepared)
+      result.not_compared("warning: It could not be multiplied by its matrix, can not compare.");
   }
 
   static void check_scalar(const Comparison& row, Result3& result) {

@@ -16,7 +16,7 @@ constexpr std::string_view kOtherDtype = "Dtype of NPU and bench Tensor do not m
 
 Generation measured_generation(const Head& head) {
   if (find_column(head, "max_rel_g3") >= 0) return Generation::g3;
-  return find_column(head, "max_rel_g1") >= 0 ? Generation::g1 : Generation::g2;
+  return find_column(head, "max_rel_kernel_g1") >= 0 ? Generation::g1 : Generation::g2;
 }
 
 Verdict without_word(Level level, std::string message) {

@@ -146,14 +146,15 @@ TEST(MsprobeKernelStatistics, AreJudgedByTheirMaximum) {
 TEST(MsprobeKernelStatistics, OfGeneration1AreJudgedByTheSizeOfTheDifference) {
   const auto first = [](double mine, double golden) {
     const StatedSide m(mine), g(golden);
-    return judged(pair_of(m.facts(), g.facts()), Content::statistics, "g1").word;
+    return judged(pair_of(m.facts(), g.facts()), Content::statistics, "kernel_g1").word;
   };
   EXPECT_EQ(first(-10, 1), "No");  // "Yes" in the later ones
   EXPECT_EQ(first(1, 100), "No");
   EXPECT_EQ(first(1, 1), "Yes");
   EXPECT_EQ(first(kNan, kNan), "Yes");
-  EXPECT_EQ(judged(pair_of(tensor(DType::f32, {1}), tensor(DType::f32, {1})), Content::data, "g1").reason,
-            "This tensor is scalar.");
+  EXPECT_EQ(
+      judged(pair_of(tensor(DType::f32, {1}), tensor(DType::f32, {1})), Content::data, "kernel_g1").reason,
+      "This tensor is scalar.");
 }
 
 TEST(MsprobeKernelStatistics, WithoutAMaximumAreNotCompared) {

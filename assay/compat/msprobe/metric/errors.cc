@@ -68,18 +68,25 @@ std::unique_ptr<OwnSums> open_errors(DType mine, DType golden) {
   return std::make_unique<MsprobeErrorSums>(msprobe_rule(kGeneration, mine, golden));
 }
 
-template <Generation kGeneration>
+// Generation 1 makes doubles of a kernel's tensors first.
+std::unique_ptr<OwnSums> open_errors_of_doubles(DType, DType) {
+  return std::make_unique<MsprobeErrorSums>(msprobe_rule(Generation::g1, DType::f64, DType::f64));
+}
+
+using Open = std::unique_ptr<OwnSums> (*)(DType mine, DType golden);
+
+template <Open kOpen>
 const tile::MsprobeErrors& errors_in(const Gathered& g) {
-  return dynamic_cast<const MsprobeErrorSums&>(g.own_sums_by(open_errors<kGeneration>)).all();
+  return dynamic_cast<const MsprobeErrorSums&>(g.own_sums_by(kOpen)).all();
 }
 
 // msprobe compares nothing where NaN or Inf stand against another kind of value.
 bool is_comparable(const Gathered& g) { return g.pair.count > 0 && g.pair.kind_mismatch == 0; }
 
-template <Generation kGeneration>
+template <Open kOpen>
 void finish_errors(const Gathered& g, std::span<Value> out) {
   if (!is_comparable(g)) return;
-  const tile::MsprobeErrors& errors = errors_in<kGeneration>(g);
+  const tile::MsprobeErrors& errors = errors_in<kOpen>(g);
   const auto share = [&g](int64_t part) {
     return static_cast<double>(part) / static_cast<double>(g.pair.count);
   };
@@ -97,13 +104,13 @@ double single_error_g3(const Gathered& g) {
                                                                  : std::nan("");
   constexpr double kTooLargeForFloat = 3.4e38;
   if (std::max(std::abs(mine.min), std::abs(golden.min)) >= kTooLargeForFloat)
-    return errors_in<Generation::g3>(g).max;
+    return errors_in<open_errors<Generation::g3>>(g).max;
   const auto a = static_cast<float>(mine.min), b = static_cast<float>(golden.min);
   return tile::msprobe_errors(&a, &b, 1, msprobe_rule(Generation::g3, DType::f32, DType::f32)).max;
 }
 
 void finish_errors_g3(const Gathered& g, std::span<Value> out) {
-  finish_errors<Generation::g3>(g, out);
+  finish_errors<open_errors<Generation::g3>>(g, out);
   if (g.pair.count == 1) out[0] = single_error_g3(g);
 }
 
@@ -140,7 +147,7 @@ const Metric msprobe_g1_metric{
     gather::sums,
     false,
     "largest relative error and shares under 1/1000 and 5/1000, in the arithmetic of msprobe 1.1",
-    finish_errors<Generation::g1>,
+    finish_errors<open_errors<Generation::g1>>,
     nullptr,
     open_errors<Generation::g1>};
 
@@ -149,7 +156,7 @@ const Metric msprobe_g2_metric{"msprobe_g2",
                                gather::sums,
                                false,
                                "the same in the arithmetic of msprobe 8.3",
-                               finish_errors<Generation::g2>,
+                               finish_errors<open_errors<Generation::g2>>,
                                nullptr,
                                open_errors<Generation::g2>};
 
@@ -168,9 +175,18 @@ const Metric msprobe_kernel_metric{"msprobe_kernel",
                                    gather::sums,
                                    false,
                                    "the same as msprobe 26.0 has it of kernels",
-                                   finish_errors<Generation::g3>,
+                                   finish_errors<open_errors<Generation::g3>>,
                                    nullptr,
                                    open_errors<Generation::g3>};
+
+const Metric msprobe_kernel_g1_metric{"msprobe_kernel_g1",
+                                      {"max_rel_kernel_g1", "ratio_1e3_kernel_g1", "ratio_5e3_kernel_g1"},
+                                      gather::sums,
+                                      false,
+                                      "the same as msprobe 1.1 has it of kernels",
+                                      finish_errors<open_errors_of_doubles>,
+                                      nullptr,
+                                      open_errors_of_doubles};
 
 // 1 where both sides are as good as zero, NaN where one is.
 const Metric msprobe_cosine_metric{
@@ -200,9 +216,9 @@ const Metric nonfinite_kinds_metric{
 
 MetricTable msprobe_metrics() {
   static constexpr const Metric* kTable[] = {
-      &msprobe_metric,        &stat_diff_g2_metric,   &stat_diff_g3_metric,
-      &msprobe_g1_metric,     &msprobe_g2_metric,     &msprobe_g3_metric,
-      &msprobe_kernel_metric, &msprobe_cosine_metric, &nonfinite_kinds_metric,
+      &msprobe_metric,        &stat_diff_g2_metric,    &stat_diff_g3_metric,   &msprobe_g1_metric,
+      &msprobe_g2_metric,     &msprobe_g3_metric,      &msprobe_kernel_metric, &msprobe_kernel_g1_metric,
+      &msprobe_cosine_metric, &nonfinite_kinds_metric,
   };
   return kTable;
 }

@@ -249,6 +249,17 @@ TEST(Msprobe, ErrorsOfOneElementOfAKernelAreThoseOfMany) {
   EXPECT_EQ(single(DType::f32, 3, 7), static_cast<double>(4.0f / 7.0f));
 }
 
+// msprobe 1.1 on dumps of MindSpore 2.7: 8.7559059e-08 against 0 was 394330944 there.
+TEST(Msprobe, GenerationOneComputesKernelsInDoubles) {
+  const auto single = [](DType dtype, double mine, double golden) {
+    return number(measured(*narrowed(dtype, {mine}), *narrowed(dtype, {golden}), {"max_rel_kernel_g1"})[0]);
+  };
+  EXPECT_EQ(single(DType::f32, 3, 7), 4.0 / 7.0);
+  EXPECT_EQ(single(DType::f16, 3, 7), 4.0 / 7.0);
+  EXPECT_EQ(single(DType::f32, 0x1p-20, 0), 0x1p32);
+  EXPECT_EQ(single(DType::i32, 0, 0), 0);
+}
+
 // G3 has no dimensions of size 1, and numpy computes with a single number in f32 where that can hold it.
 TEST(Msprobe, SingleNumbersOfG3) {
   const auto single = [](DType dtype, double mine, double golden) {
