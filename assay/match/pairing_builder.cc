@@ -77,6 +77,17 @@ size_t PairingBuilder::end_of_node(Side side, size_t begin) const {
   return begin + node(side, begin).items.size() - static_cast<size_t>(ids[begin].item);
 }
 
+std::string_view PairingBuilder::name_as_read(Side side, size_t position) const {
+  const std::vector<std::string>& names = read_as_[static_cast<size_t>(side)];
+  return names.empty() || names[position].empty() ? name(side, position) : names[position];
+}
+
+void PairingBuilder::read_as(Side side, size_t position, std::string name) {
+  std::vector<std::string>& names = read_as_[static_cast<size_t>(side)];
+  names.resize(size(side));
+  names[position] = std::move(name);
+}
+
 void PairingBuilder::join(size_t mine, size_t golden, Why why, PairPlans plans) {
   const bool has_plans = !plans.is_empty();
   links_.push_back(Link{static_cast<uint32_t>(mine), static_cast<uint32_t>(golden),

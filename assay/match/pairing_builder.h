@@ -22,6 +22,9 @@ class PairingBuilder {
   const Node& node(Side side, const ItemId& id) const { return frames_.node(side, id); }
   const Item& item(Side side, const ItemId& id) const { return frames_.item(side, id); }
   std::string_view name(Side side, size_t position) const { return item(side, position).name; }
+  // … as the user wants it read (alike/rename.h).
+  std::string_view name_as_read(Side side, size_t position) const;
+  void read_as(Side side, size_t position, std::string name);
   // What alike/holders.h read in the names of a side, kept from step to step; empty before.
   std::vector<NameForm>& kept_forms(Side side) const { return forms_[static_cast<size_t>(side)]; }
   // First position behind the node that begins at `begin`.
@@ -62,7 +65,8 @@ class PairingBuilder {
   std::vector<bool> mine_is_joined_;
   std::array<std::vector<bool>, 2> aside_;  // by side
   mutable std::array<std::vector<NameForm>, 2> forms_;
-  std::vector<uint32_t> first_partner_;  // of an item of golden; kNone: not joined
+  std::array<std::vector<std::string>, 2> read_as_;  // empty, or a name for each item: empty, its own
+  std::vector<uint32_t> first_partner_;              // of an item of golden; kNone: not joined
 };
 
 }  // namespace assay

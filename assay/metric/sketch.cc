@@ -1,62 +1,29 @@
 #include "assay/metric/sketch.h"
 
 #include "assay/base/cancel.h"
-#include "assay/metric/tile_kernels.h"
+#include "assay/metric/sketch_signs.h"
+#include "assay/metric/tile_sketch.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 
 namespace assay {
 namespace {
 
 using tile::kTile;
-constexpr size_t kGroup = 8;  // signs that one byte of chance gives
-
-// ±1 for each bit of a byte: a product takes less time than to choose.
-using Signs = std::array<std::array<double, kGroup>, 256>;
-
-constexpr Signs make_signs() {
-  Signs signs{};
-  for (size_t byte = 0; byte < signs.size(); ++byte)
-    for (size_t bit = 0; bit < kGroup; ++bit) signs[byte][bit] = (byte >> bit & 1) != 0 ? -1 : 1;
-  return signs;
-}
-constexpr Signs kSigns = make_signs();
-
-// SplitMix64: the same chance on every machine and for both sides.
-uint64_t chance(uint64_t number) {
-  uint64_t x = number + 0x9e3779b97f4a7c15;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
+constexpr size_t kGroup = kSignGroup;
+static_assert(static_cast<int64_t>(Sketch::kLanes) == tile::kSketchLanes);
 
 // `first`: which element of the tensor x[0] is; a multiple of the lanes. x has room for whole lanes.
 void add_to_sketch(double* x, int64_t n, int64_t first, Sketch& out) {
-  for (int64_t i = 0; i < n; ++i)
-    if (!std::isfinite(x[i])) x[i] = 0;
   const auto lanes = static_cast<int64_t>(Sketch::kLanes);
-  std::fill(x + n, x + (n + lanes - 1) / lanes * lanes, 0.0);
-  std::array<double, kGroup> sum{}, absolutes{}, squares{};
-  for (int64_t i = 0; i < n; i += lanes) {
-    const uint64_t signs = chance(static_cast<uint64_t>((first + i) / lanes));
-    for (size_t group = 0; group < Sketch::kLanes; group += kGroup) {
-      const auto& sign = kSigns[signs >> group & 0xff];
-      const double* const from = x + i + group;
-      double* const lane = out.lanes.data() + group;
-      for (size_t k = 0; k < kGroup; ++k) {
-        lane[k] += from[k] * sign[k];
-        sum[k] += from[k];
-        absolutes[k] += std::abs(from[k]);
-        squares[k] += from[k] * from[k];
-      }
-    }
-  }
+  const int64_t whole = (n + lanes - 1) / lanes * lanes;
+  std::fill(x + n, x + whole, 0.0);
+  const tile::SketchSums tile =
+      tile::sketch_sums(x, whole, static_cast<uint64_t>(first / lanes), out.lanes.data());
   for (size_t k = 0; k < kGroup; ++k) {
-    out.sums.sum += sum[k];
-    out.sums.absolutes += absolutes[k];
-    out.sums.squares += squares[k];
+    out.sums.sum += tile.sum[k];
+    out.sums.absolutes += tile.absolutes[k];
+    out.sums.squares += tile.squares[k];
   }
 }
 
@@ -64,19 +31,19 @@ SignSums::Lanes sum_signs(int64_t elements) {
   SignSums::Lanes sums{};
   const auto lanes = static_cast<int64_t>(Sketch::kLanes);
   const auto add = [&](int64_t word, int64_t count) {
-    const uint64_t signs = chance(static_cast<uint64_t>(word));
+    const uint64_t signs = sketch_chance(static_cast<uint64_t>(word));
     for (int64_t i = 0; i < count; ++i) sums[static_cast<size_t>(i)] += (signs >> i & 1) != 0 ? -1 : 1;
   };
   // As whole numbers, eight lanes of a byte at a time.
   std::array<std::array<int64_t, 256>, Sketch::kLanes / kGroup> seen{};
   for (int64_t word = 0; word < elements / lanes; ++word) {
-    const uint64_t signs = chance(static_cast<uint64_t>(word));
+    const uint64_t signs = sketch_chance(static_cast<uint64_t>(word));
     for (size_t group = 0; group < seen.size(); ++group) ++seen[group][signs >> (group * kGroup) & 0xff];
   }
   for (size_t group = 0; group < seen.size(); ++group)
     for (size_t byte = 0; byte < 256; ++byte)
       for (size_t k = 0; k < kGroup; ++k)
-        sums[group * kGroup + k] += static_cast<double>(seen[group][byte]) * kSigns[byte][k];
+        sums[group * kGroup + k] += static_cast<double>(seen[group][byte]) * kSketchSigns[byte][k];
   add(elements / lanes, elements % lanes);
   return sums;
 }

@@ -1,5 +1,7 @@
 #include "assay/metric/sketch.h"
 
+#include "assay/metric/sketch_signs.h"
+#include "assay/metric/tile_sketch.h"
 #include "assay/tensor/dense.h"
 
 #include <gtest/gtest.h>
@@ -26,6 +28,34 @@ Sketch sketch(const std::vector<float>& values) {
       dense_in_memory({bytes.begin(), bytes.end()}, {DType::f32, Shape{{std::ssize(values)}}});
   SignSums signs;
   return *sketch_of(*operand, signs);
+}
+
+// The same bits on every CPU.
+TEST(Sketch, AddsUpOnVectorsAsOneByOne) {
+  std::vector<double> x;
+  for (const float value : numbers(1024, 5)) x.push_back(value);
+  x[3] = std::numeric_limits<double>::quiet_NaN();
+  x[70] = std::numeric_limits<double>::infinity();
+  x[1023] = -std::numeric_limits<double>::infinity();
+  std::array<double, Sketch::kLanes> lanes{}, expected{};
+  lanes.fill(0.5);
+  expected.fill(0.5);
+  tile::SketchSums sums{};
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double value = std::isfinite(x[i]) ? x[i] : 0;
+    const uint64_t signs = sketch_chance(9 + i / 64);
+    expected[i % 64] += (signs >> (i % 64) & 1) != 0 ? -value : value;
+    sums.sum[i % 8] += value;
+    sums.absolutes[i % 8] += std::abs(value);
+    sums.squares[i % 8] += value * value;
+  }
+  const tile::SketchSums found = tile::sketch_sums(x.data(), std::ssize(x), 9, lanes.data());
+  EXPECT_EQ(lanes, expected);
+  for (size_t k = 0; k < 8; ++k) {
+    EXPECT_EQ(found.sum[k], sums.sum[k]);
+    EXPECT_EQ(found.absolutes[k], sums.absolutes[k]);
+    EXPECT_EQ(found.squares[k], sums.squares[k]);
+  }
 }
 
 TEST(Sketch, SumsAddUpInAnyOrder) {

@@ -25,6 +25,7 @@ import atb_files
 from atb_dump_writers import AtbWriter, Node, TorchWriter
 from atb_families import FAMILIES, Family, Size, TorchPass, make_weights, module_tree, parameters
 from atb_family_graph import GraphPass
+from checker import Count
 
 LEAST = 0.995  # of recall and precision
 MARGIN = 0.1  # by which experts are chosen: less may go the other way in half precision
@@ -265,7 +266,7 @@ def main() -> int:
     torch.set_num_threads(1)
     program = (args.bin / "assay").resolve()
     memory = pathlib.Path("/dev/shm")  # thousands of small files
-    passed = failed = 0
+    count = Count()
     totals: dict[str, list[int]] = {}
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
         for variant in variants(args.all):
@@ -274,22 +275,18 @@ def main() -> int:
                 continue
             work = (args.keep or pathlib.Path(folder)) / title.replace(" ", "_")
             wrong, measured = check(program, work, variant)
-            passed, failed = passed + (not wrong), failed + bool(wrong)
+            count.check_some(title, wrong)
             if measured:
                 counts = (1, not wrong, measured.wanted, measured.found, measured.pairs, measured.right)
                 totals[variant.family] = [a + b for a, b in zip(totals.get(variant.family, [0] * 6), counts)]
-            for line in wrong[:5]:
-                print(f"{title}: {line}")
-            if len(wrong) > 5:
-                print(f"{title}: {len(wrong) - 5} more")
             if not args.keep:
                 shutil.rmtree(work)
     if args.table:
         print("| family | runs | right | tensors of both | paired | recall | pairs | precision |\n|---|---|---|---|---|---|---|---|")
         for name, (runs, right, wanted, found, pairs, good) in totals.items():
             print(f"| {name} | {runs} | {right} | {wanted} | {found} | {found / wanted:.2%} | {pairs} | {good / pairs:.2%} |")
-    print(f"{passed} passed, {failed} failed")
-    return int(failed > 0)
+    print(f"{count.passed} passed, {count.failed} failed")
+    return int(count.failed > 0)
 
 
 if __name__ == "__main__":

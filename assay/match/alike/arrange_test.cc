@@ -82,7 +82,30 @@ TEST(Rearrangements, LookBeforeThePaddingOfARoundLength) {
   EXPECT_EQ(columns[0].place(21).index, 32);
   EXPECT_TRUE(rearrangements(Shape{{7, 2}}, Shape{{32, 2}}).empty());     // mostly padding
   EXPECT_TRUE(rearrangements(Shape{{21, 2}}, Shape{{33, 2}}).empty());    // not round
-  EXPECT_TRUE(rearrangements(Shape{{21, 15}}, Shape{{32, 16}}).empty());  // both dimensions
+  EXPECT_TRUE(rearrangements(Shape{{17, 33}}, Shape{{32, 64}}).empty());  // mostly padding, of both together
+}
+
+TEST(Rearrangements, LookBeforeThePaddingOfTwoDimensions) {
+  const auto all = rearrangements(Shape{{21, 15}}, Shape{{32, 16}});
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].text, "{}[0:21, 0:15], and zeros up to 32, 16");
+  EXPECT_EQ(all[0].place(14).index, 14);
+  EXPECT_EQ(all[0].place(15).index, 16);
+}
+
+// Blocks of 16 rows behind each other, the first 16 columns of all rows first.
+TEST(Rearrangements, LookIntoBlocksThatWereRoundedUp) {
+  const auto all = rearrangements(Shape{{17, 20}}, Shape{{2, 2, 16, 16}});
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].text, "{} of blocks laid side by side[0:17, 0:20], and zeros up to 32, 32");
+  ASSERT_TRUE(all[0].window && all[0].window->is_padded);
+  EXPECT_EQ(all[0].place(0).index, 0);
+  EXPECT_EQ(all[0].place(15).index, 15);
+  EXPECT_EQ(all[0].place(16).index, 512);           // row 0, column 16: behind 32 rows of 16
+  EXPECT_EQ(all[0].place(20).index, 16);            // row 1
+  EXPECT_EQ(all[0].place(16 * 20 + 3).index, 259);  // row 16, column 3
+  EXPECT_TRUE(rearrangements(Shape{{17, 20}}, Shape{{2, 3, 16, 16}}).empty());  // a block too many
+  EXPECT_EQ(rearrangements(Shape{{3, 17, 20}}, Shape{{3, 1, 2, 16, 32}}).size(), 1u);
 }
 
 TEST(Rearrangements, PaddingMayBeOfAllRanksTogether) {

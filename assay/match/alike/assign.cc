@@ -151,35 +151,43 @@ class Cells {
   std::map<Cell, std::vector<size_t>> cells_;
 };
 
-// What is all but equal: rounded to another type at most.
-void join_by_cells(std::vector<Class>& mine, std::vector<Class>& golden, Nearest& found) {
+// What is all but equal: rounded to another type at most. False, here and below: the effort ended.
+bool join_by_cells(std::vector<Class>& mine, std::vector<Class>& golden, Nearest& found, Effort& effort) {
   constexpr double kAllButEqual = 0.02;
   const Cells cells(golden);
   std::vector<Best> of_mine(mine.size()), of_golden(golden.size());
-  for (size_t m = 0; m < mine.size(); ++m)
-    for (const size_t g : cells.near(mine[m].sketch())) {
+  for (size_t m = 0; m < mine.size(); ++m) {
+    // Tensors that are nearly alike throughout lie in one cell.
+    const std::vector<size_t> near = cells.near(mine[m].sketch());
+    if (!effort.allows(std::ssize(near))) return false;
+    for (const size_t g : near) {
       const double apart = relative_distance(mine[m].sketch(), golden[g].sketch());
       of_mine[m].consider(g, apart);
       of_golden[g].consider(m, apart);
     }
+  }
   for (size_t m = 0; m < mine.size(); ++m) {
     const Best& best = of_mine[m];
     if (best.apart > kAllButEqual) continue;
     const Best& back = of_golden[best.which];
     if (best.is_clear() && back.is_clear() && back.which == m) take(mine[m], golden[best.which], found);
   }
+  return true;
 }
 
-void join_by_distance(std::vector<Class>& mine, std::vector<Class>& golden, double limit, Nearest& found) {
+bool join_by_distance(std::vector<Class>& mine, std::vector<Class>& golden, double limit, Nearest& found,
+                      Effort& effort) {
   std::vector<Best> of_mine(mine.size()), of_golden(golden.size());
   std::vector<std::vector<size_t>> close(mine.size());
-  for (size_t m = 0; m < mine.size(); ++m)
+  for (size_t m = 0; m < mine.size(); ++m) {
+    if (!effort.allows(std::ssize(golden))) return false;
     for (size_t g = 0; g < golden.size(); ++g) {
       const double apart = relative_distance(mine[m].sketch(), golden[g].sketch());
       of_mine[m].consider(g, apart);
       of_golden[g].consider(m, apart);
       if (apart < limit && close[m].size() < kMostEqual) close[m].push_back(g);
     }
+  }
   std::map<size_t, size_t> tie_of_golden;  // which tie a class of golden belongs to
   const auto add = [](std::vector<Holder*>& to, const Class& from) {
     to.insert(to.end(), from.members.begin(), from.members.end());
@@ -198,15 +206,16 @@ void join_by_distance(std::vector<Class>& mine, std::vector<Class>& golden, doub
     for (const size_t each : close[m])
       if (tie_of_golden.emplace(each, tie).second) add(found.tied[tie].golden, golden[each]);
   }
+  return true;
 }
 
 }  // namespace
 
 Nearest find_nearest(const std::vector<Holder*>& mine, const std::vector<Holder*>& golden, double limit,
-                     int64_t most) {
+                     int64_t most, Effort& effort) {
   Nearest found;
   std::vector<Class> of_mine = classes_of(mine), of_golden = classes_of(golden);
-  join_by_cells(of_mine, of_golden, found);
+  if (!join_by_cells(of_mine, of_golden, found, effort)) return {};
   const auto is_taken = [](const Class& each) { return each.is_taken; };
   std::erase_if(of_mine, is_taken);
   std::erase_if(of_golden, is_taken);
@@ -214,17 +223,16 @@ Nearest find_nearest(const std::vector<Holder*>& mine, const std::vector<Holder*
   found.was_cut_short = found.spent > most;
   if (found.was_cut_short)
     found.spent = 0;
-  else
-    join_by_distance(of_mine, of_golden, limit, found);
+  else if (!join_by_distance(of_mine, of_golden, limit, found, effort))
+    return {};
   return found;
 }
 
 std::vector<std::pair<Holder*, Holder*>> assign_by_name(const std::vector<Holder*>& mine,
                                                         const std::vector<Holder*>& golden) {
-  constexpr size_t kMost = 300;  // the time grows with the third power
   std::vector<std::pair<Holder*, Holder*>> pairs;
   if (mine.empty() || golden.empty()) return pairs;
-  if (std::max(mine.size(), golden.size()) > kMost) {  // in their order
+  if (std::max(std::ssize(mine), std::ssize(golden)) > kMostAssigned) {  // in their order
     for (size_t i = 0; i < std::min(mine.size(), golden.size()); ++i) pairs.emplace_back(mine[i], golden[i]);
     return pairs;
   }

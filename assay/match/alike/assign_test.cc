@@ -10,6 +10,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 Holder named(std::string_view name) {
   Holder holder;
@@ -50,8 +51,9 @@ TEST(FindNearest, IsSureOfPairsAndTiesWhatIsEqual) {
   const Sketch* const of_golden[] = {&b, &a, &b};
   for (size_t i = 0; i < 4; ++i) mine[i].sketches = {of_mine[i]};
   for (size_t i = 0; i < 3; ++i) golden[i].sketches = {of_golden[i]};
+  Effort effort = Effort::without_end();
   const Nearest found = find_nearest({&mine[0], &mine[1], &mine[2], &mine[3]},
-                                     {&golden[0], &golden[1], &golden[2]}, 0.25, 1000);
+                                     {&golden[0], &golden[1], &golden[2]}, 0.25, 1000, effort);
   EXPECT_THAT(found.sure, ElementsAre(::testing::Pair(&mine[0], &golden[1])));
   ASSERT_EQ(found.tied.size(), 1u);
   EXPECT_THAT(found.tied[0].mine, ElementsAre(&mine[1], &mine[2]));
@@ -79,7 +81,8 @@ TEST(FindNearest, TellsThousandsApartWithoutHoldingAllAgainstAll) {
     }
   }
   std::shuffle(sides[1].begin(), sides[1].end(), chance);
-  const Nearest found = find_nearest(sides[0], sides[1], 0.25, 1000);
+  Effort effort = Effort::without_end();
+  const Nearest found = find_nearest(sides[0], sides[1], 0.25, 1000, effort);
   ASSERT_EQ(found.sure.size(), kCount);
   EXPECT_EQ(found.spent, 0);
   for (const auto& [mine, golden] : found.sure)
@@ -91,8 +94,30 @@ TEST(FindNearest, SaysWhereTheyWereTooMany) {
   Holder mine, golden;
   mine.sketches = {&a};
   golden.sketches = {&b};
-  EXPECT_FALSE(find_nearest({&mine}, {&golden}, 0.25, 1).was_cut_short);
-  EXPECT_TRUE(find_nearest({&mine}, {&golden}, 0.25, 0).was_cut_short);
+  Effort effort = Effort::without_end();
+  EXPECT_FALSE(find_nearest({&mine}, {&golden}, 0.25, 1, effort).was_cut_short);
+  EXPECT_TRUE(find_nearest({&mine}, {&golden}, 0.25, 0, effort).was_cut_short);
+}
+
+// All in one cell: they would all be held against all, unasked.
+TEST(FindNearest, EndsWhereNearlyEqualOnesTakeMoreThanTheEffort) {
+  constexpr size_t kCount = 20;
+  std::vector<Sketch> sketches(kCount, random_sketch(1));
+  std::vector<Holder> holders(kCount);
+  std::vector<Holder*> side;
+  for (size_t i = 0; i < kCount; ++i) {
+    sketches[i].lanes[8] += 0.001 * static_cast<double>(i);
+    holders[i].sketches = {&sketches[i]};
+    side.push_back(&holders[i]);
+  }
+  // Each in cells, and what these leave again.
+  Effort enough(2 * kCount * kCount), too_little(2 * kCount * kCount - 1), less(kCount);
+  EXPECT_THAT(find_nearest(side, side, 0.25, 1000, enough).tied, Not(IsEmpty()));
+  EXPECT_FALSE(enough.is_spent());
+  for (Effort* effort : {&too_little, &less}) {
+    EXPECT_THAT(find_nearest(side, side, 0.25, 1000, *effort).tied, IsEmpty());
+    EXPECT_TRUE(effort->is_spent());
+  }
 }
 
 }  // namespace

@@ -15,6 +15,16 @@ constexpr double kSameOrder = 0.35;  // relative distance; unrelated tensors are
 constexpr double kSameSums = 0.15;   // of sums in any order; unrelated ones are about 1 apart
 constexpr size_t kMostTried = 8;     // candidates whose elements are looked at
 
+// What a group costs, in comparisons of sketches, and each of its parts.
+constexpr int64_t kLooksAtElements = 1000, kLooksAtPart = 100;
+
+// What assign_by_name costs: names are held against each other, and the best of all is sought.
+int64_t cost_of_assignment(size_t mine, size_t golden) {
+  const auto fewer = static_cast<int64_t>(std::min(mine, golden)),
+             more = static_cast<int64_t>(std::max(mine, golden));
+  return more > kMostAssigned ? more : fewer * more * (10 + fewer / 20);
+}
+
 // Tensors by the sum of their elements: near ones are found without a look at all of them.
 class BySum {
  public:
@@ -24,19 +34,22 @@ class BySum {
                      [](const auto& a, const auto& b) { return a.first < b.first; });
   }
 
-  // The nearest first, at most kMostTried.
-  std::vector<Holder*> near(const ContentSums& sums) const {
+  // The nearest first, at most kMostTried; none where the effort ended.
+  std::vector<Holder*> near(const ContentSums& sums, Effort& effort) const {
     constexpr double kMargin = 1.1;  // the norm of the other may be a little larger
     const double reach = kMargin * kSameSums * std::sqrt(sums.squares);
-    std::vector<std::pair<double, Holder*>> found;
-    for (auto at = std::ranges::lower_bound(sorted_, sums.sum - reach, {}, &Entry::first);
-         at != sorted_.end() && at->first <= sums.sum + reach; ++at)
+    if (std::isnan(sums.sum - reach) || std::isnan(sums.sum + reach)) return {};
+    const auto first = std::ranges::lower_bound(sorted_, sums.sum - reach, {}, &Entry::first);
+    const auto last = std::ranges::upper_bound(sorted_, sums.sum + reach, {}, &Entry::first);
+    if (first >= last || !effort.allows(last - first)) return {};
+    std::vector<std::pair<double, size_t>> found;  // and where it stands: of equally near ones the first
+    for (auto at = first; at != last; ++at)
       if (const double apart = distance(sums, at->second->sums); !at->second->is_joined && apart < kSameSums)
-        found.emplace_back(apart, at->second);
-    std::stable_sort(found.begin(), found.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
+        found.emplace_back(apart, static_cast<size_t>(at - sorted_.begin()));
+    const size_t count = std::min(found.size(), kMostTried);
+    std::partial_sort(found.begin(), found.begin() + static_cast<ptrdiff_t>(count), found.end());
     std::vector<Holder*> holders;
-    for (size_t i = 0; i < std::min(found.size(), kMostTried); ++i) holders.push_back(found[i].second);
+    for (size_t i = 0; i < count; ++i) holders.push_back(sorted_[found[i].second].second);
     return holders;
   }
 
@@ -47,15 +60,17 @@ class BySum {
 
 class ByContent {
  public:
-  explicit ByContent(Meeting& meeting) : meeting_(meeting) {}
+  ByContent(Meeting& meeting, Effort& effort) : meeting_(meeting), effort_(effort) {}
 
   Result<bool> run() {
     meet_equal();
+    if (effort_.is_spent()) return false;  // nothing need be read for what is dropped
     meeting_.meet_like_neighbours(Why::same_content);
     // A few layers tell how the others lie: their tensors need not be read for it.
     for (const bool first : {true, false}) {
       for (const Side side : {Side::mine, Side::golden}) {
         const std::vector<Holder*> wanted = unread(side, first);
+        ASSAY_TRY_DO(check_cancelled());
         ASSAY_TRY_DO(meeting_.sketch_whole(side, wanted));
       }
       equals_.clear();
@@ -66,11 +81,13 @@ class ByContent {
       }
       meet_groups(PartsThatFit::all, first);
       meet_rearranged(first);
+      if (effort_.is_spent()) return false;
       meeting_.meet_like_neighbours(Why::same_content);
     }
     meeting_.meet_like_neighbours(Why::like_neighbours);
     meet_groups(PartsThatFit::some, false);
     meet_what_is_left();
+    ASSAY_TRY_DO(check_cancelled());
     return !was_cut_short_;
   }
 
@@ -120,7 +137,8 @@ class ByContent {
     for (auto& [value, tie] : constants)
       if (!tie.mine.empty() && !tie.golden.empty()) equals_.push_back(std::move(tie));
     for (auto& [count, sides] : by_count) {
-      const Nearest nearest = find_nearest(sides.mine, sides.golden, kSameOrder, left_to_spend_);
+      const Nearest nearest = find_nearest(sides.mine, sides.golden, kSameOrder, left_to_spend_, effort_);
+      if (!effort_.allows(0)) return;
       left_to_spend_ -= nearest.spent;
       was_cut_short_ |= nearest.was_cut_short;
       for (const auto& [mine, golden] : nearest.sure) {
@@ -140,6 +158,7 @@ class ByContent {
         if (!holder->is_joined) mine.push_back(holder);
       for (Holder* holder : tie.golden)
         if (!holder->is_joined) golden.push_back(holder);
+      if (!effort_.allows(cost_of_assignment(mine.size(), golden.size()))) return;
       for (const auto& [m, g] : assign_by_name(mine, golden)) {
         Decision decision{.by_data = false, .doubts = {true}};
         decision.note =
@@ -160,6 +179,7 @@ class ByContent {
       std::unordered_map<int64_t, BySum> wholes;
       for (const auto& [count, holders] : by_count) wholes.emplace(count, BySum(holders));
       for (const std::vector<Holder*>& parts : list_relatives(read(side))) {
+        if (!effort_.allows(std::ssize(parts))) return;
         if (std::ranges::any_of(parts, &Holder::is_joined)) continue;
         ContentSums sums;
         for (const Holder* part : parts) sums += part->sums;
@@ -167,7 +187,7 @@ class ByContent {
         if (found == wholes.end() || sums.count < kElementsThatTell) continue;
         if (leaves_constants && sums.is_constant()) continue;
         if (wanted == PartsThatFit::some && parts.size() == 1) continue;
-        std::vector<Holder*> near = found->second.near(sums);
+        std::vector<Holder*> near = found->second.near(sums, effort_);
         // A wrong part changes all sums.
         if (wanted == PartsThatFit::some && by_count[sums.count].size() <= kMostTried)
           near = by_count[sums.count];
@@ -178,10 +198,10 @@ class ByContent {
 
   void meet_first(Side side, const std::vector<Holder*>& parts, const std::vector<Holder*>& wholes,
                   PartsThatFit wanted) {
-    constexpr int64_t kLooksAtElements = 1000;  // what a group costs, in comparisons of sketches
     for (Holder* whole : wholes) {
       const PartGroup group{side, parts, whole};
       if (!is_still_waiting(group) || !afford(kLooksAtElements)) continue;
+      if (!effort_.allows(kLooksAtElements + kLooksAtPart * std::ssize(parts))) return;
       if (meeting_.meet(group, Why::same_content, "", wanted)) return;
     }
   }
@@ -191,8 +211,11 @@ class ByContent {
     const BySum golden(read(Side::golden));
     for (Holder* mine : read(Side::mine)) {
       if (mine->sums.count < kElementsThatTell || (leaves_constants && mine->sums.is_constant())) continue;
-      for (Holder* each : golden.near(mine->sums))
+      for (Holder* each : golden.near(mine->sums, effort_)) {
+        if (!effort_.allows(kLooksAtElements)) return;
         if (meeting_.meet(group_of(*mine, *each), Why::same_content, "", PartsThatFit::all)) break;
+      }
+      if (!effort_.allows(0)) return;
     }
   }
 
@@ -236,6 +259,7 @@ class ByContent {
   }
 
   Meeting& meeting_;
+  Effort& effort_;
   std::vector<Tie> equals_;
   int64_t left_to_spend_ = 400'000'000;  // comparisons of sketches: some seconds
   bool was_cut_short_ = false;
@@ -243,6 +267,6 @@ class ByContent {
 
 }  // namespace
 
-Result<bool> meet_by_content(Meeting& meeting) { return ByContent(meeting).run(); }
+Result<bool> meet_by_content(Meeting& meeting, Effort& effort) { return ByContent(meeting, effort).run(); }
 
 }  // namespace assay

@@ -252,7 +252,23 @@ void hold_shares_against_layers(std::vector<Decision>& decisions) {
                             layer_pattern((is_mine ? whole : part).form.plain), std::max(of_part, of_whole)}];
     (of_part == of_whole ? layers.whole : layers.shared).push_back(&decision);
   }
+  Layers norms;
+  for (const auto& [role, layers] : roles)
+    if (is_norm_of_states(std::get<0>(role))) {
+      norms.shared.insert(norms.shared.end(), layers.shared.begin(), layers.shared.end());
+      norms.whole.insert(norms.whole.end(), layers.whole.begin(), layers.whole.end());
+    }
   for (const auto& [role, layers] : roles) {
+    const bool has_no_like = layers.shared.size() + layers.whole.size() == 1;
+    if (has_no_like && !layers.shared.empty() && is_norm_of_states(std::get<0>(role))) {
+      // It is one of the norms itself.
+      const size_t of = norms.shared.size() + norms.whole.size() - 1;
+      if (norms.whole.size() >= norms.shared.size())
+        contradict(*layers.shared[0],
+                   fmt::format("a share of it on each rank, though {} of {} other norms are whole",
+                               norms.whole.size(), of));
+      continue;
+    }
     if (layers.shared.empty() || layers.whole.empty()) continue;
     const size_t all = layers.shared.size() + layers.whole.size();
     for (const bool is_shared : {true, false}) {

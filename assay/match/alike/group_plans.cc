@@ -1,10 +1,12 @@
 #include "assay/match/alike/group_plans.h"
 
 #include "assay/match/alike/crossed_shares.h"
+#include "assay/match/alike/rank_rows.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 namespace assay {
 namespace {
@@ -39,9 +41,21 @@ struct Share {
   int64_t which = 0, of = 1;
 };
 
-Share share_of(const PartGroup& group) {
+Share share_of(const PartGroup& group, const Holder& part) {
   if (group.whole_of_ranks == 0) return {};
-  return {group.whole->ranks[0], static_cast<int64_t>(group.whole_of_ranks)};
+  const auto shares = static_cast<int64_t>(shares_of_part(group, part));
+  return {group.whole->ranks[0] * shares / static_cast<int64_t>(group.whole_of_ranks), shares};
+}
+
+// … divided along its rows, as ranks do.
+Shape shape_of(const PartGroup& group, const Holder& part) {
+  Shape shape = part.shape;
+  if (const Share share = share_of(group, part); share.of > 1) shape.dims[0] /= share.of;
+  return shape;
+}
+
+bool are_ranks_missing(const PartGroup& group) {
+  return group.of_ranks > 0 || group.whole->other_ranks.size() < group.whole_of_ranks;
 }
 
 void add_part(const PairingBuilder& builder, Side side, const Holder& part, size_t source, const Share& share,
@@ -57,13 +71,6 @@ void add_source(const PairingBuilder& builder, Side side, const Holder& whole, s
   out.source_positions.push_back(whole.positions[source]);
 }
 
-void add_view(const Piece& piece, int32_t operand, Plan& plan) {
-  PlanStep view{PlanOp::view, {operand}, {piece.base}};
-  view.args.insert(view.args.end(), piece.dims.begin(), piece.dims.end());
-  view.args.insert(view.args.end(), piece.strides.begin(), piece.strides.end());
-  plan.steps.push_back(std::move(view));
-}
-
 Plan plan_of(const Arrangement& arrangement, const std::vector<PlanSource>& sources, const Shape& result,
              std::vector<size_t>& used) {
   Plan plan;
@@ -75,7 +82,7 @@ Plan plan_of(const Arrangement& arrangement, const std::vector<PlanSource>& sour
   PlanStep joined{PlanOp::concat, {}};
   for (const Piece& piece : arrangement.pieces) {
     const auto operand = static_cast<int32_t>(std::ranges::find(used, piece.source) - used.begin());
-    add_view(piece, operand, plan);
+    plan.steps.push_back(view_of(piece, operand));
     joined.in.push_back(plan.last());
   }
   if (arrangement.pieces.size() > 1) plan.steps.push_back(std::move(joined));
@@ -86,40 +93,14 @@ Plan plan_of(const Arrangement& arrangement, const std::vector<PlanSource>& sour
       if (window->count[i] != window->of[i])
         plan.add(PlanOp::cut, {static_cast<int64_t>(i), window->first[i], window->count[i]});
   }
-  if (arrangement.order) add_view(*arrangement.order, plan.last(), plan);
+  if (arrangement.order) plan.steps.push_back(view_of(*arrangement.order, plan.last()));
   plan.add(PlanOp::reshape, result.dims);
   return plan;
 }
 
-// "mp_rank_{00,01}/model.pt:w" of the names of several ranks.
-std::string name_of_ranks(const std::vector<std::string_view>& names) {
-  if (names.size() == 1) return std::string(names[0]);
-  size_t front = 0, back = 0;
-  const auto all_have = [&](auto same) { return std::ranges::all_of(names, same); };
-  while (
-      all_have([&](std::string_view name) { return front < name.size() && name[front] == names[0][front]; }))
-    ++front;
-  while (all_have([&](std::string_view name) {
-    return back + front < name.size() && name[name.size() - 1 - back] == names[0][names[0].size() - 1 - back];
-  }))
-    ++back;
-  // Numbers stay whole.
-  const auto is_number = [&](size_t at) { return names[0][at] >= '0' && names[0][at] <= '9'; };
-  while (front > 0 && is_number(front - 1)) --front;
-  while (back > 0 && is_number(names[0].size() - back)) --back;
-  std::vector<std::string_view> middles;
-  for (const std::string_view name : names) middles.push_back(name.substr(front, name.size() - front - back));
-  return fmt::format("{}{{{}}}{}", names[0].substr(0, front), fmt::join(middles, ","),
-                     names[0].substr(names[0].size() - back));
-}
-
 // How a row calls the whole: with the part of it that is meant.
 std::string name_of_view(const Arrangement& arrangement, const std::vector<std::string_view>& names) {
-  const std::string& text = arrangement.text;
-  const size_t opening = text.find('[');
-  size_t end = opening;
-  while (end < text.size() && text[end] == '[') end = std::min(text.find(']', end), text.size() - 1) + 1;
-  return name_of_ranks(names) + (end > opening ? text.substr(opening, end - opening) : std::string());
+  return name_of_ranks(names) + part_in(arrangement.text);
 }
 
 void join_part(PairingBuilder& builder, const GroupOnRank& on_rank, size_t part, const Shape& shape,
@@ -178,32 +159,54 @@ std::vector<Arrangement> those_there(const std::vector<Arrangement>& shares, con
   return there;
 }
 
-// Of arrangements in all ranks of a whole, what lies on the one that is there. Its piece of each part is a
-// stretch of the part's first dimension.
-std::vector<std::vector<Arrangement>> on_one_rank(const std::vector<std::vector<Arrangement>>& on_all,
-                                                  const PartGroup& group) {
-  const auto rank = static_cast<size_t>(group.whole->ranks[0]);
-  std::vector<std::vector<Arrangement>> found;
-  for (const std::vector<Arrangement>& parts : on_all) {
-    std::vector<Arrangement> on_one;
-    for (size_t i = 0; i < parts.size(); ++i) {
-      const Arrangement& part = parts[i];
-      const Shape& shape = group.parts[i]->shape;
-      const bool is_even = part.pieces.size() == group.whole_of_ranks && part.pieces[rank].source == rank &&
-                           !part.window && !part.order && !shape.dims.empty() &&
-                           shape.dims[0] % static_cast<int64_t>(group.whole_of_ranks) == 0;
-      if (!is_even) break;
-      const size_t begin = part.text.find("{}"), end = part.text.rfind(" of each of");  // of "cat({}… ranks)"
-      Arrangement& own =
-          on_one.emplace_back(Arrangement{{part.pieces[rank]}, part.text.substr(begin, end - begin)});
-      own.pieces[0].source = 0;
-    }
-    if (on_one.size() == parts.size()) found.push_back(std::move(on_one));
+// Of the one rank that is there: its share of every part.
+std::vector<std::vector<Arrangement>> partitions_on_one_rank(const PartGroup& group) {
+  std::vector<Shape> shares;
+  for (const Holder* part : group.parts) {
+    if (part->shape.dims.empty() || part->shape.dims[0] % share_of(group, *part).of != 0) return {};
+    shares.push_back(shape_of(group, *part));
   }
-  return found;
+  return partitions(shares, group.whole->shape);
 }
 
 }  // namespace
+
+PlanStep view_of(const Piece& piece, int32_t operand) {
+  PlanStep view{PlanOp::view, {operand}, {piece.base}};
+  view.args.insert(view.args.end(), piece.dims.begin(), piece.dims.end());
+  view.args.insert(view.args.end(), piece.strides.begin(), piece.strides.end());
+  return view;
+}
+
+std::string name_of_ranks(const std::vector<std::string_view>& names) {
+  if (names.size() == 1) return std::string(names[0]);
+  const std::string_view first = names[0];
+  size_t front = first.size(), back = first.size();
+  for (const std::string_view name : std::span(names).subspan(1)) {
+    const auto begin = std::ranges::mismatch(first.substr(0, front), name).in1 - first.begin();
+    front = static_cast<size_t>(begin);
+    size_t end = 0;
+    while (end < back && end < name.size() && name[name.size() - 1 - end] == first[first.size() - 1 - end])
+      ++end;
+    back = end;
+  }
+  for (const std::string_view name : names) back = std::min(back, name.size() - front);
+  // Numbers stay whole.
+  const auto is_number = [&](size_t at) { return first[at] >= '0' && first[at] <= '9'; };
+  while (front > 0 && is_number(front - 1)) --front;
+  while (back > 0 && is_number(first.size() - back)) --back;
+  std::vector<std::string_view> middles;
+  for (const std::string_view name : names) middles.push_back(name.substr(front, name.size() - front - back));
+  return fmt::format("{}{{{}}}{}", first.substr(0, front), fmt::join(middles, ","),
+                     first.substr(first.size() - back));
+}
+
+std::string part_in(const std::string& text) {
+  const size_t opening = text.find('[');
+  size_t end = opening;
+  while (end < text.size() && text[end] == '[') end = std::min(text.find(']', end), text.size() - 1) + 1;
+  return end > opening ? text.substr(opening, end - opening) : std::string();
+}
 
 Arrangement turned(const Arrangement& seen, const Arrangement& order) {
   Arrangement both = seen;
@@ -226,6 +229,7 @@ GroupShapes shapes_of(const PartGroup& group) {
   if (group.whole_of_ranks > 0) shapes.there = group.whole->ranks;
   shapes.of_shares = group.of_shares;
   shapes.whole_of_ranks = group.whole_of_ranks;
+  shapes.key_shares = group.key_shares;
   shapes.joins_both = group.joins_both;
   return shapes;
 }
@@ -241,7 +245,7 @@ std::vector<std::vector<Arrangement>> arrangements_of(const PartGroup& group) {
     return {};
   const bool is_single = shapes.size() == 1;
   if (group.joins_both) return crossed_shares(shapes[0], ranks->part_shares, whole, ranks->whole_shares);
-  if (group.whole_of_ranks > 0) return on_one_rank(partitions(shapes, whole, group.whole_of_ranks), group);
+  if (group.whole_of_ranks > 0) return partitions_on_one_rank(group);
   if (group.of_shares > 0) {
     auto all = is_single ? shares_of_one(shapes[0], whole, group.of_shares)
                          : shared_partitions(shapes, whole, group.of_shares);
@@ -275,8 +279,8 @@ std::vector<GroupOnRank> on_ranks(const PairingBuilder& builder, const PartGroup
       };
       for (const Holder* part : group.parts)
         for (size_t i = 0; i < ranks->part_shares; ++i)
-          add_part(builder, group.parts_side, *part, source_of(*part, ranks->part_shares, i), share_of(group),
-                   one);
+          add_part(builder, group.parts_side, *part, source_of(*part, ranks->part_shares, i),
+                   share_of(group, *part), one);
       for (size_t i = 0; i < ranks->whole_shares; ++i)
         add_source(builder, whole_side, *group.whole, source_of(*group.whole, ranks->whole_shares, i), one);
       const Holder& part = *group.parts[0];
@@ -289,15 +293,16 @@ std::vector<GroupOnRank> on_ranks(const PairingBuilder& builder, const PartGroup
 }
 
 void join_group(PairingBuilder& builder, const PartGroup& group, const std::vector<Arrangement>& arrangement,
-                Why why, const std::string& note, const Doubts& doubts) {
+                Why why, const std::string& note, const Doubts& doubts, KnownShares* known) {
+  KnownShares none;
+  if (join_in_one_row(builder, group, arrangement, why, note, doubts, known != nullptr ? *known : none))
+    return;
   for (const GroupOnRank& rank : on_ranks(builder, group)) {
     const size_t shares = rank.parts.size() / group.parts.size();
     for (size_t part = 0; part < rank.parts.size(); ++part) {
       const Holder& holder = *group.parts[part / shares];
-      const Share share = share_of(group);
-      Shape shape = holder.shape;
-      if (share.of > 1) shape.dims[0] /= share.of;
-      const size_t of_ranks = std::max(group.of_ranks, group.whole_of_ranks);
+      const Share share = share_of(group, holder);
+      const size_t of_ranks = are_ranks_missing(group) ? std::max(group.of_ranks, group.whole_of_ranks) : 0;
       PairPlans plans;
       plans.note = note;
       plans.is_unsure = doubts.is_unsure;
@@ -312,13 +317,16 @@ void join_group(PairingBuilder& builder, const PartGroup& group, const std::vect
         if (const size_t copies = (of_ranks > 0 ? of_ranks : holder.sources()) / group.of_shares; copies > 1)
           add(fmt::format("each share on {} ranks", copies));
       if (of_ranks > 0)
-        add(fmt::format("only rank {} of {}", group.of_ranks > 0 ? holder.ranks[part % shares] : share.which,
+        add(fmt::format("only rank {} of {}",
+                        (group.of_ranks > 0 ? holder.ranks[part % shares] : group.whole->ranks[0]),
                         of_ranks));
       if (plans.is_other_rank)
         add(other_ranks_note(group.parts_side == Side::mine ? rank.part_rank : rank.whole_rank,
                              group.parts_side == Side::mine ? rank.whole_rank : rank.part_rank));
-      join_part(builder, rank, part, shape, share, group.parts_side, group.whole->shape, arrangement[part],
-                why, std::move(plans));
+      if (group.whole_of_ranks > 0 && static_cast<size_t>(share.of) < group.whole_of_ranks)
+        add(fmt::format("each share on {} ranks", group.whole_of_ranks / static_cast<size_t>(share.of)));
+      join_part(builder, rank, part, shape_of(group, holder), share, group.parts_side, group.whole->shape,
+                arrangement[part], why, std::move(plans));
     }
   }
 }

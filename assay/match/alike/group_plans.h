@@ -23,7 +23,7 @@ struct GroupShapes {
   std::vector<std::vector<int64_t>> dims;  // of the parts, then of the whole
   std::vector<size_t> shares;              // that ranks hold of each of them
   std::vector<int64_t> there;              // which shares, or which rank of the whole, where not all are
-  size_t of_shares = 0, whole_of_ranks = 0;
+  size_t of_shares = 0, whole_of_ranks = 0, key_shares = 0;
   bool joins_both = false;
   friend auto operator<=>(const GroupShapes&, const GroupShapes&) = default;
 };
@@ -43,8 +43,23 @@ struct Doubts {
   std::string lacks = {};          // PairPlans::lacks
 };
 
-// A row for every part, in which the whole is seen as the arrangement says.
-void join_group(PairingBuilder& builder, const PartGroup& group, const std::vector<Arrangement>& arrangement,
-                Why why, const std::string& note, const Doubts& doubts);
+// How a plan says that a tensor is seen so.
+PlanStep view_of(const Piece& piece, int32_t operand);
+// "mp_rank_{00,01}/model.pt:w" of the names of several ranks.
+std::string name_of_ranks(const std::vector<std::string_view>& names);
+// The stretches in the text of an arrangement, "[0:2048]"; empty: it has none.
+std::string part_in(const std::string& text);
 
+// What every rank holds of a tensor, by how it lies: layers lie alike.
+struct SharesOfTensor {
+  std::shared_ptr<const std::vector<RankShare>> shares;
+  std::optional<size_t> dimension;  // along which they stand behind each other
+};
+using KnownShares = std::map<std::pair<const std::vector<Arrangement>*, Side>, SharesOfTensor>;
+
+// A row for every part, or one for all ranks that hold a single one (rank_rows.h), in which the whole is seen
+// as the arrangement says.
+// known: of arrangements that outlive it; null: this is one of its own.
+void join_group(PairingBuilder& builder, const PartGroup& group, const std::vector<Arrangement>& arrangement,
+                Why why, const std::string& note, const Doubts& doubts, KnownShares* known = nullptr);
 }  // namespace assay

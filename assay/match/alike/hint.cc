@@ -1,5 +1,6 @@
 #include "assay/match/alike/holders.h"
 #include "assay/match/alike/meet.h"
+#include "assay/match/keyed/name.h"
 
 #include <fmt/format.h>
 
@@ -55,8 +56,12 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-// The flag that makes one name the other: where they differ, in whole words.
+// The flag that makes one name the other: where they differ, in whole words. Files need none.
 std::string rename_flag(std::string_view mine, std::string_view golden) {
+  if (begin_in_file(mine) > 0 && begin_in_file(golden) > 0) {
+    mine.remove_prefix(begin_in_file(mine));
+    golden.remove_prefix(begin_in_file(golden));
+  }
   const auto is_word = [](char c) { return c != '.' && c != '/' && c != '_' && c != ':'; };
   const size_t shorter = std::min(mine.size(), golden.size());
   size_t front = 0, back = 0;
@@ -75,7 +80,7 @@ std::string rename_flag(std::string_view mine, std::string_view golden) {
 
 }  // namespace
 
-std::optional<std::string> hint_of_names(const PairingBuilder& builder, bool is_by_content) {
+std::optional<std::string> hint_of_names(const PairingBuilder& builder, NamesThatMeet names) {
   constexpr size_t kMostLookedAt = 200, kMostShown = 3;  // of each side: a hint, not a search
   Left left[2];
   size_t count[2] = {0, 0};
@@ -97,12 +102,17 @@ std::optional<std::string> hint_of_names(const PairingBuilder& builder, bool is_
   std::string text = fmt::format(
       "{} of mine and {} of golden found no partner; the likest names among them are '{}' and '{}'", count[0],
       count[1], mine, golden);
-  // Another name would not make them a pair.
-  if (mean_the_same(*left[0][m].second, *left[1][best->which].second).value_or(false))
+  const NameForm &form = *left[0][m].second, &other = *left[1][best->which].second;
+  const bool are_known = mean_the_same(form, other).value_or(false);
+  if (names == NamesThatMeet::equal && (are_known || form.plain == other.plain))
+    text += ", which may be a pair without --match exact";
+  else if (are_known)  // another name would not make them one
     text += ", which are known to mean the same, but lie in each other in no way that is known";
   else
-    text += fmt::format(". {} pairs these{}", rename_flag(mine, golden),
-                        is_by_content ? "" : ", --match content what holds the same");
+    text += fmt::format(". {} pairs these{}",
+                        rename_flag(builder.name_as_read(Side::mine, left[0][m].first),
+                                    builder.name_as_read(Side::golden, left[1][best->which].first)),
+                        names == NamesThatMeet::or_content ? "" : ", --match content what holds the same");
   for (const Side side : {Side::mine, Side::golden}) {
     const std::vector<LikestName>& nearest = side == Side::mine ? of_mine : of_golden;
     std::vector<std::string> shown;

@@ -1,7 +1,7 @@
 #include "assay/match/alike/holders.h"
 
 #include <algorithm>
-#include <map>
+#include <span>
 #include <unordered_map>
 
 namespace assay {
@@ -27,31 +27,6 @@ void finish(Holder& holder) {
   }
 }
 
-// Tensors of one name, of as many ranks, are one holder; others stand for themselves.
-void add_named(std::vector<Holder> named, std::vector<Holder>& out) {
-  std::stable_sort(named.begin(), named.end(),
-                   [](const Holder& a, const Holder& b) { return a.form.rank < b.form.rank; });
-  bool are_ranks = named.size() > 1 && named[0].form.rank >= 0;
-  for (size_t i = 1; i < named.size(); ++i) are_ranks &= named[i].form.rank > named[i - 1].form.rank;
-  if (are_ranks) {
-    Holder together = named[0];
-    for (size_t i = 1; i < named.size(); ++i) {
-      together.positions.push_back(named[i].positions[0]);
-      together.ranks.push_back(named[i].ranks[0]);
-      together.sketches.insert(together.sketches.end(), named[i].sketches.begin(), named[i].sketches.end());
-    }
-    if (std::ranges::all_of(named, [&](const Holder& each) { return each.shape == named[0].shape; })) {
-      finish(together);
-      out.push_back(std::move(together));
-      return;
-    }
-  }
-  for (Holder& each : named) {
-    finish(each);
-    out.push_back(std::move(each));
-  }
-}
-
 // Ranks have the same names.
 class Roles {
  public:
@@ -65,30 +40,56 @@ class Roles {
   std::unordered_map<std::string_view, std::optional<KnownName>> by_name_;
 };
 
-Holder holder_of(const std::pair<size_t, const NameForm*>& waiting, Roles& roles) {
+// One tensor that waits.
+struct Waiting {
+  size_t position = 0;  // of the builder
+  const NameForm* form = nullptr;
+  Shape shape;
+  const Sketch* sketch = nullptr;
+};
+
+Holder holder_of(std::span<const Waiting> named, Roles& roles) {
   Holder holder;
-  holder.form = *waiting.second;
-  holder.role = roles.of(waiting.second->plain);
-  holder.positions = {waiting.first};
-  holder.ranks = {holder.form.rank};
+  holder.form = *named[0].form;
+  holder.role = roles.of(named[0].form->plain);
+  holder.shape = named[0].shape;
+  for (const Waiting& each : named) {
+    holder.positions.push_back(each.position);
+    holder.ranks.push_back(each.form->rank);
+    if (each.sketch != nullptr) holder.sketches.push_back(each.sketch);
+  }
+  finish(holder);
   return holder;
 }
 
-// Holders of one tensor each, until those of one name are put together.
+// Tensors of one name, of as many ranks, are one holder; others stand for themselves.
 class ByName {
  public:
-  void add(Holder holder) {
-    const auto [found, is_new] = by_name_.try_emplace(holder.form.plain);
+  // The forms outlive this.
+  void add(Waiting waiting) {
+    const auto [found, is_new] = by_name_.try_emplace(waiting.form->plain);
     if (is_new) in_order_.push_back(&found->second);
-    found->second.push_back(std::move(holder));
+    found->second.push_back(std::move(waiting));
   }
-  void move_to(std::vector<Holder>& out) {
-    for (std::vector<Holder>* const named : in_order_) add_named(std::move(*named), out);
+
+  void move_to(std::vector<Holder>& out, Roles& roles) {
+    for (std::vector<Waiting>* const named : in_order_) {
+      std::stable_sort(named->begin(), named->end(),
+                       [](const Waiting& a, const Waiting& b) { return a.form->rank < b.form->rank; });
+      bool are_ranks = named->size() > 1 && named->front().form->rank >= 0;
+      for (size_t i = 1; i < named->size() && are_ranks; ++i)
+        are_ranks =
+            (*named)[i].form->rank > (*named)[i - 1].form->rank && (*named)[i].shape == (*named)[0].shape;
+      if (are_ranks)
+        out.push_back(holder_of(*named, roles));
+      else
+        for (const Waiting& each : *named) out.push_back(holder_of({&each, 1}, roles));
+    }
   }
 
  private:
-  std::map<std::string, std::vector<Holder>> by_name_;
-  std::vector<std::vector<Holder>*> in_order_;
+  std::unordered_map<std::string_view, std::vector<Waiting>> by_name_;
+  std::vector<std::vector<Waiting>*> in_order_;
 };
 
 }  // namespace
@@ -125,7 +126,8 @@ const std::vector<NameForm>& forms_of(const PairingBuilder& builder, Side side) 
   if (!forms.empty()) return forms;
   FormReader reader(path_of_one_rank(builder, side));
   forms.reserve(builder.size(side));
-  for (size_t i = 0; i < builder.size(side); ++i) forms.push_back(reader.form_of(builder.name(side, i)));
+  for (size_t i = 0; i < builder.size(side); ++i)
+    forms.push_back(reader.form_of(builder.name_as_read(side, i)));
   number_through(forms);
   return forms;
 }
@@ -153,12 +155,9 @@ Result<Holders> collect_holders(const PairingBuilder& builder, const Contents& c
     ByName by_name;
     for (size_t i = 0; i < waiting.size(); ++i) {
       if (!sketches[i] || sketches[i]->sums.count == 0) continue;
-      Holder holder = holder_of(waiting[i], roles);
-      holder.shape = sketches[i]->meta.shape;
-      holder.sketches = {&*sketches[i]};
-      by_name.add(std::move(holder));
+      by_name.add({waiting[i].first, waiting[i].second, sketches[i]->meta.shape, &*sketches[i]});
     }
-    by_name.move_to(holders.on(side));
+    by_name.move_to(holders.on(side), roles);
   }
   return holders;
 }
@@ -197,12 +196,10 @@ Holders collect_named_holders(const PairingBuilder& builder, const Contents& con
       if (!roles.of(each.second->plain) && sides_of[each.second->plain] != 3) continue;
       const auto meta = contents.meta({side, builder.items(side)[each.first]});
       if (!meta || meta->shape.count() == 0 || is_complex(meta->dtype)) continue;
-      Holder holder = holder_of(each, roles);
-      holder.shape = meta->shape;
-      by_name[static_cast<size_t>(side)].add(std::move(holder));
+      by_name[static_cast<size_t>(side)].add({each.first, each.second, meta->shape});
     }
   for (const Side side : {Side::mine, Side::golden})
-    by_name[static_cast<size_t>(side)].move_to(holders.on(side));
+    by_name[static_cast<size_t>(side)].move_to(holders.on(side), roles);
   return holders;
 }
 

@@ -24,6 +24,16 @@ size_t share_on(const PartGroup& group, size_t source) {
   return rank / (ranks / group.of_shares);
 }
 
+bool is_key_or_value(const Holder& holder) {
+  const std::string_view hint = hint_of(holder.form.plain);
+  return hint == "key" || hint == "value" ||
+         (holder.role && (holder.role->what == "k" || holder.role->what == "v"));
+}
+
+size_t shares_of_part(const PartGroup& group, const Holder& part) {
+  return group.key_shares > 0 && is_key_or_value(part) ? group.key_shares : group.whole_of_ranks;
+}
+
 // As many numbers as the whole has: each follows its own. Otherwise those that are equal belong together, in
 // their order, and others stay as they are: the number of an expert, the 1 of "fc1".
 std::vector<Kinds::Slots> Kinds::slots_of(const PartGroup& group) {

@@ -20,12 +20,21 @@ struct PartGroup {
   size_t of_ranks = 0;
   // … of the whole, of which one is there: it holds a share of every part.
   size_t whole_of_ranks = 0;
+  // … and into how many shares its keys and values are divided, where several ranks hold the same. 0: one for
+  // each rank.
+  size_t key_shares = 0;
   // The shares of each side are joined: those of one do not lie in those of the other one by one.
   bool joins_both = false;
 };
 
 // Which of the shares a rank holds, by its place among those of the part. Precondition: of_shares > 0.
 size_t share_on(const PartGroup& group, size_t source);
+
+bool is_key_or_value(const Holder& holder);
+
+// The shares of a part of which the one rank of the whole that is there holds one. Precondition:
+// whole_of_ranks > 0.
+size_t shares_of_part(const PartGroup& group, const Holder& part);
 
 class Kinds {
  public:

@@ -1,6 +1,8 @@
+#include "assay/base/text.h"
 #include "assay/match/alike/rank_world.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -10,6 +12,7 @@ namespace assay {
 namespace {
 
 constexpr int64_t kMostRanks = 65'536;
+constexpr size_t kMostRanksOfOneHead = 256;  // of which some hold the same keys
 
 // More ranks than shares, as where there are fewer heads of keys than ranks: neighbours hold the same.
 bool has_copied_shares(const Holder& ranks, const Holder& whole) {
@@ -49,7 +52,10 @@ bool settle_ranks(PartGroup& group) {
     }
   }
   // A rank of several that holds its shares of fused tensors.
-  const auto is_whole_elsewhere = [](const Holder* part) { return part->ranks == std::vector<int64_t>{-1}; };
+  const auto is_whole_elsewhere = [&](const Holder* part) {
+    return part->ranks == std::vector<int64_t>{-1} && !part->shape.dims.empty() &&
+           part->shape.dims[0] % (all / whole) == 0;
+  };
   if (of_whole == 1 && group.parts.size() > 1 && group.whole->ranks[0] >= 0 && all > whole &&
       all % whole == 0 && all / whole <= kMostRanks && std::ranges::all_of(group.parts, is_whole_elsewhere)) {
     group.whole_of_ranks = static_cast<size_t>(all / whole);
@@ -125,20 +131,25 @@ class KnownNames {
     wanted_.push_back({std::move(group), why, std::move(note)});
   }
 
-  // Some ranks of several that hold their shares of a fused tensor: each of them against the parts.
+  // Ranks that hold their shares of a fused tensor, some of several, or all of them with keys that neighbours
+  // hold, too: each of them against the parts.
   bool want_each_rank(const PartGroup& group, Why why, const std::string& note) {
     const Holder& whole = *group.whole;
-    if (group.parts.size() < 2 || whole.sources() < 2) return false;
+    if (group.parts.size() < 2 || whole.ranks.front() < 0) return false;
     std::vector<PartGroup> of_ranks;
     for (size_t i = 0; i < whole.sources(); ++i) {
       Holder own = whole;
       own.positions = {whole.positions[i]};
       own.ranks = {whole.ranks[i]};
-      own.other_ranks = whole.ranks;
+      if (whole.sources() > 1) own.other_ranks = whole.ranks;
       own.sums.count = own.shape.count();
       PartGroup& one = of_ranks.emplace_back(group);
       one.whole = &meeting_.keep(std::move(own));
-      if (!settle_ranks(one) || one.whole_of_ranks <= whole.sources()) return false;
+      const bool is_even = settle_ranks(one) && one.whole_of_ranks >= whole.sources();
+      if (is_even && one.whole_of_ranks == whole.sources() && whole.sources() > 1) return false;
+      size_t ranks = whole.sources();  // at least; how many there are, all such groups say together
+      while (!is_even && !settle_copied_keys(one, ranks))
+        if (++ranks > kMostRanksOfOneHead) return false;
     }
     taken_.insert(group.whole);
     taken_.insert(group.parts.begin(), group.parts.end());
@@ -176,7 +187,20 @@ class KnownNames {
     for (const auto& [key, mine] : by_role_[0])
       if (Holder* const golden = find(Side::golden, key); golden != nullptr && mine.size() == 1)
         want(pair_of(*mine[0], *golden), Why::known_name,
-             fmt::format("known renaming: {} is {}", mine[0]->role->path, golden->role->path));
+             fmt::format("known renaming: {}", words_apart(*mine[0], *golden)));
+  }
+
+  // "attention.wq is self_attn.q_proj", "kernel is weight".
+  static std::string words_apart(const Holder& mine, const Holder& golden) {
+    if (mine.role->path != golden.role->path)
+      return fmt::format("{} is {}", mine.role->path, golden.role->path);
+    const std::vector<std::string_view> words = split(mine.form.plain, '.'),
+                                        others = split(golden.form.plain, '.');
+    if (words.size() != others.size()) return fmt::format("{} is {}", mine.form.plain, golden.form.plain);
+    std::vector<std::string> apart;
+    for (size_t i = 0; i < words.size(); ++i)
+      if (words[i] != others[i]) apart.push_back(fmt::format("{} is {}", words[i], others[i]));
+    return fmt::format("{}", fmt::join(apart, ", "));
   }
 
   static std::string note_of(const PartGroup& group) {

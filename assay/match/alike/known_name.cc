@@ -202,6 +202,12 @@ std::optional<KnownName> known_name_of(std::string_view plain) {
 
 std::span<const Composition> compositions() { return kCompositions; }
 
+bool is_norm_of_states(std::string_view plain) {
+  const std::optional<KnownName> known = known_name_of(plain);
+  const std::string name = to_lower(known ? known->what : plain);
+  return name.find("norm") != std::string::npos && hint_of(plain).empty();
+}
+
 std::string_view hint_of(std::string_view plain) {
   struct Hint {
     std::string_view what;

@@ -22,6 +22,9 @@ struct KnownName {
 // Of a plain name (name_form.h); nothing where the words are not known, or it is no weight and no bias.
 std::optional<KnownName> known_name_of(std::string_view plain);
 
+// A norm of whole hidden states. Those of queries and keys may be shared out with their heads.
+bool is_norm_of_states(std::string_view plain);
+
 // What a fused parameter is made of, in the order in which it holds them.
 struct Composition {
   std::string_view whole;

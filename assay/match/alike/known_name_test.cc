@@ -66,4 +66,13 @@ TEST(KnownNames, WordsHintAtWhatATensorIs) {
 }
 
 }  // namespace
+TEST(KnownName, TellsNormsOfWholeStatesFromThoseOfHeads) {
+  for (const std::string_view name : {"model.norm.weight", "transformer.ln_f.weight", "h.0.ln_1.bias",
+                                      "layers.0.input_layernorm.weight", "tower.0.pre_norm.scale"})
+    EXPECT_TRUE(is_norm_of_states(name)) << name;
+  for (const std::string_view name :
+       {"layers.0.self_attn.q_norm.weight", "layers.0.attn.key_norm.weight", "lm_head.weight"})
+    EXPECT_FALSE(is_norm_of_states(name)) << name;
+}
+
 }  // namespace assay

@@ -37,8 +37,12 @@ bool join_alike_names(PairingBuilder& builder, const Contents* contents) {
       continue;
     }
     PairPlans plans;
-    plans.note = fmt::format(
-        "same but for {}", difference_of(builder.name(Side::mine, mine), builder.name(Side::golden, golden)));
+    const std::string_view of_mine = builder.name_as_read(Side::mine, mine),
+                           of_golden = builder.name_as_read(Side::golden, golden);
+    const bool is_renamed =
+        of_mine != builder.name(Side::mine, mine) || of_golden != builder.name(Side::golden, golden);
+    plans.note =
+        fmt::format("{}same but for {}", is_renamed ? "as renamed, " : "", difference_of(of_mine, of_golden));
     if (bearers->has_rank(0) && bearers->has_rank(1) && bearers->rank[0] != bearers->rank[1]) {
       plans.is_other_rank = true;
       plans.note += "; " + other_ranks_note(bearers->rank[0], bearers->rank[1]);
@@ -71,11 +75,13 @@ void join_known_names(PairingBuilder& builder, const Contents& contents) {
   meeting.join_all();
 }
 
-Result<void> join_by_content(PairingBuilder& builder, const Contents& contents, Remarks& remarks) {
+Result<void> join_by_content(PairingBuilder& builder, const Contents& contents, Effort& effort,
+                             Remarks& remarks) {
   if (!waits_on_both_sides(builder)) return {};
   ASSAY_TRY(Holders holders, collect_holders(builder, contents));
   Meeting meeting(builder, contents, holders);
-  ASSAY_TRY(const bool is_complete, meet_by_content(meeting));
+  ASSAY_TRY(const bool is_complete, meet_by_content(meeting, effort));
+  if (effort.is_spent()) return {};
   if (!is_complete)
     remarks.push_back(
         std::string("too many tensors have names that do not meet, so that not all were held against all "

@@ -97,6 +97,7 @@ void Meeting::decide_as_they_stand(const PartGroup& group, Decision decision) {
 
 void Meeting::meet_like_neighbours(Why why) {
   for (const auto& [group, arrangement] : kinds_.predict(holders_)) {
+    if (cancelled()) return;  // match_names ends with the error
     if (group.parts.size() == 1) {
       // Ranks that hold all of a tensor, though not all the same: one of them is wrong.
       for (Holder* holder : {group.parts[0], group.whole}) {
@@ -124,7 +125,8 @@ void Meeting::join_all() {
   find_doubts(*this);
   for (const Decision& decision : decisions_) {
     if (decision.layout != nullptr) {
-      join_group(builder_, decision.group, *decision.layout, decision.why, decision.note, decision.doubts);
+      join_group(builder_, decision.group, *decision.layout, decision.why, decision.note, decision.doubts,
+                 &known_shares_);
       continue;
     }
     const bool is_mine = decision.group.parts_side == Side::mine;

@@ -3,6 +3,7 @@
 // (data).
 #pragma once
 
+#include "assay/match/alike/effort.h"
 #include "assay/match/alike/group_plans.h"
 #include "assay/match/alike/solve.h"
 
@@ -67,6 +68,7 @@ class Meeting {
   std::deque<std::vector<Arrangement>> turned_;
   std::deque<Holder> made_;
   std::vector<Decision> decisions_;
+  KnownShares known_shares_;
 };
 
 bool is_still_waiting(const PartGroup& group);
@@ -77,8 +79,9 @@ bool is_in_order(const PartGroup& group, const std::vector<Arrangement>& layout)
 
 // known.cc: names that are known to mean the same, and those that ranks of both sides have.
 void meet_known(Meeting& meeting);
-// by_content.cc: by sketches. False where there were too many tensors to hold all against all.
-Result<bool> meet_by_content(Meeting& meeting);
+// by_content.cc: by sketches. False where there were too many tensors to hold all against all. What was met
+// is to be dropped where the effort is spent.
+Result<bool> meet_by_content(Meeting& meeting, Effort& effort);
 // doubts.cc: pairs that names or other layers speak against.
 void find_doubts(Meeting& meeting);
 

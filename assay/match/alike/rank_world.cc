@@ -1,6 +1,5 @@
 #include "assay/match/alike/rank_world.h"
 
-#include "assay/base/text.h"
 #include "assay/match/alike/layer_layouts.h"
 
 #include <fmt/format.h>
@@ -11,17 +10,8 @@
 namespace assay {
 namespace {
 
-bool is_key_or_value(const PartGroup& group) {
-  return std::ranges::all_of(group.parts, [](const Holder* part) {
-    const std::string_view hint = hint_of(part->form.plain);
-    return hint == "key" || hint == "value" ||
-           (part->role && (part->role->what == "k" || part->role->what == "v"));
-  });
-}
-
-// Those of queries and keys may be shared out with their heads.
-bool is_norm(const NameForm& form) {
-  return to_lower(form.plain).find("norm") != std::string::npos && hint_of(form.plain).empty();
+bool are_keys_or_values(const PartGroup& group) {
+  return std::ranges::all_of(group.parts, [](const Holder* part) { return is_key_or_value(*part); });
 }
 
 Side side_of_ranks(const PartGroup& group) {
@@ -30,9 +20,23 @@ Side side_of_ranks(const PartGroup& group) {
 
 }  // namespace
 
+bool settle_copied_keys(PartGroup& group, size_t ranks) {
+  const auto all = static_cast<int64_t>(ranks);
+  int64_t keys = 0, others = 0;
+  for (const Holder* part : group.parts) (is_key_or_value(*part) ? keys : others) += part->shape.count();
+  const int64_t of_keys = group.whole->shape.count() - others / all;
+  const bool may_be = ranks > 1 && keys > 0 && others > 0 && others % all == 0 && of_keys > 0 &&
+                      keys % of_keys == 0 && group.whole->ranks[0] >= 0 && group.whole->ranks[0] < all;
+  const int64_t shares = may_be ? keys / of_keys : 0;
+  if (shares == 0 || shares >= all || all % shares != 0) return false;
+  group.whole_of_ranks = ranks;
+  group.key_shares = static_cast<size_t>(shares);
+  return true;
+}
+
 void RankWorld::count(Side side, const NameForm& form, size_t Family::*what) {
   ++(families_[index(side)][layer_pattern(form.plain)].*what);
-  if (is_norm(form)) ++(norms_[index(side)].*what);
+  if (is_norm_of_states(form.plain)) ++(norms_[index(side)].*what);
 }
 
 void RankWorld::count_whole(Side side, const NameForm& form, const Shape& shape) {
@@ -45,7 +49,7 @@ void RankWorld::add(const PartGroup& group) {
   const size_t shares = std::max(group.of_shares, group.whole_of_ranks);
   Votes& votes = votes_[index(side)][shares > 0 ? shares : group.parts[0]->shares()];
   ++votes.all;
-  votes.but_keys += !is_key_or_value(group);
+  votes.but_keys += !are_keys_or_values(group);
   if (group.whole_of_ranks == 0 && group.parts.size() == 1)
     count(side, group.parts[0]->form, &Family::shared);
 }
@@ -71,11 +75,12 @@ std::string RankWorld::settle(PartGroup& group) {
   const std::vector<int64_t>& numbers = group.whole_of_ranks > 0 ? group.whole->ranks : group.parts[0]->ranks;
   const bool is_one_each = shares == ranks;
   const bool are_copied =
-      group.of_shares > 0 && shares < ranks && ranks % shares == 0 && is_key_or_value(group);
+      group.of_shares > 0 && shares < ranks && ranks % shares == 0 && are_keys_or_values(group);
   if ((is_one_each || are_copied) && std::ranges::all_of(numbers, is_there)) {
     if (group.of_shares > 0) group.of_ranks = ranks;
     return {};
   }
+  if (group.whole_of_ranks > 0 && settle_copied_keys(group, ranks)) return {};
   return is_one_each
              ? fmt::format("rank {} of {} is none", numbers.back(), ranks)
              : fmt::format("1 of {} of it, where other tensors are shares of {} ranks", shares, ranks);
@@ -87,7 +92,7 @@ void RankWorld::settle_copies(PartGroup& group) const {
   const int64_t share = part.shape.count(), whole = group.whole->shape.count();
   const bool may_be_copied = group.parts.size() == 1 && group.of_shares == 0 && part.sources() > 1 &&
                              part.sources() < ranks && group.whole->sources() == 1 && share < whole &&
-                             whole % share == 0 && is_key_or_value(group);
+                             whole % share == 0 && are_keys_or_values(group);
   if (!may_be_copied || part.ranks.front() < 0 || static_cast<size_t>(part.ranks.back()) >= ranks) return;
   const auto shares = static_cast<size_t>(whole / share);
   if (shares >= ranks || ranks % shares != 0) return;
@@ -140,7 +145,7 @@ Doubts RankWorld::doubts_of(const PartGroup& group) {
   if (group.parts.size() > 1 || group.whole_of_ranks > 0) return doubts;
   // Where no other layer has one of its name, norms are shared out alike, or none of them is.
   Family family = families_[index(side)][layer_pattern(part.form.plain)];
-  if (family.shared + family.whole < 2 && is_norm(part.form)) family = norms_[index(side)];
+  if (family.shared + family.whole < 2 && is_norm_of_states(part.form.plain)) family = norms_[index(side)];
   const size_t matrices = whole_matrices_[index(side)];
   if (family.whole >= family.shared)
     doubts.contradiction = fmt::format("a share of {}, though {} of {} others of its role are whole",

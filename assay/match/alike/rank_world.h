@@ -8,6 +8,10 @@
 
 namespace assay {
 
+// A rank of so many that holds its shares of a fused tensor, and keys and values that neighbours hold, too,
+// as where there are fewer heads of them than ranks. Settles the group as such; false: it is none.
+bool settle_copied_keys(PartGroup& group, size_t ranks);
+
 class RankWorld {
  public:
   RankWorld(const PairingBuilder& builder, const Contents& contents)

@@ -1,6 +1,7 @@
 #include "assay/match/alike/rename.h"
 
 #include "assay/base/text.h"
+#include "assay/match/keyed/name.h"
 
 #include <fmt/format.h>
 #include <re2/re2.h>
@@ -9,6 +10,8 @@
 #include <unordered_map>
 
 namespace assay {
+
+constexpr size_t kLongestName = 1 << 16;
 
 struct NameRules::Rule {
   Rule(Side which, std::string rule, const std::string& pattern, std::string with)
@@ -53,7 +56,22 @@ void NameRules::strip(std::string prefix) {
   prefixes_.push_back(std::make_unique<Prefix>(std::move(prefix)));
 }
 
-std::string NameRules::apply(Side side, std::string_view name) const {
+namespace {
+
+// ^ is the beginning of the name that a tensor has in its file. What does not fit that may fit all of it.
+bool replace_all(std::string& name, const RE2& regex, const std::string& replacement) {
+  const size_t begin = begin_in_file(name);
+  std::string own = name.substr(begin);
+  if (begin > 0 && RE2::GlobalReplace(&own, regex, replacement) > 0) {
+    name.replace(begin, std::string::npos, own);
+    return true;
+  }
+  return RE2::GlobalReplace(&name, regex, replacement) > 0;
+}
+
+}  // namespace
+
+Result<std::string> NameRules::apply(Side side, std::string_view name) const {
   std::string renamed(name);
   for (const auto& prefix : prefixes_)
     if (renamed.starts_with(prefix->text)) {
@@ -63,9 +81,13 @@ std::string NameRules::apply(Side side, std::string_view name) const {
       renamed.erase(colon + 1, prefix->text.size());  // of a tensor in a file
       prefix->is_used = true;
     }
-  for (const auto& rule : rules_)
-    if (rule->side == side && RE2::GlobalReplace(&renamed, rule->regex, rule->replacement) > 0)
-      rule->is_used = true;
+  for (const auto& rule : rules_) {
+    if (rule->side != side || !replace_all(renamed, rule->regex, rule->replacement)) continue;
+    rule->is_used = true;
+    if (renamed.size() > kLongestName)
+      return fail(ErrorKind::bad_argument, "{} makes a name of {} characters of '{}'", rule->text,
+                  renamed.size(), printable(name));
+  }
   return renamed;
 }
 
@@ -78,30 +100,32 @@ std::vector<std::string> NameRules::unused() const {
   return unused;
 }
 
-void join_renamed(PairingBuilder& builder, const NameRules& renames) {
+Result<void> join_renamed(PairingBuilder& builder, const NameRules& renames) {
   struct Named {
     size_t position;
     bool is_changed;
   };
-  std::unordered_map<std::string, std::vector<Named>> golden;
-  for (size_t i = 0; i < builder.size(Side::golden); ++i) {
-    const std::string_view name = builder.name(Side::golden, i);
-    std::string renamed = renames.apply(Side::golden, name);
-    const bool is_changed = renamed != name;
-    golden[std::move(renamed)].push_back({i, is_changed});
-  }
+  std::unordered_map<std::string_view, std::vector<Named>> golden;
+  for (const Side side : {Side::mine, Side::golden})
+    for (size_t i = 0; i < builder.size(side); ++i) {
+      const std::string_view name = builder.name(side, i);
+      ASSAY_TRY(std::string renamed, renames.apply(side, name));
+      const bool is_changed = renamed != name;
+      if (is_changed) builder.read_as(side, i, std::move(renamed));
+      if (side == Side::golden) golden[builder.name_as_read(side, i)].push_back({i, is_changed});
+    }
   for (size_t i = 0; i < builder.size(Side::mine); ++i) {
-    const std::string_view name = builder.name(Side::mine, i);
-    const std::string renamed = renames.apply(Side::mine, name);
+    const std::string_view renamed = builder.name_as_read(Side::mine, i);
     const auto found = golden.find(renamed);
     if (found == golden.end() || found->second.size() != 1) continue;
     const Named& partner = found->second[0];
-    if ((renamed == name && !partner.is_changed) || builder.is_joined(Side::golden, partner.position))
-      continue;
+    const bool is_changed = partner.is_changed || renamed != builder.name(Side::mine, i);
+    if (!is_changed || builder.is_joined(Side::golden, partner.position)) continue;
     PairPlans plans;
     plans.note = fmt::format("both are '{}' as renamed", renamed);
     builder.join(i, partner.position, Why::renamed, std::move(plans));
   }
+  return {};
 }
 
 }  // namespace assay

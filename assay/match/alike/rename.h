@@ -16,11 +16,13 @@ class NameRules {
   ~NameRules();
   NameRules(NameRules&&) noexcept;
 
-  // "REGEX=TEXT" (RE2; \1 is the first group), for one side; all that match are applied in their order.
+  // "REGEX=TEXT" (RE2; \1 is the first group), for one side; all that match are applied in their order, to
+  // the name that a tensor has in its file, or else to that with the file.
   Result<void> add(Side side, std::string_view rule, std::string_view flag);
   void strip(std::string prefix);  // of both sides
 
-  std::string apply(Side side, std::string_view name) const;
+  // An error where a rule makes a name far longer than any is.
+  Result<std::string> apply(Side side, std::string_view name) const;
   // Flags that have matched no name of these so far, as the user gave them: a slip of the pen.
   std::vector<std::string> unused() const;
 
@@ -31,7 +33,8 @@ class NameRules {
   std::vector<std::unique_ptr<Prefix>> prefixes_;
 };
 
-// Pairs names that are equal once they are renamed, where that changed one of them.
-void join_renamed(PairingBuilder& builder, const NameRules& renames);
+// Pairs names that are equal once they are renamed, where that changed one of them. Later steps read them so,
+// too.
+Result<void> join_renamed(PairingBuilder& builder, const NameRules& renames);
 
 }  // namespace assay

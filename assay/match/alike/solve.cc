@@ -69,6 +69,11 @@ double Solver::fit(const Probe& probe, const Arrangement& arrangement,
   if (probe.values.size() != probe.places.size() || probe.places.empty()) return 0;
   std::vector<std::vector<int64_t>> places(sources.size());
   std::vector<std::vector<size_t>> of_probe(sources.size());
+  const size_t expected = probe.places.size() / sources.size() + probe.places.size() % sources.size();
+  for (size_t s = 0; s < sources.size(); ++s) {
+    places[s].reserve(expected);
+    of_probe[s].reserve(expected);
+  }
   for (size_t i = 0; i < probe.places.size(); ++i) {
     const auto [source, index] = arrangement.place(probe.places[i]);
     places[source].push_back(index);

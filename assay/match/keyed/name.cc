@@ -1,5 +1,6 @@
 #include "assay/match/keyed/name.h"
 
+#include "assay/base/cancel.h"
 #include "assay/base/text.h"
 #include "assay/match/alike/crossed_shares.h"
 #include "assay/match/alike/holders.h"
@@ -33,10 +34,10 @@ using HoldsBack = std::function<bool(size_t mine, size_t golden)>;
 void join_same_names(PairingBuilder& builder, const HoldsBack& holds_back = {}) {
   std::unordered_map<std::string_view, std::vector<size_t>> golden;  // positions, last one first
   for (size_t g = builder.items(Side::golden).size(); g-- > 0;)
-    if (!builder.is_joined(Side::golden, g)) golden[builder.name(Side::golden, g)].push_back(g);
+    if (!builder.is_joined(Side::golden, g)) golden[builder.name_as_read(Side::golden, g)].push_back(g);
   for (size_t m = 0; m < builder.items(Side::mine).size(); ++m) {
     if (builder.is_joined(Side::mine, m)) continue;
-    const auto found = golden.find(builder.name(Side::mine, m));
+    const auto found = golden.find(builder.name_as_read(Side::mine, m));
     if (found == golden.end() || found->second.empty()) continue;
     if (holds_back && holds_back(m, found->second.back())) continue;
     builder.join(m, found->second.back(), Why::same_name);
@@ -57,7 +58,7 @@ void join_same_stems(PairingBuilder& builder) {
     const auto which = static_cast<size_t>(side);
     for (size_t i = 0; i < builder.items(side).size(); ++i) {
       if (builder.is_joined(side, i)) continue;
-      const auto [found, is_new] = by_stem.try_emplace(stem_of(builder.name(side, i)));
+      const auto [found, is_new] = by_stem.try_emplace(stem_of(builder.name_as_read(side, i)));
       if (is_new) in_order.push_back(&found->second);
       ++found->second.count[which];
       found->second.position[which] = i;
@@ -77,9 +78,7 @@ struct Parameter {
 
 Parameter parameter_of(std::string_view item_name) {
   constexpr std::string_view kRoot = "root.";
-  for (size_t colon = item_name.find(':'); colon != std::string_view::npos;
-       colon = item_name.find(':', colon + 1))
-    if (suffix_length(item_name.substr(0, colon)) > 0) return {item_name.substr(colon + 1)};
+  if (const size_t begin = begin_in_file(item_name); begin > 0) return {item_name.substr(begin)};
   const std::string_view stem = item_name.substr(0, item_name.size() - suffix_length(item_name));
   const bool is_hooked = stem.size() < item_name.size() && stem.starts_with(kRoot);
   return {is_hooked ? stem.substr(kRoot.size()) : stem, is_hooked};
@@ -185,20 +184,19 @@ std::optional<size_t> only_tensor(const PairingBuilder& builder, Side side) {
   return only;
 }
 
-enum class Names : uint8_t { exact, alike, or_content };
-
-Result<Pairing> match_names(const Indexed& frames, const MatchOptions& options, Names names) {
+Result<Pairing> match_names(const Indexed& frames, const MatchOptions& options, NamesThatMeet names,
+                            Effort& effort) {
   PairingBuilder builder(frames);
   Remarks remarks;
   join_values(builder);
   if (options.renames != nullptr) {
-    join_renamed(builder, *options.renames);
+    ASSAY_TRY_DO(join_renamed(builder, *options.renames));
     for (const std::string& flag : options.renames->unused())
       remarks.push_back(fmt::format("{} matches no name", flag));
   }
-  const bool looks_inside = names != Names::exact && options.contents != nullptr;
+  const bool looks_inside = names != NamesThatMeet::equal && options.contents != nullptr;
   const HoldsBack holds_back = looks_inside ? what_to_hold_back(builder, *options.contents) : HoldsBack();
-  if (names != Names::exact) join_renumbered(builder, remarks);
+  if (names != NamesThatMeet::equal) join_renumbered(builder, remarks);
   join_same_names(builder, holds_back);
   if (holds_back) {
     join_known_names(builder, *options.contents);
@@ -213,31 +211,60 @@ Result<Pairing> match_names(const Indexed& frames, const MatchOptions& options, 
       !builder.is_joined(Side::mine, *of_mine))
     builder.join(*of_mine, *of_golden, Why::only_one_each);
   const bool left_ranks =
-      names != Names::exact && join_alike_names(builder, looks_inside ? options.contents : nullptr);
+      names != NamesThatMeet::equal && join_alike_names(builder, looks_inside ? options.contents : nullptr);
   if (looks_inside) join_known_names(builder, *options.contents);
   if (left_ranks) join_alike_names(builder, nullptr);
-  if (names == Names::or_content && options.contents != nullptr) {
-    ASSAY_TRY_DO(join_by_content(builder, *options.contents, remarks));
+  if (names == NamesThatMeet::or_content && options.contents != nullptr) {
+    ASSAY_TRY_DO(join_by_content(builder, *options.contents, effort, remarks));
   }
+  ASSAY_TRY_DO(check_cancelled());  // what the steps above found is not all there is
   if (ranks_in(builder, Side::mine).size() != ranks_in(builder, Side::golden).size())
     for (const Side side : {Side::mine, Side::golden}) note_lost_copies(builder, side, remarks);
-  if (auto hint = hint_of_names(builder, names == Names::or_content)) remarks.push_back(std::move(*hint));
+  if (auto hint = hint_of_names(builder, names)) remarks.push_back(std::move(*hint));
   Pairing pairing = builder.finish();
   pairing.warnings = std::move(remarks);
-  pairing.rearranges = names != Names::exact;
+  pairing.rearranges = names != NamesThatMeet::equal;
   return pairing;
 }
 
+enum class Sure : uint8_t { yes, or_not };
+
+bool pairs_tensors(const Indexed& frames, const Pairing& pairing, Sure wanted) {
+  const auto is_wanted = [&](const Pair& pair) {
+    const bool is_sure = pair.plans == nullptr || !pair.plans->is_unsure;
+    return pair.mine && pair.golden && (is_sure || wanted == Sure::or_not) &&
+           !is_value(frames.item(Side::mine, *pair.mine));
+  };
+  return std::ranges::any_of(
+      pairing.nodes, [&](const PairedNode& node) { return std::ranges::any_of(node.pairs, is_wanted); });
+}
+
+// Names that meet nowhere say nothing: what tensors hold is all there is, where it is sure of any pair. What
+// it is unsure of throughout (norms of ones) is no reason to compare anything unasked; nor is it worth
+// minutes, where thousands of small tensors are nearly alike.
 Result<Pairing> match_by_name(const Indexed& frames, const MatchOptions& options) {
-  return match_names(frames, options, Names::alike);
+  constexpr int64_t kMostUnasked = 40'000'000;  // comparisons of sketches: a second or two
+  Effort effort(kMostUnasked);
+  ASSAY_TRY(Pairing by_names, match_names(frames, options, NamesThatMeet::alike, effort));
+  if (options.contents == nullptr || pairs_tensors(frames, by_names, Sure::or_not)) return by_names;
+  ASSAY_TRY(Pairing by_content, match_names(frames, options, NamesThatMeet::or_content, effort));
+  if (effort.is_spent()) {
+    by_names.warnings.push_back(std::string(
+        "no names meet, and too many tensors are nearly alike to pair them unasked by what they hold; "
+        "--match content does, however long it takes"));
+    return by_names;
+  }
+  return pairs_tensors(frames, by_content, Sure::yes) ? std::move(by_content) : std::move(by_names);
 }
 
 Result<Pairing> match_by_exact_name(const Indexed& frames, const MatchOptions& options) {
-  return match_names(frames, options, Names::exact);
+  Effort effort = Effort::without_end();
+  return match_names(frames, options, NamesThatMeet::equal, effort);
 }
 
 Result<Pairing> match_by_content(const Indexed& frames, const MatchOptions& options) {
-  return match_names(frames, options, Names::or_content);
+  Effort effort = Effort::without_end();
+  return match_names(frames, options, NamesThatMeet::or_content, effort);
 }
 
 }  // namespace
@@ -249,12 +276,18 @@ size_t suffix_length(std::string_view text) {
   return 0;
 }
 
-std::string stem_of(std::string_view item_name) {
+size_t begin_in_file(std::string_view item_name) {
   for (size_t colon = item_name.find(':'); colon != std::string_view::npos;
-       colon = item_name.find(':', colon + 1)) {
-    const std::string_view file = item_name.substr(0, colon);
-    if (const size_t length = suffix_length(file))
-      return std::string(file.substr(0, file.size() - length)) + std::string(item_name.substr(colon));
+       colon = item_name.find(':', colon + 1))
+    if (suffix_length(item_name.substr(0, colon)) > 0) return colon + 1;
+  return 0;
+}
+
+std::string stem_of(std::string_view item_name) {
+  if (const size_t begin = begin_in_file(item_name); begin > 0) {
+    const std::string_view file = item_name.substr(0, begin - 1);
+    return std::string(file.substr(0, file.size() - suffix_length(file))) +
+           std::string(item_name.substr(begin - 1));
   }
   return std::string(item_name.substr(0, item_name.size() - suffix_length(item_name)));
 }

@@ -13,6 +13,8 @@ extern const Matcher name_matcher, exact_matcher, content_matcher;
 
 // "a/x.npy" → "a/x", "x.npz:y" → "x:y", "weight" → "weight".
 std::string stem_of(std::string_view item_name);
+// Where the name that a tensor has in its file begins; 0: the name tells of no file of several.
+size_t begin_in_file(std::string_view item_name);
 // Of the suffix of a file of tensors, with its dot; 0: the name has none.
 size_t suffix_length(std::string_view text);
 

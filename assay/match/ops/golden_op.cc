@@ -69,6 +69,30 @@ bool is_inside_operator(const Frame& frame, size_t node) {
   });
 }
 
+bool is_operator(const Frame& frame, size_t node) {
+  return !is_group(frame, node) && !is_inside_operator(frame, node);
+}
+
+ItemId id_of(int32_t frame, int32_t node, int32_t item) {
+  ItemId made;
+  made.frame = static_cast<decltype(made.frame)>(frame);
+  made.node = node;
+  made.item = item;
+  return made;
+}
+
+// index: of the output; kNoOutput: `item` stands for an operator that has none.
+Plan plan_of(const Ports& ports, const ItemId& item, int index, std::string_view type) {
+  Plan plan = as_it_stands(Side::mine, item);
+  std::vector<PlanSource> inputs;
+  for (const auto& [unused, input] : ports.inputs)
+    inputs.push_back({Side::mine, id_of(item.frame, item.node, input)});
+  const bool is_first = ports.outputs.empty() || ports.outputs.begin()->first == index;
+  plan.add_with(PlanOp::golden, inputs, {index, std::ssize(ports.outputs), is_first});
+  plan.name = fmt::format("{}, computed", type);
+  return plan;
+}
+
 std::string_view path_of(const Frame& frame, size_t node) {
   const auto ops = frame.ops_of(node);
   return ops.empty() || frame.graph == nullptr ? frame.nodes[node].name : frame.graph->at(ops.front()).path;
@@ -83,8 +107,7 @@ class Planner {
     for (size_t i = 0; i < frames_.mine.size(); ++i) {
       const Frame& frame = frames_.mine[i];
       for (size_t node = 0; node < frame.nodes.size(); ++node)
-        if (!is_group(frame, node) && !is_inside_operator(frame, node) &&
-            is_selected(selection_, path_of(frame, node), frame.nodes[node].type))
+        if (is_operator(frame, node) && is_selected(selection_, path_of(frame, node), frame.nodes[node].type))
           add(static_cast<int32_t>(i), static_cast<int32_t>(node));
     }
     pairing_.repeats_batch = pairing_.flattens = selection_.broadcasts;
@@ -98,23 +121,11 @@ class Planner {
     const Node& node = frames_.mine[static_cast<size_t>(frame)].nodes[static_cast<size_t>(number)];
     const Ports ports = ports_of(node, in_place_);
     PairedNode out{node.name, node.order, node.stack};
-    const auto id = [&](int32_t item) {
-      ItemId made;
-      made.frame = static_cast<decltype(made.frame)>(frame);
-      made.node = number;
-      made.item = item;
-      return made;
-    };
     const auto hold = [&](int32_t item, int index) {
-      Plan plan = as_it_stands(Side::mine, id(item));
-      std::vector<PlanSource> inputs;
-      for (const auto& [unused, input] : ports.inputs) inputs.push_back({Side::mine, id(input)});
-      const bool is_first = ports.outputs.empty() || ports.outputs.begin()->first == index;
-      plan.add_with(PlanOp::golden, inputs, {index, std::ssize(ports.outputs), is_first});
-      plan.name = fmt::format("{}, computed", node.type);
+      const ItemId id = id_of(frame, number, item);
       PairPlans plans;
-      plans.golden = std::move(plan);
-      Pair pair{id(item), id(item), Why::own_inputs};
+      plans.golden = plan_of(ports, id, index, node.type);
+      Pair pair{id, id, Why::own_inputs};
       pair.plans = &pairing_.plans.emplace_back(std::move(plans));
       out.pairs.push_back(pair);
     };
@@ -225,6 +236,18 @@ bool is_selected(const OpSelection& selection, std::string_view path, std::strin
          is_any(selection.types, [&](const std::string& each) { return glob_match(each, type); }) &&
          is_any(selection.name_parts,
                 [&](const std::string& each) { return name.find(each) != std::string::npos; });
+}
+
+std::vector<OutputPlan> plans_of_outputs(const Frame& frame, int32_t frame_number, int32_t node,
+                                         ResultsInPlace in_place) {
+  std::vector<OutputPlan> plans;
+  const auto index = static_cast<size_t>(node);
+  if (!is_operator(frame, index)) return plans;
+  const Node& of = frame.nodes[index];
+  const Ports ports = ports_of(of, in_place);
+  for (const auto& [number, item] : ports.outputs)
+    plans.push_back({item, plan_of(ports, id_of(frame_number, node, item), number, of.type)});
+  return plans;
 }
 
 std::shared_ptr<const Matcher> golden_op_matcher(OpSelection selection, ResultsInPlace in_place) {

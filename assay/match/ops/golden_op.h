@@ -31,6 +31,15 @@ bool is_selected(const OpSelection& selection, std::string_view path, std::strin
 // their golden.
 using ResultsInPlace = std::span<const int> (*)(std::string_view type);
 
+// What runs the operator of a node again, for each of its outputs. None: it has others inside that are
+// operators themselves, it is a kernel of one, or it has no output in the dump.
+struct OutputPlan {
+  int32_t item;  // of the node
+  Plan plan;
+};
+std::vector<OutputPlan> plans_of_outputs(const Frame& frame, int32_t frame_number, int32_t node,
+                                         ResultsInPlace in_place);
+
 std::shared_ptr<const Matcher> golden_op_matcher(OpSelection selection, ResultsInPlace in_place);
 
 }  // namespace assay

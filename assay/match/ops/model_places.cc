@@ -77,6 +77,8 @@ std::vector<ModelPlace> places_in(const Frame& frame, int32_t quantised_from) {
   for (size_t i = 0; i < tree.ops.size(); ++i) {
     of_op[i].layers_before = progress[i] / 2;
     of_op[i].is_quantised = progress[i] >= quantised_from;
+    of_op[i].kind = tree.ops[i].kind;
+    of_op[i].trait = trait_of(frame.framework, tree.ops[i].type);
   }
   for (size_t i = tree.ops.size(); i-- > 0;) {
     const int32_t parent = tree.ops[i].parent;
@@ -124,12 +126,12 @@ std::vector<ModelPlace> places_in_graph(const Frame& frame, const RunGraph* grap
     place.layers_before = products / kProductsOfALayer;
     place.coarsest = coarsest[i];
     place.is_compiled = true;
-    const OpKind kind = kind_of_node(frame, i);
-    place.is_product = multiplies_matrices(kind);
-    place.is_sum = kind == OpKind::sum;
+    place.kind = kind_of_node(frame, i);
+    place.trait = trait_of(frame.framework, frame.nodes[i].type);
+    place.is_fused = frame.ops_of(i).size() > 1;
     place.has_graph = graph != nullptr;
     of_node.push_back(place);
-    products += place.is_product;
+    products += multiplies_matrices(place.kind);
   }
   return of_node;
 }

@@ -13,8 +13,9 @@ namespace assay {
 namespace {
 
 // Elements of a tensor of `count`; fewer where one cannot be read.
-std::vector<double> elements_at(std::span<const int64_t> places, int64_t count,
-                                const std::function<const std::byte*(int64_t)>& find, DType dtype) {
+template <class Find>
+std::vector<double> elements_at(std::span<const int64_t> places, int64_t count, const Find& find,
+                                DType dtype) {
   std::vector<double> values;
   values.reserve(places.size());
   for (const int64_t place : places) {
@@ -63,10 +64,14 @@ class PairContents : public Contents {
 };
 
 Result<OperandPtr> seen_as(const OperandPtr& whole, const Arrangement& arrangement, const Shape& shape) {
-  if (arrangement.window) return unpadded(whole, shape);
-  const Piece& piece = arrangement.pieces[0];
-  ASSAY_TRY(OperandPtr view, strided(whole, Shape{piece.dims}, piece.strides, piece.base));
-  return reshaped(std::move(view), shape);
+  const Shape all = arrangement.window ? Shape{arrangement.window->of} : shape;
+  OperandPtr view = whole;
+  if (view->meta.shape != all || !arrangement.window) {
+    const Piece& piece = arrangement.pieces[0];
+    ASSAY_TRY(OperandPtr turned, strided(whole, Shape{piece.dims}, piece.strides, piece.base));
+    view = reshaped(std::move(turned), all);
+  }
+  return arrangement.window ? unpadded(view, shape) : std::move(view);
 }
 
 }  // namespace
