@@ -196,9 +196,11 @@ Result<GoldenOutputs> swiglu_quant(const GoldenCall& call) {
   ASSAY_TRY_DO(call.params.choice_or({"quantType"}, 0, kByToken));
   ASSAY_TRY_DO(check_inputs(call, 1, 1));
   ASSAY_TRY_DO(check_real(call, 0));
-  ASSAY_TRY(const Numbers x, numbers_of(call, 0));
-  ASSAY_TRY(const BoundedNumbers y, swiglu_of_rows(x, unit_of_arithmetic(dtype_of(call, 0))));
-  return quantized_by_row(y, false);
+  return by_ways(call, kWaysToInt8, [](const GoldenCall& each, size_t way) -> Result<GoldenOutputs> {
+    ASSAY_TRY(const Numbers x, numbers_of(each, 0));
+    ASSAY_TRY(const BoundedNumbers y, swiglu_of_rows(x, unit_of_arithmetic(dtype_of(each, 0))));
+    return quantized_by_row(y, false, static_cast<ToInt8>(way));
+  });
 }
 
 constexpr GoldenOp kActivations[] = {

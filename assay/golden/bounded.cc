@@ -35,6 +35,8 @@ Expected expected_int8(BoundedNumbers value) {
       each = 0;
     }
     each = std::clamp(each, -128.0, 127.0);
+    // In the middle between two whole numbers, and known to be: the even one.
+    if (value.error(static_cast<int64_t>(i)) <= double{FLT_MIN}) each = round_half_even(each);
   }
   Expected out = expected(DType::i8, std::move(value.value), std::move(value.allowed));
   leave_out(out, is_known, "not a number before it became int8");

@@ -48,7 +48,8 @@ BoundedNumbers mapped(const Numbers& x, int64_t cost, F f) {
 
 // Rounded to `dtype`, where f64 is not rounded once more: there the error also holds our own.
 Expected expected(DType dtype, BoundedNumbers value);
-// To int8: the nearest whole number between -128 and 127. Nobody can tell what becomes of a NaN.
+// To int8: the nearest whole number between -128 and 127, half to even. Nobody can tell what becomes of a
+// NaN.
 Expected expected_int8(BoundedNumbers value);
 // Numbers that `dtype` holds exactly, or that are rounded to it in one well-defined step.
 Expected exactly_rounded(DType dtype, const Numbers& value);

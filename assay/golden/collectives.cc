@@ -14,10 +14,11 @@
 namespace assay {
 namespace {
 
-Result<void> check_alike(const GoldenCall& call, const Operand& input, int rank, int own) {
-  if (input.meta == call.in[0]->meta) return {};
-  return fail(ErrorKind::mismatch, "rank {} has {} {} where rank {} has {} {}", rank, name(input.meta.dtype),
-              input.meta.shape.text(), own, name(dtype_of(call, 0)), shape_of(call, 0).text());
+// Every rank finds the same fault, whichever it is that looks.
+Result<void> check_alike(const Operand& first, const Operand& input, int rank) {
+  if (input.meta == first.meta) return {};
+  return fail(ErrorKind::mismatch, "rank {} has {} {} where rank 0 has {} {}", rank, name(input.meta.dtype),
+              input.meta.shape.text(), name(first.meta.dtype), first.meta.shape.text());
 }
 
 }  // namespace
@@ -55,21 +56,35 @@ Result<std::vector<OperandPtr>> first_inputs(const GoldenCall& call, const Ranks
   std::vector<OperandPtr> parts;
   for (int rank = 0; rank < ranks.size; ++rank) {
     ASSAY_TRY(const std::vector<OperandPtr> inputs, inputs_of_rank(call, rank, ranks.own));
-    ASSAY_TRY_DO(check_alike(call, *inputs[0], rank, ranks.own));
     parts.push_back(inputs[0]);
+    ASSAY_TRY_DO(check_alike(*parts[0], *parts.back(), rank));
   }
   return parts;
+}
+
+// Made once for all ranks, where the call knows how.
+Result<Expected> of_all_ranks(const GoldenCall& call, const Ranks& ranks,
+                              const std::function<Result<Expected>()>& make) {
+  return call.of_all_ranks ? call.of_all_ranks(ranks.size, make) : make();
+}
+
+// The first inputs on a new first dimension.
+Result<Expected> stacked(const GoldenCall& call, const Ranks& ranks) {
+  return of_all_ranks(call, ranks, [&]() -> Result<Expected> {
+    ASSAY_TRY(std::vector<OperandPtr> parts, first_inputs(call, ranks));
+    Shape shape = parts[0]->meta.shape;
+    shape.dims.insert(shape.dims.begin(), 1);
+    for (OperandPtr& part : parts) part = reshaped(std::move(part), shape);
+    ASSAY_TRY(OperandPtr all, concatenated(std::move(parts), 0));
+    return exactly(std::move(all));
+  });
 }
 
 Result<GoldenOutputs> compute_all_gather(const GoldenCall& call) {
   ASSAY_TRY_DO(check_given(call, 1, 1));
   ASSAY_TRY(const Ranks ranks, ranks_of(call));
-  ASSAY_TRY(std::vector<OperandPtr> parts, first_inputs(call, ranks));
-  Shape shape = shape_of(call, 0);
-  shape.dims.insert(shape.dims.begin(), 1);
-  for (OperandPtr& part : parts) part = reshaped(std::move(part), shape);
-  ASSAY_TRY(OperandPtr stacked, concatenated(std::move(parts), 0));
-  return GoldenOutputs{exactly(std::move(stacked))};
+  ASSAY_TRY(Expected all, stacked(call, ranks));
+  return GoldenOutputs{std::move(all)};
 }
 
 Result<GoldenOutputs> compute_broadcast(const GoldenCall& call) {
@@ -89,20 +104,16 @@ Result<GoldenOutputs> compute_all_to_all(const GoldenCall& call) {
   ASSAY_TRY_DO(check_given(call, 1, 1));
   ASSAY_TRY(const Ranks ranks, ranks_of(call));
   ASSAY_TRY(const bool is_transposed, call.params.flag_or({"transpose"}, false));
-  ASSAY_TRY(std::vector<OperandPtr> parts, first_inputs(call, ranks));
   const Shape& shape = shape_of(call, 0);
-  const size_t axis = is_transposed ? 1 : 0;
   if (is_transposed) ASSAY_TRY_DO(check_rank(call, 0, 2));
   const int64_t extent = is_transposed ? shape.dims[1] : shape.count();
   if (extent % ranks.size != 0)
     return fail(ErrorKind::mismatch, "{} cannot be shared out among {} ranks", shape.text(), ranks.size);
   const int64_t share = extent / ranks.size;
-  for (OperandPtr& part : parts) {
-    if (!is_transposed) part = reshaped(std::move(part), Shape{{extent}});
-    ASSAY_TRY(part, sliced(part, axis, ranks.own * share, share));
-  }
-  ASSAY_TRY(OperandPtr joined, concatenated(std::move(parts), 0));
-  return GoldenOutputs{exactly(is_transposed ? std::move(joined) : reshaped(std::move(joined), shape))};
+  ASSAY_TRY(const Expected all, stacked(call, ranks));
+  const int64_t rows = is_transposed ? ranks.size * shape.dims[0] : ranks.size;
+  ASSAY_TRY(OperandPtr own, sliced(reshaped(all.value, Shape{{rows, extent}}), 1, ranks.own * share, share));
+  return GoldenOutputs{exactly(is_transposed ? std::move(own) : reshaped(std::move(own), shape))};
 }
 
 // ----- what is computed over the ranks
@@ -195,8 +206,8 @@ Result<std::vector<OperandPtr>> all_inputs(const GoldenCall& call, const Ranks& 
   for (int rank = 0; rank < ranks.size; ++rank) {
     ASSAY_TRY(const std::vector<OperandPtr> inputs, inputs_of_rank(call, rank, ranks.own));
     for (const OperandPtr& input : inputs) {
-      ASSAY_TRY_DO(check_alike(call, *input, rank, ranks.own));
       all.push_back(input);
+      ASSAY_TRY_DO(check_alike(*all[0], *input, rank));
     }
   }
   return all;
@@ -257,6 +268,22 @@ Result<Expected> folded(const GoldenCall& call, const std::vector<OperandPtr>& i
 
 namespace {
 
+Result<Expected> folded_ranks(const GoldenCall& call, const Ranks& ranks, Fold fold) {
+  return of_all_ranks(call, ranks, [&]() -> Result<Expected> {
+    ASSAY_TRY(const std::vector<OperandPtr> inputs, all_inputs(call, ranks));
+    return folded(call, inputs, fold);
+  });
+}
+
+// Some of it along the first dimension.
+Result<Expected> share_of(Expected all, int64_t first, int64_t count) {
+  for (OperandPtr* const part : {&all.value, &all.allowed, &all.known}) {
+    if (*part == nullptr) continue;
+    ASSAY_TRY(*part, sliced(*part, 0, first, count));
+  }
+  return all;
+}
+
 // in: int8 tensor, scale and offset of it, [1] or one for each column
 Result<GoldenOutputs> dequantized_sum(const GoldenCall& call, const Ranks& ranks) {
   ASSAY_TRY_DO(check_given(call, 3, 3));
@@ -293,8 +320,7 @@ Result<GoldenOutputs> compute_all_reduce(const GoldenCall& call) {
     if (fold != Fold::sum) return fail(ErrorKind::bad_argument, "quantType {} goes with sum only", quant);
     return dequantized_sum(call, ranks);
   }
-  ASSAY_TRY(const std::vector<OperandPtr> inputs, all_inputs(call, ranks));
-  ASSAY_TRY(Expected result, folded(call, inputs, fold));
+  ASSAY_TRY(Expected result, folded_ranks(call, ranks, fold));
   return GoldenOutputs{std::move(result)};
 }
 
@@ -306,13 +332,9 @@ Result<GoldenOutputs> compute_reduce_scatter(const GoldenCall& call) {
   if (shape.dims.empty() || shape.dims[0] % ranks.size != 0)
     return fail(ErrorKind::mismatch, "{} cannot be shared out among {} ranks", shape.text(), ranks.size);
   const int64_t share = shape.dims[0] / ranks.size;
-  ASSAY_TRY(const std::vector<OperandPtr> inputs, all_inputs(call, ranks));
-  ASSAY_TRY(Expected result, folded(call, inputs, fold));
-  for (OperandPtr* const part : {&result.value, &result.allowed, &result.known}) {
-    if (*part == nullptr) continue;
-    ASSAY_TRY(*part, sliced(*part, 0, ranks.own * share, share));
-  }
-  return GoldenOutputs{std::move(result)};
+  ASSAY_TRY(const Expected all, folded_ranks(call, ranks, fold));
+  ASSAY_TRY(Expected own, share_of(all, ranks.own * share, share));
+  return GoldenOutputs{std::move(own)};
 }
 
 constexpr GoldenOp kCollectives[] = {
@@ -320,11 +342,18 @@ constexpr GoldenOp kCollectives[] = {
     {"AllGatherVOperation", golden_all_gather_v, "the tensors of all ranks, each where it is told to lie"},
     {"AllReduceOperation", compute_all_reduce, "sum, product, largest or smallest over the ranks"},
     {"AllToAllOperation", compute_all_to_all, "this rank's share of the tensors of all ranks"},
-    {"AllToAllVOperation", golden_all_to_all_v, "not checkable: other ranks' parameters say what they send"},
+    {"AllToAllVOperation", golden_all_to_all_v,
+     "what the parameters of each rank say that it sends to this one"},
     {"AllToAllVV2Operation", golden_all_to_all_vv2, "what each rank sends to this one"},
     {"BroadcastOperation", compute_broadcast, "the tensor of the root rank"},
+    {"RecvOperation", golden_receive, "what the matching Send of another rank was given"},
     {"ReduceScatterOperation", compute_reduce_scatter, "this rank's share of what AllReduce gives"},
     {"ReduceScatterVOperation", golden_reduce_scatter_v, "the same, of shares that are told"},
+    {"SendOperation",
+     golden_send,
+     "nothing comes out of it: what it sends is checked where it is received",
+     {},
+     "nothing comes out of it: what it sends is checked where it is received"},
 };
 
 }  // namespace

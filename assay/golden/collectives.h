@@ -27,4 +27,8 @@ Result<GoldenOutputs> golden_all_to_all_v(const GoldenCall& call);
 Result<GoldenOutputs> golden_all_to_all_vv2(const GoldenCall& call);
 Result<GoldenOutputs> golden_reduce_scatter_v(const GoldenCall& call);
 
+// ----- from one rank to another (receive.cc)
+Result<GoldenOutputs> golden_send(const GoldenCall& call);
+Result<GoldenOutputs> golden_receive(const GoldenCall& call);
+
 }  // namespace assay

@@ -1,6 +1,8 @@
 // Collectives that are told how much of a tensor each rank sends and where it lies, counted in elements. The
 // last input only has an extent: the first one of the output.
 #include "assay/golden/collectives.h"
+
+#include "assay/base/checked.h"
 #include "assay/golden/elements.h"
 #include "assay/tensor/gather.h"
 
@@ -15,23 +17,37 @@ struct CountedShare {
   int64_t first = 0, count = 0;
 };
 
-// The shares that two inputs tell, one of each rank; they lie within `room` elements.
-Result<std::vector<CountedShare>> shares_of(const GoldenCall& call, size_t counts, size_t places, int ranks,
-                                            int64_t room) {
-  ASSAY_TRY(const Integers count, integers_of(call, counts));
-  ASSAY_TRY(const Integers place, integers_of(call, places));
-  if (count.count() != ranks || place.count() != ranks)
-    return fail(ErrorKind::mismatch, "inputs {} and {} have {} and {} numbers for {} ranks", counts, places,
-                count.count(), place.count(), ranks);
+// One for each rank; they lie within `room` elements. `what` are the two lists, for messages.
+Result<std::vector<CountedShare>> shares_in(std::span<const int64_t> counts, std::span<const int64_t> places,
+                                            std::string_view what, int ranks, int64_t room) {
+  if (std::ssize(counts) != ranks || std::ssize(places) != ranks)
+    return fail(ErrorKind::mismatch, "{} have {} and {} numbers for {} ranks", what, counts.size(),
+                places.size(), ranks);
   std::vector<CountedShare> shares;
-  for (size_t i = 0; i < count.values.size(); ++i) {
-    const CountedShare share{place.values[i], count.values[i]};
+  for (size_t i = 0; i < counts.size(); ++i) {
+    const CountedShare share{places[i], counts[i]};
     if (share.first < 0 || share.count < 0 || share.first > room || share.count > room - share.first)
       return fail(ErrorKind::mismatch, "{} elements from {} on, of rank {}, leave the {} there are",
                   share.count, share.first, i, room);
     shares.push_back(share);
   }
   return shares;
+}
+
+// Those that two inputs tell.
+Result<std::vector<CountedShare>> shares_of(const GoldenCall& call, size_t counts, size_t places, int ranks,
+                                            int64_t room) {
+  ASSAY_TRY(const Integers count, integers_of(call, counts));
+  ASSAY_TRY(const Integers place, integers_of(call, places));
+  return shares_in(count.values, place.values, fmt::format("inputs {} and {}", counts, places), ranks, room);
+}
+
+// Those that two parameters tell.
+Result<std::vector<CountedShare>> told_shares(const GoldenParams& params, std::string_view counts,
+                                              std::string_view places, int ranks, int64_t room) {
+  ASSAY_TRY(const std::vector<int64_t> count, params.integers({counts}));
+  ASSAY_TRY(const std::vector<int64_t> place, params.integers({places}));
+  return shares_in(count, place, fmt::format("the parameters {} and {}", counts, places), ranks, room);
 }
 
 // The output, of which shares are written, and which elements those are.
@@ -103,9 +119,40 @@ Result<GoldenOutputs> golden_all_gather_v(const GoldenCall& call) {
   return out.take();
 }
 
-Result<GoldenOutputs> golden_all_to_all_v(const GoldenCall&) {
-  return fail(ErrorKind::unsupported,
-              "where the parts for this rank lie on the others is in their parameters, not in this one's");
+// in: tensor. What is sent and what comes, counts and places, is in the parameters of each rank.
+Result<GoldenOutputs> golden_all_to_all_v(const GoldenCall& call) {
+  ASSAY_TRY_DO(check_given(call, 1, 1));
+  ASSAY_TRY(const Ranks ranks, ranks_of(call));
+  ASSAY_TRY(const std::vector<int64_t> counts, call.params.integers({"recvCounts"}));
+  int64_t room = 0;
+  for (const int64_t count : counts) {
+    const auto sum = checked_add(room, count);
+    if (count < 0 || !sum) return fail(ErrorKind::bad_argument, "the parameter recvCounts has a {}", count);
+    room = *sum;
+  }
+  ASSAY_TRY(const std::vector<CountedShare> come,
+            told_shares(call.params, "recvCounts", "rdispls", ranks.size, room));
+  ASSAY_TRY(Written out, Written::make(call, Shape{{1, room}}));
+  for (int rank = 0; rank < ranks.size; ++rank) {
+    ASSAY_TRY(const std::vector<OperandPtr> inputs, inputs_of_rank(call, rank, ranks.own));
+    ASSAY_TRY_DO(check_type(call, *inputs[0], rank));
+    std::vector<OpParam> of_rank;
+    GoldenParams told = call.params;
+    if (rank != ranks.own) {
+      if (!call.params_of_rank)
+        return fail(ErrorKind::not_found, "what rank {} sends to this one is in its parameters", rank);
+      ASSAY_TRY(of_rank, call.params_of_rank(rank));
+      told = GoldenParams(of_rank);
+    }
+    const auto sent = told_shares(told, "sendCounts", "sdispls", ranks.size, inputs[0]->meta.shape.count());
+    if (!sent) return fail(sent.error().kind, "of rank {}: {}", rank, sent.error().message);
+    const CountedShare &from = (*sent)[static_cast<size_t>(ranks.own)], &to = come[static_cast<size_t>(rank)];
+    if (from.count != to.count)
+      return fail(ErrorKind::mismatch, "rank {} sends {} elements where {} are awaited", rank, from.count,
+                  to.count);
+    ASSAY_TRY_DO(out.write(*inputs[0], from, to));
+  }
+  return out.take();
 }
 
 // in: tensor, counts and places of what is sent, of what comes, extent

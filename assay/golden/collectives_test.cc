@@ -46,7 +46,7 @@ TEST(GoldenAllGather, StacksRanks) {
   call.in_of_rank = [](int) -> Result<std::vector<OperandPtr>> {
     return std::vector{tensor_of(DType::f16, {3}, {1, 2, 3})};
   };
-  EXPECT_THAT(error_of(call.run()).message, HasSubstr("rank 0 has f16 [3] where rank 1 has f16 [2]"));
+  EXPECT_THAT(error_of(call.run()).message, HasSubstr("rank 1 has f16 [2] where rank 0 has f16 [3]"));
   call.params[0] = param_of("rank", {int64_t{4}});
   EXPECT_EQ(error_of(call.run()).kind, ErrorKind::bad_argument);
   call.params[1] = param_of("rankSize", {int64_t{0}});
@@ -180,6 +180,73 @@ TEST(GoldenAllToAllVV2, TakesWhatEachRankSends) {
   EXPECT_THAT(gathered_of(call, Shape{{1, 3}}), ElementsAre(2, 3, 5));
   call.in[3] = numbers({1, 1});
   EXPECT_THAT(error_of(call.run()).message, HasSubstr("rank 0 sends 2 elements where 1 are awaited"));
+}
+
+std::vector<OpParam> all_to_all_params(int64_t rank, const std::vector<std::vector<int64_t>>& lists) {
+  std::vector<OpParam> params = {param_of("rank", {rank}), param_of("rankSize", {int64_t{2}}),
+                                 param_of("rankRoot", {int64_t{0}})};
+  constexpr std::string_view kKeys[] = {"sendCounts", "sdispls", "recvCounts", "rdispls"};
+  for (size_t i = 0; i < lists.size(); ++i) {
+    OpParam list{std::string(kKeys[i]), {}, true};
+    for (const int64_t each : lists[i]) list.values.emplace_back(each);
+    params.push_back(std::move(list));
+  }
+  return params;
+}
+
+TEST(GoldenAllToAllV, TakesWhatTheParametersOfEachRankSay) {
+  GoldenTry call{"AllToAllVOperation",
+                 all_to_all_params(1, {{1, 1}, {0, 1}, {2, 1}, {1, 0}}),
+                 {tensor_of(DType::f32, {2}, {4, 5})}};
+  call.in_of_rank = [](int) -> Result<std::vector<OperandPtr>> {
+    return std::vector{tensor_of(DType::f32, {3}, {1, 2, 3})};
+  };
+  EXPECT_EQ(error_of(call.run()).kind, ErrorKind::not_found);
+  call.params_of_rank = [](int) -> Result<std::vector<OpParam>> {
+    return all_to_all_params(0, {{1, 2}, {0, 1}, {1, 1}, {0, 1}});
+  };
+  EXPECT_THAT(gathered_of(call, Shape{{1, 3}}), ElementsAre(5, 2, 3));
+  call.params_of_rank = [](int) -> Result<std::vector<OpParam>> {
+    return all_to_all_params(0, {{1, 3}, {0, 1}, {1, 1}, {0, 1}});
+  };
+  EXPECT_THAT(error_of(call.run()).message, HasSubstr("of rank 0: 3 elements from 1 on"));
+  call.params_of_rank = [](int) -> Result<std::vector<OpParam>> {
+    return all_to_all_params(0, {{1, 1}, {0, 1}, {1, 1}, {0, 1}});
+  };
+  EXPECT_THAT(error_of(call.run()).message, HasSubstr("rank 0 sends 1 elements where 2 are awaited"));
+  call.params = all_to_all_params(1, {{1, 1}, {0, 1}, {INT64_MAX, INT64_MAX}, {1, 0}});
+  EXPECT_EQ(error_of(call.run()).kind, ErrorKind::bad_argument);
+  call.params = all_to_all_params(1, {{1, 1}, {0, 1}, {2, -1}, {1, 0}});
+  EXPECT_EQ(error_of(call.run()).kind, ErrorKind::bad_argument);
+  call.params = all_to_all_params(1, {{1, 1}, {0, 1}, {2, 1}, {2, 0}});
+  EXPECT_THAT(error_of(call.run()).message,
+              HasSubstr("2 elements from 2 on, of rank 0, leave the 3 there are"));
+}
+
+RankCall between(std::string key, int64_t other, double value, bool is_own = false) {
+  return {{param_of(std::move(key), {other})},
+          [=]() -> Result<OperandPtr> { return tensor_of(DType::f16, {1}, {value}); },
+          is_own};
+}
+
+TEST(GoldenRecv, GivesWhatTheMatchingSendWasGiven) {
+  GoldenTry call{"RecvOperation",
+                 {param_of("rank", {int64_t{1}}), param_of("rankSize", {int64_t{3}}),
+                  param_of("rankRoot", {int64_t{0}}), param_of("srcRank", {int64_t{2}})},
+                 {tensor_of(DType::f16, {1}, {0})}};
+  EXPECT_THAT(error_of(call.run()).message, HasSubstr("Cannot find data on rank 2!"));
+  std::vector<RankCall> received = {between("srcRank", 2, 0), between("srcRank", 0, 0),
+                                    between("srcRank", 2, 0, true)};
+  call.calls_on_rank = [&](int rank, std::string_view type) -> Result<std::vector<RankCall>> {
+    if (type == "RecvOperation" && rank == 1) return received;
+    EXPECT_EQ(rank, 2);
+    return std::vector{between("destRank", 1, 7), between("destRank", 0, 8), between("destRank", 1, 9)};
+  };
+  EXPECT_THAT(gathered_of(call, Shape{{1}}), ElementsAre(9));
+  received.pop_back();
+  EXPECT_THAT(error_of(call.run()).message, HasSubstr("rank 2 sends 2 tensors to rank 1, which receives 1"));
+  call.params[3] = param_of("srcRank", {int64_t{1}});
+  EXPECT_EQ(error_of(call.run()).kind, ErrorKind::bad_argument);
 }
 
 TEST(GoldenReduceScatterV, AddsUpTheShareOfThisRank) {

@@ -55,7 +55,7 @@ TEST(GoldenElements, MissesInputsAndParameters) {
   for (const GoldenFamily family :
        {golden_moves(), golden_indexings(), golden_reductions(), golden_samplings(), golden_collectives()})
     for (const GoldenOp& op : family)
-      for (size_t count = 0; count < 9; ++count) {
+      for (size_t count = 0; count < 9 && op.no_output.empty(); ++count) {
         GoldenCall call;
         call.type = op.type;
         call.in.assign(count, nullptr);

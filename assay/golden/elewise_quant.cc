@@ -87,8 +87,10 @@ Result<GoldenOutputs> elewise_dynamic_quant(const GoldenCall& call) {
   if (to >= 34 && to <= 36)
     return fail(ErrorKind::unsupported, "no golden for rows quantised to 8-bit floats");
   ASSAY_TRY(const bool asymmetric, call.params.flag_or({"quantParam.asymmetric", "asymmetric"}, false));
-  ASSAY_TRY(Numbers x, numbers_of(call, 0));
-  return quantized_by_row(BoundedNumbers{std::move(x)}, asymmetric);
+  return by_ways(call, kWaysToInt8, [=](const GoldenCall& each, size_t way) -> Result<GoldenOutputs> {
+    ASSAY_TRY(Numbers x, numbers_of(each, 0));
+    return quantized_by_row(BoundedNumbers{std::move(x)}, asymmetric, static_cast<ToInt8>(way));
+  });
 }
 
 }  // namespace assay

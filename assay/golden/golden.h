@@ -20,6 +20,13 @@ enum class Soc : uint8_t {
   ascend_310p,  // blocks of 16 columns, 32 of int8 (FRACTAL_NZ)
 };
 
+// A run of an operator on some rank.
+struct RankCall {
+  std::vector<OpParam> params;
+  std::function<Result<OperandPtr>()> first_input;
+  bool is_own = false;  // it is the one that is checked
+};
+
 // One run of an operator.
 struct GoldenCall {
   std::string_view type;  // "LinearOperation"
@@ -32,6 +39,13 @@ struct GoldenCall {
   int rank = 0;  // this one's number
   // What another rank was given. Null: only this rank is known.
   std::function<Result<std::vector<OperandPtr>>(int rank)> in_of_rank = {};
+  // What it was told there. Null: as above.
+  std::function<Result<std::vector<OpParam>>(int rank)> params_of_rank = {};
+  // The runs of another type on a rank, in their order. Null: as above.
+  std::function<Result<std::vector<RankCall>>(int rank, std::string_view type)> calls_on_rank = {};
+  // What comes to the same on every one of so many ranks: made by the first that asks, kept for the others
+  // where there is room. Null: each makes it.
+  std::function<Result<Expected>(int ranks, const std::function<Result<Expected>()>& make)> of_all_ranks = {};
   int64_t memory = int64_t{2} << 30;  // bytes that the computation may hold at once
 };
 
@@ -56,6 +70,7 @@ struct GoldenOp {
   Result<GoldenOutputs> (*compute)(const GoldenCall& call);
   std::string_view meaning;  // one line, for docs and --help
   InPlace in_place = {};
+  std::string_view no_output = {};  // why there is nothing to check where it has none
 };
 
 const GoldenOp* find_golden_op(std::string_view type);  // null: there is none for this type

@@ -37,6 +37,8 @@ struct GoldenTry {
   std::vector<TensorMeta> out = {};
   Soc soc = Soc::unknown;
   std::function<Result<std::vector<OperandPtr>>(int rank)> in_of_rank = {};
+  std::function<Result<std::vector<OpParam>>(int rank)> params_of_rank = {};
+  std::function<Result<std::vector<RankCall>>(int rank, std::string_view type)> calls_on_rank = {};
 
   Result<GoldenOutputs> run() const {
     const GoldenOp* const op = find_golden_op(type);
@@ -48,6 +50,8 @@ struct GoldenTry {
     call.out = out;
     call.soc = soc;
     call.in_of_rank = in_of_rank;
+    call.params_of_rank = params_of_rank;
+    call.calls_on_rank = calls_on_rank;
     return op->compute(call);
   }
 };

@@ -82,46 +82,55 @@ Result<GoldenOutputs> streamed_norm(const GoldenCall& call, const LayerNorm& nor
   return GoldenOutputs{std::move(out)};
 }
 
-// r · scale + offset of the norm r. Kernels round r, the product and the sum to the type of the tensor, some
-// none of them: half a step each.
-Result<Expected> quantized_by_product(const GoldenCall& call, const BoundedNumbers& norm, size_t scale) {
+// Which steps a kernel rounds to the type of the tensors after the norm.
+struct AfterNorm {
+  bool norm = false, product = false, sum = false;
+};
+
+// Towards int8 by a given scale kernels round all steps or none; or some.
+constexpr AfterNorm kStatic[] = {{},
+                                 {.norm = true, .product = true, .sum = true},
+                                 {.norm = true},
+                                 {.norm = true, .product = true},
+                                 {.product = true, .sum = true},
+                                 {.norm = true, .sum = true},
+                                 {.product = true},
+                                 {.sum = true}};
+// Towards int8 with a scale for each row, the norm or nothing.
+constexpr AfterNorm kDynamic[] = {{.norm = true}, {}};
+constexpr AfterNorm kPlain[] = {{}};
+
+// r · scale + offset of the norm r.
+Result<Expected> quantized_by_product(const GoldenCall& call, const BoundedNumbers& norm, size_t scale,
+                                      const AfterNorm& way, ToInt8 to_int8) {
   const int64_t width = norm.value.shape.dims.back();
   ASSAY_TRY(const PerChannel scales, per_channel(call, scale, width, "scale"));
   ASSAY_TRY(const PerChannel offsets, per_channel(call, scale + 1, width, "offset"));
   const DType dtype = dtype_of(call, 0);
+  const double u = unit_of_arithmetic(dtype);
   ASSAY_TRY(BoundedNumbers out, zeros_with_bounds(norm.value.shape));
   in_parallel(width == 0 ? 0 : norm.value.count() / width, 20 * width, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin * width; i < end * width; ++i) {
-      const double r = norm.value.values[static_cast<size_t>(i)];
-      const double of_scale = scales[i % width], offset = offsets[i % width];
-      double error = norm.error(i);
-      error = std::abs(of_scale) * (error + error_of_rounding(dtype, std::abs(r) + error));
-      error += error_of_rounding(dtype, std::abs(r * of_scale) + error);
-      const double value = r * of_scale + offset;
-      if (offset != 0) error += error_of_rounding(dtype, std::abs(value) + error);
-      put(out, i, {value, error + error_through_f16(value)});
+    std::vector<double> values(static_cast<size_t>(width)), errors(values.size());
+    for (int64_t row = begin; row < end; ++row) {
+      for (int64_t c = 0; c < width; ++c) {
+        const auto i = static_cast<size_t>(c);
+        values[i] = norm.value.values[static_cast<size_t>(row * width + c)] * scales[c];
+        errors[i] = std::abs(scales[c]) * norm.error(row * width + c) + u * std::abs(values[i]);
+      }
+      if (way.product) round_numbers(dtype, values, errors);
+      for (int64_t c = 0; c < width; ++c) {
+        const auto i = static_cast<size_t>(c);
+        values[i] += offsets[c];
+        if (offsets[c] != 0) errors[i] += u * std::abs(values[i]);
+      }
+      if (way.sum) round_numbers(dtype, values, errors);
+      for (int64_t c = 0; c < width; ++c) {
+        const auto i = static_cast<size_t>(c);
+        put(out, row * width + c, {values[i], errors[i]});
+      }
     }
   });
-  return expected_int8(std::move(out));
-}
-
-// Rounded to the type of the tensor before anything else is done with it. A kernel that keeps f32 is off by
-// that rounding; one that rounds is not, but for elements so near a tie that they may go either way.
-void round_norm(BoundedNumbers& norm, DType dtype) {
-  std::vector<double> low = norm.value.values, high = norm.value.values, exact = norm.value.values;
-  for (size_t i = 0; i < exact.size(); ++i) {
-    low[i] -= static_cast<double>(norm.allowed[i]);
-    high[i] += static_cast<double>(norm.allowed[i]);
-  }
-  round_to(dtype, low);
-  round_to(dtype, high);
-  round_to(dtype, norm.value.values);
-  for (size_t i = 0; i < exact.size(); ++i) {
-    const double rounded = norm.value.values[i];
-    const double either_way = std::max(high[i] - rounded, rounded - low[i]);
-    const double kept = std::abs(exact[i] - rounded) + static_cast<double>(norm.allowed[i]);
-    norm.allowed[i] = allowance(std::max(either_way, kept));
-  }
+  return expected_int8(std::move(out), to_int8);
 }
 
 // The product of the dimensions that are normalised together.
@@ -136,12 +145,42 @@ Result<int64_t> normalised_size(const GoldenCall& call, const NormParams& params
   return size;
 }
 
-Result<BoundedNumbers> sum_for(const GoldenCall& call, const NormParams& params) {
-  if (params.layer_type() == 1) return sum_of_inputs(call, {}, 1);
-  constexpr size_t kResidual[] = {1};
+// What is added to input 0, and its factor.
+struct Added {
+  std::vector<size_t> inputs;
+  double factor = 1;
+};
+
+Result<Added> added_to(const NormParams& params) {
+  if (params.layer_type() == 1) return Added{};
   ASSAY_TRY(const double former, params.real_or("zoomScale", 1));  // as others have read it
   ASSAY_TRY(const double zoom, params.real_or("zoomScaleValue", former));
-  return sum_of_inputs(call, kResidual, params.is_quantized() ? 1 : zoom);
+  return Added{{1}, params.is_quantized() ? 1 : zoom};
+}
+
+// As one of the ways in which kernels round has it.
+Result<GoldenOutputs> normed_sum(const GoldenCall& call, const NormParams& params, const Added& added,
+                                 const LayerNorm& norm, const SumWay& way, const AfterNorm& after,
+                                 ToInt8 to_int8) {
+  const DType dtype = dtype_of(call, 0);
+  const size_t weight = params.layer_type() == 1 ? 1 : 2;
+  ASSAY_TRY(const BoundedNumbers x, norm_input(call, added.inputs, added.factor, way));
+  ASSAY_TRY(BoundedNumbers y, normalized_rows(x, norm));
+  GoldenOutputs outs;
+  if (params.layer_type() == 3 && params.is_quantized()) outs.push_back(expected(dtype, y));
+  if (after.norm) round_numbers(dtype, y);
+  if (params.dynamic_type() > 0) return quantized_by_row(y, params.dynamic_type() == 2, to_int8);
+  if (params.is_quantized()) {
+    ASSAY_TRY(Expected q, quantized_by_product(call, y, weight + 2, after, to_int8));
+    outs.push_back(std::move(q));
+    return outs;
+  }
+  outs.push_back(expected(dtype, std::move(y)));
+  if (params.layer_type() == 2) {
+    ASSAY_TRY(BoundedNumbers sum, sum_of_inputs(call, added.inputs, added.factor));
+    outs.push_back(expected(dtype, std::move(sum)));
+  }
+  return outs;
 }
 
 }  // namespace
@@ -161,22 +200,17 @@ Result<GoldenOutputs> layer_norm(const GoldenCall& call) {
   ASSAY_TRY(norm.weight, weight_of(call, weight, width, "gamma"));
   ASSAY_TRY(norm.bias, weight_of(call, weight + 1, width, "beta"));
   if (params.layer_type() == 1 && !params.is_quantized()) return streamed_norm(call, norm);
-  ASSAY_TRY(BoundedNumbers x, sum_for(call, params));
-  ASSAY_TRY(BoundedNumbers y, normalized_rows(as_norm_input(x, dtype), norm));
-  if (params.dynamic_type() > 0) {
-    round_norm(y, dtype);
-    return quantized_by_row(y, params.dynamic_type() == 2);
-  }
-  GoldenOutputs outs;
-  if (is_static) {
-    ASSAY_TRY(Expected q, quantized_by_product(call, y, weight + 2));
-    if (params.layer_type() == 3) outs.push_back(expected(dtype, std::move(y)));
-    outs.push_back(std::move(q));
-    return outs;
-  }
-  outs.push_back(expected(dtype, std::move(y)));
-  if (params.layer_type() == 2) outs.push_back(expected(dtype, std::move(x)));
-  return outs;
+  ASSAY_TRY(const Added added, added_to(params));
+  const std::vector<SumWay> sums = sum_ways(dtype, added.inputs.size(), added.factor);
+  const std::span<const AfterNorm> after = params.dynamic_type() > 0 ? std::span<const AfterNorm>(kDynamic)
+                                           : is_static               ? std::span<const AfterNorm>(kStatic)
+                                                                     : std::span<const AfterNorm>(kPlain);
+  const size_t before_int8 = sums.size() * after.size();
+  return by_ways(
+      call, before_int8 * (params.is_quantized() ? kWaysToInt8 : 1), [=](const GoldenCall& each, size_t way) {
+        return normed_sum(each, params, added, norm, sums[way % sums.size()],
+                          after[way % before_int8 / sums.size()], static_cast<ToInt8>(way / before_int8));
+      });
 }
 
 Result<GoldenOutputs> cohere_layer_norm(const GoldenCall& call) {

@@ -74,13 +74,6 @@ Result<BoundedNumbers> sum_of_inputs(const GoldenCall& call, std::span<const siz
   return sum;
 }
 
-BoundedNumbers as_norm_input(const BoundedNumbers& sum, DType dtype) {
-  BoundedNumbers x = sum;
-  const double u = unit_roundoff(dtype);
-  for (size_t i = 0; i < x.allowed.size(); ++i) x.allowed[i] += allowance(u * std::abs(x.value.values[i]));
-  return x;
-}
-
 double error_of_mean_product(const double* a, const float* errors, int64_t n) {
   double squares = 0;
   for (int64_t i = 0; i < n; ++i) {
@@ -99,7 +92,7 @@ Result<std::vector<double>> weight_of(const GoldenCall& call, size_t i, int64_t 
 }
 
 Result<Expected> quantized_by_quotient(const GoldenCall& call, const BoundedNumbers& y, int beta,
-                                       size_t scale, size_t offset) {
+                                       size_t scale, size_t offset, ToInt8 to_int8) {
   const int64_t width = y.value.shape.dims.back();
   ASSAY_TRY(const PerChannel scales, per_channel(call, scale, width, "scale"));
   ASSAY_TRY(const PerChannel offsets, per_channel_or(call, offset, width, "offset", 0));
@@ -115,10 +108,10 @@ Result<Expected> quantized_by_quotient(const GoldenCall& call, const BoundedNumb
       const double moved = y.value.values[static_cast<size_t>(i)] + betas[c];
       const double quotient = moved / scales[c], value = quotient + offsets[c];
       const double error = (y.error(i) + u * std::abs(moved)) / std::abs(scales[c]);
-      put(out, i, {value, error + 3 * u * std::abs(quotient) + error_through_f16(value)});
+      put(out, i, {value, error + 3 * u * std::abs(quotient)});
     }
   });
-  return expected_int8(std::move(out));
+  return expected_int8(std::move(out), to_int8);
 }
 
 namespace {

@@ -3,6 +3,7 @@
 
 #include "assay/golden/bounded.h"
 #include "assay/golden/quantized.h"
+#include "assay/golden/ways.h"
 
 namespace assay {
 
@@ -42,10 +43,22 @@ struct Rows {
 Result<Rows> rows_of(const GoldenCall& call);
 
 // Input 0, to which others are added, times a factor. Each has the same shape or can be broadcast to it.
-// Honest implementations round products and sums on the way to the type of the tensor.
+// Honest implementations round products and sums on the way to the type of the tensor: what they write.
 Result<BoundedNumbers> sum_of_inputs(const GoldenCall& call, std::span<const size_t> others, double factor);
-// The sum as a norm may read it: in f32, or rounded as it is written.
-BoundedNumbers as_norm_input(const BoundedNumbers& sum, DType dtype);
+
+// Which steps a kernel rounds to the type of the tensors before it normalises a sum. A kernel does so in all
+// of a tensor or nowhere: each way is held against the whole of it, with a bound of f32.
+struct SumWay {
+  bool of_terms = false;    // what is added, times its factor
+  bool of_partial = false;  // a sum that more is added to
+  bool of_sum = false;      // the sum itself
+  size_t last = 0;          // of three, the one that is added last
+};
+// The first rounds nothing; all others are there for tensors of 16 bits alone.
+std::vector<SumWay> sum_ways(DType dtype, size_t others, double factor);
+// The sum as a norm reads it.
+Result<BoundedNumbers> norm_input(const GoldenCall& call, std::span<const size_t> others, double factor,
+                                  const SumWay& way);
 // How far the mean of a[i] · x[i] may be off where each x[i] has its own error, which do not conspire.
 double error_of_mean_product(const double* a, const float* errors, int64_t n);
 
@@ -54,6 +67,6 @@ Result<std::vector<double>> weight_of(const GoldenCall& call, size_t i, int64_t 
 
 // (y + beta) / scale + offset as int8; beta is an input that may be empty, or none (-1).
 Result<Expected> quantized_by_quotient(const GoldenCall& call, const BoundedNumbers& y, int beta,
-                                       size_t scale, size_t offset);
+                                       size_t scale, size_t offset, ToInt8 to_int8);
 
 }  // namespace assay

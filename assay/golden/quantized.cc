@@ -1,15 +1,12 @@
 #include "assay/golden/quantized.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <initializer_list>
 
 namespace assay {
 namespace {
-
-struct RowScale {
-  Approx scale, offset;
-  bool is_finite = true, has_extent = true;
-};
 
 // What the symmetric and the asymmetric scale of a row are made of.
 struct RowRange {
@@ -37,31 +34,65 @@ RowRange range_of(const BoundedNumbers& x, int64_t first, int64_t width) {
 // The scales are f32 whatever the type of the tensor: so is the arithmetic.
 const double kUnit = std::ldexp(1.0, -24);
 
+// How a row becomes int8: its scale, and where it is moved as well, by how much.
+struct RowScale {
+  RowRange range;
+  bool asymmetric = false;
+  Approx scale, offset;
+  bool is_finite = true, has_extent = true;
+};
+
+// Of the corners of a box: what rises or falls along each edge is nowhere else further off.
+template <class F>
+double error_at_corners(double value, std::initializer_list<Approx> box, F f) {
+  double error = 0;
+  std::array<double, 3> at{};
+  for (unsigned corner = 0; corner < 1U << box.size(); ++corner) {
+    size_t k = 0;
+    for (const Approx& each : box) {
+      at[k] = each.value + ((corner >> k & 1) != 0 ? each.error : -each.error);
+      ++k;
+    }
+    error = std::max(error, std::abs(f(at) - value));
+  }
+  return error;
+}
+
+// The place between the extremes, of which one is 255 steps from the other.
+double asymmetric_steps(double x, double lowest, double highest) {
+  return 255 * (x - (highest + lowest) / 2) / (highest - lowest);
+}
+
 RowScale scale_of(const RowRange& range, bool asymmetric) {
-  RowScale row;
+  RowScale row{range, asymmetric, {}, {}, range.is_finite, true};
   if (!asymmetric) {
     const double largest = std::max(-range.lowest.value, range.highest.value);
     const double error = std::max(range.lowest.error, range.highest.error);
     row.scale = {largest / 127, (error + 2 * kUnit * largest) / 127};
-  } else {
-    const double extent = range.highest.value - range.lowest.value;
-    const double middle = range.highest.value + range.lowest.value;
-    const double error = range.lowest.error + range.highest.error;
-    row.scale = {extent / 255, (error + 3 * kUnit * extent) / 255};
-    row.offset.value = -middle / (2 * row.scale.value);
-    row.offset.error = (error + kUnit * std::abs(middle)) / (2 * row.scale.value) +
-                       std::abs(row.offset.value) * (row.scale.error / row.scale.value + 3 * kUnit);
+    row.has_extent = row.scale.value > 0;
+    return row;
   }
-  row.is_finite = range.is_finite;
-  row.has_extent = row.scale.value > 0;
+  const double extent = range.highest.value - range.lowest.value;
+  const double error = range.lowest.error + range.highest.error;
+  row.scale = {extent / 255, (error + 3 * kUnit * extent) / 255};
+  row.has_extent = extent > error;
+  if (!row.is_finite || !row.has_extent) return row;
+  row.offset.value = asymmetric_steps(0, range.lowest.value, range.highest.value);
+  row.offset.error = error_at_corners(row.offset.value, {range.lowest, range.highest},
+                                      [](const auto& at) { return asymmetric_steps(0, at[0], at[1]); }) +
+                     7 * kUnit * std::abs(row.offset.value);
   return row;
 }
 
 Approx quantized(const RowScale& row, double x, double error) {
-  const double steps = x / row.scale.value, value = steps + row.offset.value;
-  const double relative = row.scale.error / row.scale.value + 4 * kUnit;
-  return {value,
-          error / row.scale.value + std::abs(steps) * relative + row.offset.error + error_through_f16(value)};
+  const double steps = x / row.scale.value;
+  if (!row.asymmetric)
+    return {steps,
+            error / row.scale.value + std::abs(steps) * (row.scale.error / row.scale.value + 4 * kUnit)};
+  const double value = asymmetric_steps(x, row.range.lowest.value, row.range.highest.value);
+  const double moved = error_at_corners(value, {{x, error}, row.range.lowest, row.range.highest},
+                                        [](const auto& at) { return asymmetric_steps(at[0], at[1], at[2]); });
+  return {value, moved + 7 * kUnit * (std::abs(steps) + std::abs(row.offset.value))};
 }
 
 }  // namespace
@@ -92,7 +123,7 @@ Result<PerChannel> per_channel_or(const GoldenCall& call, size_t i, int64_t widt
   return per_channel(call, i, width, what);
 }
 
-Result<GoldenOutputs> quantized_by_row(const BoundedNumbers& x, bool asymmetric) {
+Result<GoldenOutputs> quantized_by_row(const BoundedNumbers& x, bool asymmetric, ToInt8 to_int8) {
   if (x.value.shape.dims.empty()) return fail(ErrorKind::mismatch, "a scalar has no rows to quantise");
   Shape rows_shape = x.value.shape;
   const int64_t width = rows_shape.dims.back();
@@ -121,7 +152,7 @@ Result<GoldenOutputs> quantized_by_row(const BoundedNumbers& x, bool asymmetric)
   });
   constexpr std::string_view kWhy = "rows that are all equal or not finite have no int8";
   GoldenOutputs outs;
-  outs.push_back(expected_int8(std::move(values)));
+  outs.push_back(expected_int8(std::move(values), to_int8));
   leave_out(outs[0], known, std::string(kWhy));
   outs.push_back(expected(DType::f32, std::move(scales)));
   leave_out(outs[1], finite_rows, std::string(kWhy));

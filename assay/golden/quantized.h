@@ -1,7 +1,7 @@
 // Real numbers as int8.
 #pragma once
 
-#include "assay/golden/bounded.h"
+#include "assay/golden/ways.h"
 
 namespace assay {
 
@@ -27,6 +27,6 @@ double error_through_f16(double value);
 // Each row of the last dimension is scaled to fill -127 to 127, or moved too, to fill -128 to 127:
 // out[0] int8; out[1] the scales, f32; out[2] the offsets, where asymmetric. Rows without extent, or with
 // elements that are not finite, have no int8 that can be told. An error for a scalar.
-Result<GoldenOutputs> quantized_by_row(const BoundedNumbers& x, bool asymmetric);
+Result<GoldenOutputs> quantized_by_row(const BoundedNumbers& x, bool asymmetric, ToInt8 to_int8);
 
 }  // namespace assay

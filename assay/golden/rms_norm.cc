@@ -31,13 +31,15 @@ Approx rms_norm_row(const double* x, const float* given, const std::vector<doubl
                     const RmsNorm& norm, double* values, double* errors) {
   const int64_t width = std::ssize(gamma);
   const Approx r = inverse_rms(x, given, width, norm);
-  double unit = r.error + 3 * norm.unit;
+  const double unit = r.error + 3 * norm.unit;
   if (norm.rounds_to) {
-    kernel::scale(x, r.value, width, 0, {values, errors});
-    // Either side of a tie, or not at all where a kernel keeps f32.
-    round_to(*norm.rounds_to, {values, static_cast<size_t>(width)});
-    unit += 2 * unit_roundoff(*norm.rounds_to);
-    kernel::weighted(values, 1, gamma.data(), width, unit, {values, errors});
+    const std::span<double> all(values, static_cast<size_t>(width)), off(errors, all.size());
+    kernel::scale(x, r.value, width, r.error + norm.unit, {values, errors});
+    round_numbers(*norm.rounds_to, all, off);
+    for (size_t i = 0; i < all.size(); ++i) {
+      off[i] = std::abs(gamma[i]) * (off[i] + norm.unit * std::abs(all[i]));
+      all[i] *= gamma[i];
+    }
   } else {
     kernel::weighted(x, r.value, gamma.data(), width, unit, {values, errors});
   }
@@ -120,6 +122,34 @@ Result<BoundedNumbers> plus_beta(const GoldenCall& call, BoundedNumbers y, size_
   return y;
 }
 
+// The norm of a sum, or of input 0 alone, as one of the ways in which kernels round has it.
+Result<GoldenOutputs> normed_sum(const GoldenCall& call, const NormParams& params, const RmsInputs& inputs,
+                                 const std::vector<double>& gamma, const RmsNorm& norm, const SumWay& way,
+                                 ToInt8 to_int8) {
+  const DType dtype = dtype_of(call, 0);
+  ASSAY_TRY(BoundedNumbers x, norm_input(call, inputs.added, 1, way));
+  ASSAY_TRY(BoundedNumbers y, normalized(x, gamma, norm));
+  GoldenOutputs outs;
+  if (!params.is_quantized()) {
+    outs.push_back(expected(dtype, std::move(y)));
+  } else if (params.dynamic_type() > 0) {
+    ASSAY_TRY(y, plus_beta(call, std::move(y), inputs.gamma + 1));
+    return quantized_by_row(y, params.dynamic_type() == 2, to_int8);
+  } else {
+    const bool has_beta = params.layer_type() != 3;
+    const size_t scale = inputs.gamma + (has_beta ? 2 : 1);
+    ASSAY_TRY(Expected q, quantized_by_quotient(call, y, has_beta ? static_cast<int>(inputs.gamma + 1) : -1,
+                                                scale, scale + 1, to_int8));
+    outs.push_back(std::move(q));
+    if (!has_beta) outs.push_back(expected(dtype, std::move(y)));
+  }
+  if (params.layer_type() == 2) {
+    ASSAY_TRY(BoundedNumbers sum, sum_of_inputs(call, inputs.added, 1));
+    outs.push_back(expected(dtype, std::move(sum)));
+  }
+  return outs;
+}
+
 }  // namespace
 
 Result<GoldenOutputs> rms_norm(const GoldenCall& call) {
@@ -137,7 +167,6 @@ Result<GoldenOutputs> rms_norm(const GoldenCall& call) {
   if (precision == 1 && dtype != DType::f16)
     return fail(ErrorKind::mismatch, "precisionMode 1 is for f16, the input is {}", name(dtype));
   RmsNorm norm{params.epsilon(), unit_of_arithmetic(dtype)};
-  if (precision == 1) norm.rounds_to = DType::f16;
   if (has_rstd && params.layer_type() == 1) return with_inverse(call, norm);
 
   ASSAY_TRY(const RmsInputs inputs, inputs_of(call, params));
@@ -145,6 +174,15 @@ Result<GoldenOutputs> rms_norm(const GoldenCall& call) {
   ASSAY_TRY(std::vector<double> gamma, weight_of(call, inputs.gamma, rows.width, "gamma"));
   if (model == 1)
     for (double& each : gamma) each += 1;
+  if (precision == 1) {
+    // In f16 before the weights, or kept in f32 to the end.
+    const auto sums = sum_ways(dtype, inputs.added.size(), 1);
+    return by_ways(call, 2 * sums.size(), [=](const GoldenCall& each, size_t way) {
+      RmsNorm own = norm;
+      if (way < sums.size()) own.rounds_to = DType::f16;
+      return normed_sum(each, params, inputs, gamma, own, sums[way % sums.size()], ToInt8::straight);
+    });
+  }
   if (inputs.added.empty() && !params.is_quantized()) {
     const auto compute = [gamma, norm](int64_t, int64_t, const double* const* in, double* values,
                                        double* errors) {
@@ -153,25 +191,12 @@ Result<GoldenOutputs> rms_norm(const GoldenCall& call) {
     ASSAY_TRY(Expected out, streamed(call, {call.in[0]}, std::max<int64_t>(1, rows.width), 12, compute));
     return GoldenOutputs{std::move(out)};
   }
-  ASSAY_TRY(BoundedNumbers x, sum_of_inputs(call, inputs.added, 1));
-  ASSAY_TRY(BoundedNumbers y, normalized(as_norm_input(x, dtype), gamma, norm));
-
-  GoldenOutputs outs;
-  if (!params.is_quantized()) {
-    outs.push_back(expected(dtype, std::move(y)));
-  } else if (params.dynamic_type() > 0) {
-    ASSAY_TRY(y, plus_beta(call, std::move(y), inputs.gamma + 1));
-    return quantized_by_row(y, params.dynamic_type() == 2);
-  } else {
-    const bool has_beta = params.layer_type() != 3;
-    const size_t scale = inputs.gamma + (has_beta ? 2 : 1);
-    ASSAY_TRY(Expected q, quantized_by_quotient(call, y, has_beta ? static_cast<int>(inputs.gamma + 1) : -1,
-                                                scale, scale + 1));
-    outs.push_back(std::move(q));
-    if (!has_beta) outs.push_back(expected(dtype, std::move(y)));
-  }
-  if (params.layer_type() == 2) outs.push_back(expected(dtype, std::move(x)));
-  return outs;
+  const auto sums = sum_ways(dtype, inputs.added.size(), 1);
+  return by_ways(call, sums.size() * (params.is_quantized() ? kWaysToInt8 : 1),
+                 [=](const GoldenCall& each, size_t way) {
+                   return normed_sum(each, params, inputs, gamma, norm, sums[way % sums.size()],
+                                     static_cast<ToInt8>(way / sums.size()));
+                 });
 }
 
 }  // namespace assay

@@ -117,13 +117,20 @@ TEST(RmsNorm, AddsResidualAndBiasFirst) {
   EXPECT_THAT(all_outputs(rms_try(3, {a, b, gamma(DType::f16)}))[0].size(), 2U);
 }
 
-TEST(RmsNorm, AllowsForASumThatWasRounded) {
-  const OperandPtr a = tensor_of(DType::f16, {1, 2}, {0.5, 3}), b = tensor_of(DType::f16, {1, 2}, {0.5, 4});
-  const auto alone = rms_try(1, {row(DType::f16), gamma(DType::f16)}).run();
+// 2049 is 2048 in f16. Each of the two ways has a bound of f32.
+TEST(RmsNorm, HasAWayOfItsOwnForASumThatWasRounded) {
+  const OperandPtr a = tensor_of(DType::f16, {1, 2}, {0.5, 2048}),
+                   b = tensor_of(DType::f16, {1, 2}, {0.5, 1});
   const auto of_sum = rms_try(3, {a, b, gamma(DType::f16)}).run();
-  EXPECT_LT(allowed_of(alone->at(0))[1], 1e-6);
-  EXPECT_GT(allowed_of(of_sum->at(0))[1], 0.7 / 2048);
-  EXPECT_LT(allowed_of(of_sum->at(0))[1], 4 * 0.7 / 2048);
+  ASSERT_TRUE(of_sum.has_value());
+  const Expected& exact = of_sum->at(0);
+  ASSERT_EQ(exact.other_ways.size(), 1U);
+  const auto rounded = exact.other_ways[0]();
+  ASSERT_TRUE(rounded.has_value());
+  const auto first_of = [](const Expected& out) { return numbers_of(*out.value, 1 << 20)->values[0]; };
+  EXPECT_NEAR(first_of(*rounded) / first_of(exact), 2049.0 / 2048, 1e-6);
+  EXPECT_LT(allowed_of(exact)[0], 1e-6);
+  EXPECT_LT(allowed_of(*rounded)[0], 1e-6);
 }
 
 TEST(RmsNorm, FollowsNaNAndZero) {

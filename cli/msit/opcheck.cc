@@ -122,6 +122,7 @@ Result<CompareOutcome> check(const Parsed& parsed, const fs::path& input, const 
   if (mode != "keep_origin_dtype")
     request.prepare = casting_to(mode == "force_fp16" ? DType::f16 : DType::f32);
   OpcheckStyle style = style_of(parsed);
+  style.params = request.golden_ops.params;
   const std::vector<std::string> specs = parsed.values("--custom-algorithms");
   std::unique_ptr<Algorithms> algorithms;
   if (!specs.empty()) {

@@ -28,6 +28,22 @@ HERE = pathlib.Path(__file__).resolve().parent
 DATA = HERE.parent / "data" / "opcheck"
 MOST_SEEN = 6  # failures that are printed of one kind
 FAULTS_CAUGHT = 0.99
+CAUGHT_LESS = {("int8", "last key left out"): 0.95}  # docs/operators.md lists them
+MORE_ROUNDS = 150  # of a variant in which a fault was missed: whether that is one in a hundred, two runs cannot tell
+
+
+def has_missed_too_many(case: Case, fault: str, counts: Counts) -> bool:
+    caught = next((share for (part, name), share in CAUGHT_LESS.items() if part in case.name and name == fault), FAULTS_CAUGHT)
+    return counts.missed[fault] > (1 - caught) * (counts.planted[fault] - counts.hidden[fault])
+
+
+def measure_enough(opcheck: Opcheck, case: Case, options: argparse.Namespace) -> dict[str, Counts]:
+    rng = np.random.default_rng([options.seed, *case.op.encode(), *case.name.encode()])
+    counts = measure(opcheck, case, rng, options.rounds, options.faults_per_run)
+    if any(has_missed_too_many(case, fault, own) for own in counts.values() for fault in case.faults):
+        for dtype, more in measure(opcheck, case, rng, MORE_ROUNDS, options.faults_per_run).items():
+            counts.setdefault(dtype, Counts()).add(more)
+    return counts
 
 
 def fixture(case: dict) -> Run:
@@ -142,27 +158,26 @@ class OpChecks:
             self.count(f"honest {case.op} {case.name}", counts.alarms or ["gave no row"] * counts.alarmed)
             self.count(f"faults {case.op} {case.name}",
                        [f"{fault}: {counts.missed[fault]} of {counts.planted[fault]} passed" for fault in case.faults
-                        if counts.missed[fault] > (1 - FAULTS_CAUGHT) * (counts.planted[fault] - counts.hidden[fault])])
+                        if has_missed_too_many(case, fault, counts)])
 
 
 def print_by_type(measured: list[tuple[Case, dict[str, Counts]]]) -> None:
     """Every case in every type, then every fault of which some were not caught."""
-    print("| operator | case | type | honest runs | alarms | faults planted | caught | hidden by rounding | missed |")
+    print("| operator | case | type | honest runs | alarms | spoilt runs | within rounding | of these caught | missed of the others |")
     print("|---|---|---|---|---|---|---|---|---|")
     for case, by_type in measured:
         for dtype, own in sorted(by_type.items()):
-            planted, hidden, missed = own.faults()
-            print(f"| {case.op} | {case.name} | {dtype} | {own.runs} | {own.alarmed} | {planted} | {planted - hidden - missed} | "
-                  f"{hidden} | {missed} |")
-    print("\n| operator | case | type | fault | planted | hidden by rounding | missed | caught of the others |\n"
-          "|---|---|---|---|---|---|---|---|")
+            print(f"| {case.op} | {case.name} | {dtype} | {own.runs} | {own.alarmed} | " + " | ".join(map(str, own.faults())) + " |")
+    print("\n| operator | case | type | fault | spoilt runs | within rounding | of these caught | missed of the others | caught of the "
+          "others |\n|---|---|---|---|---|---|---|---|---|")
     for case, by_type in measured:
         for fault in case.faults:
             for dtype, own in sorted(by_type.items()):
                 planted, hidden, missed = own.planted[fault], own.hidden[fault], own.missed[fault]
                 if hidden or missed:
                     share = f"{100 * (1 - missed / (planted - hidden)):.2f} %" if planted > hidden else ""
-                    print(f"| {case.op} | {case.name} | {dtype} | {fault} | {planted} | {hidden} | {missed} | {share} |")
+                    print(f"| {case.op} | {case.name} | {dtype} | {fault} | {planted} | {hidden} | {own.seen[fault]} | {missed} | "
+                          f"{share} |")
     print()
     for case, by_type in measured:
         for dtype, own in sorted(by_type.items()):
@@ -173,12 +188,12 @@ def print_by_type(measured: list[tuple[Case, dict[str, Counts]]]) -> None:
 
 def print_by_operator(measured: list[tuple[Case, dict[str, Counts]]]) -> None:
     """What docs/operators.md shows."""
-    rows: dict[str, list[int]] = collections.defaultdict(lambda: [0] * 6)
+    rows: dict[str, list[int]] = collections.defaultdict(lambda: [0] * 7)
     for case, by_type in measured:
         for own in by_type.values():
             rows[case.op] = [a + b for a, b in zip(rows[case.op], [1, own.runs, own.alarmed, *own.faults()])]
-    print("| operator | variants and types | honest runs | alarms | spoilt runs | hidden by rounding | missed |\n"
-          "|---|---|---|---|---|---|---|")
+    print("| operator | variants and types | honest runs | alarms | spoilt runs | within rounding | of these caught | missed of the others |\n"
+          "|---|---|---|---|---|---|---|---|")
     total = [sum(column) for column in zip(*rows.values())]
     for op, counts in sorted(rows.items()) + [("**all**", total)]:
         print(f"| {op.removesuffix('Operation')} | " + " | ".join(f"{each:,}" for each in counts) + " |")
@@ -206,9 +221,7 @@ def main() -> int:
             checks.check_fixtures()
             if not options.only:
                 checks.check_vectors()
-            measured = [(case, measure(checks.opcheck, case, np.random.default_rng(
-                [options.seed, *case.op.encode(), *case.name.encode()]), options.rounds, options.faults_per_run))
-                        for case in all_cases(options.only)]
+            measured = [(case, measure_enough(checks.opcheck, case, options)) for case in all_cases(options.only)]
         checks.check_cases(measured)
     finally:
         shutil.rmtree(work, ignore_errors=True)

@@ -29,20 +29,9 @@ class Case:
     name: str
     make: Callable[[np.random.Generator], Run]
     faults: dict[str, Callable[[np.random.Generator, Run], list[Tensor]]] = dataclasses.field(default_factory=dict)
-    # How often honest kernels round to the type of the output, or to one as short, on the way to it. Two of them may differ by
-    # as many steps, so a fault that moves no element further may be hidden by rounding. 0: the bits are known.
-    roundings: int = 0
-    # Faults that, in types of 16 bits, are smaller than what honest kernels differ by before their results are rounded
-    # (docs/operators.md has the derivation): not caught, they are hidden too.
-    too_small: frozenset[str] = frozenset()
-    # Whether these outputs are no further from the honest ones than two honest kernels may be from each other, where steps of
-    # the type do not tell.
-    hides: Callable[[Run, list[Tensor]], bool] | None = None
-
-
-def rounding(*cases: Case) -> list[Case]:
-    """Cases whose operators round their results once."""
-    return [dataclasses.replace(case, roundings=max(1, case.roundings)) for case in cases]
+    # Whether nobody could tell these outputs from honest ones, by what the fault alone does to each element and how far honest
+    # kernels are apart there: None where that is not worked out, and every fault has to be caught. Asked before the program is.
+    is_within_rounding: Callable[[Run, list[Tensor]], bool] | None = None
 
 
 def to_bf16(values: np.ndarray) -> np.ndarray:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from golden_case import Case, Run, Tensor, rounding, tensor_of, values_of
+from golden_case import Case, Run, Tensor, tensor_of, values_of
 from golden_matrices import COMMON, REAL, SHORT, packed, real, rounded, same, spoiled, whole
 
 
@@ -342,4 +342,4 @@ def product_cases() -> list[Case]:
     ]
 
 
-CASES = rounding(*product_cases())
+CASES = product_cases()

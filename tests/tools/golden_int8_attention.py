@@ -56,16 +56,11 @@ class Int8Rule:
             sums = sums * keep + weights.sum(-1, keepdims=True)
         return out / sums
 
-    def apart(self, q, k, v, scale, mask) -> np.ndarray:
-        """[queries, heads, size]: how far two honest kernels may be from each other, each off by half a step of every weight, or
-        by the weight itself where that is less. 1/32 of a step for f16, through which quotients go."""
-        group = q.shape[1] // k.shape[1]
-        k, v = np.repeat(k, group, axis=1), np.repeat(v, group, axis=1)
-        scores = np.einsum("ihd,jhd->hij", q, k) * self.of_scores[:, None, None].astype(np.float64) * scale
-        scores = scores if mask is None else scores + mask
-        weights = np.exp(scores - scores.max(-1, keepdims=True))
-        steps = {"by_block": np.full(len(self.scale), 1 / 127), "divided": self.scale, "multiplied": 1 / self.scale}[self.kind]
-        lost = np.minimum(weights, (0.5 + 1 / 32) * steps[:, None, None])
-        out = 2 * np.einsum("hij,jhd->hid", lost, np.abs(v)) / weights.sum(-1, keepdims=True)
-        factors = self.of_values * (self.scale if self.kind == "multiplied" else 1)
-        return out.transpose(1, 0, 2) * factors[:, None]
+    def steps(self) -> np.ndarray:
+        """Of each head, the largest weight being 1."""
+        return {"by_block": np.full(len(self.scale), 1 / 127), "divided": self.scale.astype(np.float64),
+                "multiplied": 1 / self.scale.astype(np.float64)}[self.kind]
+
+    def factors(self) -> np.ndarray:
+        """On the values of each head."""
+        return self.of_values.astype(np.float64) * (self.scale if self.kind == "multiplied" else 1)

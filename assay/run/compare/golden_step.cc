@@ -1,7 +1,7 @@
 #include "assay/run/compare/golden_step.h"
 
-#include "assay/base/cancel.h"
 #include "assay/base/text.h"
+#include "assay/dump/atb_op_params.h"
 #include "assay/match/ops/golden_op.h"
 #include "assay/model/graph.h"
 
@@ -9,17 +9,6 @@
 
 namespace assay {
 namespace {
-
-// The folder "{device}_{pid}" in which two paths of one tensor on two ranks part: its device.
-std::optional<int> rank_in(const fs::path& file, const fs::path& of_other_rank) {
-  auto own = file.begin(), other = of_other_rank.begin();
-  while (own != file.end() && other != of_other_rank.end() && *own == *other) ++own, ++other;
-  if (own == file.end()) return std::nullopt;
-  const std::string name = own->native();
-  const auto number = parse_int(name.substr(0, name.find('_')));
-  return number && *number >= 0 && *number < 1 << 20 ? std::optional(static_cast<int>(*number))
-                                                     : std::nullopt;
-}
 
 // What is not zero and not empty, as many as a line can bear: "layerType 1, normParam.epsilon 1e-05".
 std::string in_short(std::span<const OpParam> params) {
@@ -61,13 +50,16 @@ Result<bool> are_equal(const Operand& a, const Operand& b) {
 
 }  // namespace
 
-Result<Expected> GoldenSteps::run(const Plan& plan, const PlanStep& step) {
+Result<Expected> GoldenSteps::run_on(int32_t rank, const Plan& plan, const PlanStep& step) {
   const int64_t wanted = step.args[0];
   const ItemId& output = plan.from.front().item;
   const Node& node = frames_.node(Side::mine, output);
-  if (wanted == kNoOutput)
+  if (wanted == kNoOutput) {
+    const GoldenOp* const op = find_golden_op(node.type);
+    if (op != nullptr && !op->no_output.empty()) return fail(ErrorKind::unsupported, "{}", op->no_output);
     return fail(ErrorKind::unsupported, "{} has no output in the dump to check", node.name);
-  ASSAY_TRY(const auto outputs, outputs_of(plan, step));
+  }
+  ASSAY_TRY(const auto outputs, outputs_of(rank, plan, step));
   const std::string_view type = node.type;
   if (wanted >= std::ssize(*outputs))
     return fail(ErrorKind::mismatch, "{} gives {} with these parameters; the dump has an output {}", type,
@@ -85,7 +77,7 @@ Result<Expected> GoldenSteps::run(const Plan& plan, const PlanStep& step) {
     const Port& port = frames_.item(Side::mine, source.item).port;
     return port.direction == Direction::input && port.phase == Phase::after;
   });
-  const std::string told = in_short(params_of(output).list);
+  const std::string told = in_short(params_of(rank, output).list);
   expected.computed = told.empty() ? std::string(type) : fmt::format("{} with {}", type, told);
   if (find_golden_op(type)->in_place.leaves_rest && is_from_after) {
     expected.is_partial = true;
@@ -94,10 +86,11 @@ Result<Expected> GoldenSteps::run(const Plan& plan, const PlanStep& step) {
   return expected;
 }
 
-Result<std::shared_ptr<const GoldenOutputs>> GoldenSteps::outputs_of(const Plan& plan, const PlanStep& step) {
+Result<std::shared_ptr<const GoldenOutputs>> GoldenSteps::outputs_of(int32_t rank, const Plan& plan,
+                                                                     const PlanStep& step) {
   const int64_t dumped = step.args[1];
   const ItemId& output = plan.from.front().item;
-  const std::pair<int32_t, int32_t> key(output.frame, output.node);
+  const Operator key(output.frame, output.node, rank);
   {
     const std::scoped_lock lock(guard_);
     if (const auto found = kept_.find(key); found != kept_.end()) {
@@ -106,7 +99,7 @@ Result<std::shared_ptr<const GoldenOutputs>> GoldenSteps::outputs_of(const Plan&
       return outputs;
     }
   }
-  ASSAY_TRY(GoldenOutputs computed, compute(plan));
+  ASSAY_TRY(GoldenOutputs computed, compute(rank, plan));
   const auto outputs = std::make_shared<const GoldenOutputs>(std::move(computed));
   if (dumped > 1) {
     const std::scoped_lock lock(guard_);
@@ -115,13 +108,42 @@ Result<std::shared_ptr<const GoldenOutputs>> GoldenSteps::outputs_of(const Plan&
   return outputs;
 }
 
-Result<GoldenOutputs> GoldenSteps::compute(const Plan& plan) const {
+void GoldenSteps::forget() {
+  const std::scoped_lock lock(guard_);
+  kept_.clear();
+  params_.clear();
+}
+
+Result<OperandPtr> GoldenSteps::load(int32_t rank, const ItemId& item) {
+  if (rank != kOwnRank) {
+    const size_t ranks = frames_.item(Side::mine, item).shards().size();
+    if (static_cast<size_t>(rank) >= ranks)
+      return fail(ErrorKind::not_found, "{} is not there on every rank", frames_.item(Side::mine, item).name);
+    return loader_.load_shard(Side::mine, item, static_cast<size_t>(rank));
+  }
+  ASSAY_TRY(Loaded loaded, loader_.load(Side::mine, item));
+  if (!prepare_) return std::move(loaded.data);
+  return prepare_(Side::mine, *loader_.file_of(Side::mine, item), std::move(loaded.data));
+}
+
+Result<bool> GoldenSteps::has_overwritten_input(int32_t rank, const Plan& plan, const Operand& output) {
+  for (size_t i = 1; i < plan.from.size(); ++i) {
+    const Item& item = frames_.item(Side::mine, plan.from[i].item);
+    if (item.port.phase != Phase::after || !item.data) continue;
+    ASSAY_TRY(const OperandPtr input, load(rank, plan.from[i].item));
+    ASSAY_TRY(const bool is_same, are_equal(*input, output));
+    if (is_same) return true;
+  }
+  return false;
+}
+
+Result<GoldenOutputs> GoldenSteps::compute(int32_t rank, const Plan& plan) {
   const ItemId& output = plan.from.front().item;
   const Frame& frame = frames_.frame(Side::mine, output);
   const Node& node = frames_.node(Side::mine, output);
   const GoldenOp* const op = find_golden_op(node.type);
   if (op == nullptr) return fail(ErrorKind::unsupported, "there is no golden for {}", node.type);
-  const OpParams& params = params_of(output);
+  const OpParams& params = params_of(rank, output);
   if (!params.trouble.empty()) return fail(ErrorKind::bad_format, "{}", params.trouble);
   GoldenCall call;
   call.type = node.type;
@@ -136,15 +158,14 @@ Result<GoldenOutputs> GoldenSteps::compute(const Plan& plan) const {
     if (!item.trouble.empty()) return fail(ErrorKind::bad_format, "{}", item.trouble);
     if (!item.data)
       return fail(ErrorKind::not_found, "{} has no data: the operator cannot be run again", item.name);
-    ASSAY_TRY(Loaded loaded, loader_.load(Side::mine, input));
-    ASSAY_TRY(OperandPtr data, prepared(input, std::move(loaded.data)));
+    ASSAY_TRY(OperandPtr data, load(rank, input));
     call.in.push_back(std::move(data));
   }
   const auto sum = op->in_place.added_to == nullptr ? std::nullopt : op->in_place.added_to(call.params);
   if (sum && *sum < call.in.size()) {
     const bool is_from_after = frames_.item(Side::mine, plan.from[*sum + 1].item).port.phase == Phase::after;
-    ASSAY_TRY(const Loaded written, loader_.load(Side::mine, output));
-    ASSAY_TRY(const bool is_result, are_equal(*call.in[*sum], *written.data));
+    ASSAY_TRY(const OperandPtr written, load(rank, output));
+    ASSAY_TRY(const bool is_result, are_equal(*call.in[*sum], *written));
     if (is_from_after && is_result)
       return fail(ErrorKind::unsupported,
                   "input {} was dumped after {} had added to it: what it was before is needed (before/)",
@@ -157,56 +178,29 @@ Result<GoldenOutputs> GoldenSteps::compute(const Plan& plan) const {
       if (item.port.index < std::ssize(call.out)) call.out[static_cast<size_t>(item.port.index)] = *item.meta;
     }
   call.rank = std::max(frame.at.rank, 0);
-  // Found out once, where any other rank is asked for.
-  call.in_of_rank = [this, &plan, ranks = std::optional<RanksOfInputs>()](int rank) mutable {
-    if (!ranks) ranks = ranks_of_inputs(plan);
-    return inputs_of_rank(plan, *ranks, rank);
-  };
+  if (rank == kOwnRank) ranks_.tell(plan, params.list, call);
   return op->compute(call);
 }
 
-const OpParams& GoldenSteps::params_of(const ItemId& output) const {
-  const OpParams& own = frames_.frame(Side::mine, output).params[static_cast<size_t>(output.node)];
+const OpParams& GoldenSteps::params_of(int32_t rank, const ItemId& output) {
+  const Frame& frame = frames_.frame(Side::mine, output);
+  const auto node = static_cast<size_t>(output.node);
+  if (frame.params.empty()) {
+    const std::scoped_lock lock(guard_);
+    const auto [known, is_new] = params_.try_emplace(Operator(output.frame, output.node, rank));
+    if (is_new) {
+      const auto shards = frames_.item(Side::mine, output).shards();
+      const fs::path& tensor =
+          rank == kOwnRank ? *loader_.file_of(Side::mine, output)
+                           : frame.files[static_cast<size_t>(shards[static_cast<size_t>(rank)].file)].path;
+      known->second = op_params_of(frame, node, op_folder(tensor), options_.memory);
+    }
+    return known->second;
+  }
+  const OpParams& own = frame.params[node];
   if (options_.params == nullptr || !own.list.empty() || !own.trouble.empty()) return own;
   const auto given = options_.params->find(op_id(frames_.node(Side::mine, output).name));
   return given == options_.params->end() ? own : given->second;
-}
-
-Result<OperandPtr> GoldenSteps::prepared(const ItemId& input, OperandPtr data) const {
-  const fs::path* const file = loader_.file_of(Side::mine, input);
-  return prepare_ ? prepare_(Side::mine, file == nullptr ? fs::path() : *file, std::move(data)) : data;
-}
-
-RanksOfInputs GoldenSteps::ranks_of_inputs(const Plan& plan) const {
-  const Frame& frame = frames_.frame(Side::mine, plan.from.front().item);
-  RanksOfInputs ranks;
-  for (size_t i = 1; i < plan.from.size(); ++i) {
-    const std::span<const TensorRef> shards = frames_.item(Side::mine, plan.from[i].item).shards();
-    const auto path_of = [&](size_t k) -> const fs::path& {
-      return frame.files[static_cast<size_t>(shards[k].file)].path;
-    };
-    std::map<int, size_t>& own = ranks.emplace_back();
-    for (size_t k = 0; k < shards.size() && shards.size() > 1; ++k)
-      if (const auto rank = rank_in(path_of(k), path_of(k == 0 ? 1 : 0))) own.emplace(*rank, k);
-  }
-  return ranks;
-}
-
-Result<std::vector<OperandPtr>> GoldenSteps::inputs_of_rank(const Plan& plan, const RanksOfInputs& ranks,
-                                                            int rank) const {
-  ASSAY_TRY_DO(check_cancelled());
-  std::vector<OperandPtr> in;
-  for (size_t i = 1; i < plan.from.size(); ++i) {
-    const ItemId& input = plan.from[i].item;
-    const auto found = ranks[i - 1].find(rank);
-    if (found == ranks[i - 1].end())
-      return fail(ErrorKind::not_found, "Cannot find data on rank {}! {} needs tensors on all devices!", rank,
-                  frames_.node(Side::mine, plan.from.front().item).type);
-    ASSAY_TRY(OperandPtr shard, loader_.load_shard(Side::mine, input, found->second));
-    ASSAY_TRY(OperandPtr data, prepared(input, std::move(shard)));
-    in.push_back(std::move(data));
-  }
-  return in;
 }
 
 }  // namespace assay
