@@ -1,6 +1,8 @@
 // Findings over all nodes.
 #include "assay/base/text.h"
-#include "assay/judge/lineage.h"
+#include "assay/judge/introduced.h"
+#include "assay/judge/judge.h"
+#include "assay/judge/sources.h"
 
 #include <fmt/format.h>
 
@@ -88,10 +90,12 @@ void Findings::add(const NodeResult& node) {
     summary_.by_content += row.pair.why == Why::same_content || row.pair.why == Why::like_neighbours;
     summary_.unsure += row.pair.plans != nullptr && row.pair.plans->is_unsure;
     summary_.rearranged += row.is_rearranged;
+    summary_.cut += row.is_cut && !row.is_rearranged;
     summary_.other_type += row.is_other_type;
     summary_.other_rank += row.pair.plans != nullptr && row.pair.plans->is_other_rank;
     summary_.judged_coarser += row.basis == Basis::data && row.judged_as.has_value();
     summary_.within_noise += row.verdict.level == Level::pass && row.verdict.reason == kWithinNoise;
+    summary_.introduced += row.verdict.level == Level::pass && introduced_in(row) >= Introduced::in_part;
     const bool is_empty = row.evidence == Evidence::empty;
     const bool of_mine = row.pair.mine && !is_argument(row.mine);
     const bool of_golden = row.pair.golden && !is_argument(row.golden);
@@ -108,10 +112,13 @@ void Findings::add(const NodeResult& node) {
     }
     ++summary_.by[static_cast<size_t>(row.evidence)];
     summary_.compared += row.evidence != Evidence::nothing && !is_empty;
+    summary_.by_one_extreme += row.evidence == Evidence::extremes && row.statistics != kBothExtremes;
     if (row.evidence == Evidence::statistics) {
       summary_.statistics |= row.statistics;
       summary_.shared_statistics &= row.statistics;
     }
+    summary_.flips += row.verdict.is_flip;
+    summary_.follow_flips += row.verdict.follows_flip;
     if (row.arg_max != nullptr && row.arg_max->mine != row.arg_max->golden) note_other_token(node, row);
     if (is_unmatched(row)) ++summary_.unmatched;
     switch (row.verdict.level) {
@@ -156,8 +163,10 @@ void Findings::add(const Findings& section) {
                                         &Summary::by_content,
                                         &Summary::unsure,
                                         &Summary::rearranged,
+                                        &Summary::cut,
                                         &Summary::judged_coarser,
                                         &Summary::within_noise,
+                                        &Summary::introduced,
                                         &Summary::left_out,
                                         &Summary::not_dumped,
                                         &Summary::values_equal,
@@ -169,6 +178,8 @@ void Findings::add(const Findings& section) {
                                         &Summary::nonfinite_made,
                                         &Summary::contradicted,
                                         &Summary::incomplete,
+                                        &Summary::flips,
+                                        &Summary::follow_flips,
                                         &Summary::other_type,
                                         &Summary::other_rank,
                                         &Summary::nonfinite,
@@ -177,6 +188,7 @@ void Findings::add(const Findings& section) {
   for (const std::string& name : s.other_values)
     if (summary_.other_values.size() < kNamedValues) summary_.other_values.push_back(name);
   for (size_t i = 0; i < summary_.by.size(); ++i) summary_.by[i] += s.by[i];
+  summary_.by_one_extreme += s.by_one_extreme;
   summary_.statistics |= s.statistics;
   summary_.shared_statistics &= s.shared_statistics;
   if (!summary_.first_error) summary_.first_error = s.first_error;
@@ -190,6 +202,7 @@ void Findings::add(const Findings& section) {
   take_earlier(summary_.first_unmatched, first_unmatched_, s.first_unmatched, section.first_unmatched_);
   for (const auto& [when, name] : section.unmatched_) keep_unmatched(when, name);
   take_earlier(summary_.first_origin, first_origin_, s.first_origin, section.first_origin_);
+  take_earlier(summary_.first_introduced, first_introduced_, s.first_introduced, section.first_introduced_);
   take_earlier(summary_.first_other_token, first_other_token_, s.first_other_token,
                section.first_other_token_);
 }
@@ -247,6 +260,10 @@ Summary Findings::conclude() const {
   if (summary.first_divergence)
     for (const auto& [when, name] : unmatched_)
       if (when < first_divergence_) summary.unmatched_before.push_back(name);
+  // A row that passes, though its operator made most of its error, is an origin if anything fails.
+  if (summary.first_divergence && summary.first_introduced &&
+      (!summary.first_origin || first_introduced_ < first_origin_))
+    summary.first_origin = summary.first_introduced;
   return summary;
 }
 
@@ -347,12 +364,11 @@ Findings::Inputs Findings::inputs_of(const NodeResult& node) const {
            producer->second.inputs.standing == Standing::good;
   });
   // What was not dumped as an input was looked at where it was made.
-  if (summary_.question == Question::overflow)
-    has_good |= std::ranges::any_of(node.sources, [&](const InputSource& source) {
-      const auto result = results_.find(result_key(source.node, source.output));
-      return source.kind == InputSource::Kind::result && result != results_.end() &&
-             result->second == Level::pass;
-    });
+  has_good |= std::ranges::any_of(node.sources, [&](const InputSource& source) {
+    const auto result = results_.find(result_key(source.node, source.output));
+    return source.kind == InputSource::Kind::result && result != results_.end() &&
+           result->second == Level::pass;
+  });
   if (has_good) inputs.standing = Standing::good;
   return inputs;
 }
@@ -421,14 +437,29 @@ void Findings::note_origin_before(const NodeResult& node) {
 // A node whose inputs agree and whose output does not made the difference itself; the nodes behind it inherit
 // it.
 void Findings::note_origin(const NodeResult& node) {
+  if (!seeks_origin_) return;
   const When now{moment_, node.order};
   Inputs inputs = inputs_of(node);
+  note_introduced(node);
   if (node.place.has_graph || summary_.question == Question::overflow) note_origin_before(node);
   remember(node, inputs);
-  if (inputs.standing != Standing::good || (summary_.first_origin && now >= first_origin_)) return;
-  const auto is_bad_output = [](const Comparison& row) {
-    return direction_of(row) == Direction::output && row.verdict.level == Level::fail &&
-           row.mine.item != nullptr && !is_unmatched(row) && !row.verdict.is_flip;
+  if (summary_.first_origin && now >= first_origin_) return;
+  // Where its operator was run again that tells, whatever its inputs were like.
+  const auto is_bad_output = [&](const Comparison& row) {
+    if (direction_of(row) != Direction::output || row.verdict.level != Level::fail ||
+        row.mine.item == nullptr || is_unmatched(row) || row.verdict.is_flip)
+      return false;
+    switch (introduced_in(row)) {
+      case Introduced::in_main:
+        return true;
+      case Introduced::in_part:
+        return inputs.standing != Standing::bad;
+      case Introduced::no:
+        return false;
+      case Introduced::unknown:
+        return inputs.standing == Standing::good;
+    }
+    return false;
   };
   const auto bad_output = std::ranges::find_if(node.rows, is_bad_output);
   if (bad_output == node.rows.end()) return;
@@ -436,8 +467,21 @@ void Findings::note_origin(const NodeResult& node) {
   summary_.first_origin = place_of(node, *bad_output);
   if (summary_.question == Question::overflow)
     summary_.first_origin->given = inputs_in_words(node, inputs.not_compared.empty());
-  summary_.first_origin->not_compared = std::move(inputs.not_compared);
+  if (introduced_in(*bad_output) == Introduced::unknown)
+    summary_.first_origin->not_compared = std::move(inputs.not_compared);
   summary_.first_origin->other_arguments = std::move(inputs.other_arguments);
+}
+
+void Findings::note_introduced(const NodeResult& node) {
+  const When now{moment_, node.order};
+  if (summary_.first_introduced && now >= first_introduced_) return;
+  const auto is_worse = [](const Comparison& row) {
+    return row.verdict.level == Level::pass && introduced_in(row) == Introduced::in_main;
+  };
+  const auto row = std::ranges::find_if(node.rows, is_worse);
+  if (row == node.rows.end()) return;
+  first_introduced_ = now;
+  summary_.first_introduced = place_of(node, *row);
 }
 
 RowPlace Findings::place_of(const NodeResult& node, const Comparison& row) const {
@@ -448,6 +492,7 @@ RowPlace Findings::place_of(const NodeResult& node, const Comparison& row) const
   place.golden = std::string(row.golden.name);
   place.called_at = calling_line(node.stack);
   place.row = row;
+  place.row.account = nullptr;
   // What belongs to a frame is gone when the run concludes.
   for (SideFacts* const side : {&place.row.mine, &place.row.golden}) {
     side->name = {};

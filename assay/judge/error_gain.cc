@@ -10,8 +10,6 @@ namespace {
 // Of functions that nothing else is known of: honest operators hand on 0.5 to 2.2 times the error they are
 // given (docs/rules.md).
 constexpr double kAnyFunction = 2.5;
-// Scores are products, and softmax makes of their absolute errors relative ones.
-constexpr double kAttention = 4;
 // Differences of what was just made equal in size: the mean is taken off a gradient.
 constexpr double kCentred = 6;
 constexpr double kFunctionSteps = 2, kSumSteps = 16;  // of f32 and f64
@@ -134,7 +132,6 @@ double backward(const Operation& operation, std::span<const GivenError> given,
   if (operation.trait == OpTrait::bend)
     for (const GivenError& input : used) flips = std::max(flips, input.relative);
   if (operation.kind == OpKind::product) return of_product(operation, given, used, output);
-  if (operation.kind == OpKind::attention) return of_any(kAttention, given, used);
   if (is_norm(operation.kind) || operation.kind == OpKind::softmax) return of_any(kCentred, given, used);
   if (keeps_elements(operation.kind)) return of_same_elements(operation, given, output);
   double gain = operation.trait == OpTrait::power ? kPower : kAnyFunction;
@@ -167,8 +164,6 @@ double inherited_error(const Operation& operation, std::span<const GivenError> g
   switch (operation.kind) {
     case OpKind::product:
       return of_product(operation, given, {}, output);
-    case OpKind::attention:
-      return of_any(kAttention, given, {});
     case OpKind::softmax:
       return of_softmax(operation, given, output);
     case OpKind::activation:
@@ -180,11 +175,23 @@ double inherited_error(const Operation& operation, std::span<const GivenError> g
     case OpKind::exponential:
       for (const GivenError& input : given) sum += squared(kOfScores * input.relative * input.rms);
       return std::sqrt(sum);
+    case OpKind::rope:
+      return of_any(kOfFactors, given, {});
     case OpKind::elementwise:
       return of_any(operation.trait == OpTrait::power ? kPower : kOfFactors, given, {});
     default:
       return of_any(kAnyFunction, given, {});
   }
+}
+
+double estimate_without_size(const Operation& operation, std::span<const GivenError> given) {
+  // What only moves or turns elements gives each of its outputs one of its inputs.
+  if (!keeps_elements(operation.kind) && operation.kind != OpKind::rope)
+    return of_any(multiplies_matrices(operation.kind) || operation.kind == OpKind::sum ? 1 : kOfFactors,
+                  given, {});
+  double most = 0;
+  for (const GivenError& input : given) most = std::max(most, input.relative);
+  return most;
 }
 
 double inherited_element(const Operation& operation, std::span<const GivenError> given,

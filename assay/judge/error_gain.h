@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 namespace assay {
 
@@ -19,7 +20,9 @@ struct GivenError {
   double first_extent = 0;  // of its first dimension
   double batches = 1;       // product of the extents before the last two
   int32_t dimensions = 0;
-  DType dtype = DType::f64;  // of mine
+  DType dtype = DType::f64;    // of mine
+  bool is_estimate = false;    // it was not compared: what its operator may have made of its own inputs
+  std::string_view name = {};  // of its row
 
   double norm() const;
 };
@@ -34,6 +37,9 @@ struct Operation {
 // forward call was given and gave); errors of different inputs are independent.
 double inherited_error(const Operation& operation, std::span<const GivenError> given,
                        std::span<const GivenError> used, const GivenError& output);
+
+// The same where nothing is known of the output.
+double estimate_without_size(const Operation& operation, std::span<const GivenError> given);
 
 // The same of single elements, where the operator hands them on one by one; 0: it does not.
 double inherited_element(const Operation& operation, std::span<const GivenError> given,

@@ -1,6 +1,7 @@
 // Operators of a compiled graph that are judged one after the other, as the run does it.
 #pragma once
 
+#include "assay/judge/introduced.h"
 #include "assay/judge/judge.h"
 
 #include <deque>
@@ -16,6 +17,7 @@ class JudgedGraph {
     double rms = 1;
     Status status = Status::compared;
     DType dtype = DType::f16;
+    std::shared_ptr<const Rerun> rerun = {};  // of its operator, of the last row
   };
   using Kind = InputSource::Kind;
 
@@ -47,14 +49,19 @@ class JudgedGraph {
       row.metrics = {int64_t{0}, int64_t{1000}, from.rel_l2, from.rel_l2 * from.rms, from.rms, from.rms};
     }
     judge_(node);
+    for (size_t i = 0; i < rows.size(); ++i)
+      if ((node.rows[i].rerun = rows[i].rerun) != nullptr) tell_rerun(node.rows[i]);
     findings_.add(node);
     std::vector<Level> levels;
+    note_ = node.rows.empty() ? "" : node.rows.back().note;
     reason_ = node.rows.empty() ? "" : node.rows.back().verdict.reason;
     for (const Comparison& row : node.rows) levels.push_back(row.verdict.level);
     return levels;
   }
 
+  Summary summary() const { return findings_.conclude(); }
   const std::string& reason() const { return reason_; }  // of the last row
+  const std::string& note() const { return note_; }
   std::string origin() const {
     const Summary summary = findings_.conclude();
     return summary.first_origin ? summary.first_origin->node : "none";
@@ -84,7 +91,7 @@ class JudgedGraph {
   std::deque<Item> items_;
   std::deque<TensorMeta> metas_;
   std::deque<std::vector<InputSource>> sources_;
-  std::string reason_;
+  std::string reason_, note_;
   int32_t count_ = 0;
 };
 

@@ -86,6 +86,10 @@ struct RuleOptions {
 // and noise_max (rel_l2 and max_abs between two runs of mine).
 bool is_rule_variable(std::string_view name);
 
+// Other tools let NaN and infinities pass that only one side has, or of another sign. Their tables say what
+// they say; our answer does not call that agreement.
+void refuse_nonfinite(NodeResult& node);
+
 // Whether the default rules for its types do not let a row of data pass. Then it is worth while to look what
 // its values were rounded to.
 bool fails_by_type(const Comparison& row, std::string_view node, const Head& head,
@@ -94,11 +98,10 @@ bool fails_by_type(const Comparison& row, std::string_view node, const Head& hea
 // Metric columns that the rules need, so that they are gathered; each once. Not checked to exist.
 std::vector<std::string> columns_needed(const RuleOptions& options);
 
-// Sets the verdicts of a node. Safe to call from many threads at once; where nodes have a graph
-// (ModelPlace::has_graph), one at a time and in report order, since a verdict may depend on those before.
+// Sets the verdicts of a node. Safe to call from many threads at once, unless they are judged in order: then
+// one at a time, as the report has them, since a verdict may depend on those before.
 using Judge = std::function<void(NodeResult& node)>;
-// The same of dumps whose values are known again by their errors.
-bool judges_in_order(const Head& head);
+bool judges_in_order(const Head& head, const Pairing& pairing);
 
 struct RuleSet {
   std::string_view name;
@@ -116,9 +119,7 @@ extern const RuleSet
 std::string inputs_in_words(const NodeResult& node, bool knows_all);
 
 // The default rule for a pair of element types, the same whichever side has which.
-// amplifies: it has room for what terms that cancel make of errors.
-const Expression& default_rule(DType mine, DType golden, const ModelPlace& place = {},
-                               bool amplifies = false);
+const Expression& default_rule(DType mine, DType golden, const ModelPlace& place = {});
 
 // --rule 'EXPR' or --rule 'PATTERN=EXPR'. It is the second where the first '=' that does not touch another of
 // = < > ! has text before it, without < and > and with no blanks but around it. EXPR may be `ignore`.
@@ -142,6 +143,7 @@ class Findings {
   }
   void open(std::string section) { section_ = std::move(section); }
   void judge_by(std::string rules) { summary_.rules = std::move(rules); }  // of the user
+  void seek_no_origin() { seeks_origin_ = false; }
   void broken(const Error& error);    // a section that could not be indexed
   void note(const Remark& remark);    // on a dump or a part of it
   void pass_over(int64_t tensors);    // that have no row: they are not compared
@@ -154,6 +156,7 @@ class Findings {
   void note_value(const NodeResult& node, const Comparison& row);
   void note_failure(const NodeResult& node, const Comparison& row);
   void note_origin(const NodeResult& node);
+  void note_introduced(const NodeResult& node);
   void note_origin_before(const NodeResult& node);
   enum class Standing : uint8_t { good, bad, unknown };
   // Of what a node was given.
@@ -178,7 +181,8 @@ class Findings {
     int64_t order = 0;
     auto operator<=>(const When&) const = default;
   };
-  When first_divergence_, first_origin_, first_other_token_, first_unmatched_;
+  When first_divergence_, first_origin_, first_other_token_, first_unmatched_, first_introduced_;
+  bool seeks_origin_ = true;
   // The first rows that have one side only, in order; a few.
   std::vector<std::pair<When, std::string>> unmatched_;
   void keep_unmatched(const When& when, std::string name);

@@ -1,7 +1,9 @@
-// What each tensor of a run may be off by, kept in the order in which the run made them: what its operator
-// rounds by itself, and what its inputs bring along. It serves dumps that know no graph but name what every
-// call was given and what it gave (msprobe): a tensor that was given is known again by its errors, which no
-// other has.
+// The account of errors of a run: what each tensor may be off by, kept in the order in which the run made
+// them. An output may have what its operator rounds by itself and what the measured errors of its inputs
+// become in it; only where nothing is known of the inputs does the depth of the model decide.
+//
+// Which tensor an input is, is told by the graph where there is one (Pairing::sources), and by its errors
+// otherwise, which no other tensor has.
 #pragma once
 
 #include "assay/judge/error_gain.h"
@@ -10,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace assay {
@@ -21,52 +24,85 @@ struct Allowance {
   int ulps = 0;          // as good as equal
   double own = 0;        // what its operator rounds by itself, relative
   double inherited = 0;  // what its inputs bring along, relative
-  enum class Source : uint8_t {
-    made,   // by an operator whose inputs were compared
-    known,  // a tensor that was judged where it was made
-    given,  // nothing says what made it: what the type allows, and the errors seen so far
-  } source = Source::given;
-  std::string text() const;  // "0.01 allowed: 0.004 of its own, 0.006 of its inputs"
+  Account account = {};
+  std::string text() const;  // "0.01 of its own and 0.006 of its inputs are expected"
 };
 
 class Ledger {
  public:
-  // Whether the dumps of a section are of the kind that it serves.
-  static bool serves(const Head& head);
+  // Whether an account is kept of a node; of any in a section, so that verdicts depend on those before.
+  static bool keeps(const Head& head, const NodeResult& node);
+  static bool keeps_order(const Head& head, const Pairing& pairing);
 
   explicit Ledger(const Head& head);
 
+  // The rows of a node are asked for and entered one after the other, what it was given before what it gave.
   void begin(const NodeResult& node);
-  // Of a row of that node, inputs before outputs; none: rounding has no say in it, or its elements were not
-  // compared.
-  std::optional<Allowance> of_row(const Comparison& row);
+  void end_of_inputs();
+  void end();
+
+  // place: of the row, which may be judged by a coarser type than its own. None: rounding has no say in it,
+  // or nothing is known but its type and its depth.
+  std::optional<Allowance> of_row(const Comparison& row, const ModelPlace& place);
   // Takes note of a row that was judged, so that what follows may inherit from it.
-  void enter(const Comparison& row, const std::optional<Allowance>& allowance);
+  void enter(const Comparison& row, const std::optional<Allowance>& allowance, const ModelPlace& place);
+
+  // The relative errors of what the node at hand was given, added up; infinite where they are not known.
+  double sum_of_inputs() const;
+
+  // Of a row that fails: the choice that it follows from, where runs that differ in it differ in this by
+  // nature; empty: none.
+  std::string_view flip_behind(const Comparison& row) const;
 
  private:
   struct Value {
-    GivenError error;
+    GivenError error;          // measured
     double relative, largest;  // allowed
+    GivenError handed_on;      // of what fails, no more than was expected of it
+  };
+  // An operator of which no result was compared.
+  struct Maker {
+    Operation operation;
+    ModelPlace place;
+    std::vector<GivenError> given;
+    bool lacks_inputs = false;
+    GivenError estimate;
   };
 
   void look_up();
+  bool is_asked(const Comparison& row) const;
   std::optional<GivenError> error_of(const Comparison& row) const;
   const Value* find(const GivenError& error) const;
-  Allowance of_output(const Comparison& row, const GivenError& error) const;
-  Allowance of_given(const Comparison& row, const GivenError& error) const;
+  const Value* find_result(const InputSource& source) const;
+  const Maker* find_maker(const InputSource& source) const;
+  Allowance of_made(const Comparison& row, const GivenError& error, const Operation& operation,
+                    const ModelPlace& place, std::span<const GivenError> given, bool lacks_inputs) const;
+  Allowance of_given(const Comparison& row, const GivenError& error, const ModelPlace& place) const;
+  Allowance of_known(const Comparison& row, const Value& value, const ModelPlace& place) const;
 
+  const bool names_calls_;  // msprobe: backward calls, modules of a class
   const int error_column_, max_column_, rms_column_;
-  std::unordered_map<uint64_t, std::vector<Value>>
-      values_;  // by the sizes of their errors and the number of elements
+  std::vector<Value> values_;
+  std::unordered_map<uint64_t, std::vector<int32_t>> by_error_;  // by their size and the number of elements
+  std::unordered_map<int64_t, int32_t> by_result_;               // by result_key
+  std::unordered_map<int32_t, Maker> makers_;                    // by node
   // By CallName::key: what a call was given and what it gave.
   std::unordered_map<uint64_t, std::vector<GivenError>> forward_;
-  double drift_ = 0;  // the largest error so far that was no fault
+  double drift_ = 0;            // the largest error so far that was no fault
+  std::string_view flip_ = {};  // the last choice that differs
+  // Whole numbers that differ since a choice did, known again by how far they are apart.
+  std::unordered_set<uint64_t> flipped_;
+  std::optional<uint64_t> choice_key(const Comparison& row) const;
 
-  std::string_view name_;  // of the call at hand; what follows is looked up when it is asked for
+  const NodeResult* node_ = nullptr;  // at hand; what follows is looked up when it is asked for
   bool is_looked_up_ = false;
   Operation operation_;
-  bool is_composite_ = false;                      // a module of which no more is known than its class
+  bool is_composite_ = false;                      // of which no more is known than its class
   std::vector<GivenError> given_;                  // to the operator at hand
+  bool has_input_ = false;                         // and not weights alone
+  bool lacks_inputs_ = false;                      // nothing is known of some of them
+  bool has_flipped_input_ = false;                 // one that cannot be measured, since a choice differs
+  bool has_result_ = false;                        // one of its results was compared
   std::vector<GivenError>* own_ = nullptr;         // of this call, which runs forwards
   const std::vector<GivenError>* used_ = nullptr;  // of the forward call that it runs backwards
 };

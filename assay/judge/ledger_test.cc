@@ -56,7 +56,8 @@ class JudgedCalls {
       row.golden = {
           name, TensorMeta{is_real(tensor.dtype) ? DType::f32 : tensor.dtype, Shape{tensor.dims}}, {}, &item};
       const double apart = tensor.max_abs >= 0 ? tensor.max_abs : 3 * tensor.rel_l2 * tensor.rms;
-      row.metrics = {int64_t{0}, int64_t{1000}, tensor.rel_l2, apart, tensor.rms, tensor.rms};
+      row.is_nonfinite_apart = has_nan_;
+      row.metrics = {int64_t{has_nan_}, int64_t{1000}, tensor.rel_l2, apart, tensor.rms, tensor.rms};
     }
     if (argument) {
       Comparison& row = new_row(node, name, {Direction::input, port});
@@ -75,6 +76,7 @@ class JudgedCalls {
       row.evidence = Evidence::value;
     }
     status_ = Status::compared;
+    has_nan_ = false;
     judge_(node);
     findings_.add(node);
     std::vector<Level> levels;
@@ -85,6 +87,7 @@ class JudgedCalls {
   }
 
   void next_is(Status status) { status_ = status; }      // of all tensors of the next call
+  void next_has_nan() { has_nan_ = true; }               // on one side
   const std::string& reason() const { return reason_; }  // of the last row
   bool is_flip() const { return is_flip_; }
   std::optional<RowPlace> origin() const { return findings_.conclude().first_origin; }
@@ -105,7 +108,7 @@ class JudgedCalls {
   int64_t count_ = 0;
   Status status_ = Status::compared;
   std::string reason_;
-  bool is_flip_ = false;
+  bool is_flip_ = false, has_nan_ = false;
 };
 
 TEST(Ledger, KnowsATensorAgainBehindACast) {
@@ -199,6 +202,41 @@ TEST(Ledger, TellsAFlipFromAnError) {
               ElementsAre(kAgrees, kDiffers, kDiffers));
   EXPECT_FALSE(run.is_flip());
   EXPECT_TRUE(run.origin());
+}
+
+// An expert was given other rows: what it makes of them cannot be compared, and what is computed from all
+// experts has the error of the tokens that went elsewhere, which is no fault of what follows.
+TEST(Ledger, WhatFollowsAFlipIsToldApart) {
+  JudgedCalls run;
+  constexpr Level kLeftOut = Level::ignored;
+  const CallTensor places{Direction::output, 0.5, 3, DType::i64}, rows{Direction::input, 0.5, 3, DType::i64},
+      others{Direction::input, 0.2, 3, DType::i64};
+  run.next_is(Status::shape_mismatch);
+  EXPECT_THAT(run.add("Functional.linear.0.forward", {in(0.002), out(0.003)}),
+              ElementsAre(kDiffers, kDiffers));
+  run.add("Torch.topk.0.forward", {in(0.0021), out(0.0031), places});
+  run.next_is(Status::shape_mismatch);
+  EXPECT_THAT(run.add("Functional.linear.1.forward", {in(0.002), out(0.003)}),
+              ElementsAre(kLeftOut, kLeftOut));
+  EXPECT_THAT(run.reason(), HasSubstr("follows a flip of Torch.topk.0.forward"));
+  EXPECT_THAT(run.add("Tensor.index_add.0.forward", {in(0.0022), rows, out(0.3)}),
+              ElementsAre(kAgrees, kLeftOut, kLeftOut));
+  EXPECT_THAT(run.add("Tensor.__add__.0.forward", {in(0.3), out(0.31)}), ElementsAre(kAgrees, kAgrees));
+  // Places that the choice did not make are wrong by themselves.
+  EXPECT_THAT(run.add("Functional.embedding.0.forward", {others, out(0.36)}),
+              ElementsAre(kDiffers, kDiffers));
+  // A fault behind it is one still.
+  EXPECT_THAT(run.add("Tensor.__add__.1.forward", {in(0.31), out(0.9)}), ElementsAre(kAgrees, kDiffers));
+  ASSERT_TRUE(run.origin());
+  EXPECT_EQ(run.origin()->node, "Tensor.__add__.1.forward");
+}
+
+TEST(Ledger, NoFlipExcusesNaN) {
+  JudgedCalls run;
+  const CallTensor places{Direction::output, 0.5, 3, DType::i64}, rows{Direction::input, 0.5, 3, DType::i64};
+  run.add("Torch.topk.0.forward", {in(0.0021), out(0.0031), places});
+  run.next_has_nan();
+  EXPECT_THAT(run.add("Functional.embedding.0.forward", {rows, out(0.3)}), ElementsAre(kDiffers, kDiffers));
 }
 
 TEST(Ledger, AnElementStillCounts) {

@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <vector>
+#include <mutex>
+#include <optional>
 
 namespace assay {
 namespace {
@@ -53,8 +54,8 @@ constexpr std::array<Threshold, 14> kThresholds = {{
 constexpr std::string_view kIntegerRule = "max_abs == 0";
 
 // One run in int8: activations are cut into 255 steps of their range, which outliers make wide (measured, see
-// docs/rules.md). Three quarters of the length wrong is where a tensor is no longer the same one.
-constexpr double kQuantised = 0.25, kQuantisedMost = 0.75;
+// docs/rules.md).
+constexpr double kQuantised = 0.25;
 
 // Rounding errors of the layers are independent and add like the steps of a random walk.
 constexpr std::string_view kDeeper = " * sqrt(1 + layer)";
@@ -86,42 +87,17 @@ std::string within(double relative, std::string_view deeper, int ulps) {
 
 std::string in_first_layer(const Threshold& t) { return within(t.relative, "", t.ulps); }
 
-std::string in_later_layer(const Threshold& t) {
-  return within(t.relative, kDeeper, t.ulps) +
-         fmt::format(" and (rel_l2 <= {} or rel_l2 <= {} * inherited or ulp_max <= {})", t.relative,
-                     kHandedOn, t.ulps);
-}
+std::string in_later_layer(const Threshold& t) { return within(t.relative, kDeeper, t.ulps); }
 
-// What a compiler puts together rounds at other places than the nodes it came from.
-constexpr double kCompiled = 2;
-
-std::string no_jump(const Threshold& t) {
-  return fmt::format(" and (rel_l2 <= {} or rel_l2 <= {} * inherited or ulp_max <= {})", t.relative,
-                     kHandedOn, t.ulps);
-}
-
-std::string in_compiled_graph(const Threshold& t) {
-  return within(kCompiled * t.relative, kDeeper, t.ulps) + no_jump(t);
-}
-
-std::string where_terms_cancel(const Threshold& t) {
-  const std::string bound = fmt::format("{}{}", kCompiled * t.relative, kDeeper);
-  return fmt::format(
-             "nonfinite_mismatch == 0 and (rel_l2 <= max({0}, amplified) and (max_abs <= max(16 * {0}, "
-             "amplified_max) * golden_rms or max_abs <= 4 * {0} * abs(worst_golden)) or ulp_max <= {1})",
-             bound, t.ulps) +
-         no_jump(t);
-}
+std::string in_compiled_graph(const Threshold& t) { return within(kCompiled * t.relative, kDeeper, t.ulps); }
 
 std::string in_quantised_layer(const Threshold& t) {
   const double whole = std::max(t.relative, kQuantised);
   const std::string bound = fmt::format("min({}, {}{})", std::max(whole, kQuantisedMost), whole, kDeeper);
   return fmt::format(
-             "nonfinite_mismatch == 0 and (rel_l2 <= {0} and (max_abs <= 16 * {0} * golden_rms or max_abs <= "
-             "4 * {0} * abs(worst_golden)) or ulp_max <= {1})",
-             bound, t.ulps) +
-         fmt::format(" and (rel_l2 <= {} or rel_l2 <= {} * inherited or ulp_max <= {})", whole, kHandedOn,
-                     t.ulps);
+      "nonfinite_mismatch == 0 and (rel_l2 <= {0} and (max_abs <= 16 * {0} * golden_rms or max_abs <= "
+      "4 * {0} * abs(worst_golden)) or ulp_max <= {1})",
+      bound, t.ulps);
 }
 
 bool is_integral(DType dtype) { return !is_real(dtype); }
@@ -131,18 +107,29 @@ const Threshold* find_threshold(DType deciding) {
   return found == kThresholds.end() ? nullptr : &*found;
 }
 
-// By element type.
-std::vector<Expression> compiled(std::string (*text)(const Threshold&)) {
-  const auto parsed = [](std::string_view rule) {
-    Result<Expression> expression = Expression::parse(rule);
-    ASSAY_CHECK(expression.has_value());
-    return std::move(*expression);
-  };
-  std::vector<Expression> rules(kDTypeCount, parsed(kIntegerRule));
-  for (const Threshold& threshold : kThresholds)
-    rules[static_cast<size_t>(threshold.dtype)] = parsed(text(threshold));
-  return rules;
-}
+// By element type, each parsed when it is first asked for: a run needs one or two of a hundred.
+class RulesByType {
+ public:
+  using TextOf = std::string (*)(const Threshold&);
+  explicit RulesByType(TextOf text) : text_(text) {}
+
+  const Expression& operator[](DType dtype) {
+    const auto at = static_cast<size_t>(dtype);
+    std::call_once(parsed_[at], [&] {
+      const Threshold* const threshold = find_threshold(dtype);
+      Result<Expression> rule =
+          Expression::parse(threshold != nullptr ? text_(*threshold) : std::string(kIntegerRule));
+      ASSAY_CHECK(rule.has_value());
+      rules_[at] = std::move(*rule);
+    });
+    return *rules_[at];
+  }
+
+ private:
+  const TextOf text_;
+  std::array<std::once_flag, kDTypeCount> parsed_;
+  std::array<std::optional<Expression>, kDTypeCount> rules_;
+};
 
 }  // namespace
 
@@ -167,16 +154,14 @@ double relative_bound(DType mine, DType golden, const ModelPlace& place) {
   return std::min(std::max(whole, kQuantisedMost), whole * deeper);
 }
 
-const Expression& default_rule(DType mine, DType golden, const ModelPlace& place, bool amplifies) {
-  static const std::vector<Expression> kFirst = compiled(in_first_layer), kLater = compiled(in_later_layer),
-                                       kQuantisedLayer = compiled(in_quantised_layer),
-                                       kGraph = compiled(in_compiled_graph),
-                                       kCancelling = compiled(where_terms_cancel);
-  const std::vector<Expression>& rules = place.is_quantised        ? kQuantisedLayer
-                                         : place.is_compiled       ? (amplifies ? kCancelling : kGraph)
-                                         : place.layers_before > 0 ? kLater
-                                                                   : kFirst;
-  return rules[static_cast<size_t>(deciding_dtype_at(mine, golden, place))];
+const Expression& default_rule(DType mine, DType golden, const ModelPlace& place) {
+  static RulesByType first(in_first_layer), later(in_later_layer), quantised(in_quantised_layer),
+      compiled(in_compiled_graph);
+  RulesByType& rules = place.is_quantised        ? quantised
+                       : place.is_compiled       ? compiled
+                       : place.layers_before > 0 ? later
+                                                 : first;
+  return rules[deciding_dtype_at(mine, golden, place)];
 }
 
 }  // namespace assay

@@ -13,8 +13,11 @@ DType deciding_dtype(DType a, DType b);
 // The same where coarser types may have gone before: what was rounded stays rounded, whatever keeps it now.
 DType deciding_dtype_at(DType mine, DType golden, const ModelPlace& place);
 
-// Honest operators hand on 0.5 to 2.2 times the error they are given (measured, see docs/rules.md).
-inline constexpr double kHandedOn = 2.5;
+// What a compiler puts together rounds at other places than the nodes it started from.
+inline constexpr double kCompiled = 2;
+
+// One run in int8: three quarters of the length wrong is where a tensor is no longer the same one.
+inline constexpr double kQuantisedMost = 0.75;
 
 // Steps of the deciding type within which every element is as good as equal.
 int ulps_allowed(DType mine, DType golden, const ModelPlace& place);

@@ -180,6 +180,12 @@ double bound_of_extreme(const Stated& g, size_t which, double bound, double t) {
   return std::min(bound, std::max(kMostApart * own, kElementsApart * t));
 }
 
+// The bound of the norm as a share of golden's, where there is one: what a picture of norms can draw.
+AllowedError allowed_of_norm(const Stated& g, double bound) {
+  const double norm = size_of_number(finite_statistic(g, kStatistics[kNormAt]));
+  return norm > 0 ? AllowedError{static_cast<float>(bound / norm)} : AllowedError{};
+}
+
 // How far apart digits may be that an engine prints.
 double printed_digits(const Stated& m, const Stated& g, size_t which, const Head& head) {
   const Scalar &mine = m.*kStatistics[which].of, &golden = g.*kStatistics[which].of;
@@ -361,6 +367,7 @@ Verdict judge_stated(const Comparison& row, const Head& head, const ModelPlace& 
     return {Level::fail, fmt::format("{} {} of mine, {} {} of golden", m.dtype, m.shape, g.dtype, g.shape)};
   if (const auto counts = other_counts(m, g)) return {Level::fail, *counts};
   const Bounds bounds = bounds_of(row, head, place);
+  const AllowedError allowed = allowed_of_norm(g, bounds.norm + cut_off(m, g, kNormAt));
   for (const size_t which : {kNormAt, kMaxAt, kMinAt, kMeanAt}) {
     double bound = bounds.of(which);
     if (is_tensor && (which == kMaxAt || which == kMinAt))
@@ -369,7 +376,8 @@ Verdict judge_stated(const Comparison& row, const Head& head, const ModelPlace& 
     if (place.is_compiled && (which == kMaxAt || which == kMinAt))
       bound = std::max(bound, printed_digits(m, g, which, head));
     bound += cut_off(m, g, which);
-    if (auto other = differ_in(which, row, place, bound)) return {Level::fail, std::move(*other)};
+    if (auto other = differ_in(which, row, place, bound))
+      return {.level = Level::fail, .reason = std::move(*other), .allowed = allowed};
   }
   if (!is_tensor && other_bits)  // a slice, say: only its checksum tells
     return {Level::fail, fmt::format("another {}: checksums {} and {}", m.dtype, m.checksum, g.checksum)};
@@ -382,7 +390,7 @@ Verdict judge_stated(const Comparison& row, const Head& head, const ModelPlace& 
     return {Level::ignored, "None on both sides, or an object that the dumps do not describe"};
   if (row.evidence == Evidence::nothing || (is_tensor && is_by_checksum(row)))
     return {Level::ignored, std::string(kNothingStated)};
-  return {};
+  return {.allowed = allowed};
 }
 
 }  // namespace assay

@@ -51,6 +51,22 @@ TEST_F(NativeStated, ExtremesOfAMask) {
   EXPECT_THAT(judged().reason, HasSubstr("min false of mine, 1 of golden"));
 }
 
+// What a picture of norms draws as the bound is what decides.
+TEST_F(NativeStated, SaysWhatNormsMayBeApart) {
+  set(DType::bf16, DType::bf16);
+  golden_.norm = 8.0;
+  mine_.norm = 8.0;
+  const double allowed = judged().allowed.relative;
+  ASSERT_GT(allowed, 0);
+  mine_.norm = 8.0 * (1 + 0.99 * allowed);
+  EXPECT_EQ(level(), Level::pass);
+  mine_.norm = 8.0 * (1 + 1.01 * allowed);
+  EXPECT_EQ(level(), Level::fail);
+  EXPECT_EQ(judged().allowed.relative, static_cast<float>(allowed));
+  golden_.norm = 0.0;
+  EXPECT_LT(judged().allowed.relative, 0);
+}
+
 // What was computed from data says everything; the dump need not.
 TEST_F(NativeStated, ADumpNeedNotStateWhatTheOtherSideComputes) {
   mine_.max = 2.0;

@@ -10,6 +10,7 @@ from typing import Iterator, NamedTuple
 import torch
 
 import atb_files
+import judgement_models
 from atb_decoder import Settings, Value, torch_files
 
 STATISTICS_HEADER = ["NodeName", "NodeType", "InputOutput", "Index", "DataType", "Shape", "Max", "Min", "Mean", "L2Norm"]
@@ -143,11 +144,11 @@ class Place(NamedTuple):
 
 
 class Fault:
-    """One output that is wrong by a factor, named by an operation (its name or folder) or by the module it stands for."""
+    """One output that is wrong by a factor, or in a way that judgement_models.spoil knows, named by an operation (its name or folder)
+    or by the module it stands for."""
 
     def __init__(self, text: str) -> None:
-        self.node, _, factor = text.rpartition(":")
-        self.factor = float(factor)
+        self.node, _, self.factor = text.rpartition(":")
         self.hits: list[str] = []
         self.struck: set[str] = set()  # keys of this round: the module's value is copied by later operations
 
@@ -161,10 +162,17 @@ class Fault:
             self.struck.add(value.key)
             self.hits.append(node.path)
             value.tainted = True
-            wrong = [shard.double() * self.factor for shard in value.shards]
+            wrong = [spoiled(self.factor, shard) for shard in value.shards]
             value.shards = [w.to(shard.dtype) if shard.is_floating_point() else
                             w.round().clamp(torch.iinfo(shard.dtype).min, torch.iinfo(shard.dtype).max).to(shard.dtype)
                             for w, shard in zip(wrong, value.shards)]
+
+
+def spoiled(fault: str, x: torch.Tensor) -> torch.Tensor:
+    """`fault`: a factor, or a word of judgement_models.FAULTS."""
+    with contextlib.suppress(ValueError):
+        return x.double() * float(fault)
+    return judgement_models.spoil(fault, x, 7)
 
 
 class AtbWriter:

@@ -26,6 +26,7 @@ import torch
 
 import atb_files
 import make_atb_dump
+from checker import Count
 
 
 class Variant(NamedTuple):
@@ -345,6 +346,10 @@ def check_weights_of_int8(program: pathlib.Path, out: pathlib.Path) -> list[str]
     return wrong
 
 
+OTHER_PAIRS = {"checkpoint": check_checkpoint, "inputs only": check_inputs_only, "other ranks": check_other_ranks,
+               "weights of int8": check_weights_of_int8}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=pathlib.Path, required=True, help="folder of the program")
@@ -353,28 +358,11 @@ def main() -> int:
     args = parser.parse_args()
     program = (args.bin / "assay").resolve()
     memory = pathlib.Path("/dev/shm")  # thousands of small files
-    passed = failed = 0
+    count = Count()
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
-        if not args.only or args.only in "checkpoint":
-            wrong = check_checkpoint(program, (args.keep or pathlib.Path(folder)) / "checkpoint")
-            passed, failed = passed + (not wrong), failed + bool(wrong)
-            for line in wrong:
-                print(f"checkpoint: {line}")
-        if not args.only or args.only in "inputs only":
-            wrong = check_inputs_only(program, (args.keep or pathlib.Path(folder)) / "inputs_only")
-            passed, failed = passed + (not wrong), failed + bool(wrong)
-            for line in wrong:
-                print(f"inputs only: {line}")
-        if not args.only or args.only in "other ranks":
-            wrong = check_other_ranks(program, (args.keep or pathlib.Path(folder)) / "other_ranks")
-            passed, failed = passed + (not wrong), failed + bool(wrong)
-            for line in wrong:
-                print(f"other ranks: {line}")
-        if not args.only or args.only in "weights of int8":
-            wrong = check_weights_of_int8(program, (args.keep or pathlib.Path(folder)) / "weights_of_int8")
-            passed, failed = passed + (not wrong), failed + bool(wrong)
-            for line in wrong:
-                print(f"weights of int8: {line}")
+        for name, check_pair in OTHER_PAIRS.items():
+            if not args.only or args.only in name:
+                count.check_some(name, check_pair(program, (args.keep or pathlib.Path(folder)) / name.replace(" ", "_")))
         for name, variant in VARIANTS.items():
             if args.only and args.only not in name:
                 continue
@@ -382,16 +370,11 @@ def main() -> int:
                 title = f"{name}{f' with {fault}' if fault else ''}"
                 work = args.keep / title.replace(" ", "_") if args.keep else pathlib.Path(folder) / "work"
                 work.mkdir(parents=True)
-                wrong = check(program, work / "pair", variant, fault)
-                passed, failed = passed + (not wrong), failed + bool(wrong)
-                for line in wrong[:5]:
-                    print(f"{title}: {line}")
-                if len(wrong) > 5:
-                    print(f"{title}: {len(wrong) - 5} more")
+                count.check_some(title, check(program, work / "pair", variant, fault))
                 if not args.keep:
                     shutil.rmtree(work)
-    print(f"{passed} passed, {failed} failed")
-    return int(failed > 0)
+    print(f"{count.passed} passed, {count.failed} failed")
+    return int(count.failed > 0)
 
 
 if __name__ == "__main__":

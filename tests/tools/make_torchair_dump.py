@@ -39,7 +39,7 @@ class Planted:
     def __init__(self, text: str) -> None:
         text, _, place = text.partition("@")
         op, _, factor = text.rpartition(":")
-        self.fault = Fault(op, float(factor))
+        self.fault = Fault(op, factor)
         self.place = tuple(int(part) for part in place.split(".")) if place else None
         if not op or (self.place and len(self.place) != 3):
             raise ValueError

@@ -42,7 +42,16 @@ class Op(NamedTuple):
 
 class Fault(NamedTuple):
     op: str
-    factor: float
+    factor: str  # or a word of judgement_models.FAULTS
+
+
+def spoiled(fault: str, array: np.ndarray) -> np.ndarray:
+    try:
+        return array * float(fault)
+    except ValueError:
+        import judgement_models  # needs PyTorch, which plain factors do not
+        import torch
+        return judgement_models.spoil(fault, torch.from_numpy(array), 7).numpy()
 
 
 class Run:
@@ -105,7 +114,7 @@ class Run:
             if self.reference and not tainted and dtype not in ("float", "f32"):
                 array = self.reference.ops[len(self.ops)].outputs[index].array
             if faulty and index == 0:
-                array = self.round(array * self.fault.factor, dtype)
+                array = self.round(spoiled(self.fault.factor, np.asarray(array, np.float64)), dtype)
                 self.fault_hit = True
             key = inputs[0].key if same and not faulty else f"{name}:{index}"
             outputs.append(Value(array, dtype, key, f"{name}:{index}", tainted or faulty))

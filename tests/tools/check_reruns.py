@@ -1,0 +1,126 @@
+#!/usr/bin/python3
+"""Origins that `assay compare` finds by running operators again (--origin): on pairs of dumps that make_atb_dump.py writes.
+
+    check_reruns.py --bin build/release [--only NAME] [--keep FOLDER]
+
+Without a fault no operator adds an error that rounding does not explain. A fault that no tolerance sees is found, and so is one
+on a single rank.
+"""
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import pathlib
+import struct
+import subprocess
+import sys
+
+import make_atb_dump
+from checker import Checker, run_checks
+
+SMALL = "--layers 4 --hidden 64 --tokens 1"
+CLEAN = {"f16": f"{SMALL}", "bf16": f"{SMALL} --dtype bf16 --seed 3", "ranks": f"{SMALL} --ranks 2",
+         "deep": "--layers 16 --hidden 64 --tokens 1 --seed 7 --no-weights", "twin": f"{SMALL} --atb-twin same",
+         "quantised": f"{SMALL} --quant"}
+
+
+def make(c: Checker, name: str, flags: str, fault: str = "") -> pathlib.Path:
+    folder = c.folder(name)
+    with contextlib.redirect_stdout(io.StringIO()):
+        make_atb_dump.main(["--out", str(folder / "pair"), *flags.split(), *(["--fault", fault] if fault else [])])
+    return folder / "pair"
+
+
+def compare(c: Checker, pair: pathlib.Path, *flags: str) -> tuple[int, dict]:
+    done = subprocess.run([c.program, "compare", "mine", "golden", "--report", "json", "--output", "-", "-q", *flags], cwd=pair,
+                          capture_output=True, text=True)
+    return done.returncode, json.loads(done.stdout)
+
+
+def introduced(document: dict) -> list[str]:
+    return [row["name"] for row in document["rows"] if "introduced here" in (row["note"] or "") + (row["reason"] or "")]
+
+
+def check_clean(name: str):
+    def check(c: Checker) -> list[str]:
+        code, document = compare(c, make(c, f"clean_{name}", CLEAN[name]), "--origin", "all")
+        found = introduced(document)
+        return [f"exit {code}" for _ in range(code != 0)] + [f"{each} is said to have made an error" for each in found]
+    return check
+
+
+def check_unseen(c: Checker) -> list[str]:
+    """A factor of 1.002 in f16 is within every tolerance."""
+    pair = make(c, "unseen", "--layers 12 --hidden 64 --tokens 1 --seed 101", "model.layers.2.mlp.down_proj:1.002")
+    where = json.loads((pair / "truth.json").read_text())["fault"]["folders"][0]
+    problems = []
+    code, document = compare(c, pair)
+    if code != 0 or introduced(document):
+        problems.append(f"by default: exit {code}, {introduced(document)}")
+    code, document = compare(c, pair, "--origin", "all")
+    if code != 0 or introduced(document) != [where] or document["summary"].get("introduced") != 1:
+        problems.append(f"--origin all: exit {code}, {introduced(document)}, not {where}")
+    if document["summary"]["first_origin"] is not None:
+        problems.append("nothing fails, and there is an origin")
+    said = subprocess.run([c.program, "compare", "mine", "golden", "--origin", "all"], cwd=pair, capture_output=True, text=True).stdout
+    if f"1 row passes with an error that no rounding of the operator explains (first: {where})." not in said:
+        problems.append(f"the answer does not say so: {said[:300]}")
+    return problems
+
+
+def check_one_rank(c: Checker) -> list[str]:
+    """One rank of two has its output a little larger; nothing behind it was computed from that."""
+    pair = make(c, "rank", "--layers 2 --hidden 64 --tokens 1 --ranks 2")
+    ranks = sorted((pair / "mine").glob("*/tensors/*"))
+    path = next(ranks[1].rglob("3_Prefill_layer/2_Mlp/0_NormLinear/1_LinearOperation/after/outtensor0.bin"))
+    head, mark, data = path.read_bytes().partition(b"$End=1\n")
+    values = struct.unpack(f"<{len(data) // 2}e", data)
+    path.write_bytes(head + mark + struct.pack(f"<{len(values)}e", *(value * 1.05 for value in values)))
+    code, document = compare(c, pair)
+    origin = document["summary"]["first_origin"] or {}
+    reasons = [row["reason"] or "" for row in document["rows"] if row["verdict"] == "fail"]
+    problems = [] if code == 1 and "0_NormLinear/1_LinearOperation" in origin.get("name", "") and origin.get("times_bound", 0) > 2 else [
+        f"exit {code}, origin {origin}"]
+    if not any("introduced here: run again on what it was given on rank 2 of 2" in reason for reason in reasons):
+        problems.append(f"no reason names the rank: {reasons[:3]}")
+    return problems
+
+
+def check_in_place(c: Checker) -> list[str]:
+    """Inputs that were dumped after the operator had written its result to one of them: what it was given is lost."""
+    pair = make(c, "in_place", "--layers 2 --hidden 64 --tokens 1", "model.layers.0.mlp.down_proj:1.05")
+    op = next((pair / "mine").rglob("3_Prefill_layer/3_ElewiseOperation"))
+    (op / "after" / "intensor1.bin").write_bytes((op / "before" / "intensor1.bin").read_bytes())
+    (op / "after" / "intensor0.bin").write_bytes((op / "after" / "outtensor0.bin").read_bytes())
+    for file in (op / "before").iterdir():
+        file.unlink()
+    code, document = compare(c, pair)
+    where = [name for name in introduced(document) if "3_Prefill_layer/3_ElewiseOperation" in name]
+    return [f"exit {code}: it is said to have made what it was given: {where}"] if where or code != 1 else []
+
+
+def check_words(c: Checker) -> list[str]:
+    """What each value of --origin says of one and the same fault."""
+    pair = make(c, "words", SMALL, "model.layers.1.mlp.down_proj:1.05")
+    where = json.loads((pair / "truth.json").read_text())["fault"]["folders"][0]
+    problems = []
+    for how, has_origin, says in (("run", True, True), ("all", True, True), ("estimate", True, False), ("off", False, False)):
+        code, document = compare(c, pair, "--origin", how)
+        origin = document["summary"]["first_origin"]
+        names = [origin["name"]] if origin else []
+        if code != 1 or names != [where] * has_origin or (where in introduced(document)) != says:
+            problems.append(f"--origin {how}: exit {code}, origin {names}, introduced {introduced(document)}")
+    if compare(c, pair, "--threads", "1")[1]["rows"] != compare(c, pair, "--threads", "8")[1]["rows"]:
+        problems.append("other rows on other numbers of threads")
+    return problems
+
+
+def check(c: Checker) -> None:
+    checks = {f"clean, {name}": check_clean(name) for name in CLEAN}
+    c.report_each(checks | {"a fault that no tolerance sees": check_unseen, "one rank": check_one_rank,
+                                "in place": check_in_place, "words": check_words})
+
+
+if __name__ == "__main__":
+    sys.exit(run_checks(__doc__, Checker, check))
