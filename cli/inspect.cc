@@ -1,7 +1,8 @@
-#include "assay/run/inspect/inspect.h"
+#include "assay/run/inspect/details.h"
 
 #include "assay/base/cancel.h"
 #include "assay/base/console.h"
+#include "assay/base/text.h"
 #include "cli/commands.h"
 #include "cli/grouped_help.h"
 #include "cli/open_flags.h"
@@ -17,7 +18,8 @@ namespace {
 struct InspectFlags {
   std::vector<std::string> paths, only, skip;
   std::string layout, dtype, shape, offset, slice, memory;
-  bool json = false, values = false, names = false, trusted = false;
+  std::string map;
+  bool json = false, values = false, names = false, detail = false, trusted = false;
   int threads = 0;
 };
 
@@ -35,6 +37,47 @@ Result<InspectRequest> request_of(const InspectFlags& flags) {
   return request;
 }
 
+// "1,3": dimensions counted from the front.
+Result<void> choose_map(const std::string& text, DetailRequest& request) {
+  if (text.empty()) return {};
+  const auto words = split(text, ',');
+  const auto rows = parse_int(trim(words.front())), columns = parse_int(trim(words.back()));
+  constexpr int64_t kMost = 1000;
+  const auto is_dimension = [](const std::optional<int64_t>& each) {
+    return each && *each >= 0 && *each < kMost;
+  };
+  if (words.size() != 2 || !is_dimension(rows) || !is_dimension(columns) || *rows == *columns)
+    return fail(ErrorKind::bad_argument, "--map: '{}' are not two dimensions; write them as 1,3",
+                printable(text));
+  request.map_rows = static_cast<int>(*rows);
+  request.map_columns = static_cast<int>(*columns);
+  return {};
+}
+
+Result<int> run_details(const InspectFlags& flags, InspectRequest&& request) {
+  if (flags.paths.size() != 2)
+    return fail(ErrorKind::bad_argument, "--detail looks at mine against golden: give two paths");
+  if (flags.names || flags.values)
+    return fail(ErrorKind::bad_argument, "--detail shows pictures of two sides; leave out {}",
+                flags.names ? "--names" : "--values");
+  DetailRequest wanted;
+  wanted.mine = flags.paths[0];
+  wanted.golden = flags.paths[1];
+  wanted.open = std::move(request.open);
+  wanted.slice = std::move(request.slice);
+  wanted.threads = request.threads;
+  wanted.progress = true;
+  wanted.width = console::width();
+  wanted.shades = console::takes_unicode() ? Shades::unicode : Shades::ascii;
+  ASSAY_TRY_DO(choose_map(flags.map, wanted));
+  const WriteText write = flags.json ? WriteText(console::write_report) : WriteText(write_text);
+  auto summary = inspect_details(wanted, flags.json, write);
+  if (summary) warn_of_patterns_in_vain(wanted.open);
+  if (summary) return summary->troubles > 0 ? 2 : 0;
+  if (summary.error().kind == ErrorKind::cancelled && !cancelled()) return 0;
+  return tl::unexpected(summary.error());
+}
+
 Result<int> run_inspect(const InspectFlags& flags) {
   ASSAY_TRY(InspectRequest request, request_of(flags));
   if (flags.names && (flags.values || !flags.slice.empty()))
@@ -43,6 +86,9 @@ Result<int> run_inspect(const InspectFlags& flags) {
   if (!flags.slice.empty()) {
     ASSAY_TRY(request.slice, parse_slice(flags.slice));
   }
+  if (!flags.map.empty() && !flags.detail)
+    return fail(ErrorKind::bad_argument, "--map is of the pictures that --detail shows");
+  if (flags.detail) return run_details(flags, std::move(request));
   request.open.format.values = true;
   request.open.warm_up = true;
   request.names = flags.names;
@@ -96,13 +142,16 @@ void add_inspect(CLI::App& app, const Context&, Action& action) {
   command->add_flag("--names", flags->names, "Names, types and shapes alone; reads no data");
   command->add_option("--slice", flags->slice, "This part alone, with its values: '[0, :, 3]'")
       ->type_name("[I,J:K]");
+  command->add_flag("--detail", flags->detail, "Of MINE and GOLDEN: what their difference looks like");
+  command->add_option("--map", flags->map, "Dimensions of its block map (default: the last two)")
+      ->type_name("ROWS,COLS");
   command->add_flag("--json", flags->json, "Print a JSON array (docs/inspect.md)");
   add_open_flags(command, flags);
   command->footer(
       "Exit code: 0, or 2 if something could not be read.\n"
       "Examples:\n"
       "  assay inspect model.safetensors --only '*.weight'\n"
-      "  assay inspect out.npy --slice '[0, :, 3]'");
+      "  assay inspect mine.pt golden.npy --detail");
   command->callback([flags, &action] { action = [flags] { return run_inspect(*flags); }; });
 }
 

@@ -35,13 +35,7 @@ Result<Gathered> gather_band(const Operand& mine, const Operand& golden, const G
   if (scratch.buffers == nullptr) scratch.buffers = make_pair_buffers();
   PairGatherer gatherer(mine_dtype, golden_dtype, plan, first * components(mine_dtype), scale,
                         scratch.buffers);
-  for (int64_t done = 0; done < count; done += kBlockElements) {
-    ASSAY_TRY_DO(check_cancelled());
-    const int64_t part = std::min(kBlockElements, count - done);
-    ASSAY_TRY(const Block a, mine.block(first + done, part, scratch.mine));
-    ASSAY_TRY(const Block b, golden.block(first + done, part, scratch.golden));
-    gatherer.add(a, b);
-  }
+  ASSAY_TRY_DO(add_blocks(mine, golden, first, count, scratch, gatherer));
   return gatherer.take();
 }
 

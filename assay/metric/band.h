@@ -1,8 +1,11 @@
 // One pass over a part of a pair of operands.
 #pragma once
 
+#include "assay/base/cancel.h"
 #include "assay/metric/gathered.h"
 #include "assay/tensor/operand.h"
+
+#include <algorithm>
 
 namespace assay {
 
@@ -17,6 +20,20 @@ struct PairScratch {
     golden.forget();
   }
 };
+
+// Hands elements [first, first + count) of both to `gatherer`, block by block.
+template <class Gatherer>
+Result<void> add_blocks(const Operand& mine, const Operand& golden, int64_t first, int64_t count,
+                        PairScratch& scratch, Gatherer& gatherer) {
+  for (int64_t done = 0; done < count; done += kBlockElements) {
+    ASSAY_TRY_DO(check_cancelled());
+    const int64_t part = std::min(kBlockElements, count - done);
+    ASSAY_TRY(const Block a, mine.block(first + done, part, scratch.mine));
+    ASSAY_TRY(const Block b, golden.block(first + done, part, scratch.golden));
+    gatherer.add(a, b);
+  }
+  return {};
+}
 
 // Gathers elements [first, first + count). first is a multiple of kBandElements; count at most kBandElements.
 // Preconditions: both have the same number of elements and both or neither are complex.

@@ -3,6 +3,7 @@
 #include "assay/metric/absolute_sum.h"
 #include "assay/metric/pair_buffers.h"
 #include "assay/metric/rest.h"
+#include "assay/metric/wide_integers.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,23 +11,6 @@
 
 namespace assay {
 namespace {
-
-bool is_integer(DType dtype) {
-  const DTypeKind kind = info(dtype).kind;
-  return kind == DTypeKind::integer || kind == DTypeKind::natural || kind == DTypeKind::truth;
-}
-
-bool is_wide_integer(DType dtype) { return dtype == DType::i64 || dtype == DType::u64; }
-
-// Holds the difference of any two 64-bit integers.
-__extension__ using Wide = __int128;
-
-// A 64-bit component, signed or not.
-Wide load_integer(DType dtype, const std::byte* from, int64_t i) {
-  const Bytes rest(from + i * 8, 8);
-  if (dtype == DType::u64) return load_le<uint64_t>(rest);
-  return load_le<int64_t>(rest);
-}
 
 // What one step is: of the coarser type, or of one that is coarser still and was asked for.
 DType step_type(DType mine, DType golden, const GatherPlan& plan) {
@@ -45,10 +29,9 @@ PairGatherer::PairGatherer(DType mine, DType golden, const GatherPlan& plan, int
       ulp_dtype_(step_type(mine, golden, plan)),
       needs_(plan.needs),
       closeness_(plan.closeness),
-      work_(fits_f32(mine_) && fits_f32(golden_) ? Work::f32
-            : is_integer(mine_) && is_integer(golden_) && (is_wide_integer(mine_) || is_wide_integer(golden_))
-                ? Work::integers
-                : Work::f64),
+      work_(fits_f32(mine_) && fits_f32(golden_)    ? Work::f32
+            : need_wide_differences(mine_, golden_) ? Work::integers
+                                                    : Work::f64),
       scale_(scale),
       next_(first),
       buffers_(std::move(buffers)) {
@@ -177,11 +160,9 @@ void PairGatherer::add_f64(const std::byte* mine, const std::byte* golden, int64
   const double* d = nullptr;
   if (work_ == Work::integers) {
     // f64 cannot hold all 64-bit integers; their difference is taken before they are rounded.
-    const auto at = [](DType dtype, const std::byte* from, const double* rounded, int64_t i) -> Wide {
-      return is_wide_integer(dtype) ? load_integer(dtype, from, i) : static_cast<Wide>(rounded[i]);
-    };
     for (int64_t i = 0; i < n; ++i)
-      t.d[i] = static_cast<double>(at(mine_, mine, t.wide_a, i) - at(golden_, golden, t.wide_b, i));
+      t.d[i] = static_cast<double>(wide_integer(mine_, mine, t.wide_a, i) -
+                                   wide_integer(golden_, golden, t.wide_b, i));
     d = t.d;
   }
   if (scale_ != 0) {  // in two steps: 2^scale itself may be too large for a double

@@ -17,15 +17,7 @@ double ExpOne(double x) {
   return hn::GetLane(v[0]);
 }
 
-// The exponentials of one group, which are added to z.
-template <bool kDeep, class T>
-HWY_INLINE void AddExponentials(const T* from, V64 peak, Lanes& z, V64* e) {
-  for (int t = 0; t < kTurns; ++t) e[t] = hn::Sub(Widen(from + t * kN), peak);
-  ExpNonpositive<kTurns, kDeep>(e);
-  for (int t = 0; t < kTurns; ++t) z.v[t % kVecs] = hn::Add(z.v[t % kVecs], e[t]);
-}
-
-// One side after the other: the constants and the chains of both would not fit into registers.
+// Both sides at once: so many chains hide how long a multiply-add takes, though not all fit into registers.
 template <bool kDeep, class T>
 HWY_INLINE Softmax SoftmaxPass(const T* HWY_RESTRICT a, const T* HWY_RESTRICT b, int64_t n, double peak_a,
                                double peak_b) {
@@ -34,12 +26,18 @@ HWY_INLINE Softmax SoftmaxPass(const T* HWY_RESTRICT a, const T* HWY_RESTRICT b,
   const V64 top_a = hn::Set(d, peak_a), top_b = hn::Set(d, peak_b);
   int64_t i = 0;
   for (; i + kGroup <= n; i += kGroup) {
-    V64 e[kTurns];
-    AddExponentials<kDeep>(a + i, top_a, za, e);
-    AddExponentials<kDeep>(b + i, top_b, zb, e);
+    V64 e[2 * kTurns], apart[kTurns];  // of a, then of b
     for (int t = 0; t < kTurns; ++t) {
-      const V64 apart = hn::Sub(Widen(b + i + t * kN), Widen(a + i + t * kN));
-      cross.v[t % kVecs] = Fused(e[t], apart, cross.v[t % kVecs]);
+      const V64 x = Widen(a + i + t * kN), y = Widen(b + i + t * kN);
+      e[t] = hn::Sub(x, top_a);
+      e[kTurns + t] = hn::Sub(y, top_b);
+      apart[t] = hn::Sub(y, x);
+    }
+    ExpNonpositive<2 * kTurns, kDeep>(e);
+    for (int t = 0; t < kTurns; ++t) {
+      za.v[t % kVecs] = hn::Add(za.v[t % kVecs], e[t]);
+      zb.v[t % kVecs] = hn::Add(zb.v[t % kVecs], e[kTurns + t]);
+      cross.v[t % kVecs] = Fused(e[kTurns + t], apart[t], cross.v[t % kVecs]);
     }
   }
   double tail_za[kLanes] = {}, tail_zb[kLanes] = {}, tail_cross[kLanes] = {};
@@ -60,7 +58,9 @@ HWY_INLINE double ExponentialPass(const T* HWY_RESTRICT x, int64_t n, double pea
   int64_t i = 0;
   for (; i + kGroup <= n; i += kGroup) {
     V64 e[kTurns];
-    AddExponentials<true>(x + i, top, z, e);
+    for (int t = 0; t < kTurns; ++t) e[t] = hn::Sub(Widen(x + i + t * kN), top);
+    ExpNonpositive<kTurns, true>(e);
+    for (int t = 0; t < kTurns; ++t) z.v[t % kVecs] = hn::Add(z.v[t % kVecs], e[t]);
   }
   double tail[kLanes] = {};
   for (; i < n; ++i) tail[i % kLanes] += ExpOne(static_cast<double>(x[i]) - peak);

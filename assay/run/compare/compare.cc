@@ -2,6 +2,7 @@
 
 #include "assay/base/cancel.h"
 #include "assay/base/listing.h"
+#include "assay/base/text.h"
 #include "assay/match/extremes.h"
 #include "assay/match/frames.h"
 #include "assay/match/keyed/values_beside.h"
@@ -11,9 +12,13 @@
 #include "assay/run/compare/contents.h"
 #include "assay/run/compare/head.h"
 #include "assay/run/compare/measure.h"
+#include "assay/run/compare/reruns.h"
 #include "assay/run/resources.h"
 #include "assay/support/log.h"
 #include "assay/support/parallel.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -44,6 +49,7 @@ class Sections {
         matcher_(matcher),
         reports_(reports),
         metrics_(request.metrics),
+        details_(request.details),
         head_(head_of(request, mine, golden, matcher)),
         judged_by_(request.rule_set->is_own ? std::string_view() : request.rule_set->name),
         findings_({}, {-1, -1}, request.least_compared, judged_by_, request.question) {
@@ -138,6 +144,7 @@ class Sections {
                         request_.question);
     of_section.pass_over(matched.pairing.passed_over);
     of_section.judge_by(head_.rules);
+    if (request_.origin == OriginBy::nothing) of_section.seek_no_origin();
     note(matched.pairing.warnings);
     log_matching(matched);
     ASSAY_TRY_DO(reports_.open_section(head_));
@@ -146,17 +153,25 @@ class Sections {
     const Judge judge = request_.rule_set->prepare(head_, request_.rules);
     RowFlow flow;
     flow.judge = [&](std::span<NodeResult> nodes) {
-      for (NodeResult& node : nodes) judge(node);
+      for (NodeResult& node : nodes) {
+        judge(node);
+        if (!judged_by_.empty()) refuse_nonfinite(node);
+      }
     };
     flow.algorithms = request_.algorithms;
+    flow.details = request_.details.rows > 0 ? &details_ : nullptr;
+    flow.detail_options = &request_.detail_options;
     flow.checks_claims = judged_by_.empty();
     if (request_.rule_set == &native_rules)
       flow.doubts = [&](const Comparison& row, std::string_view node) {
         return fails_by_type(row, node, head_, request_.rules);
       };
-    flow.judge_in_order = (request_.rule_set == &native_rules && judges_in_order(head_)) ||
-                          std::ranges::any_of(matched.pairing.nodes,
-                                              [](const PairedNode& node) { return node.place.has_graph; });
+    if (!request_.rules.rules.empty())
+      flow.rule_of = [&](const Comparison& row, std::string_view node) {
+        return find_user_rule(row, node, request_.rules.rules);
+      };
+    if (can_rerun(mine_)) flow.origin = request_.origin;
+    flow.judge_in_order = request_.rule_set == &native_rules && judges_in_order(head_, matched.pairing);
     flow.render = [&](std::span<const NodeResult> nodes) { return reports_.render(nodes); };
     flow.write = [&](std::span<const NodeResult> nodes, std::vector<std::string>&& rendered) -> Result<bool> {
       for (const NodeResult& node : nodes) of_section.add(node);
@@ -222,6 +237,7 @@ class Sections {
   const Matcher& matcher_;
   ReportSet& reports_;
   MetricPlan metrics_;
+  DetailBudget details_;  // what is left of it
   Head head_;
   const std::string_view judged_by_;  // empty: our own rules
   Findings findings_;
@@ -229,6 +245,27 @@ class Sections {
   std::set<std::string> said_;  // what was said of an earlier section need not be said, or counted, of each
   bool begun_ = false, stopped_ = false;
 };
+
+Result<std::vector<Section>> choose_sections(std::vector<Section> all,
+                                             const std::vector<std::string>& patterns) {
+  if (patterns.empty()) return all;
+  std::string known;
+  for (const Section& section : all) {
+    if (known.size() > 200) {
+      known += ", …";
+      break;
+    }
+    known += fmt::format("{}'{}'", known.empty() ? "" : ", ", section.at.text());
+  }
+  std::erase_if(all, [&](const Section& section) {
+    return std::ranges::none_of(patterns,
+                                [&](const std::string& each) { return glob_match(each, section.at.text()); });
+  });
+  if (all.empty())
+    return fail(ErrorKind::not_found, "--sections '{}' fits none of {}",
+                printable(fmt::format("{}", fmt::join(patterns, ","))), known);
+  return all;
+}
 
 }  // namespace
 
@@ -248,7 +285,8 @@ Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports
                                            : open_dump(request.golden, request.open));
   ASSAY_TRY(const Matcher* const matcher,
             choose_matcher(mine.layout->name, golden.layout->name, request.matching));
-  ASSAY_TRY(const std::vector<Section> sections, matcher->sections(mine, golden, request.matching));
+  ASSAY_TRY(std::vector<Section> all, matcher->sections(mine, golden, request.matching));
+  ASSAY_TRY(const std::vector<Section> sections, choose_sections(std::move(all), request.sections));
   return Sections(request, mine, golden, *matcher, reports).compare(sections);
 }
 

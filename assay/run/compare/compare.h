@@ -19,6 +19,7 @@ Result<bool> admit_unless_empty(const Matched& matched);
 struct CompareRequest {
   fs::path mine, golden;  // without golden, the matcher says what of mine stands against what
   OpenOptions open;
+  std::vector<std::string> sections = {};  // globs: only these ranks, steps, tokens; empty: all
   MatchOptions matching;
   MetricPlan metrics;
   std::vector<std::string> shown_columns;
@@ -27,11 +28,15 @@ struct CompareRequest {
   const RuleSet* rule_set = &native_rules;
   RuleOptions rules;
   Admit admit = admit_unless_empty;
-  Algorithms* algorithms = nullptr;  // of the user; null: none
+  OriginBy origin = OriginBy::estimate;  // running operators again: of dumps that have what that takes
+  Algorithms* algorithms = nullptr;      // of the user; null: none
   SideStatistics side_statistics = SideStatistics::none;
   Prepare prepare = {};                    // of every tensor that is read
   GoldenOptions golden_ops = {};           // where the matcher has operators run again
   double least_compared = kLeastCompared;  // share of the larger side below which there is no pass
+  DetailBudget details = {};               // of rows that are looked at closely; as it stands: of none
+  DetailOptions detail_options = {};
+  bool shows_details = false;  // in full, where an output can
   bool fail_fast = false;
   int threads = 0;  // 0: all cores
   Moment now;

@@ -1,61 +1,17 @@
 #include "assay/run/compare/gather_parallel.h"
 
 #include "assay/base/mapping.h"
-#include "assay/support/parallel.h"
-
-#include <algorithm>
-#include <memory>
+#include "assay/run/compare/gather_bands.h"
 
 namespace assay {
 namespace {
 
-struct Band {
-  int64_t first;  // element
-  std::optional<Result<Gathered>> gathered = {};
-};
-
-// Bands go out in rising order and are merged in rising order, so every thread reads its operands forwards.
 Result<Gathered> pass(const Operand& mine, const Operand& golden, const GatherPlan& plan, int scale,
                       bool may_map, Progress& progress) {
-  const int64_t total = mine.meta.shape.count();
-  const int64_t bytes_per_element = size_of(mine.meta.dtype) + size_of(golden.meta.dtype);
-  PerThread<PairScratch> scratches([may_map] {
-    PairScratch scratch;
-    scratch.mine.may_map = scratch.golden.may_map = may_map;
-    return scratch;
-  });
-  int64_t next = 0;
-  std::unique_ptr<Gathered> all;
-  std::optional<Error> error;
-  const auto next_band = [&]() -> std::unique_ptr<Band> {
-    if (next >= total || error) return nullptr;
-    const int64_t first = std::exchange(next, next + kBandElements);
-    mine.will_need(first, std::min(2 * kBandElements, total - first));
-    golden.will_need(first, std::min(2 * kBandElements, total - first));
-    return std::make_unique<Band>(Band{first});
-  };
-  const auto gather = [&](Band& band) {
-    const int64_t count = std::min(kBandElements, total - band.first);
-    band.gathered = gather_band(mine, golden, plan, scale, band.first, count, scratches.local());
-    progress.done(count * bytes_per_element);
-  };
-  const auto merge = [&](Band& band) {
-    if (error) return;
-    Result<Gathered>& gathered = *band.gathered;
-    if (!gathered)
-      error = gathered.error();
-    else if (!all)
-      all = std::make_unique<Gathered>(std::move(*gathered));
-    else
-      all->merge(*gathered);
-  };
-  // A thread that waits here must not start another pair and hold the buffers of both.
-  Pipeline<Band>(next_band)
-      .then(StageOrder::any, gather)
-      .then(StageOrder::kept, merge)
-      .run(WhileWaiting::stands);
-  if (error) return tl::unexpected<Error>(std::move(*error));
-  return std::move(*all);
+  return gather_bands_of_pair<Gathered>(
+      mine, golden, may_map, progress, [&](int64_t first, int64_t count, PairScratch& scratch) {
+        return gather_band(mine, golden, plan, scale, first, count, scratch);
+      });
 }
 
 }  // namespace

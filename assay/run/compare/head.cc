@@ -50,6 +50,7 @@ Head head_of(const CompareRequest& request, const Dump& mine, const Dump& golden
   head.terminal_width = request.terminal_width;
   head.wraps_verdict = request.wraps_verdict;
   head.colour = request.colour;
+  head.shows_details = request.shows_details;
   return head;
 }
 

@@ -128,4 +128,12 @@ Result<OperandPtr> Loader::load_shard(Side side, const ItemId& id, size_t number
   return set->tensors[static_cast<size_t>(shard.slot)].data;
 }
 
+Result<OperandPtr> Loader::load_alone(const fs::path& path) {
+  ASSAY_TRY(const Set set, open(path));
+  if (set->tensors.size() != 1)
+    return fail(ErrorKind::bad_format, "{}: holds {} tensors where one is wanted", display(path),
+                set->tensors.size());
+  return set->tensors[0].data;
+}
+
 }  // namespace assay

@@ -33,6 +33,7 @@ class Loader {
          OpenedBefore what_is_open = OpenedBefore::taken);
   Result<Loaded> load(Side side, const ItemId& id);
   Result<OperandPtr> load_shard(Side side, const ItemId& id, size_t number);  // of Item::shards
+  Result<OperandPtr> load_alone(const fs::path& path);  // of a file that holds one tensor, of no frame
   // What is left of a tensor whose file was compacted; nothing where that is not why it cannot be loaded.
   std::optional<StoredTensor> find_statistics(Side side, const ItemId& id) const;
   // What the file of one of Item::shards, or its row in a table, states; nothing where it holds data alone.

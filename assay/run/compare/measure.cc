@@ -1,10 +1,13 @@
 #include "assay/run/compare/measure.h"
 
 #include "assay/base/cancel.h"
-#include "assay/model/graph.h"
 #include "assay/run/compare/contents.h"
 #include "assay/run/compare/look.h"
+#include "assay/run/compare/pair_aligner.h"
 #include "assay/run/compare/quantised_rows.h"
+#include "assay/run/compare/rank_rows.h"
+#include "assay/run/compare/reruns.h"
+#include "assay/run/compare/row_details.h"
 #include "assay/run/compare/row_facts.h"
 #include "assay/run/compare/row_gatherer.h"
 #include "assay/run/compare/siblings.h"
@@ -14,6 +17,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <mutex>
 
 namespace assay {
 namespace {
@@ -42,9 +46,19 @@ int64_t largest_operator(const Matched& matched) {
   return largest;
 }
 
+// … of all ranks but the first.
+int64_t bytes_of_ranks(const Loader& loader, const Pair& pair) {
+  int64_t bytes = 0;
+  if (const RankShares* const ranks = pair.ranks())
+    for (size_t i = 1; i < ranks->items.size(); ++i)
+      bytes += loader.size_of_item(ranks->side, ranks->items[i]);
+  return bytes;
+}
+
 struct Batch {
   size_t first = 0, last = 0;  // of Pairing::nodes
   std::vector<NodeResult> nodes;
+  std::vector<Comparison*> in_for_detail;
   std::vector<std::string> rendered;
 };
 
@@ -63,12 +77,12 @@ class Measurer {
         stated_(matched, metrics, loader_),
         siblings_(matched, loader_),
         side_statistics_(side_statistics),
-        is_prepared_(prepare) {
-    for (const Side side : {Side::mine, Side::golden})
-      for (const Frame& frame : matched.frames.frames(side)) has_trees_ &= !frame.tree().ops.empty();
-  }
+        aligner_(matched),
+        is_prepared_(prepare),
+        ranks_(matched, loader_, rows_, flow, is_prepared_) {}
 
-  NodeResult measure_node(const PairedNode& node, PairScratch& scratch) {
+  // A node; several where ranks that have nodes of their own have rows of their own.
+  void measure_node(const PairedNode& node, PairScratch& scratch, std::vector<NodeResult>& out) {
     const auto index = static_cast<int32_t>(&node - matched_.pairing.nodes.data());
     NodeResult result{node.name, node.order, node.stack, {}, node.place, index};
     const auto& sources = matched_.pairing.sources;
@@ -79,15 +93,48 @@ class Measurer {
       if (!frame.params.empty()) result.params = frame.params[static_cast<size_t>(first.node)].text;
     }
     result.rows.reserve(node.pairs.size());
-    for (const Pair& pair : node.pairs) result.rows.push_back(measure_pair(pair, node.name, scratch));
-    return result;
+    const auto by_itself = [&](const Pair& pair) { return measure_pair(pair, node.name, scratch); };
+    const auto add = [&](std::string_view name, Comparison&& row) {
+      if (name != result.name && !result.rows.empty()) {
+        NodeResult next = result;
+        next.rows.clear();
+        out.push_back(std::exchange(result, std::move(next)));
+      }
+      result.name = name;
+      result.rows.push_back(std::move(row));
+    };
+    for (const Pair& pair : node.pairs)
+      if (pair.ranks() == nullptr)
+        add(node.name, by_itself(pair));
+      else
+        for (Comparison& row : ranks_.measure(pair, node, by_itself, scratch))
+          add(matched_.frames.node(Side::mine, *row.pair.mine).name, std::move(row));
+    out.push_back(std::move(result));
   }
+
+  // What one more look shows. That it cannot be had takes nothing from a row that failed anyway.
+  std::shared_ptr<const Detail> look_again(const Comparison& row, const RowFlow& flow, PairScratch& scratch) {
+    std::call_once(details_made_, [&] { details_ = std::make_unique<RowDetails>(matched_, loader_); });
+    Progress silent("", 0, false);
+    auto detail = details_->read(row.pair, *flow.detail_options, scratch, silent);
+    scratch.forget();
+    if (!detail && !flow.details->only_failed) {
+      Detail trouble;
+      trouble.trouble = detail.error().message;
+      return std::make_shared<const Detail>(std::move(trouble));
+    }
+    if (!detail || !*detail) return nullptr;
+    return std::make_shared<const Detail>(std::move(**detail));
+  }
+
+  Loader& loader() { return loader_; }
 
   int64_t bytes_of(const PairedNode& node) const {
     int64_t bytes = 0;
     for (const Pair& pair : node.pairs) {
       if (pair.mine) bytes += loader_.size_of_item(Side::mine, *pair.mine);
       if (pair.golden) bytes += loader_.size_of_item(pair.golden_side(), *pair.golden);
+      bytes += bytes_of_ranks(loader_, pair);
     }
     return bytes;
   }
@@ -126,17 +173,6 @@ class Measurer {
     return row;
   }
 
-  Result<std::optional<Aligned>> align_pair(const Made& mine, const Made& golden, const Pair& pair) const {
-    AlignRules rules;
-    // Operators of ATB write [tokens, heads · width] where others write [tokens, heads, width].
-    rules.merge = has_trees_ || matched_.pairing.graphs_differ || golden.expected != nullptr;
-    rules.flatten = matched_.pairing.flattens;
-    // A table that numbers its pairs is another tool's, which leaves such pairs out.
-    rules.last_row = pair.why == Why::last_output && pair.number < 0;
-    rules.repeat = matched_.pairing.repeats_batch;
-    return align(mine, golden, rules);
-  }
-
   // of_mine, of_golden: the tensors that the row describes.
   void align_and_gather(const Made& mine, const Made& golden, std::string_view node, PairScratch& scratch,
                         Comparison& row, OperandPtr& of_mine, OperandPtr& of_golden) {
@@ -151,8 +187,8 @@ class Measurer {
         row.add_note(fmt::format("int8 of {} made real by its scale and offset", name_of(side)));
     if (row.pair.plans != nullptr && !row.pair.plans->note.empty()) row.add_note(row.pair.plans->note);
     note_types(mine.own()->meta.dtype, golden.own()->meta.dtype, row);
-    auto aligned = align_pair(mine, golden, row.pair);
-    if (aligned && !*aligned && may_be_rearranged(row.pair, mine, golden)) {
+    auto aligned = aligner_.align(mine, golden, row.pair);
+    if (aligned && !*aligned && aligner_.may_be_rearranged(row.pair, mine, golden)) {
       if (const auto how = find_arrangement(mine.own(), golden.own())) {
         aligned = rearrange(mine.own(), golden.own(), *how);
         row.is_rearranged = aligned && *aligned;
@@ -161,7 +197,10 @@ class Measurer {
       }
     }
     for (const Side side : {Side::mine, Side::golden})
-      if (const Plan* const plan = row.pair.plan(side)) row.is_rearranged |= plan->has(PlanOp::view);
+      if (const Plan* const plan = row.pair.plan(side)) {
+        row.is_cut |= plan->has(PlanOp::view);
+        row.is_rearranged |= turns_elements(plan->steps);
+      }
     if (!aligned) {
       row.status = Status::unreadable;
       row.note = aligned.error().message;
@@ -202,10 +241,11 @@ class Measurer {
       return;
     }
     const double error = rows_.gather(*(*aligned)->mine, *(*aligned)->golden, is_whole, scratch, row);
-    if (doubts_ && !metrics_.steps_of && row.basis == Basis::data && doubts_(row, node))
+    if (error > 0 && doubts_ && !metrics_.steps_of && row.basis == Basis::data && doubts_(row, node))
       rows_.gather_rounded(*(*aligned)->mine, *(*aligned)->golden, is_whole, scratch, row);
-    const bool has_copies = stands_for_ranks(row.pair) && (has_copies_of(Side::mine, mine, **aligned) ||
-                                                           has_copies_of(Side::golden, golden, **aligned));
+    const bool has_copies =
+        aligner_.stands_for_ranks(row.pair) &&
+        (has_copies_of(Side::mine, mine, **aligned) || has_copies_of(Side::golden, golden, **aligned));
     if (has_copies && compares_copies(row.pair)) {
       gather_copies(mine, golden, **aligned, error, scratch, row);
     } else if (has_copies) {
@@ -230,22 +270,6 @@ class Measurer {
         row.is_other_type = true;
         row.add_note(note);
       }
-  }
-
-  bool may_be_rearranged(const Pair& pair, const Made& mine, const Made& golden) const {
-    return matched_.pairing.rearranges && (pair.plan(Side::mine) == nullptr) &&
-           (pair.plan(Side::golden) == nullptr) && mine.ranks() == 1 && golden.ranks() == 1;
-  }
-
-  // Each rank holds all of it.
-  static bool has_copies_of(Side side, const Made& made, const Aligned& aligned) {
-    return made.ranks() > 1 && !(side == Side::mine ? aligned.mine_joined : aligned.golden_joined);
-  }
-
-  // Where the sides have other numbers of ranks, the first rank stands for all of them.
-  bool stands_for_ranks(const Pair& pair) const {
-    return matched_.frames.frame(Side::mine, *pair.mine).at.rank < 0 &&
-           matched_.frames.frame(pair.golden_side(), *pair.golden).at.rank < 0;
   }
 
   // A table that numbers its pairs is another tool's, which looks at the first rank only.
@@ -273,8 +297,8 @@ class Measurer {
           return give_up(
               copy.error().kind == ErrorKind::mismatch ? Status::shape_mismatch : Status::unreadable,
               copy.error().message);
-        const auto aligned =
-            side == Side::mine ? align_pair(*copy, golden, row.pair) : align_pair(mine, *copy, row.pair);
+        const auto aligned = side == Side::mine ? aligner_.align(*copy, golden, row.pair)
+                                                : aligner_.align(mine, *copy, row.pair);
         if (!aligned) return give_up(Status::unreadable, aligned.error().message);
         if (!*aligned)
           return give_up(Status::shape_mismatch,
@@ -303,9 +327,11 @@ class Measurer {
   const StatedComparison stated_;
   Siblings siblings_;
   const SideStatistics side_statistics_;
+  const PairAligner aligner_;
   const bool is_prepared_;
-  // Dumps of operators on both sides: two systems may lay out the same tensor with other dimensions.
-  bool has_trees_ = true;
+  RankRows ranks_;
+  std::once_flag details_made_;
+  std::unique_ptr<RowDetails> details_;  // made when the first row fails
 };
 
 }  // namespace
@@ -341,9 +367,29 @@ Result<void> measure(const Matched& matched, const MetricPlan& metrics, const Op
   const auto work = [&](Batch& batch) {
     PairScratch& scratch = scratches.local();
     for (size_t i = batch.first; i < batch.last && !cancelled(); ++i)
-      batch.nodes.push_back(measurer.measure_node(nodes[i], scratch));
+      measurer.measure_node(nodes[i], scratch, batch.nodes);
   };
   const auto judge = [&](Batch& batch) { flow.judge(batch.nodes); };
+  std::optional<Reruns> reruns;
+  if (flow.origin >= OriginBy::run)
+    reruns.emplace(matched, measurer.loader(), metrics, golden, prepare, flow.origin, bytes_to_read(matched),
+                   flow.doubts);
+  const auto run_again = [&](Batch& batch) {
+    PairScratch& scratch = scratches.local();
+    for (NodeResult& node : batch.nodes)
+      if (!cancelled()) reruns->run(node, scratch);
+  };
+  const auto choose = [&](Batch& batch) {
+    for (NodeResult& node : batch.nodes)
+      for (Comparison& row : node.rows)
+        if (flow.details->take(row, relative_error(metrics.columns, row)))
+          batch.in_for_detail.push_back(&row);
+  };
+  const auto look_again = [&](Batch& batch) {
+    if (batch.in_for_detail.empty() || cancelled()) return;
+    PairScratch& scratch = scratches.local();
+    for (Comparison* row : batch.in_for_detail) row->detail = measurer.look_again(*row, flow, scratch);
+  };
   const auto render = [&](Batch& batch) { batch.rendered = flow.render(batch.nodes); };
   const auto write = [&](Batch& batch) {
     if (stop || cancelled()) return;
@@ -351,10 +397,12 @@ Result<void> measure(const Matched& matched, const MetricPlan& metrics, const Op
     if (!go_on) error = go_on.error();
     if (!go_on || !*go_on) stop = true;
   };
-  Pipeline<Batch>(next_batch)
-      .then(StageOrder::any, work)
-      .then(flow.judge_in_order ? StageOrder::kept : StageOrder::any, judge)
-      .then(StageOrder::any, render)
+  Pipeline<Batch> pipeline(next_batch);
+  pipeline.then(StageOrder::any, work).then(flow.judge_in_order ? StageOrder::kept : StageOrder::any, judge);
+  if (reruns) pipeline.then(StageOrder::kept, run_again);
+  if (flow.details != nullptr)  // which rows, report order decides
+    pipeline.then(StageOrder::kept, choose).then(StageOrder::any, look_again);
+  pipeline.then(StageOrder::any, render)
       .then(StageOrder::kept, write)
       .run(WhileWaiting::helps, static_cast<size_t>(packets));
   if (error) return tl::unexpected<Error>(std::move(*error));
@@ -370,7 +418,7 @@ int64_t bytes_to_read(const Matched& matched) {
         bytes += loader.size_of_item(Side::mine, *pair.mine);
       else if (pair.mine && pair.golden)
         bytes += loader.size_of_item(Side::mine, *pair.mine) +
-                 loader.size_of_item(pair.golden_side(), *pair.golden);
+                 loader.size_of_item(pair.golden_side(), *pair.golden) + bytes_of_ranks(loader, pair);
   return bytes;
 }
 

@@ -4,6 +4,7 @@
 #include "assay/dump/layout.h"
 #include "assay/metric/metric.h"
 #include "assay/model/outcome.h"
+#include "assay/run/compare/detail.h"
 #include "assay/run/compare/golden_step.h"
 #include "assay/run/compare/load.h"
 #include "assay/run/compare/prepare.h"
@@ -21,7 +22,14 @@ struct RowFlow {
   bool judge_in_order = false;
   // Any thread: whether a row that was just measured is in for a failure by its types. Empty: nobody asks.
   std::function<bool(const Comparison& row, std::string_view node)> doubts = {};
-  Algorithms* algorithms = nullptr;  // of the user; null: none
+  // Any thread: which rule of the user's a row of these names is judged by; null: none. Empty: there are
+  // none.
+  std::function<const void*(const Comparison& row, std::string_view node)> rule_of = {};
+  Algorithms* algorithms = nullptr;               // of the user; null: none
+  DetailBudget* details = nullptr;                // null: no row is looked at closely
+  const DetailOptions* detail_options = nullptr;  // there is a budget
+  // From `run` on, operators of mine are run again; `doubts` says of what passes which is in for it too.
+  OriginBy origin = OriginBy::estimate;
   // Whether a tensor whose file is not what the dump says of it is an error: other tools do not look.
   bool checks_claims = false;
   // Any thread: their text.

@@ -6,8 +6,15 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 namespace assay {
+
+double relative_error(std::span<const std::string> columns, const Comparison& row) {
+  const auto index = static_cast<size_t>(std::ranges::find(columns, "rel_l2") - columns.begin());
+  const auto* const value = index < row.metrics.size() ? std::get_if<double>(&row.metrics[index]) : nullptr;
+  return value != nullptr ? *value : std::numeric_limits<double>::quiet_NaN();
+}
 
 std::string why_no_data(const Item& item) {
   if (item.facts == nullptr) return {};

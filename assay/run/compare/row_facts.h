@@ -5,6 +5,9 @@
 
 namespace assay {
 
+// Its rel_l2; NaN where nobody asked for that. columns: of its metrics.
+double relative_error(std::span<const std::string> columns, const Comparison& row);
+
 // What the file says of it: ": t.bin: holds no data; it refers to …".
 std::string why_no_data(const Item& item);
 

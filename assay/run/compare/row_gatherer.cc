@@ -13,6 +13,14 @@
 #include <limits>
 
 namespace assay {
+namespace {
+
+bool is_of_logits(const Comparison& row) {
+  return row.pair.why == Why::last_output || (are_logits(*row.mine.item) && are_logits(*row.golden.item));
+}
+
+}  // namespace
+
 double RowGatherer::gather(const Operand& mine, const Operand& golden, bool is_whole, PairScratch& scratch,
                            Comparison& row, std::optional<DType> rounded_to, const Expected* expected) {
   if (is_complex(mine.meta.dtype) != is_complex(golden.meta.dtype)) {
@@ -22,8 +30,7 @@ double RowGatherer::gather(const Operand& mine, const Operand& golden, bool is_w
     return 0;
   }
   scratch.forget();
-  const bool is_logits =
-      row.pair.why == Why::last_output || (are_logits(*row.mine.item) && are_logits(*row.golden.item));
+  const bool is_logits = is_of_logits(row);
   const GatherMask needs = is_logits ? metrics_.needs : metrics_.needs & ~metrics_.only_of_logits;
   auto gathered = gather_parallel(
       mine, golden,
@@ -71,24 +78,48 @@ double RowGatherer::gather(const Operand& mine, const Operand& golden, bool is_w
       row.note = std::move(why);
       return 0;
     }
-  row.basis = Basis::data;
-  row.metrics = metrics_.finish(*gathered);
   const bool are_finite = pair.mine.nans + pair.mine.infs + pair.golden.nans + pair.golden.infs == 0;
   if (algorithms_ != nullptr && (are_finite || algorithms_->given() == Algorithms::Given::as_dumped))
     row.answers = std::make_shared<const std::vector<AlgorithmAnswer>>(algorithms_->ask(mine, golden));
+  const double error = fill(*gathered, rounded_to, row);
+  const bool knows_some = row.bounded != nullptr && (row.bounded->unknown > 0 || expected->is_partial);
+  if (knows_some && row.evidence != Evidence::nothing)
+    row.evidence = row.bounded->unknown == row.bounded->count ? Evidence::nothing : Evidence::some_elements;
+  return error;
+}
+
+bool RowGatherer::can_put_together(const Comparison& row) const {
+  const bool asks_for_all =
+      (metrics_.needs & (gather::crc32 | gather::md5)) != 0 || !metrics_.own_sums.empty() ||
+      std::ranges::any_of(metrics_.metrics, [](const Metric* each) { return each->own_pass != nullptr; });
+  return !asks_for_all && algorithms_ == nullptr && side_statistics_ == SideStatistics::none &&
+         !is_of_logits(row);
+}
+
+Result<Gathered> RowGatherer::sums(const Operand& mine, const Operand& golden,
+                                   std::optional<DType> rounded_to, PairScratch& scratch) {
+  scratch.forget();
+  return gather_parallel(mine, golden,
+                         {metrics_.needs & ~metrics_.only_of_logits, metrics_.own_sums,
+                          rounded_to ? rounded_to : metrics_.steps_of, metrics_.closeness},
+                         scratch, progress_);
+}
+
+double RowGatherer::fill(const Gathered& gathered, std::optional<DType> rounded_to, Comparison& row) const {
+  const PairSums& pair = gathered.pair;
+  row.basis = Basis::data;
+  row.metrics = metrics_.finish(gathered);
   row.nothing_finite = pair.finite == 0;
   row.is_nonfinite_apart = pair.nonfinite_mismatch > 0;
   row.near = pair.worst >= 0 ? std::make_shared<const Neighbours>(pair.near) : nullptr;
   row.judged_as = rounded_to;
+  if (is_range(row) && pair.finite == pair.count) row.statistics = kBothExtremes;
   if (pair.count == 0)
     row.evidence = Evidence::empty;
   else if (pair.finite > 0 || pair.nonfinite_mismatch > 0)
     row.evidence = is_range(row)                                        ? Evidence::extremes
                    : pair.finite + pair.nonfinite_mismatch < pair.count ? Evidence::finite_elements
                                                                         : Evidence::elements;
-  const bool knows_some = row.bounded != nullptr && (row.bounded->unknown > 0 || expected->is_partial);
-  if (knows_some && row.evidence != Evidence::nothing)
-    row.evidence = row.bounded->unknown == row.bounded->count ? Evidence::nothing : Evidence::some_elements;
   if (pair.nonfinite_mismatch > 0) return std::numeric_limits<double>::infinity();
   return pair.diff_squares > 0 ? pair.diff_squares / pair.golden.sum_squares : 0;
 }

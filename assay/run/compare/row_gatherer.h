@@ -32,6 +32,14 @@ class RowGatherer {
   void gather_rounded(const Operand& mine, const Operand& golden, bool is_whole, PairScratch& scratch,
                       Comparison& row);
 
+  // What was gathered of the ranks of a tensor can be put together: nothing is asked that takes all of it at
+  // once.
+  bool can_put_together(const Comparison& row) const;
+  Result<Gathered> sums(const Operand& mine, const Operand& golden, std::optional<DType> rounded_to,
+                        PairScratch& scratch);
+  // The row of what was gathered; the answer is that of gather().
+  double fill(const Gathered& gathered, std::optional<DType> rounded_to, Comparison& row) const;
+
  private:
   const MetricPlan& metrics_;
   const SideStatistics side_statistics_;

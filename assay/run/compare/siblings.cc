@@ -38,8 +38,8 @@ const Siblings::Family& Siblings::family_of(const std::string& role) {
   if (!std::exchange(is_indexed_, true))
     for (const PairedNode& node : matched_.pairing.nodes)
       for (const Pair& pair : node.pairs) {
-        const bool stands = pair.mine && pair.golden && pair.plan(Side::mine) == nullptr &&
-                            pair.plan(Side::golden) == nullptr;
+        const bool stands = pair.mine && pair.golden && pair.ranks() == nullptr &&
+                            pair.plan(Side::mine) == nullptr && pair.plan(Side::golden) == nullptr;
         if (stands && matched_.item(Side::mine, *pair.mine).data &&
             matched_.item(Side::golden, *pair.golden).data)
           pairs_[role_of(pair)].push_back(&pair);
@@ -91,13 +91,19 @@ std::string Siblings::other_types(Side side, const ItemId& item, DType own) {
   if (form.rank < 0) return {};
   const std::lock_guard lock(guard_);
   auto& ranks = ranks_[static_cast<size_t>(side)];
-  if (!std::exchange(has_ranks_[static_cast<size_t>(side)], true))
+  if (!std::exchange(has_ranks_[static_cast<size_t>(side)], true)) {
+    const auto add = [&](const ItemId& each) {
+      if (!matched_.item(side, each).data) return;
+      if (const NameForm other = form_of(matched_.item(side, each).name); other.rank >= 0)
+        ranks[key_of(other)].push_back({each, other.rank});
+    };
     for (const PairedNode& node : matched_.pairing.nodes)
       for (const Pair& pair : node.pairs)
-        if (const auto& each = side == Side::mine ? pair.mine : pair.golden;
-            each && matched_.item(side, *each).data)
-          if (const NameForm other = form_of(matched_.item(side, *each).name); other.rank >= 0)
-            ranks[key_of(other)].push_back({*each, other.rank});
+        if (const RankShares* const together = pair.ranks(); together != nullptr && together->side == side)
+          std::ranges::for_each(together->items, add);
+        else if (const auto& each = side == Side::mine ? pair.mine : pair.golden)
+          add(*each);
+  }
   for (OnRank& other : ranks[key_of(form)]) {
     if (!std::exchange(other.was_read, true)) {
       if (const TensorMeta* const known = matched_.item(side, other.item).meta)

@@ -7,7 +7,7 @@
 #include "assay/support/log.h"
 
 namespace assay {
-std::optional<Made> SideTaker::take(Side stands_for, Comparison& row) {
+std::optional<Made> SideTaker::take(Side stands_for, Comparison& row, Remarking remarking) {
   const std::optional<ItemId>& id = stands_for == Side::mine ? row.pair.mine : row.pair.golden;
   if (!id) return std::nullopt;
   // Whose item it is: an operator of mine may be held against its own input.
@@ -18,6 +18,7 @@ std::optional<Made> SideTaker::take(Side stands_for, Comparison& row) {
   facts.item = &item;
   const Frame& frame = matched_.frames.frame(side, *id);
   facts.op_type = matched_.frames.node(side, *id).type;
+  facts.within = matched_.frames.node(side, *id).within;
   facts.token = frame.at.token;
   facts.meta = RowMeta(item.meta);
   if (const fs::path* file = loader_.file_of(side, *id))
@@ -45,6 +46,11 @@ std::optional<Made> SideTaker::take(Side stands_for, Comparison& row) {
       return refuse(Status::no_data, fmt::format("{} has statistics only in {}", item.name, name_of(side)));
     }
   if (!loaded) return refuse(Status::unreadable, loaded.error().message);
+  // Nothing else would read what other ranks hold of a tensor that stands alone.
+  const bool is_alone = !row.pair.mine || !row.pair.golden;
+  for (size_t rank = 0; is_alone && rank < item.shards().size(); ++rank)
+    if (const auto shard = loader_.load_shard(side, *id, rank); !shard)
+      return refuse(Status::unreadable, shard.error().message);
   // A dump that describes its tensors names a file for each: what else is in it is not what was dumped.
   const bool is_named_by_dump = item.stated != nullptr && !item.stated->data_name.empty();
   // … while indexing, and has warned.
@@ -60,13 +66,14 @@ std::optional<Made> SideTaker::take(Side stands_for, Comparison& row) {
       return refuse(Status::unreadable, fmt::format("{}: holds {} tensors where its name promises one",
                                                     display(facts.file), loaded->tensors));
   }
-  if (!was_opened_before)
+  if (!was_opened_before && remarking == Remarking::done)
     for (const Remark& remark : loaded->warnings) {
       log::warn("{}", remark.text);
       row.left_out += remark.count;
     }
   if (prepare_) {
     auto prepared = prepare_(side, facts.file, loaded->data);
+    row.is_unprepared |= !prepared;
     if (!prepared) return refuse(Status::unreadable, prepared.error().message);
     loaded->data = std::move(*prepared);
   }

@@ -23,9 +23,11 @@ class SideTaker {
         prepare_(prepare),
         checks_claims_(checks_claims && !prepare) {}
 
+  // What opening a file has to remark on is logged, unless that was done before.
+  enum class Remarking : uint8_t { done, left };
   // Opens it, says in the row what it is, and carries out its plan. Nothing where that cannot be: then the
   // row has a status and a reason, of both sides the first, unless what comes second is worse. Any thread.
-  std::optional<Made> take(Side stands_for, Comparison& row);
+  std::optional<Made> take(Side stands_for, Comparison& row, Remarking remarking = Remarking::done);
 
  private:
   Result<Made> make(Side stands_for, Side side, const ItemId& id, const Pair& pair, OperandPtr loaded) const;
