@@ -3,6 +3,7 @@
 # make test-threads   the pipeline under ThreadSanitizer
 # make test-torch2    the Python package under PyTorch 2, in an environment of its own (from PyPI, some GB)
 # make package   build/release/assay-*.deb and .tar.gz
+# make web       web/dist, the page of --report html, from its sources (with npm; a build of Assay needs none of it)
 # make wheel     build/wheel/assay-*.whl and assay_compat-*.whl, for pip
 # Each installs the Debian packages it lacks first (packages.txt). Developers use the CMake presets: CONTRIBUTING.md
 
@@ -10,7 +11,7 @@ SHELL := /bin/bash
 # A Python or a toolchain from elsewhere must not shadow the one that Debian's packages belong to.
 export PATH := /usr/bin:/bin:$(PATH)
 
-.PHONY: demo build test test-threads test-torch2 package wheel clean
+.PHONY: demo build test test-threads test-torch2 package web wheel clean
 
 demo: build
 	@build/release/assay demo
@@ -39,10 +40,15 @@ test-torch2: build
 	@$(TORCH2) tests/tools/check_torch_capture.py --bin build/release
 	@$(TORCH2) tests/tools/check_python_api.py --bin build/release
 	@$(TORCH2) tests/tools/check_msprobe_capture.py --bin build/release
+	@$(TORCH2) tests/tools/check_cuda_capture.py --bin build/release
 
 package: build
 	@bash tests/tools/install_packages.sh package
 	@cd build/release && cpack
+
+web:
+	@bash tests/tools/install_packages.sh web
+	@cd web && npm ci --no-audit --no-fund --ignore-scripts && node node_modules/typescript/bin/tsc --noEmit && node build.mjs
 
 wheel: build
 	@cmake --build build/release --target assay_library assay_probe

@@ -20,7 +20,7 @@ class JsonSink : public OneFileSink {
     std::string out;
     table().each(section, nodes, [&](const RowView& row) {
       out += ",\n";
-      append_json_row(out, table().columns(), row);
+      append_json_row(out, table().columns(), row, true);
     });
     return out;
   }

@@ -1,6 +1,7 @@
 #include "assay/report/json_rows.h"
 
 #include "assay/report/cells.h"
+#include "assay/report/detail_json.h"
 
 namespace assay {
 namespace {
@@ -23,9 +24,45 @@ void append_list(std::string& out, std::string_view key, const std::vector<std::
   out += ']';
 }
 
+void append_number(std::string& out, std::string_view key, float number) {
+  out += ", ";
+  append_key(out, key);
+  append_json(out, number < 0 ? Value() : Value(double{number}));
+}
+
+// As `assay explain` reads it.
+void append_account(std::string& out, const Account& account, const AllowedError& allowed) {
+  out += "{\"by\": ";
+  append_json_text(out, text(account.basis));
+  append_number(out, "allowed", allowed.relative);
+  if (account.basis == Account::Basis::made) {
+    append_number(out, "own", allowed.own);
+    append_number(out, "inherited", allowed.inherited);
+  }
+  if (!account.from.empty()) {
+    out += ", \"from\": ";
+    append_json_text(out, account.from);
+  }
+  if (account.lacks_inputs) out += ", \"lacks_inputs\": true";
+  if (!account.inputs.empty()) {
+    out += ", \"inputs\": [";
+    for (const Account::Input& input : account.inputs) {
+      out += &input == account.inputs.data() ? "{\"name\": " : ", {\"name\": ";
+      append_json_text(out, input.name);
+      append_number(out, "error", input.error);
+      append_number(out, "gain", input.gain);
+      if (input.is_estimate) out += ", \"estimated\": true";
+      out += '}';
+    }
+    out += ']';
+  }
+  out += '}';
+}
+
 }  // namespace
 
-void append_json_row(std::string& out, const std::vector<Column>& columns, const RowView& row) {
+void append_json_row(std::string& out, const std::vector<Column>& columns, const RowView& row,
+                     bool shows_account) {
   out += '{';
   bool first = true;
   for (const Column& column : columns) {
@@ -38,6 +75,16 @@ void append_json_row(std::string& out, const std::vector<Column>& columns, const
       out += *shape;
     else
       append_json(out, value);
+  }
+  if (shows_account && row.row.account) {
+    out += ", ";
+    append_key(out, "account");
+    append_account(out, *row.row.account, row.row.verdict.allowed);
+  }
+  if (row.head.shows_details && row.row.detail) {
+    out += ", ";
+    append_key(out, "detail");
+    append_detail(out, *row.row.detail);
   }
   out += '}';
 }
@@ -97,6 +144,14 @@ void append_json_summary(std::string& out, const RowTable& table, const Summary&
       if (&fact != facts) out += ", ";
       append_key(out, fact.key);
       append_json(out, fact.value);
+    }
+    if (const Rerun* const rerun = origin->row.rerun.get(); rerun != nullptr && rerun->is_introduced()) {
+      const Fact made[] = {{"introduced", rerun->introduced}, {"times_bound", rerun->found.worst}};
+      for (const Fact& fact : made) {
+        out += ", ";
+        append_key(out, fact.key);
+        append_json(out, fact.value);
+      }
     }
     append_list(out, "not_compared", origin->not_compared);
     append_list(out, "other_arguments", origin->other_arguments);

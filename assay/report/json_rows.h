@@ -6,7 +6,9 @@
 namespace assay {
 
 // {"name": "conv1", …}: one member per column.
-void append_json_row(std::string& out, const std::vector<Column>& columns, const RowView& row);
+// shows_account: behind its columns what `assay explain` reads, where the row has an account.
+void append_json_row(std::string& out, const std::vector<Column>& columns, const RowView& row,
+                     bool shows_account = false);
 
 // "assay": …, "generated": …, … "columns": […]; without braces.
 void append_json_run(std::string& out, const RowTable& table);

@@ -112,7 +112,7 @@ class JunitSink : public OneFileSink {
       return;
     }
     out += '>';
-    append_outcome(out, element, explanation(row), text(row.status));
+    append_outcome(out, element, with_diagnosis(explanation(row), row), text(row.status));
     if (row.verdict.level == Level::ignored) {
       out += "/></testcase>\n";
       return;

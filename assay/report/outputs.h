@@ -18,5 +18,6 @@ extern const Output jsonl_output;
 extern const Output junit_output;
 extern const Output sqlite_output;
 extern const Output terminal_output;
+extern const Output html_output;
 
 }  // namespace assay

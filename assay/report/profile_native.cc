@@ -1,4 +1,4 @@
-#include "assay/report/report.h"
+#include "assay/report/rows.h"
 
 #include <fmt/format.h>
 
@@ -57,7 +57,10 @@ std::vector<Column> columns(const Head& head) {
                    ColumnKind::number});
   }
   out.push_back({"why", [](const RowView& v) { return text_or_absent(text(v.row.pair.why)); }});
-  out.push_back({"reason", [](const RowView& v) { return text_or_absent(v.row.verdict.reason); }});
+  out.push_back({"reason", [](const RowView& v) {
+                   return v.row.detail ? text_or_absent(with_diagnosis(v.row.verdict.reason, v.row))
+                                       : text_or_absent(v.row.verdict.reason);
+                 }});
   out.push_back({"note", [](const RowView& v) { return text_or_absent(v.row.note); }});
   out.push_back({"compared_by", [](const RowView& v) { return text_or_absent(text(v.row.evidence)); }});
   return out;

@@ -1,6 +1,9 @@
 #include "assay/report/rows.h"
 
+#include "assay/model/detail.h"
 #include "assay/report/verdict_sentence.h"
+
+#include <fmt/format.h>
 
 namespace assay {
 namespace {
@@ -64,6 +67,10 @@ std::vector<Fact> summary_facts(const Summary& summary) {
   }
   if (summary.judged_coarser > 0) facts.push_back({"judged_coarser", summary.judged_coarser});
   if (summary.within_noise > 0) facts.push_back({"within_noise", summary.within_noise});
+  if (summary.introduced > 0) facts.push_back({"introduced", summary.introduced});
+  if (summary.flips > 0) facts.push_back({"flips", summary.flips});
+  if (summary.follow_flips > 0) facts.push_back({"follow_flips", summary.follow_flips});
+  if (summary.cut > 0) facts.push_back({"cut", summary.cut});
   if (summary.rearranged > 0) facts.push_back({"rearranged", summary.rearranged});
   if (summary.other_type > 0) facts.push_back({"other_type_on_rank", summary.other_type});
   if (summary.other_rank > 0) facts.push_back({"other_rank", summary.other_rank});
@@ -81,6 +88,17 @@ std::string_view explanation(const Comparison& row) {
   if (!row.verdict.reason.empty()) return row.verdict.reason;
   if (!row.note.empty()) return row.note;
   return text(row.status);
+}
+
+std::string diagnosis(const Comparison& row) {
+  const bool is_wrong = row.verdict.level == Level::fail || row.verdict.level == Level::error;
+  return is_wrong && row.detail ? row.detail->sentence() : std::string();
+}
+
+std::string with_diagnosis(std::string_view words, const Comparison& row) {
+  const std::string found = diagnosis(row);
+  if (words.empty() || found.empty()) return found.empty() ? std::string(words) : found;
+  return fmt::format("{}; {}", words, found);
 }
 
 }  // namespace assay

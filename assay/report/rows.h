@@ -78,5 +78,9 @@ std::vector<Fact> summary_facts(
 
 // Why a row did not pass, in the best words there are: the reason, else the note, else the status.
 std::string_view explanation(const Comparison& row);
+// What is wrong with mine, where a closer look told: "mine = 2 x golden"; else empty.
+std::string diagnosis(const Comparison& row);
+// One of the above, with the diagnosis behind it.
+std::string with_diagnosis(std::string_view words, const Comparison& row);
 
 }  // namespace assay

@@ -1,6 +1,8 @@
 #include "assay/report/cells.h"
 #include "assay/report/destination.h"
 #include "assay/report/outputs.h"
+#include "assay/report/page/page_columns.h"
+#include "assay/report/page/run_json.h"
 #include "assay/report/rows.h"
 #include "assay/report/sqlite_file.h"
 
@@ -107,18 +109,20 @@ class SqliteSink : public Sink {
 
   Result<void> begin(const Head& head) override {
     table_.begin(head);
+    columns_ = table_.columns();
+    for (Column& column : page_only_columns()) columns_.push_back(std::move(column));
     ASSAY_TRY(FileWriter file, create_report(options_, head, sqlite_output.suffix));
     ASSAY_TRY_DO(database_.create(std::move(file)));
     std::string create = "CREATE TABLE rows (id INTEGER PRIMARY KEY";
     std::string insert = "INSERT INTO rows VALUES (NULL";
-    for (const Column& column : table_.columns()) {
+    for (const Column& column : columns_) {
       // A metric column has no type: any declared one would turn a checksum such as 12e45 into a number.
       create +=
           fmt::format(", {}{}", identifier(column.title), column.kind == ColumnKind::number ? "" : " TEXT");
       insert += ", ?";
     }
     ASSAY_TRY_DO(database_.run(
-        "PRAGMA user_version = 1; BEGIN; CREATE TABLE run (key TEXT PRIMARY KEY, value); " + create + ");"));
+        "PRAGMA user_version = 2; BEGIN; CREATE TABLE run (key TEXT PRIMARY KEY, value); " + create + ");"));
     ASSAY_TRY(insert_, database_.prepare(insert + ")"));
     return {};
   }
@@ -153,9 +157,17 @@ class SqliteSink : public Sink {
  private:
   Result<void> insert(const RowView& row) {
     int index = 0;
-    for (const Column& column : table_.columns())
+    for (const Column& column : columns_)
       ASSAY_TRY_DO(database_.bind(insert_.get(), ++index, column.cell(row)));
+    ++rows_;
     return database_.step(insert_.get());
+  }
+
+  // What the page shows of the run: `assay view` reads it.
+  std::string page(const Summary& summary) const {
+    const int64_t failed = summary.failed + summary.errors;
+    return page_run_json({.rows = rows_, .failed = failed, .held = rows_, .held_failed = failed}, columns_,
+                         table_, summary);
   }
 
   Result<void> write_facts(const Summary& summary) {
@@ -167,13 +179,14 @@ class SqliteSink : public Sink {
       facts.push_back({"first_divergence_name", place->node});
       facts.push_back({"first_divergence_mine", place->mine});
       facts.push_back({"first_divergence_golden", place->golden});
-      facts.push_back({"first_divergence_reason", std::string(explanation(place->row))});
+      facts.push_back({"first_divergence_reason", with_diagnosis(explanation(place->row), place->row)});
     }
     if (const auto& origin = summary.first_origin) {
       facts.push_back({"first_origin_section", origin->section});
       facts.push_back({"first_origin_name", origin->node});
       facts.push_back({"first_origin_called_at", origin->called_at});
     }
+    facts.push_back({"page", page(summary)});
     for (const Fact& fact : facts) {
       ASSAY_TRY_DO(database_.bind(statement.get(), 1, fact.key));
       ASSAY_TRY_DO(database_.bind(statement.get(), 2, fact.value));
@@ -184,6 +197,8 @@ class SqliteSink : public Sink {
 
   SinkOptions options_;
   RowTable table_;
+  std::vector<Column> columns_;  // of the report, and behind them those of the page
+  int64_t rows_ = 0;
   Database database_;
   Statement insert_;  // goes before the database: sqlite3_close refuses otherwise
 };

@@ -36,7 +36,7 @@ TEST(SqliteReport, CanBeQueried) {
                                   node_of("n2", {odd, lonely_row("y", Level::ignored)})},
                                  summary, "rank 0");
   EXPECT_EQ(folder.files(), 1);
-  EXPECT_EQ(query(path, "PRAGMA user_version"), "1");
+  EXPECT_EQ(query(path, "PRAGMA user_version"), "2");
   EXPECT_EQ(query(path, "PRAGMA integrity_check"), "ok");
   EXPECT_EQ(
       query(path, "SELECT id, section, name, mine, golden, verdict, mine_shape, max_abs, note FROM rows"),

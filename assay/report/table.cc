@@ -4,7 +4,8 @@ namespace assay {
 
 std::span<const Output* const> outputs() {
   static constexpr const Output* kTable[] = {
-      &terminal_output, &csv_output, &xlsx_output, &json_output, &jsonl_output, &junit_output, &sqlite_output,
+      &terminal_output, &csv_output,   &xlsx_output,   &json_output,
+      &jsonl_output,    &junit_output, &sqlite_output, &html_output,
   };
   return kTable;
 }

@@ -108,8 +108,8 @@ std::string TerminalReport::name_of(std::string_view section, const NodeResult& 
 
 TerminalReport::Kept TerminalReport::keep(std::string_view section, const NodeResult& node,
                                           const Comparison& row, int rank, double distance) const {
-  return {rank,       distance,    name_of(section, node, row),          row.verdict.level,
-          row.status, row.metrics, columns_in(row.verdict.reason, head_)};
+  return {rank,       distance,    name_of(section, node, row),           row.verdict.level,
+          row.status, row.metrics, columns_in(row.verdict.reason, head_), diagnosis(row)};
 }
 
 // Keeps the rows around the first failure of each section: which of them is the first of all, the summary
@@ -190,6 +190,20 @@ std::string TerminalReport::notes(const Summary& summary) const {
                                further_notes_ == 1 ? "row has a note" : "rows have notes"),
                    width(), 2);
   return out.empty() ? out : "\nNotes:\n" + out;
+}
+
+// The first divergence has said its own.
+std::string TerminalReport::diagnoses(const Summary& summary) const {
+  std::string out;
+  const auto& first = summary.first_divergence;
+  const std::string said = first
+                               ? (first->section.empty() ? "" : fmt::format("[{}] ", shown(first->section))) +
+                                     shown(first->mine.empty() ? first->golden : first->mine)
+                               : "";
+  for (const Kept& kept : worst_)
+    if (!kept.diagnosis.empty() && kept.name != said)
+      out += wrapped(fmt::format("{}: {}", kept.name, kept.diagnosis), width(), 2);
+  return out.empty() ? out : "\nDiagnoses:\n" + out;
 }
 
 std::string TerminalReport::other_values() const {
@@ -303,6 +317,8 @@ std::string TerminalReport::row_in_full(const RowPlace& place) const {
                        element_value(metric_of(row.metrics, find_column(head_, "worst_golden"))));
   if (const auto* flat = std::get_if<int64_t>(&index)) out += neighbourhood(row, *flat, width());
   out += wrapped(shown(explanation(row)), width(), 2);
+  if (const std::string found = diagnosis(row); !found.empty())
+    out += wrapped(fmt::format("diagnosis: {}", found), width(), 2);
   if (row.basis == Basis::data && !row.note.empty() && row.note != explanation(row))
     out += wrapped(shown(row.note), width(), 2);
   return out;
@@ -312,7 +328,10 @@ std::string TerminalReport::origin(const RowPlace& place) const {
   std::string out = "First origin: ";
   if (!place.section.empty()) out += fmt::format("[{}] ", shown(place.section));
   const std::string output = shown(place.mine.empty() ? place.golden : place.mine);
-  if (!place.other_arguments.empty())
+  if (place.row.rerun != nullptr && place.row.rerun->is_introduced())
+    out += fmt::format("{}: run again on what it was given, it does not give its output {}\n",
+                       shown(place.node), output);
+  else if (!place.other_arguments.empty())
     out += fmt::format(
         "{}: its input tensors pass, other arguments make its output {} differ\n{}{}", shown(place.node),
         output, first_few("  ", place.other_arguments),
@@ -393,7 +412,7 @@ std::string TerminalReport::text(const Summary& summary, std::span<const fs::pat
       out += fmt::format("\nWorst {} of {} rows that did not pass:\n", worst_.size(), bad_rows_);
     else
       out += fmt::format("\nRows that did not pass:\n");
-    out += worst_table();
+    out += worst_table() + diagnoses(summary);
   } else if (!is_said) {
     if (summary.first_divergence || summary.first_unmatched) out += '\n';
     out += fmt::format("{} row{}: {} compared, {} unmatched, {} ignored.\n", summary.rows,

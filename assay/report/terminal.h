@@ -35,6 +35,7 @@ class TerminalReport : public TerminalView {
     Status status = Status::compared;
     std::vector<Value> metrics;
     std::vector<std::string> failed_by;  // columns that its reason names, the first one first
+    std::string diagnosis = {};
   };
   // What rows have to say beside their numbers: each text once, whatever the numbers in it.
   struct Note {
@@ -54,6 +55,7 @@ class TerminalReport : public TerminalView {
   int width() const;
   void note(std::string_view section, const NodeResult& node, const Comparison& row);
   std::string notes(const Summary& summary) const;
+  std::string diagnoses(const Summary& summary) const;  // of the rows of the table
   std::string other_values() const;
   static std::string name_of(std::string_view section, const NodeResult& node, const Comparison& row);
   double distance_of(const Comparison& row) const;

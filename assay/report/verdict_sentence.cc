@@ -60,6 +60,12 @@ std::vector<std::string> faults(const Summary& summary) {
   return clauses;
 }
 
+// An infinite extreme agrees with another one, and shows nothing.
+std::string with_infinite_extremes(const Summary& summary, std::string_view text) {
+  const int64_t count = summary.by_one_extreme;
+  return count == 0 ? std::string(text) : fmt::format("{}, of {} of which only one is finite", text, count);
+}
+
 // Rows whose elements were not all compared, by what they were compared by instead.
 std::vector<std::string> weaker(const Summary& summary) {
   std::vector<std::string> clauses;
@@ -71,7 +77,7 @@ std::vector<std::string> weaker(const Summary& summary) {
   add(Evidence::parity, "XOR only (which does not see the order of elements)");
   add(Evidence::statistics,
       fmt::format("statistics only ({}; elements were not compared)", statistics_of(summary, "")));
-  add(Evidence::extremes, "the smallest and the largest element only");
+  add(Evidence::extremes, with_infinite_extremes(summary, "the smallest and the largest element only"));
   add(Evidence::some_elements, "some positions only");
   add(Evidence::one_rank, "one rank only (what the others hold was not compared)");
   add(Evidence::finite_elements, "finite elements only (others are NaN or infinite)");
@@ -103,7 +109,8 @@ std::optional<OneWay> one_way(const Summary& summary) {
       {Evidence::parity, "by XOR only",
        fmt::format("of {}; their order was not seen, and elements were not read", tensors(compared))},
       {Evidence::extremes, "by extremes only",
-       fmt::format("max, min of {}; other elements were not compared", tensors(compared))},
+       with_infinite_extremes(summary, "max, min of " + tensors(compared)) +
+           "; other elements were not compared"},
       {Evidence::some_elements, "by some positions only",
        fmt::format("of {}; other positions were not compared", tensors(compared))},
       {Evidence::one_rank, "by one rank only",
@@ -238,9 +245,21 @@ VerdictSentence verdict_sentence(const Summary& summary) {
   if (summary.judged_coarser > 0)
     out.rest += fmt::format(" {} by the tolerance of a coarser type, whose values one side holds.",
                             counted(summary.judged_coarser, "row was judged", "rows were judged"));
+  if (summary.flips > 0)
+    out.rest += fmt::format(" {} by a flip: candidates were closer to each other than rounding.",
+                            counted(summary.flips, "row differs", "rows differ"));
+  if (summary.follow_flips > 0)
+    out.rest += fmt::format(" {} from a flip and cannot be held against each other.",
+                            counted(summary.follow_flips, "row follows", "rows follow"));
   if (summary.within_noise > 0)
     out.rest += fmt::format(" {} only since --noise allows as much.",
                             counted(summary.within_noise, "row passes", "rows pass"));
+  if (summary.introduced > 0)
+    out.rest +=
+        fmt::format(" {} with an error that no rounding of the operator explains{}.",
+                    counted(summary.introduced, "row passes", "rows pass"),
+                    summary.first_introduced ? fmt::format(" (first: {})", summary.first_introduced->node)
+                                             : std::string("; notes say which"));
   if (summary.by_content > 0)
     out.rest += fmt::format(
         " {} by content, since no names told{}.",
@@ -249,9 +268,13 @@ VerdictSentence verdict_sentence(const Summary& summary) {
   else if (summary.unsure > 0)
     out.rest +=
         fmt::format(" {} unsure, as their notes say.", counted(summary.unsure, "pair is", "pairs are"));
+  if (summary.cut > 0)
+    out.rest +=
+        fmt::format(" {} cut from others or joined of them (shares of ranks, fused ones); notes say how.",
+                    counted(summary.cut, "tensor is", "tensors are"));
   if (summary.rearranged > 0)
     out.rest +=
-        fmt::format(" {} in another layout (transposed, sliced, ...), which the data told; notes say how.",
+        fmt::format(" {} in another shape or order (transposed, ...), which the data told; notes say how.",
                     counted(summary.rearranged, "tensor lies", "tensors lie"));
   if (summary.other_type > 0)
     out.rest += fmt::format(" {} of another type than other ranks hold of the same; notes say which.",

@@ -46,6 +46,11 @@ TEST(VerdictSentence, APassSaysWhatWasCompared) {
             "PASS by checksum (of 1 tensor; elements were not read).");
   EXPECT_EQ(said(passing({{Evidence::extremes, 2}})),
             "PASS by extremes only (max, min of 2 tensors; other elements were not compared).");
+  Summary infinite = passing({{Evidence::extremes, 2}});
+  infinite.by_one_extreme = 1;
+  EXPECT_EQ(said(infinite),
+            "PASS by extremes only (max, min of 2 tensors, of 1 of which only one is finite; other elements "
+            "were not compared).");
   EXPECT_EQ(said(passing({{Evidence::some_elements, 2}})),
             "PASS by some positions only (of 2 tensors; other positions were not compared).");
   EXPECT_EQ(said(passing({{Evidence::finite_elements, 2}})),
