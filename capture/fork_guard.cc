@@ -11,6 +11,7 @@ namespace {
 struct Writers {
   std::mutex guard;
   std::vector<Writer*> all;
+  std::vector<std::mutex*> outer;
 };
 // Never destroyed: the program may fork while it ends.
 Writers& writers() {
@@ -21,6 +22,7 @@ Writers& writers() {
 }  // namespace
 
 void ForkGuard::before() {
+  for (std::mutex* const each : writers().outer) each->lock();
   writers().guard.lock();
   for (Writer* writer : writers().all) {
     writer->guard_.lock();
@@ -34,6 +36,7 @@ void ForkGuard::in_parent() {
     writer->guard_.unlock();
   }
   writers().guard.unlock();
+  for (std::mutex* const each : writers().outer) each->unlock();
 }
 
 void ForkGuard::in_child() {
@@ -46,11 +49,21 @@ void ForkGuard::in_child() {
     writer->forget_parent();
   }
   writers().guard.unlock();
+  for (std::mutex* const each : writers().outer) each->unlock();
+}
+
+void ForkGuard::be_called() {
+  static const int registered = ::pthread_atfork(before, in_parent, in_child);
+  static_cast<void>(registered);
+}
+
+void ForkGuard::covers(std::mutex& outer) {
+  be_called();
+  writers().outer.push_back(&outer);
 }
 
 void ForkGuard::add(Writer& writer) {
-  static const int registered = ::pthread_atfork(before, in_parent, in_child);
-  static_cast<void>(registered);
+  be_called();
   const std::lock_guard lock(writers().guard);
   writers().all.push_back(&writer);
 }

@@ -18,6 +18,7 @@ namespace {
 
 constexpr size_t kPlace = 1024;  // bytes of one process
 constexpr size_t kMostReason = 512, kMostRun = 64;
+constexpr std::string_view kBehindKey = "\":{\"tensors\":";
 
 std::string json_text(std::string_view text, size_t most) {
   std::string out = "\"";
@@ -36,10 +37,10 @@ std::string json_text(std::string_view text, size_t most) {
 std::string record(const Tally& t, const std::string& key, const std::string& run, bool has_ended,
                    bool is_first) {
   std::string text = fmt::format(
-      R"({}"{}":{{"tensors":{},"bytes":{},"linked":{},"statistics":{},"lines":{},"filtered":{},"dropped":{},"waiting":{},"lost":{},"lost_bytes":{},"first_loss":{},"run":{},"ended":{}}})",
-      is_first ? " " : ",", key, t.tensors, t.bytes, t.linked, t.statistics, t.lines, t.filtered, t.dropped,
-      t.waiting, t.lost, t.lost_bytes, json_text(t.first_loss, kMostReason), json_text(run, kMostRun),
-      has_ended);
+      R"({}"{}{}{},"bytes":{},"linked":{},"statistics":{},"lines":{},"filtered":{},"dropped":{},"waiting":{},"lost":{},"lost_bytes":{},"first_loss":{},"run":{},"ended":{}}})",
+      is_first ? " " : ",", key, kBehindKey, t.tensors, t.bytes, t.linked, t.statistics, t.lines, t.filtered,
+      t.dropped, t.waiting, t.lost, t.lost_bytes, json_text(t.first_loss, kMostReason),
+      json_text(run, kMostRun), has_ended);
   text.resize(kPlace - 1, ' ');
   return text + "\n";
 }
@@ -47,17 +48,26 @@ std::string record(const Tally& t, const std::string& key, const std::string& ru
 constexpr std::string_view kBegin = "{\n", kEnd = "}\n";
 constexpr auto kFirst = static_cast<int64_t>(kBegin.size());
 
+// The name of the record that begins here; empty: none does.
+std::string key_at(int file, int64_t at) {
+  constexpr size_t kLongest = 64;
+  std::string begin(kLongest, '\0');
+  const ssize_t got = ::pread(file, begin.data(), begin.size(), at);
+  const std::string_view text =
+      std::string_view(begin).substr(0, static_cast<size_t>(std::max(got, ssize_t{0})));
+  const size_t end = text.find(kBehindKey);
+  if (end == std::string_view::npos || end < 2 || text[1] != '"') return {};
+  return std::string(text.substr(2, end - 2));  // behind a comma or a blank, and the quote
+}
+
 // What a new record of this process is called: by its id, and by "{id}.2" where the file knows that one. A
 // process may have several writers, and another that had the same id may have been there before.
-std::string free_key(int file, int64_t size) {
+std::string free_key(int file, int64_t end) {
   const std::string process = std::to_string(::getpid());
-  const std::string plain = "\"" + process + "\"", numbered = "\"" + process + ".";
   int64_t known = 0;
-  std::string begin(numbered.size() + 1, '\0');
-  for (int64_t at = kFirst; at < size; at += static_cast<int64_t>(kPlace)) {
-    if (::pread(file, begin.data(), begin.size(), at) != static_cast<ssize_t>(begin.size())) break;
-    const std::string_view key = std::string_view(begin).substr(1);  // behind a comma or a blank
-    known += key == plain || key == numbered ? 1 : 0;
+  for (int64_t at = kFirst; at < end; at += static_cast<int64_t>(kPlace)) {
+    const std::string key = key_at(file, at);
+    known += key == process || key.starts_with(process + ".") ? 1 : 0;
   }
   return known == 0 ? process : process + "." + std::to_string(known + 1);
 }
@@ -127,23 +137,26 @@ Result<void> TallyFile::write_record(const Tally& tally, bool has_ended, const R
     if (file < 0) return tl::unexpected(made.error());
   }
   int error = 0;
-  struct stat status {};
-  if (place_ >= 0 && ::fstat(file, &status) == 0 && status.st_size <= place_)
-    place_ = -1;  // it was removed, and made again by another process
+  bool is_ours = true;
+  if (place_ >= 0 && key_at(file, place_) != key_) place_ = -1;  // removed, and made again by somebody else
   if (place_ >= 0) {
     error = overwrite(file, record(tally, key_, run_, has_ended, place_ == kFirst), place_);
   } else if (!lock_shortly(file)) {
     error = EWOULDBLOCK;
   } else {
-    const bool is_known = ::fstat(file, &status) == 0 && status.st_size > kFirst;
-    const off_t at = status.st_size - static_cast<off_t>(kEnd.size());
-    if (is_known) key_ = free_key(file, at);
-    error = is_known ? overwrite(file, record(tally, key_, run_, has_ended, false) + std::string(kEnd), at)
-                     : EINVAL;
-    if (error == 0) place_ = at;
+    struct stat status {};
+    is_ours = ::fstat(file, &status) == 0 && !key_at(file, kFirst).empty();
+    if (is_ours) {
+      constexpr auto kStep = static_cast<int64_t>(kPlace);
+      const int64_t at = kFirst + (status.st_size - kFirst) / kStep * kStep;  // over what was cut short
+      key_ = free_key(file, at);
+      error = overwrite(file, record(tally, key_, run_, has_ended, false) + std::string(kEnd), at);
+      if (error == 0) place_ = at;
+    }
     ::flock(file, LOCK_UN);  // said aloud: a child that was forked meanwhile has the file open too
   }
   ::close(file);
+  if (!is_ours) return fail(ErrorKind::io, "{}: another file is in the way", path_);
   if (error == 0) return {};
   return fail(ErrorKind::io, "{}: cannot be written: {}", path_, system_message(error));
 }

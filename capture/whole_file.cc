@@ -22,7 +22,8 @@ namespace assay::capture {
 namespace {
 
 constexpr int kMostNumbers =
-    100000;  // of one name; a program that saves one tensor so often means something else
+    100000;                      // of one name; a program that saves one tensor so often means something else
+constexpr int kTriedInTurn = 8;  // of these
 
 class Descriptor {
  public:
@@ -127,6 +128,26 @@ int write_all(int descriptor, std::span<const Bytes> parts) {
   return 0;
 }
 
+// Of the numbers of a name that follow one that is taken: one that is, and whose next one is not. A program
+// that saves one name ten thousand times must not look at ten thousand files each time.
+int last_taken(const std::string& path, int taken) {
+  const auto is_there = [&](int number) {
+    struct stat status {};
+    return ::lstat(numbered(path, number).c_str(), &status) == 0;
+  };
+  int is_free = 2 * taken;
+  while (is_free < kMostNumbers && is_there(is_free)) {
+    taken = is_free;
+    is_free *= 2;
+  }
+  is_free = std::min(is_free, kMostNumbers);
+  while (is_free - taken > 1) {
+    const int middle = (taken + is_free) / 2;
+    (is_there(middle) ? taken : is_free) = middle;
+  }
+  return taken;
+}
+
 // Gives a name by `give(name)`, which answers like a system call; the next free one if that is taken.
 template <class Give>
 Result<std::string> give_name(const std::string& path, Existing existing, Give give) {
@@ -134,7 +155,10 @@ Result<std::string> give_name(const std::string& path, Existing existing, Give g
     const std::string name = number == 1 ? path : numbered(path, number);
     if (give(name) == 0) return name;
     const int error = errno;
-    if (error == EEXIST && existing == Existing::number) continue;
+    if (error == EEXIST && existing == Existing::number) {
+      if (number == kTriedInTurn) number = last_taken(path, number);
+      continue;
+    }
     auto refused = trouble(path, error == EEXIST ? "is in the way" : "cannot be given its name", error);
     errno = error;
     return refused;

@@ -21,6 +21,7 @@ constexpr size_t kMostKnown = 1 << 16;  // contents that are remembered, to be l
 constexpr int64_t kIdleMs = 5000;       // after which memory goes back to the system
 constexpr int64_t kTallyEveryMs = 1000;
 constexpr int64_t kRoomEveryMs = 200;
+constexpr int64_t kTablesEveryMs = 100;  // a write for each line would cost as much as a small file
 
 using Clock = std::chrono::steady_clock;
 int64_t now_ms() {
@@ -170,14 +171,13 @@ void Writer::save(Task task, const Source& source) {
   lock.unlock();
   if (is_kept && source.release == nullptr) {
     job.slab = slabs_.take(size);
-    if (job.slab.data != nullptr) {
-      std::memcpy(job.slab.data, source.bytes.data(), source.bytes.size());
-      job.data = Bytes(job.slab.data, source.bytes.size());
-    } else {
-      lose(size, job.task.path + ": there is no memory left to copy it to");
-      job.task.has_data = false;
-      job.data = {};
+    if (job.slab.data == nullptr) {  // no memory to copy it to: it goes the way of the large ones
+      lock.lock();
+      reserve_line(job);
+      return run_now(lock, job);
     }
+    std::memcpy(job.slab.data, source.bytes.data(), source.bytes.size());
+    job.data = Bytes(job.slab.data, source.bytes.size());
   } else if (!is_kept) {
     give_back(job);
     job.data = {};
@@ -255,11 +255,18 @@ void Writer::run(Job& job) {
   const bool has_place = job.task.path.empty() || job.task.row || job.task.measured;
   tally_.statistics +=
       job.statistics && (outcome.path.empty() ? has_place : keeps_statistics_alone(job.task)) ? 1 : 0;
-  if (job.slot) fill(lock, job.task.table, *job.slot, std::move(outcome.row));
+  if (job.slot) {
+    *job.slot = {true, std::move(outcome.row)};
+    waiting_ += static_cast<int64_t>(job.slot->text.size());
+  }
   waiting_ -= job.cost;
   ++finished_;
-  --active_;
   const int64_t now = now_ms();
+  if (jobs_.empty() || now - tables_written_at_ >= kTablesEveryMs) {
+    tables_written_at_ = now;
+    write_tables(lock);
+  }
+  --active_;
   if (is_time_for_tally(now)) {
     tally_written_at_ = now;
     const Tally tally = tally_now();
@@ -295,7 +302,7 @@ std::string Writer::write_file(const Task& task, Bytes data, const Statistics& s
   }
   const std::lock_guard lock(guard_);
   tally_.tensors += task.is_tensor && !keeps_statistics_alone(task) ? 1 : 0;
-  tally_.bytes += has_data ? static_cast<int64_t>(data.size()) : 0;
+  tally_.bytes += task.is_tensor && has_data ? static_cast<int64_t>(data.size()) : 0;
   return *name;
 }
 
@@ -384,18 +391,21 @@ Tally Writer::tally_now() const {
   return out;
 }
 
-// Whoever makes the first of the waiting lines ready writes all that are.
-void Writer::fill(std::unique_lock<std::mutex>& lock, const std::string& path, Slot& slot, std::string text) {
-  slot.is_ready = true;
-  slot.text = std::move(text);
-  waiting_ += static_cast<int64_t>(slot.text.size());
-  Table& table = tables_[path];
-  if (table.is_being_written) return;
+// All lines that are ready, but those of tables that another thread has in hand: it looks again itself.
+void Writer::write_tables(std::unique_lock<std::mutex>& lock) {
+  const auto next = [&] {  // from the first one again: while a file is written, tables come and go
+    return std::find_if(tables_.begin(), tables_.end(),
+                        [](const auto& each) { return each.second.has_lines(); });
+  };
+  for (auto at = next(); at != tables_.end(); at = next()) write_lines(lock, at->first, at->second);
+}
+
+void Writer::write_lines(std::unique_lock<std::mutex>& lock, const std::string& path, Table& table) {
   table.is_being_written = true;
   while (!table.slots.empty() && table.slots.front()->is_ready) {
     std::string lines;
     int64_t count = 0;
-    while (!table.slots.empty() && table.slots.front()->is_ready && lines.size() < (size_t{1} << 20)) {
+    while (!table.slots.empty() && table.slots.front()->is_ready && lines.size() < (size_t{64} << 10)) {
       lines += table.slots.front()->text;
       count += table.slots.front()->text.empty() ? 0 : 1;
       table.slots.pop_front();
@@ -410,7 +420,7 @@ void Writer::fill(std::unique_lock<std::mutex>& lock, const std::string& path, S
     if (done) tally_.lines += count;
   }
   table.is_being_written = false;
-  if (table.slots.empty()) tables_.erase(path);
+  if (table.slots.empty()) tables_.erase(tables_.find(path));
 }
 
 bool Writer::flush(int64_t timeout_ms) {

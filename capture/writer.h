@@ -100,6 +100,7 @@ class Writer {
     std::string header;
     std::deque<std::shared_ptr<Slot>> slots;  // in the order of the calls
     bool is_being_written = false;
+    bool has_lines() const { return !slots.empty() && slots.front()->is_ready && !is_being_written; }
   };
   struct Job {
     Task task;
@@ -133,7 +134,8 @@ class Writer {
                                     const Statistics& statistics);
   bool has_room(const std::string& path, int64_t bytes);
   void lose(int64_t bytes, const std::string& reason);
-  void fill(std::unique_lock<std::mutex>& lock, const std::string& path, Slot& slot, std::string text);
+  void write_tables(std::unique_lock<std::mutex>& lock);
+  void write_lines(std::unique_lock<std::mutex>& lock, const std::string& path, Table& table);
   void give_back(Job& job);
   void forget_parent();
   bool is_time_for_tally(int64_t now) const;
@@ -156,7 +158,7 @@ class Writer {
   int admitting_ = 0;  // callers who wait for room: only they must hear of every job that is done
   bool is_closing_ = false, has_told_ = false;
   Tally tally_;
-  int64_t tally_written_at_ = 0;  // ms
+  int64_t tally_written_at_ = 0, tables_written_at_ = 0;  // ms
   int64_t room_ = 0, room_seen_at_ = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "capture/writer.h"
 
 #include "capture/around.h"
+#include "capture/fork_guard.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -77,6 +78,34 @@ TEST_F(WriterTest, NumbersASecondFileOfAName) {
   EXPECT_EQ(text("intensor0.bin"), "one");
   EXPECT_EQ(text("intensor0.2.bin"), "two");
   EXPECT_EQ(text("intensor0.3.bin"), "three");
+}
+
+TEST_F(WriterTest, NumbersManyFilesOfANameWithoutAGap) {
+  constexpr int kFiles = 300;
+  {
+    Writer writer(config());
+    for (int i = 0; i < kFiles; ++i) writer.save(plain(at("x.bin")), source("x"));
+  }
+  for (int i = 2; i <= kFiles; ++i) EXPECT_TRUE(fs::exists(at("x." + std::to_string(i) + ".bin"))) << i;
+  EXPECT_EQ(names().size(), kFiles + 1);  // and capture.json
+  fs::remove(at("x.100.bin"));
+  {
+    Writer writer(config());
+    writer.save(plain(at("x.bin")), source("x"));
+  }
+  EXPECT_EQ(names().size(), kFiles + 1);
+}
+
+TEST_F(WriterTest, CountsTheBytesOfTensorsAlone) {
+  Writer writer(config());
+  writer.save(plain(at("tensor")), source("1234"));
+  Task tiling = plain(at("tiling"));
+  tiling.is_tensor = false;
+  writer.save(std::move(tiling), source("12345678"));
+  writer.close();
+  EXPECT_EQ(writer.tally().tensors, 1);
+  EXPECT_EQ(writer.tally().bytes, 4);
+  EXPECT_EQ(text("tiling"), "12345678");
 }
 
 TEST_F(WriterTest, ReplacesATextWhole) {
@@ -313,6 +342,27 @@ TEST_F(WriterTest, AChildStartsItsOwnFiles) {
   EXPECT_EQ(text("child.csv"), "line\n");
   EXPECT_THAT(text("capture.json"), HasSubstr("\"" + std::to_string(child) + "\":"));
   EXPECT_THAT(text("capture.json"), HasSubstr("\"" + std::to_string(::getpid()) + "\":"));
+}
+
+// Else the child would wait for a thread that only its parent has.
+TEST_F(WriterTest, AForkWaitsForWhoeverHandsSomethingToAWriter) {
+  static std::mutex outer;
+  ForkGuard::covers(outer);
+  std::atomic<bool> is_held{false};
+  std::thread caller([&] {
+    const std::lock_guard lock(outer);
+    is_held = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  });
+  while (!is_held) std::this_thread::yield();
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(outer.try_lock() ? 0 : 1);
+  int status = 1;
+  ::waitpid(child, &status, 0);
+  caller.join();
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(outer.try_lock());
+  outer.unlock();
 }
 #endif
 

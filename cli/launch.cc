@@ -58,6 +58,7 @@ Result<int> run_dump(const DumpSettings& settings, const std::vector<std::string
   ASSAY_TRY(const DumpRun run, begin_run(settings, context.now));
   if (settings.has("onnx")) ASSAY_TRY_DO(make_folder(list_of_topologies(settings, run.process)));
   const int status = run_recorded(command, environment_of(settings, probe, run));
+  leave_ranks(run.ranks);
   const DumpOutcome outcome = finish_dump(settings, run);
   for (const std::string& warning : outcome.warnings) log::warn("{}", warning);
   if (status != 126 && status != 127) say(text_of(outcome));

@@ -2,7 +2,7 @@
 
 #include "assay/base/system_message.h"
 #include "assay/base/text.h"
-#include "probe/json.h"
+#include "probe/config_members.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -183,10 +183,16 @@ std::optional<std::string> read_config(const std::string& path, std::string& tro
   return text;
 }
 
-// "true" and true, "1,3" and nothing.
+bool has_text(const Json& value) {
+  return value.kind == Json::Kind::string || value.kind == Json::Kind::number ||
+         value.kind == Json::Kind::boolean;
+}
+
+// "true" and true, "1,3" and nothing. Of several of one name the last one counts, as in the original.
 std::string member_text(const Json& config, std::string_view key, std::string otherwise) {
-  const Json* const found = config.find(key);
-  return found == nullptr ? otherwise : found->text;
+  for (auto member = config.members.rbegin(); member != config.members.rend(); ++member)
+    if (member->first == key) return has_text(member->second) ? member->second.text : otherwise;
+  return otherwise;
 }
 
 void take_tasks(const std::string& task, Settings& out) {
@@ -328,9 +334,12 @@ Settings with_file(const Settings& base, const std::string& path, std::string& t
   Settings out = base;
   out.has_file = true;
   out.saves_tensors = false;
+  out.not_understood.clear();
   const auto text = read_config(path, trouble);
   if (!text) return out;
-  const std::optional<Json> config = parse_json(*text);
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // of editors on Windows; the original reads on
+  const bool has_mark = text->starts_with(kByteOrderMark);
+  const auto config = parse_json(std::string_view(*text).substr(has_mark ? kByteOrderMark.size() : 0));
   if (!config || config->kind != Json::Kind::object) {
     trouble = "is no JSON object";
     return out;
@@ -338,6 +347,7 @@ Settings with_file(const Settings& base, const std::string& path, std::string& t
   const auto member = [&](std::string_view key, std::string otherwise) {
     return member_text(*config, key, std::move(otherwise));
   };
+  out.not_understood = odd_members(*config, out.generation == Generation::three);
   const bool is_enabled = member("dump_enable", "false") == "true";
   if (config->find("dump_enable") == nullptr) trouble = "has no dump_enable, which is to be true";
   if (out.generation != Generation::three) {

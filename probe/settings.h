@@ -54,7 +54,7 @@ struct Settings {
   std::string shown_root;  // as the environment spells it
   std::string output_dir;  // absolute
   std::string onnx_list;   // file that the topologies are listed in
-  // Variables whose values were not understood, each with what is done instead.
+  // Variables, or members of the file, whose values were not understood, each with what is the matter.
   std::vector<std::string> not_understood;
 
   bool saves(std::span<const int64_t> op, std::string_view op_type) const;

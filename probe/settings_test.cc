@@ -12,6 +12,7 @@ namespace assay::probe {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::ElementsAre;
 
 class Fake : public Environment {
  public:
@@ -171,6 +172,33 @@ TEST_F(ConfigFile, OfGenerationTwoReplacesTheFlags) {
   EXPECT_TRUE(s.saves_in("0_7/0/3_SelfAttention"));  // the name still comes from the environment
   EXPECT_FALSE(s.saves_in("0_7/0/3_Layer"));
   EXPECT_FALSE(read(R"({"dump_enable":"false"})", false).saves_tensors);
+}
+
+TEST_F(ConfigFile, IsNotReadInSilenceWhereItMeansNothing) {
+  EXPECT_THAT(read(R"({"dump_enable":true,"task":"all","exec_range":"0,1,7,9","ids":"2_1","op_name":"lin",
+                       "save_child":false,"device":"0,1","filter_level":2})")
+                  .not_understood,
+              ElementsAre());
+  EXPECT_THAT(
+      read(R"({"dump_enable":"True","exec_range":[0,1],"exec_rang":"all","task":"tensors","filter_level":3,
+                       "ids":null})")
+          .not_understood,
+      ElementsAre("dump_enable is \"True\", neither true nor false",
+                  "exec_range is [0,1], no pairs of rounds, such as \"0,0\" or \"3,5,7,7\"",
+                  "exec_rang is no setting", "task is \"tensors\", none of tensor, statistics, all",
+                  "filter_level is 3, none of 0, 1, 2", "ids is null, no text"));
+  EXPECT_THAT(
+      read(R"({"dump_enable":"true","er":"5","child":"True","exec_range":"0,0"})", false).not_understood,
+      ElementsAre("er is \"5\", no pairs of rounds, such as \"0,0\" or \"3,5,7,7\"",
+                  "exec_range is no setting"));
+}
+
+TEST_F(ConfigFile, IsReadAsTheOriginalReadsIt) {
+  EXPECT_TRUE(read("\xef\xbb\xbf{\"dump_enable\":true}").saves_tensors);  // a byte order mark
+  EXPECT_EQ(trouble_, "");
+  EXPECT_FALSE(read(R"({"dump_enable":true,"dump_enable":false})").saves_tensors);  // the last one counts
+  EXPECT_TRUE(read(R"({"dump_enable":true,"exec_range":null,"ids":null})").rounds.has(0));
+  EXPECT_TRUE(read(R"({"dump_enable":true,"exec_range":null,"ids":null})").ids.empty());
 }
 
 TEST_F(ConfigFile, ThatIsNotToBeTrustedSavesNothing) {

@@ -2,6 +2,7 @@
 
 #include "assay/base/file_signals.h"
 #include "assay/base/text.h"
+#include "capture/fork_guard.h"
 #include "capture/say.h"
 
 #include <dlfcn.h>
@@ -48,6 +49,12 @@ int64_t setting(const char* name, Parse parse, int64_t least, int64_t most, int6
   return otherwise;
 }
 
+std::string joined(const std::vector<std::string>& remarks) {
+  std::string out;
+  for (const std::string& each : remarks) out.append(out.empty() ? "" : "; ").append(each);
+  return out;
+}
+
 capture::WriterConfig writer_config(const Settings& settings, std::vector<std::string>& not_understood) {
   constexpr int64_t kAny = INT64_MAX;
   constexpr int64_t kMostThreads = 64;
@@ -81,19 +88,32 @@ std::string topology_file(const Settings& settings, const std::string& kind, con
   return settings.root + "/" + kind + "/" + std::to_string(::getpid()) + "/" + name + ".json";
 }
 
-State* made = nullptr;  // for the end of the program, which must not make one
+std::mutex making;
+std::atomic<State*> made{nullptr};  // never destroyed: ATB may call while the program ends
+
+__attribute__((constructor)) void begin() {
+  capture::ForkGuard::covers(making);
+  State::be_covered();
+}
 
 __attribute__((destructor)) void finish() {
-  if (made == nullptr) return;
-  made->tell_outside();
-  made->writer().close();
+  State* const state = made.load();
+  if (state == nullptr) return;
+  state->tell_outside();
+  state->writer().close();
 }
 
 }  // namespace
 
+std::mutex State::guard_;
+
+void State::be_covered() { capture::ForkGuard::covers(guard_); }
+
 State& State::get() {
-  static State* const state = made = new State;  // never destroyed: ATB may call while the program ends
-  return *state;
+  if (State* const state = made.load(std::memory_order_acquire)) return *state;
+  const std::lock_guard lock(making);  // not that of a static variable, which a child might inherit locked
+  if (made.load() == nullptr) made.store(new State);
+  return *made.load();
 }
 
 State::State()
@@ -102,12 +122,8 @@ State::State()
       settings_(&base_),
       not_understood_(base_.not_understood),
       writer_(writer_config(base_, not_understood_)) {
-  if (base_.is_active && !not_understood_.empty()) {
-    std::string line = "not understood, and what stands for it is the default:";
-    for (const std::string& each : not_understood_)
-      line += (&each == not_understood_.data() ? " " : "; ") + each;
-    say(line);
-  }
+  if (base_.is_active && !not_understood_.empty())
+    say("not understood, and what stands for it is the default: " + joined(not_understood_));
   if (!config_path_.empty()) read_config(true);
   // Whoever started the check knows by this that somebody looked.
   if (const std::string asked = variable("ASSAY_CHECK_ASKED"); base_.overflow && !asked.empty()) {
@@ -137,10 +153,14 @@ void State::read_config(bool is_first) {
   seen_ = now;
   std::string trouble;
   // The one before is still being read by other threads, and small: it stays.
-  settings_.store(new Settings(with_file(base_, config_path_, trouble)), std::memory_order_release);
+  auto* const now_valid = new Settings(with_file(base_, config_path_, trouble));
+  settings_.store(now_valid, std::memory_order_release);
   if (!trouble.empty() && trouble != last_trouble_)
     say(config_path_ + ": " + trouble + "; no tensors are dumped until that changes");
   last_trouble_ = trouble;
+  const std::string odd = joined(now_valid->not_understood);
+  if (!odd.empty() && odd != last_odd_) say(config_path_ + ": not understood: " + odd);
+  last_odd_ = odd;
 }
 
 std::string State::alias_of(const std::string& round, const std::string& op_id, const std::string& file,

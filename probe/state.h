@@ -18,6 +18,7 @@ namespace assay::probe {
 class State {
  public:
   static State& get();
+  static void be_covered();  // while the program forks
 
   // As they are now. What was answered before stays valid.
   const Settings& settings() const { return *settings_.load(std::memory_order_acquire); }
@@ -61,14 +62,14 @@ class State {
   capture::Writer writer_;
   std::atomic<bool> has_stopped_{false};
 
-  std::mutex guard_;  // of all below
+  static std::mutex guard_;  // of all below; there is one State
   struct Seen {
     int64_t changed = 0, size = -1;
     uint64_t file = 0;
     unsigned mode = 0;
     friend bool operator==(const Seen&, const Seen&) = default;
   } seen_;
-  std::string last_trouble_;
+  std::string last_trouble_, last_odd_;
   Models models_;
   Aliases aliases_;
   std::set<std::string> saved_layers_;  // whose own tensors were saved

@@ -4,7 +4,7 @@
 //   demo                                 the model that the fixtures were made of
 //   run ROUNDS LAYERS ELEMENTS [THREADS] a model of elementwise operations, data from a seed; each thread has
 //   one two-models                           two models in one process, an operation of nobody in between
-//   kernels COUNT                        tensors of 1 KiB
+//   kernels COUNT [IN A FOLDER]          tensors of 1 KiB
 //   large COUNT MIB                      tensors of so many MiB
 //   fork-busy ROUNDS                     children that record, started while three threads do
 //   exits | fails | throws | terminates  ends in the middle: by exit, with status 1, by an exception, by a
@@ -306,12 +306,16 @@ void spoil() {
   run(layer, 0);
 }
 
-void kernels(int64_t count) {
+void kernels(int64_t count, int64_t in_a_folder) {
+  static_cast<void>(Probe::IsTensorNeedSave({0}, "Op"));  // what the original reads its settings at
+  Probe::UpdateConfig();
   const std::vector<float> values(256, 1.5f);
-  for (int64_t i = 0; i < count; ++i)
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t op = i / in_a_folder;
     Probe::SaveTensor("2", "0", "256", values.data(), 1024,
-                      device() + "/" + std::to_string(i / 1000) + "/" + std::to_string(i % 1000) +
-                          "_Op/after/outtensor0.bin");
+                      device() + "/" + std::to_string(op / 1000) + "/" + std::to_string(op % 1000) +
+                          "_Op/after/outtensor" + std::to_string(i % in_a_folder) + ".bin");
+  }
 }
 
 // What the originals drop from their tables, or lose behind a name.
@@ -479,7 +483,7 @@ int main(int count, char** words) {
     for (int64_t round = 0;; ++round) run_model(1, 4, 4096, round);
   if (what == "spoilt") spoil();
   if (what == "odd") odd();
-  if (what == "kernels") kernels(number(count, words, 2, 1000));
+  if (what == "kernels") kernels(number(count, words, 2, 1000), number(count, words, 3, 1));
   if (what == "queries") queries();
   if (what == "hot") hot();
   std::printf("%d\n", static_cast<int>(getpid()));

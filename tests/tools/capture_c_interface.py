@@ -33,6 +33,51 @@ class Config(ctypes.Structure):
                 ("reserve", ctypes.c_int64), ("file_mode", ctypes.c_uint32), ("folder_mode", ctypes.c_uint32)]
 
 
+# Handles that are used after they were closed, closed twice, and closed while other threads use them.
+CLOSED = """
+import ctypes, sys, threading
+l = ctypes.CDLL(sys.argv[1])
+l.assay_last_error.restype = ctypes.c_char_p
+l.assay_file_count.restype = ctypes.c_int64
+config, path = (ctypes.c_char * 64)(), b"closed.txt"
+def open_capture():
+    l.assay_capture_config_init(config)
+    handle = ctypes.c_void_p()
+    assert l.assay_capture_open(config, ctypes.byref(handle)) == 0
+    return handle
+capture, file, tally = open_capture(), ctypes.c_void_p(), (ctypes.c_int64 * 8)()
+assert l.assay_capture_text(capture, path, b"x") == 0
+l.assay_capture_close(capture)
+l.assay_capture_close(capture)
+answers = [l.assay_capture_line(capture, path, None, b"x"), l.assay_capture_text(capture, path, b"x"),
+           l.assay_capture_flush(capture, ctypes.c_int64(1)), l.assay_capture_tally(capture, tally),
+           l.assay_capture_tensor(capture, ctypes.byref(tally), path, 2, None, None)]
+l.assay_file_open(sys.argv[2].encode(), 0, None, None, None, ctypes.byref(file))
+assert l.assay_file_count(file) == 1
+l.assay_file_close(file)
+l.assay_file_close(file)
+answers += [l.assay_file_count(file), l.assay_file_info(file, ctypes.c_int64(0), tally)]
+capture = open_capture()
+def submit():
+    while l.assay_capture_line(capture, path, None, b"y") == 0:
+        pass
+threads = [threading.Thread(target=submit) for _ in range(8)]
+for thread in threads:
+    thread.start()
+l.assay_capture_close(capture)
+for thread in threads:
+    thread.join()
+print(answers, l.assay_last_error().decode())
+"""
+
+
+def check_closed_handles(c, file) -> None:
+    done = subprocess.run(["/usr/bin/python3", "-c", CLOSED, str(c.bin / "libassay.so"), str(file)],
+                          cwd=c.folder("closed"), timeout=60, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    c.report("handles that were closed", [] if done.returncode == 0 and done.stdout.startswith("[1, 1, 1, 1, 1, 0, 1] ") else
+             [f"exit {done.returncode} {done.stdout} {done.stderr[-400:]}"])
+
+
 def check_several_captures(c, library) -> None:
     """Captures of one process on one folder, one after another and at once: each has its own member in capture.json."""
     folder = c.folder("several_captures")
@@ -106,6 +151,10 @@ def check_c_interface(c) -> None:
     refused, _ = submit(array, b"../out.npy", 2)
     if refused != 1 or b"leads out" not in library.assay_last_error():
         failures.append(f"a path that leads out: {refused} {library.assay_last_error()}")
+    for path in (b".", b"a/.", b"a/", b""):
+        refused, _ = submit(array, path, 2)
+        if refused != 1 or b"names no file" not in library.assay_last_error():
+            failures.append(f"the path {path}: {refused} {library.assay_last_error()}")
     refused, _ = submit(array.view(numpy.uint16)[:, :2].copy(), b"bf16.npy", 2, b"bf16")
     if refused != 2 or b"NumPy has no type for bf16" not in library.assay_last_error():
         failures.append(f"bf16 as .npy: {refused} {library.assay_last_error()}")
@@ -142,6 +191,7 @@ def check_c_interface(c) -> None:
     for name in ("x.pt", "x.safetensors", "x.bin"):
         c.report(f"compare {name}", c.start_in(folder, ["compare", f"a/{name}", "a/x.npy"], 0, "PASS"))
     check_several_captures(c, library)
+    check_closed_handles(c, folder / "a" / "x.npy")
     # A program that ends without closing.
     script = ("import ctypes,sys; l=ctypes.CDLL(sys.argv[1]); c=(ctypes.c_char*64)(); l.assay_capture_config_init(c); "
               "p=ctypes.c_void_p(); print(l.assay_capture_open(c, ctypes.byref(p))); "

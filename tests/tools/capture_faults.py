@@ -56,7 +56,7 @@ def broken_files(folder: pathlib.Path) -> tuple[int, list[str]]:
         if at_page and not end.endswith(b"\n"):
             print(f"{path.name} was cut at the end of a page")
             continue
-        good = {".csv": end.endswith(b"NO_ERROR\n"), ".json": end.endswith(b"}\n"), ".txt": end.endswith(b"\n"),
+        good = {".csv": end.endswith(b"\n" if path.name == "statistic.csv" else b"NO_ERROR\n"), ".json": end.endswith(b"}\n"), ".txt": end.endswith(b"\n"),
                 ".bin": path.name == "kernel_tilingdata.bin" or is_whole(path)}.get(path.suffix, False)
         if path.name == "capture.json":
             with contextlib.suppress(ValueError):
@@ -136,6 +136,14 @@ def check_faults(c: CaptureChecker) -> None:
             c.report("full disk", [] if good and not broken_files(folder)[1] and len(done.stderr.splitlines()) == 2 else
                      [f"exit {done.returncode}: {done.stderr[:300]} {lost} {broken_files(folder)[1][:3]}"])
 
+    if not c.sanitizers():  # which take all the address space that there is
+        folder = c.folder("no_memory")
+        more = c.config(folder)
+        done = c.host(["run", "3", "4", "200000"], folder, more, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (100 << 20, 100 << 20)))
+        rows = [row for path in folder.rglob("statistic.csv") for row in path.read_text().splitlines()[1:]]
+        c.report("no memory to copy to", [] if done.returncode == 0 and not done.stderr and len(rows) == 3 * 4 * 12 and
+                 not any("nan" in row for row in rows) else [f"exit {done.returncode}: {done.stderr[:300]} {len(rows)} rows {rows[-1:]}"])
+
     folder = c.folder("large_files")
     done = c.host(["run", "1", "1", "4096"], folder, ALL_ROUNDS,
                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192)))
@@ -168,19 +176,20 @@ def check_forks(c: CaptureChecker) -> None:
 
     if c.sanitizers():  # whose allocator locks up in a child that is forked while another thread allocates
         return
-    folder = c.folder("fork_busy")
-    rounds = 200 if c.long else 5
-    done = c.host(["fork-busy", str(rounds)], folder, {**GEN2, "ATB_DUMP_TYPE": "tensor"})
-    process = process_of(done)
-    tally = json.loads((folder / "msit_dump_20260101_000000" / "capture.json").read_text())
-    children = [each for name, each in tally.items() if name != process]
-    broken = broken_files(folder)[1]
-    if c.long:
-        print(f"{rounds} forks while threads record: {len(children)} children counted, {len(broken)} files broken")
-    c.report("forks while threads record", [] if done.returncode == 0 and done.stdout.split()[0] == "0" and not broken and
-             len(children) == rounds and all(each["tensors"] == 15 and each["ended"] for each in children) else
-             [f"exit {done.returncode}: {done.stdout} {len(children)} children {broken[:3]} {done.stderr[:300]}"])
-    shutil.rmtree(folder)
+    rounds = 200 if c.long else 15
+    for title, more in (("", {**GEN2, "ATB_DUMP_TYPE": "tensor"}),
+                        (" with topologies, aliases and tables", c.config(c.folder("fork_busy_config")))):
+        folder = c.folder("fork_busy")
+        done = c.host(["fork-busy", str(rounds)], folder, more)
+        tally = json.loads(next(folder.glob("*/capture.json")).read_text())
+        children = [each for name, each in tally.items() if name != process_of(done)]
+        broken = broken_files(folder)[1]
+        if c.long:
+            print(f"{rounds} forks while threads record{title}: {len(children)} children counted, {len(broken)} files broken")
+        c.report(f"forks while threads record{title}", [] if done.returncode == 0 and done.stdout.split()[0] == "0" and not broken and
+                 len(children) == rounds and all(each["tensors"] == 15 and each["ended"] for each in children) else
+                 [f"exit {done.returncode}: {done.stdout} {len(children)} children {broken[:3]} {done.stderr[:300]}"])
+        shutil.rmtree(folder)
 
 
 def check_removed(c: CaptureChecker) -> None:

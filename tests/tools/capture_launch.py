@@ -163,10 +163,16 @@ def check_next(c) -> None:
     typed = launch.next_of(done.stderr)
     expect(c, "next of descriptions", typed.returncode == 0 and "12 tensors" in typed.stdout, typed)
     launch = Launch(c, "inspect_ranks")
-    for rank in ("0", "1"):
-        launch.run("dump", "--tokens", "0,1", "--", launch.host, "run", "2", "1", "8", ASSAY_NOW="2026-01-02T03:04:05Z",
-                   LOCAL_WORLD_SIZE="2")
-    dumps = list(launch.folder.iterdir())
+    ranks = {"ASSAY_NOW": "2026-01-02T03:04:05Z", "LOCAL_WORLD_SIZE": "2"}
+    dump = ["dump", "--tokens", "0,1", "--output", "dumps", "--"]
+    waits = 'touch began; "$0" run 2 1 8; while [ ! -e other_ended ]; do sleep 0.02; done'
+    first = launch.start(*dump, "sh", "-c", waits, launch.host, **ranks)
+    while first.poll() is None and not (launch.folder / "began").exists():
+        time.sleep(0.02)
+    launch.run(*dump, launch.host, "run", "2", "1", "8", **ranks)
+    (launch.folder / "other_ended").touch()
+    first.communicate(timeout=60)
+    dumps = list((launch.folder / "dumps").iterdir())
     shown = launch.run("inspect", "--names", str(dumps[0]))
     expect(c, "inspect counts files once", len(dumps) == 1 and "48 files, 48 tensors" in shown.stdout, shown)
     named = launch.run("topology", str(dumps[0]))

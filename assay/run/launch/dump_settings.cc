@@ -111,13 +111,14 @@ Result<DumpRun> begin_run(const DumpSettings& settings, Moment now) {
   const fs::path root = fs::absolute(settings.output).lexically_normal();
   constexpr int kMostSeconds = 3600;
   if (const int64_t ranks = ranks_here(); ranks > 1) {
-    run.named_by = time_of_ranks(root, ranks, [&] {
+    run.ranks = join_ranks(root, ranks, [&] {
       Moment free = now;  // what is there was recorded by others
       const Moment last{now.seconds + kMostSeconds};
       while (free.seconds < last.seconds && fs::exists(root / fmt::format("{}{}", name, stamp_of(free))))
         ++free.seconds;
       return free;
     });
+    run.named_by = run.ranks.time;
     return run;
   }
   for (int i = 0; i < kMostSeconds; ++i, ++run.named_by.seconds) {

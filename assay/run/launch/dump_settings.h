@@ -4,6 +4,7 @@
 #include "assay/base/child.h"
 #include "assay/base/clock.h"
 #include "assay/base/file.h"
+#include "assay/run/launch/ranks.h"
 
 namespace assay {
 
@@ -42,11 +43,12 @@ fs::path list_of_topologies(const DumpSettings& settings, int64_t process);
 
 // One start of a program.
 struct DumpRun {
-  Moment named_by;       // the time in the name of the folder
-  Moment started;        // what is older was there before
-  int64_t process = 0;   // ours
-  std::string id = {};   // what the probe writes into capture.json, so that other runs are told apart
-  fs::path folder = {};  // made for this run alone; empty: the folder has a fixed name, or ranks share it
+  Moment named_by;          // the time in the name of the folder
+  Moment started;           // what is older was there before
+  int64_t process = 0;      // ours
+  std::string id = {};      // what the probe writes into capture.json, so that other runs are told apart
+  fs::path folder = {};     // made for this run alone; empty: the folder has a fixed name, or ranks share it
+  RanksOfStart ranks = {};  // the caller leaves them in the end
 };
 
 // A run with an id and, where the folder is named by the second, a folder of its own.
