@@ -3,8 +3,8 @@
 
     bench/capture_torch.py --python VENV/bin/python [--bin build/release] [--repeats 3] [--out bench/results_capture_torch.md]
 
-VENV has torch 2 and mindstudio-probe (26.2.0). On the CPU a decoder of 4 layers of hidden size 256; where there is CUDA, a model of
-Llama's form as well (16 layers, hidden size 4096, bf16, one sequence of 2048).
+VENV has torch 2 and mindstudio-probe (26.2.0); without the latter ours alone is measured. On the CPU a decoder of 4 layers of hidden size 256; where there is CUDA, a model of
+Llama's form as well (16 layers, hidden size 4096, bf16, one sequence of 2048). --on cuda --repeats 1 --steps 5 takes a few minutes.
 """
 from __future__ import annotations
 
@@ -73,16 +73,22 @@ def make_model(size: dict):
             return self.head(self.norm(x))
 
     torch.manual_seed(0)
-    model = Decoder()
-    if size["device"] != "cpu":
-        model = model.to(size["device"], torch.bfloat16)
-    return model
+    if size["device"] == "cpu":
+        return Decoder()
+    torch.set_default_dtype(torch.bfloat16)  # made there: three billion random numbers of the CPU take longer than all that is measured
+    try:
+        with torch.device(size["device"]):
+            return Decoder()
+    finally:
+        torch.set_default_dtype(torch.float32)
 
 
 def measure(job: dict) -> dict:
     """Seconds of a step, with and without; entries and bytes of a step's dump. The first steps of both do not count."""
     import torch
 
+    if job["mode"][0] == "copies":
+        return copied(job["sizes"], pathlib.Path(job["folder"]))
     size, folder = job["size"], pathlib.Path(job["folder"])
     torch.set_num_threads(job["threads"])
     model = make_model(size)
@@ -113,8 +119,44 @@ def measure(job: dict) -> dict:
     again = timed(train)
     steps = sorted(folder.glob("**/dump.json"), key=lambda path: path.stat().st_mtime)
     data = json.loads(steps[-1].read_text())["data"]
-    tensors = sum(path.stat().st_size for path in steps[-1].parent.glob("dump_tensor_data/*"))
-    return {"plain": min(plain, again), "recorded": recorded, "entries": len(data), "bytes": tensors}
+    sizes = [path.stat().st_size for path in sorted(steps[-1].parent.glob("dump_tensor_data/*"))]
+    return {"plain": min(plain, again), "recorded": recorded, "entries": len(data), "bytes": sum(sizes), "sizes": sizes}
+
+
+def copied(sizes: list[int], folder: pathlib.Path) -> dict:
+    """Seconds that tensors of these sizes take from the device into files by copies on one stream and four threads that write, no more."""
+    import concurrent.futures
+
+    import torch
+
+    folder.mkdir(parents=True)
+    source = torch.ones(max(sizes), dtype=torch.uint8, device="cuda")
+    pinned = [torch.empty(max(sizes), dtype=torch.uint8, pin_memory=True) for _ in range(8)]
+    times = []
+    with concurrent.futures.ThreadPoolExecutor(4) as writers:
+        for number in range(3):
+            torch.cuda.synchronize()
+            start, busy = time.perf_counter(), [None] * len(pinned)
+            for place, size in enumerate(sizes):
+                slot = place % len(pinned)
+                if busy[slot] is not None:
+                    busy[slot].result()
+                there = pinned[slot][:size]
+                there.copy_(source[:size], non_blocking=True)
+                done = torch.cuda.Event()
+                done.record()
+                busy[slot] = writers.submit(written, done, there, folder / f"{number}_{place}.bin")
+            for each in filter(None, busy):
+                each.result()
+            times.append(time.perf_counter() - start)
+            for path in folder.iterdir():
+                path.unlink()
+    return {"plain": 0.0, "recorded": min(times[1:]), "entries": len(sizes), "bytes": sum(sizes)}
+
+
+def written(done, there, path: pathlib.Path) -> None:
+    done.synchronize()
+    path.write_bytes(memoryview(there.numpy()))
 
 
 @contextlib.contextmanager
@@ -151,12 +193,12 @@ def recorder(job: dict, model, folder: pathlib.Path):
 # ----- the runs and the page
 
 
-def run(python: str, mode: tuple, size: dict, options, scratch: pathlib.Path) -> dict:
+def run(python: str, mode: tuple, size: dict, options, scratch: pathlib.Path, sizes: tuple = ()) -> dict:
     """The best of some runs: the one that adds least."""
     found = []
     for _ in range(options.repeats):
         with tempfile.TemporaryDirectory(dir=scratch) as folder:
-            job = {"mode": mode, "size": size, "folder": str(pathlib.Path(folder) / "dump"), "steps": options.steps, "threads": options.threads,
+            job = {"mode": mode, "size": size, "sizes": sizes, "folder": str(pathlib.Path(folder) / "dump"), "steps": options.steps, "threads": options.threads,
                    "cpu_time": options.cpu_time}
             done = subprocess.run([python, "-B", __file__, "--job", json.dumps(job)], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                   env={**os.environ, "ASSAY_LIBRARY": str(options.bin.resolve()), "OMP_NUM_THREADS": str(options.threads)})
@@ -181,33 +223,44 @@ CPU = {"layers": 4, "hidden": 256, "inner": 688, "heads": 4, "words": 1000, "bat
 LLAMA = {"layers": 16, "hidden": 4096, "inner": 11008, "heads": 32, "words": 32000, "batch": 1, "length": 2048, "device": "cuda"}
 
 
-def page(options, has_cuda: bool, about: str) -> list[str]:
+def wanted(modes: dict, has_msprobe: bool) -> dict:
+    return {name: mode for name, mode in modes.items() if has_msprobe or mode[0] != "msprobe"}
+
+
+def page(options, has_cuda: bool, has_msprobe: bool, about: str) -> list[str]:
     lines = ["# What recording PyTorch costs a training step", "", f"Made by `bench/capture_torch.py`. {about}",
              f"{'CPU time of all threads' if options.cpu_time else 'Time'} of a step: forward, backward and the optimizer's step, the dump of it "
              "written. Medians of "
              f"{options.steps} steps; the run of {options.repeats} that adds least; plain steps are of the same process.", "",
              "## On the CPU: a decoder of 4 layers, hidden size 256", "", *HEAD]
     with tempfile.TemporaryDirectory() as scratch:
-        found = {name: run(options.python, mode, CPU, options, pathlib.Path(scratch)) for name, mode in CPU_MODES.items()}
+        modes = wanted(CPU_MODES, has_msprobe) if options.on != "cuda" else {}
+        found = {name: run(options.python, mode, CPU, options, pathlib.Path(scratch)) for name, mode in modes.items()}
         for name, each in found.items():
             note = ""
             theirs = found.get("msprobe L0" if "modules" in name else "msprobe L1")
-            if not name.startswith("msprobe"):
+            if not name.startswith("msprobe") and theirs is not None:
                 times = added(theirs) / max(added(each), 1e-9)
                 note = f"{times:.1f} times less than msprobe{'' if times >= TIMES_LESS else ' (asked: 10)'}"
             lines.append(row(name, each, note))
         lines += ["", "## On a GPU: 16 layers, hidden size 4096, bf16, one sequence of 2048", ""]
+        if options.on == "cpu":
+            return [*lines, "Not asked for."]
         if not has_cuda:
             lines += ["Not run: this machine has no CUDA device. The script runs it where there is one; the targets are ratios to the plain "
                       "step of " + ", ".join(f"{ratio} ({name})" for name, ratio in GPU_TARGETS.items()) + "."]
             return lines
         lines += HEAD
-        for name, mode in GPU_MODES.items():
+        for name, mode in wanted(GPU_MODES, has_msprobe).items():
             each = run(options.python, mode, LLAMA, options, pathlib.Path(scratch))
             target = GPU_TARGETS.get(name)
             note = "" if target is None else f"asked: at most {target}x" + ("" if each["recorded"] <= target * each["plain"] else ", missed")
             if each["bytes"]:
-                note = f"{each['bytes'] / (each['recorded'] - each['plain']) / 1e9:.2f} GB/s of tensors beyond the step"
+                beyond = each["recorded"] - each["plain"]
+                note = f"{each['bytes'] / beyond / 1e9:.2f} GB/s of tensors beyond the step"
+                if not name.startswith("msprobe"):
+                    plain = run(options.python, ("copies", "", "", ""), LLAMA, options, pathlib.Path(scratch), each["sizes"])["recorded"]
+                    note += f"; plain copies and writes of the same bytes take {plain:.2f} s, {plain / beyond:.2f} of this (asked: 0.8)"
             lines.append(row(name, each, note))
     return lines
 
@@ -216,6 +269,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", default=sys.executable, help="a Python with torch 2 and mindstudio-probe")
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build" / "release")
+    parser.add_argument("--on", choices=("cpu", "cuda"), help="one of the two alone")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--threads", type=int, default=1)
@@ -229,8 +283,11 @@ def main() -> None:
         print(json.dumps(measure(json.loads(options.job))))
         return
     about = subprocess.run([options.python, "-c", "import torch, importlib.metadata as m; print(torch.cuda.is_available(), torch.__version__, "
-                            "m.version('mindstudio-probe'))"], text=True, stdout=subprocess.PIPE, check=True).stdout.split()
-    text = "\n".join(page(options, about[0] == "True", f"PyTorch {about[1]}, msprobe {about[2]}, {options.threads} thread. {options.note}".strip()))
+                            "*(each.version for each in m.distributions(name='mindstudio-probe')))"],
+                           text=True, stdout=subprocess.PIPE, check=True).stdout.split()
+    theirs = f"msprobe {about[2]}" if len(about) > 2 else "no msprobe"
+    text = "\n".join(page(options, about[0] == "True", len(about) > 2,
+                          f"PyTorch {about[1]}, {theirs}, {options.threads} thread. {options.note}".strip()))
     if options.out:
         options.out.write_text(text + "\n")
     print(text)

@@ -2,14 +2,14 @@
 #include "assay/format/atb_bin_write.h"
 #include "assay/tensor/dense.h"
 #include "capture/around.h"
+#include "capture/fork_guard.h"
 #include "library/given_tensor.h"
-#include "library/guarded.h"
+#include "library/open_handles.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <set>
 
 struct assay_capture {
   explicit assay_capture(assay::capture::WriterConfig config, std::string folder)
@@ -27,26 +27,27 @@ using library::meta_of;
 using library::refuse;
 
 // Those that were not closed: a program that ends owes nothing to the disk.
-struct Open {
-  std::mutex guard;
-  std::set<assay_capture*> all;
-};
-Open& open_captures() {
-  static auto* const kept = new Open;  // outlives everything that could hand something in
+library::OpenHandles<assay_capture>& open_captures() {
+  static auto* const kept = new library::OpenHandles<assay_capture>;  // outlives whoever hands something in
   return *kept;
 }
+__attribute__((constructor)) void begin() { ForkGuard::covers(open_captures().guard()); }
 __attribute__((destructor)) void close_all() {
-  std::set<assay_capture*> left;
-  {
-    const std::lock_guard lock(open_captures().guard);
-    left = open_captures().all;
-  }
-  for (assay_capture* capture : left) capture->writer.close();
+  for (const auto& capture : open_captures().all()) capture->writer.close();
+}
+
+// Runs the body with the capture of a handle.
+template <class Body>
+assay_status on_capture(assay_capture* handle, Body body) {
+  return guarded([&] {
+    const std::shared_ptr<assay_capture> capture = open_captures().find(handle);
+    return capture == nullptr ? library::refuse_handle(handle) : body(*capture);
+  });
 }
 
 Result<std::string> place(const assay_capture& capture, const char* path) {
   const std::string text = path;
-  if (text.empty() || text.ends_with('/'))
+  if (text.empty() || text.ends_with('/') || text == "." || text.ends_with("/."))
     return fail(ErrorKind::bad_argument, "'{}' names no file", printable(text));
   if (text.starts_with('/')) return text;
   const auto parts = split(text, '/');
@@ -200,10 +201,7 @@ assay_status assay_capture_open(const assay_capture_config* config, assay_captur
                         .links = static_cast<LinkKind>(config->dedupe),
                         .rights = {config->file_mode, config->folder_mode}};
     if (!root.empty() && !root.ends_with('/')) root += '/';
-    auto capture = std::make_unique<assay_capture>(std::move(wanted), root);
-    const std::lock_guard lock(open_captures().guard);
-    open_captures().all.insert(capture.get());
-    *out = capture.release();
+    *out = open_captures().add(std::make_shared<assay_capture>(std::move(wanted), root));
     return ASSAY_OK;
   });
 }
@@ -211,50 +209,50 @@ assay_status assay_capture_open(const assay_capture_config* config, assay_captur
 assay_status assay_capture_tensor(assay_capture* capture, const assay_tensor* tensor, const char* path,
                                   int format, const assay_attributes* attributes,
                                   assay_statistics* statistics) {
-  return guarded([&] {
-    if (capture == nullptr || tensor == nullptr) return refuse(ASSAY_BAD_ARGUMENT, "a null pointer");
-    return submit(*capture, *tensor, path, format, attributes == nullptr ? assay_attributes{} : *attributes,
+  return on_capture(capture, [&](assay_capture& open) {
+    if (tensor == nullptr) return refuse(ASSAY_BAD_ARGUMENT, "a null pointer");
+    return submit(open, *tensor, path, format, attributes == nullptr ? assay_attributes{} : *attributes,
                   statistics);
   });
 }
 
+void assay_count_down(void* number) {
+  if (number != nullptr) __atomic_fetch_sub(static_cast<int64_t*>(number), 1, __ATOMIC_ACQ_REL);
+}
+
 assay_status assay_capture_line(assay_capture* capture, const char* path, const char* header,
                                 const char* line) {
-  return guarded([&] {
-    if (capture == nullptr || path == nullptr || line == nullptr)
-      return refuse(ASSAY_BAD_ARGUMENT, "a null pointer");
-    const auto where = place(*capture, path);
+  return on_capture(capture, [&](assay_capture& open) {
+    if (path == nullptr || line == nullptr) return refuse(ASSAY_BAD_ARGUMENT, "a null pointer");
+    const auto where = place(open, path);
     if (!where) return refuse(where.error());
-    capture->writer.append(*where, header == nullptr ? "" : std::string(header) + "\n",
-                           std::string(line) + "\n");
+    open.writer.append(*where, header == nullptr ? "" : std::string(header) + "\n", std::string(line) + "\n");
     return ASSAY_OK;
   });
 }
 
 assay_status assay_capture_text(assay_capture* capture, const char* path, const char* text) {
-  return guarded([&] {
-    if (capture == nullptr || path == nullptr || text == nullptr)
-      return refuse(ASSAY_BAD_ARGUMENT, "a null pointer");
-    const auto where = place(*capture, path);
+  return on_capture(capture, [&](assay_capture& open) {
+    if (path == nullptr || text == nullptr) return refuse(ASSAY_BAD_ARGUMENT, "a null pointer");
+    const auto where = place(open, path);
     if (!where) return refuse(where.error());
-    capture->writer.replace(*where, text);
+    open.writer.replace(*where, text);
     return ASSAY_OK;
   });
 }
 
 assay_status assay_capture_flush(assay_capture* capture, int64_t timeout_ms) {
-  return guarded([&] {
-    if (capture == nullptr || timeout_ms < 0)
-      return refuse(ASSAY_BAD_ARGUMENT, "a null pointer, or a time below zero");
-    if (capture->writer.flush(timeout_ms)) return ASSAY_OK;
+  return on_capture(capture, [&](assay_capture& open) {
+    if (timeout_ms < 0) return refuse(ASSAY_BAD_ARGUMENT, "a time below zero");
+    if (open.writer.flush(timeout_ms)) return ASSAY_OK;
     return refuse(ASSAY_TIMEOUT, "not everything was written in time");
   });
 }
 
 assay_status assay_capture_tally(assay_capture* capture, assay_tally* out) {
-  return guarded([&] {
-    if (capture == nullptr || out == nullptr) return refuse(ASSAY_BAD_ARGUMENT, "a null pointer");
-    const Tally t = capture->writer.tally();
+  return on_capture(capture, [&](assay_capture& open) {
+    if (out == nullptr) return refuse(ASSAY_BAD_ARGUMENT, "a null pointer");
+    const Tally t = open.writer.tally();
     *out = {t.tensors, t.bytes, t.linked, t.statistics, t.lines, t.dropped, t.lost, t.lost_bytes};
     return ASSAY_OK;
   });
@@ -263,11 +261,9 @@ assay_status assay_capture_tally(assay_capture* capture, assay_tally* out) {
 void assay_capture_close(assay_capture* capture) {
   guarded([&] {
     if (capture == nullptr) return ASSAY_OK;
-    {
-      const std::lock_guard lock(open_captures().guard);
-      open_captures().all.erase(capture);
-    }
-    delete capture;
+    const std::shared_ptr<assay_capture> last = open_captures().remove(capture);
+    if (last == nullptr) return assay::library::refuse_handle(capture);
+    last->writer.close();  // another thread may still hold it
     return ASSAY_OK;
   });
 }

@@ -2,7 +2,7 @@
 #include "assay/base/text.h"
 #include "assay/run/inspect/reader.h"
 #include "cli/open_flags.h"
-#include "library/guarded.h"
+#include "library/open_handles.h"
 #include "library/told_caller.h"
 #include "library/words.h"
 
@@ -104,17 +104,23 @@ Result<void> read_into(assay_file& file, int64_t number, const char* slice, int 
   return read_all(*data, {static_cast<std::byte*>(out), static_cast<size_t>(wanted)});
 }
 
+OpenHandles<assay_file>& open_files() {
+  static auto* const kept = new OpenHandles<assay_file>;
+  return *kept;
+}
+
 // Runs the body for nobody: what it would print is in what it answers.
 template <class Body>
-assay_status on_tensor(assay_file* file, int64_t number, Body body) {
+assay_status on_tensor(assay_file* handle, int64_t number, Body body) {
   return guarded([&] {
-    if (file == nullptr) return refuse(ASSAY_BAD_ARGUMENT, "a null pointer");
+    const std::shared_ptr<assay_file> file = open_files().find(handle);
+    if (file == nullptr) return refuse_handle(handle);
     const auto count = static_cast<int64_t>(file->reader->count());
     if (number < 0 || number >= count)
       return refuse(ASSAY_BAD_ARGUMENT, fmt::format("there is no tensor {}: there are {}", number, count));
     ToldCaller nobody(nullptr, nullptr);
     const CallerScope scope(&nobody);
-    const Result<void> done = body();
+    const Result<void> done = body(*file);
     return done ? ASSAY_OK : refuse(done.error());
   });
 }
@@ -138,20 +144,27 @@ assay_status assay_file_open(const char* path, int count, const char* const* fla
     if (!request) return refuse(request.error());
     auto reader = assay::Reader::open(*request);
     if (!reader) return refuse(reader.error());
-    *out = std::make_unique<assay_file>(std::move(*reader)).release();
+    *out = open_files().add(std::make_shared<assay_file>(std::move(*reader)));
     return ASSAY_OK;
   });
 }
 
 int64_t assay_file_count(const assay_file* file) {
-  return file == nullptr ? 0 : static_cast<int64_t>(file->reader->count());
+  int64_t count = 0;
+  guarded([&] {
+    const std::shared_ptr<assay_file> open = open_files().find(file);
+    if (open == nullptr) return file == nullptr ? ASSAY_OK : refuse_handle(file);
+    count = static_cast<int64_t>(open->reader->count());
+    return ASSAY_OK;
+  });
+  return count;
 }
 
 assay_status assay_file_info(assay_file* file, int64_t number, assay_tensor_info* out) {
-  return on_tensor(file, number, [&]() -> assay::Result<void> {
+  return on_tensor(file, number, [&](assay_file& open) -> assay::Result<void> {
     if (out == nullptr || out->size < static_cast<int32_t>(sizeof out->size))
       return assay::fail(assay::ErrorKind::bad_argument, "set size to sizeof(assay_tensor_info) first");
-    assay_tensor_info info = described(*file, number).info;
+    assay_tensor_info info = described(open, number).info;
     info.size = out->size;
     std::memcpy(out, &info, std::min<size_t>(static_cast<size_t>(out->size), sizeof info));
     return {};
@@ -160,17 +173,18 @@ assay_status assay_file_info(assay_file* file, int64_t number, assay_tensor_info
 
 assay_status assay_file_read(assay_file* file, int64_t number, const char* slice, int dtype, void* buffer,
                              int64_t size) {
-  return on_tensor(file, number, [&] { return read_into(*file, number, slice, dtype, buffer, size); });
+  return on_tensor(file, number,
+                   [&](assay_file& open) { return read_into(open, number, slice, dtype, buffer, size); });
 }
 
 assay_status assay_file_describe(assay_file* file, int64_t number, const char* slice, int measures,
                                  const char** json) {
   thread_local std::string text;
-  return on_tensor(file, number, [&]() -> assay::Result<void> {
+  return on_tensor(file, number, [&](assay_file& open) -> assay::Result<void> {
     if (json == nullptr) return assay::fail(assay::ErrorKind::bad_argument, "a null pointer");
     *json = "";
     ASSAY_TRY(const auto part, slice_of(slice));
-    ASSAY_TRY(text, file->reader->describe(static_cast<size_t>(number), part, measures != 0));
+    ASSAY_TRY(text, open.reader->describe(static_cast<size_t>(number), part, measures != 0));
     *json = text.c_str();
     return {};
   });
@@ -178,7 +192,7 @@ assay_status assay_file_describe(assay_file* file, int64_t number, const char* s
 
 void assay_file_close(assay_file* file) {
   guarded([&] {
-    delete file;
-    return ASSAY_OK;
+    if (file == nullptr) return ASSAY_OK;
+    return open_files().remove(file) == nullptr ? refuse_handle(file) : ASSAY_OK;
   });
 }

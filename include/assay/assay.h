@@ -4,7 +4,8 @@
  * Every function may be called from any thread. None throws, exits or aborts; none prints, but that capturing
  * tells once on standard error what the disk refused; none changes what belongs to the process (signal
  * handlers, limits, locale, working folder). Those that can be refused answer an assay_status;
- * assay_last_error() then says why, for the thread that asked.
+ * assay_last_error() then says why, for the thread that asked. A handle that was closed is refused like a
+ * null pointer.
  *
  *   assay_file* file = NULL;
  *   assay_tensor_info info;
@@ -40,9 +41,9 @@ extern "C" {
 
 /* Grows when something is added; what is there stays. A program asks before it uses what an older library
  * lacks. */
-/* 1: capturing; 2: its version, attributes of .pt, reading and comparing too; 3: comparing tensors in memory
- */
-#define ASSAY_ABI_VERSION 3
+/* 1: capturing; 2: its version, attributes of .pt, reading and comparing too; 3: comparing tensors in memory;
+   4: values of a Python program */
+#define ASSAY_ABI_VERSION 4
 ASSAY_API int assay_abi_version(void);
 ASSAY_API const char* assay_version(void); /* of the library, as `assay --version` has it: "0.1.0" */
 
@@ -111,7 +112,8 @@ typedef struct assay_tensor {
   const int64_t* shape;   /* ndim numbers; NULL for a scalar */
   const int64_t* strides; /* in elements; NULL: dense, row-major */
   void (*release)(void*); /* called once, from any thread, when the data are no longer needed: nothing is
-                             copied if it is dense. NULL: the data may change as soon as the call returns */
+                             copied if it is dense. Of a tensor that is refused it is not called: that stays
+                             the caller's. NULL: the data may change as soon as the call returns */
   void* release_argument;
 } assay_tensor;
 
@@ -187,7 +189,8 @@ ASSAY_API assay_status assay_file_read(assay_file* file, int64_t number, const c
 ASSAY_API assay_status assay_file_describe(assay_file* file, int64_t number, const char* slice, int measures,
                                            const char** json);
 
-/* While no other call has the file in hand. `file` may be NULL. */
+/* A call of another thread that has it in hand goes on; `data_file` and the other texts do not. `file` may be
+ * NULL. */
 ASSAY_API void assay_file_close(assay_file* file);
 
 /* --------------------------------------------------------------------------------------------- comparing */
@@ -289,6 +292,10 @@ ASSAY_API assay_status assay_capture_tensor(assay_capture* capture, const assay_
                                             const char* path, int format, const assay_attributes* attributes,
                                             assay_statistics* statistics);
 
+/* An assay_tensor.release whose argument is an int64_t that becomes one less: for callers that cannot give a
+ * function of their own which any thread may call. Since 4. */
+ASSAY_API void assay_count_down(void* number);
+
 /* One line (its end is added) for an append-only file; `header`, if not NULL, is the first line of a new one.
    Lines come in the order of the calls. */
 ASSAY_API assay_status assay_capture_line(assay_capture* capture, const char* path, const char* header,
@@ -307,6 +314,52 @@ ASSAY_API assay_status assay_capture_tally(assay_capture* capture, assay_tally* 
 
 /* Flushes and ends. A program that ends by exit() or return needs no close; `capture` may be NULL. */
 ASSAY_API void assay_capture_close(assay_capture* capture);
+
+/* ------------------------------------------------------------------------- values of a Python program */
+
+/* What dump.json says of what a call is given and gives back, as python/assay/msprobe/values.py lays it out.
+ * Python's objects are void*; whoever calls holds Python's lock (ctypes.PyDLL). Since 4. */
+typedef struct assay_values assay_values;
+
+typedef enum assay_summary {
+  ASSAY_SUMMARY_STATISTICS = 0,
+  ASSAY_SUMMARY_MD5 = 1, /* those, and the CRC-32 that msprobe calls so */
+  ASSAY_SUMMARY_XOR = 2,
+  ASSAY_SUMMARY_NONE = 3
+} assay_summary;
+
+typedef struct assay_values_config {
+  int32_t size;     /* sizeof(assay_values_config) */
+  int32_t summary;  /* assay_summary */
+  int32_t has_sums; /* mean and norm */
+  int32_t dtypes;
+  void* const* dtype_objects; /* torch.float32 and so on, with their numbers */
+  const int32_t* dtype_numbers;
+  void *tensor, *parameter, *strided; /* torch.Tensor, torch.nn.Parameter, torch.strided */
+  void *mean, *norm;   /* functions of torch, for small tensors of the CPU: their digits are to be torch's */
+  void *stream, *keep; /* functions: of a device's number, its current stream; told of a tensor that is
+                          measured on another stream than the default one */
+} assay_values_config;
+
+/* The objects have to live as long as what is opened. */
+ASSAY_API assay_status assay_values_open(const assay_values_config* config, assay_values** out);
+/* From here tensors of NVIDIA devices are measured on them, with a kernel that the library at `compiler`
+ * (libnvrtc) makes. */
+ASSAY_API assay_status assay_values_use_device(assay_values* values, int device, const char* compiler);
+/* A new reference: the text, with marks where numbers are still on a device; or None: something is in it that
+ * is not known here. `keep`: None, or a function of a tensor and its place that answers the name of the file
+ * its data go to, or None. NULL where it raised. */
+ASSAY_API void* assay_values_text(assay_values* values, void* value, int32_t depth, void* keep);
+/* A text with the numbers in the place of the marks; None where a device is not done with them, unless it is
+ * to be waited for. */
+ASSAY_API void* assay_values_settled(assay_values* values, void* text, int32_t waits);
+ASSAY_API void assay_values_close(assay_values* values);
+
+/* dump.json in `folder`, with `has_extra` stack.json and construct.json too, of a journal
+ * (python/assay/msprobe/journal.py). `head`: the beginning of dump.json up to its entries. ASSAY_UNSUPPORTED:
+ * it has lines that the package puts together itself. */
+ASSAY_API assay_status assay_journal_render(const char* journal, const char* head, int32_t has_extra,
+                                            const char* folder);
 
 #ifdef __cplusplus
 }

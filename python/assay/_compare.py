@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from assay import _native, _options, _runs
-from assay._in_memory import Side, leaves
+from assay._in_memory import Side, named_leaves
 from assay._options import PathLike, Texts
 from assay._rows import Row, Rows
 from assay.errors import AssayError
@@ -146,7 +146,7 @@ def _start_of_paths(mine: PathLike, golden: PathLike) -> Any:
 
 def _start_of_tensors(mine: Mapping, golden: Mapping) -> Any:
     def start(words: List[str], sink: Any, user: int) -> int:
-        ours, theirs = (Side({name: each for name, each in leaves(side) if name}) for side in (mine, golden))
+        ours, theirs = (Side(named_leaves(side) if side else {}) for side in (mine, golden))
         return _native.library().assay_compare_tensors(ours.tensors, theirs.tensors, len(words), _native.words_of(words), sink,
                                                        user)
 
@@ -184,7 +184,7 @@ def _refuse_existing(paths: Sequence[str], overwrite: bool) -> None:
             raise FileExistsError(f"{path}: exists; pass overwrite=True to replace it")
 
 
-_SUFFIXES = {"csv": ".csv", "xlsx": ".xlsx", "json": ".json", "jsonl": ".jsonl", "junit": ".xml", "sqlite": ".db"}
+_SUFFIXES = {"csv": ".csv", "xlsx": ".xlsx", "json": ".json", "jsonl": ".jsonl", "junit": ".xml", "sqlite": ".db", "html": ".html"}
 
 
 def _move(folder: str, wanted: Dict[str, str], overwrite: bool) -> None:

@@ -10,6 +10,7 @@ from assay import _native
 _MOST_NESTED = 64
 _CODES = {"e": "f16", "f": "f32", "d": "f64", "?": "bool", "b": "i8", "B": "u8", "c": "u8"}  # of buffers
 _SIGNED, _UNSIGNED = "hilqn", "HILQN"
+_BEYOND_SIGNED = 1 << 63
 
 
 class InMemory(NamedTuple):
@@ -29,7 +30,7 @@ def leaves(value: Any, name: str = "", depth: int = _MOST_NESTED) -> Iterator[Tu
     [('a.0', 1), ('a.1', 2), ('b.0', 3)]
     """
     if isinstance(value, Mapping):
-        entries = [(str(key), value[key]) for key in value]
+        entries = [(str(key) or "''", value[key]) for key in value]
     elif isinstance(value, (list, tuple)):
         entries = [(str(place), each) for place, each in enumerate(value)]
         names = getattr(value, "_fields", None)
@@ -46,9 +47,28 @@ def leaves(value: Any, name: str = "", depth: int = _MOST_NESTED) -> Iterator[Tu
         yield from leaves(each, f"{name}.{key}" if name else key, depth - 1)
 
 
+def named_leaves(value: Any) -> Dict[str, Any]:
+    """leaves() by their names; the empty one is that of what is in no container. Two of one name are an error: one of them would
+    not be compared.
+
+    >>> named_leaves({"a": {"b": 1}, "a.b": 2})
+    Traceback (most recent call last):
+        ...
+    ValueError: a.b: two values would have this name
+    """
+    found: Dict[str, Any] = {}
+    for name, each in leaves(value):
+        if name in found:
+            raise ValueError(f"{name}: two values would have this name")
+        found[name] = each
+    return found
+
+
 def is_tensor(value: Any) -> bool:
-    """Something with elements, or a number."""
-    if isinstance(value, (bool, int, float, complex)):
+    """Something with elements, or a number that the library has a type for."""
+    if isinstance(value, int):
+        return -_BEYOND_SIGNED <= value < 2 * _BEYOND_SIGNED
+    if isinstance(value, (float, complex)):
         return True
     if isinstance(value, (str, bytes, bytearray)) or value is None:
         return False
@@ -73,7 +93,7 @@ def in_memory(value: Any) -> InMemory:
     if hasattr(value, "__array_interface__") or hasattr(value, "__array__"):
         import numpy
 
-        return _of_numpy(numpy, numpy.asarray(value))
+        return _of_numpy(numpy, numpy.asanyarray(value))
     if hasattr(value, "__dlpack__"):
         import numpy
 
@@ -104,10 +124,10 @@ def _of_number(value: Any) -> InMemory:
     if isinstance(value, bool):
         held: Any = ctypes.c_bool(value)
         name = "bool"
-    elif isinstance(value, int) and -(1 << 63) <= value < 1 << 63:
-        held, name = ctypes.c_int64(value), "i64"
-    elif isinstance(value, int) and 0 < value < 1 << 64:
-        held, name = ctypes.c_uint64(value), "u64"
+    elif isinstance(value, int) and not is_tensor(value):
+        raise ValueError("an integer of more than 64 bits")
+    elif isinstance(value, int):
+        held, name = (ctypes.c_int64(value), "i64") if value < _BEYOND_SIGNED else (ctypes.c_uint64(value), "u64")
     elif isinstance(value, complex):
         held, name = (ctypes.c_double * 2)(value.real, value.imag), "c128"
     else:
@@ -116,6 +136,8 @@ def _of_number(value: Any) -> InMemory:
 
 
 def _of_numpy(numpy: Any, array: Any) -> InMemory:
+    if isinstance(array, numpy.ma.MaskedArray):
+        raise TypeError("a masked array: compare its data and its mask, or what filled() gives")
     name = array.dtype.name
     if array.dtype.kind in "OSUMmV" and _native.library().assay_dtype_from_name(name.encode()) < 0:
         raise TypeError(f"an array of {array.dtype} has no numbers to compare")

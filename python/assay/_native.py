@@ -11,7 +11,7 @@ from assay import _places
 from assay._version import __version__
 from assay.errors import AssayError, LibraryNotFound
 
-ABI = 3  # the least that this package can work with
+ABI = 4  # the least that this package can work with
 
 OK, BAD_ARGUMENT, UNSUPPORTED, TIMEOUT, FAILED, NOT_FOUND, BAD_FILE, CANCELLED = range(8)
 STATISTICS_ONLY, ATB_BIN, NPY, PT, SAFETENSORS = range(5)
@@ -94,9 +94,22 @@ _CAPTURE: _Table = {
     "assay_capture_flush": (c_int, [c_void_p, c_int64]),
     "assay_capture_tally": (c_int, [c_void_p, POINTER(Tally)]),
     "assay_capture_close": (None, [c_void_p]),
+    "assay_count_down": (None, [c_void_p]),
+    "assay_journal_render": (c_int, [c_char_p, c_char_p, c_int32, c_char_p]),
+}
+
+# Called with Python's lock, on Python's objects.
+_PYTHON: _Table = {
+    "assay_values_open": (c_int, [c_void_p, POINTER(c_void_p)]),
+    "assay_values_use_device": (c_int, [c_void_p, c_int, c_char_p]),
+    "assay_values_text": (ctypes.py_object, [c_void_p, ctypes.py_object, c_int32, ctypes.py_object]),
+    "assay_values_settled": (ctypes.py_object, [c_void_p, ctypes.py_object, c_int32]),
+    "assay_values_close": (None, [c_void_p]),
+    "assay_last_error": (c_char_p, []),
 }
 
 _library: Optional[ctypes.CDLL] = None
+_python_library: Optional[ctypes.PyDLL] = None
 
 
 def _bind(library: ctypes.CDLL, path: str, table: _Table) -> None:
@@ -126,6 +139,16 @@ def library() -> ctypes.CDLL:
             _bind(loaded, path, table)
         _library = loaded
     return _library
+
+
+def python_library() -> ctypes.PyDLL:
+    """The same library, for the functions that are given Python's objects."""
+    global _python_library
+    if _python_library is None:
+        loaded = ctypes.PyDLL(library()._name)
+        _bind(loaded, loaded._name, _PYTHON)
+        _python_library = loaded
+    return _python_library
 
 
 def check(status: int) -> None:

@@ -45,7 +45,7 @@ def words_of(options: Mapping[str, Any], several: Mapping[str, str] = {}, bare: 
 def report_of(path: str) -> str:
     """The report that a file of this name holds."""
     kinds = {".csv": "csv", ".xlsx": "xlsx", ".json": "json", ".jsonl": "jsonl", ".xml": "junit", ".db": "sqlite",
-             ".sqlite": "sqlite", ".sqlite3": "sqlite"}
+             ".sqlite": "sqlite", ".sqlite3": "sqlite", ".html": "html"}
     suffix = os.path.splitext(path)[1].lower()
     if suffix not in kinds:
         raise ValueError(f"{path}: reports end in {', '.join(kinds)}")

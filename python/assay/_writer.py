@@ -10,8 +10,6 @@ _FORMATS = {"statistics": _native.STATISTICS_ONLY, "bin": _native.ATB_BIN, "npy"
             "safetensors": _native.SAFETENSORS}
 _SIGNED, _UNSIGNED = range(14, 20), range(20, 28)  # of assay_dtype
 _ALL_BITS = (1 << 64) - 1
-_SIGNED, _UNSIGNED = range(14, 20), range(20, 28)  # of assay_dtype
-_ALL_BITS = (1 << 64) - 1
 
 
 class Statistics(NamedTuple):
@@ -91,13 +89,18 @@ class Writer:
 
     def tensor(self, path: str, address: int, dtype: str, shape: Sequence[int], strides: Optional[Sequence[int]] = None,
                *, format: str = "npy", replace: bool = False, statistics: bool = False, checksums: bool = False,
-               torch_object: int = _native.PLAIN_TENSOR, name: Optional[str] = None) -> Optional[Statistics]:
-        """Hands a tensor over; it may change as soon as this returns. `strides` are in elements."""
+               torch_object: int = _native.PLAIN_TENSOR, name: Optional[str] = None,
+               countdown: Optional[ctypes.c_int64] = None) -> Optional[Statistics]:
+        """Hands a tensor over; it may change as soon as this returns. `strides` are in elements. With `countdown`, which outlives
+        the writer, it is not copied: the number is one less when its memory is no longer needed."""
         ndim = len(shape)
         numbers = ctypes.c_int64 * max(ndim, 1)
         tensor = _native.Tensor(address, self.dtype(dtype), ndim, numbers(*shape), None, None, None)
         if strides is not None:
             tensor.strides = numbers(*strides)
+        if countdown is not None:
+            tensor.release = ctypes.cast(self._library.assay_count_down, ctypes.c_void_p)
+            tensor.release_argument = ctypes.addressof(countdown)
         attributes = _native.Attributes(int(replace), 0, int(checksums), torch_object,
                                         name.encode() if name is not None else None)
         found = _native.Statistics() if statistics else None
@@ -113,6 +116,10 @@ class Writer:
             high, low = found.max_integer & _ALL_BITS, found.min_integer & _ALL_BITS
         return Statistics(found.count, found.nans, found.infs, found.zeros, high, low, found.mean, found.norm,
                           found.crc32, found.xor64)
+
+    def count_down(self, number: ctypes.c_int64) -> None:
+        """As the writer does it, of a tensor that it refused."""
+        self._library.assay_count_down(ctypes.addressof(number))
 
     def line(self, path: str, line: str, header: Optional[str] = None) -> None:
         """One line (its end is added) of a table; `header` is the first line of a new one."""

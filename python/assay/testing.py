@@ -2,7 +2,8 @@
 from typing import Any, Dict, List, Optional
 
 from assay._compare import compare
-from assay._in_memory import is_tensor, leaves
+from assay._in_memory import is_tensor, named_leaves
+from assay._members import opened
 
 _ALONE = "value"  # the name of what is in no container
 
@@ -11,9 +12,11 @@ def assert_close(actual: Any, expected: Any, *, msg: Optional[str] = None, **opt
     """Raises an AssertionError that says where and by how much, unless all of `actual` agrees with `expected`.
 
     Both are arrays (NumPy, array.array, whatever has a buffer), tensors (PyTorch, on any device and of any type), numbers, or lists,
-    tuples and dicts of such, nested; None, texts and other objects in them have to be equal. What is close enough follows from the
-    types (docs/rules.md): bf16 may differ from f32 by its rounding. `options` are those of assay.compare: rule, rtol, atol,
-    tolerance, allow_nonfinite and so on.
+    tuples and dicts of such, nested; deques and views of dicts are taken as lists and dicts, objects as dicts of what they hold.
+    None, texts, sets and other values without tensors in them have to be equal. Whatever else cannot be looked into is a TypeError.
+    What is close enough follows from the types (docs/rules.md): bf16 may differ from f32 by its rounding. NaN in the same places
+    are left out; a tensor that holds nothing else was not compared, and does not agree. `options` are those of assay.compare: rule,
+    rtol, atol, tolerance, allow_nonfinite and so on.
 
     >>> from array import array
     >>> assert_close(array("f", [1, 2]), array("f", [1, 2]))
@@ -32,7 +35,8 @@ def assert_close(actual: Any, expected: Any, *, msg: Optional[str] = None, **opt
     report = ""
     if tensors[0] or tensors[1]:
         options.setdefault("match", "exact")
-        options.setdefault("min_compared", 0.0)
+        # Where all of a tensor is NaN on both sides, nothing shows that it agrees. A rule may ignore some by name.
+        options.setdefault("min_compared", 0.0 if options.get("rule") or options.get("rules") else 1.0)
         found = compare(*tensors, **options)
         if not _agrees(found):
             report = found.report.rstrip()
@@ -41,7 +45,8 @@ def assert_close(actual: Any, expected: Any, *, msg: Optional[str] = None, **opt
 
 
 def _named(value: Any) -> Dict[str, Any]:
-    return {name or _ALONE: each for name, each in leaves(value)}
+    found = named_leaves(opened(value))
+    return {_ALONE: found[""]} if "" in found else found
 
 
 def _agrees(found: Any) -> bool:
@@ -49,7 +54,7 @@ def _agrees(found: Any) -> bool:
     if found.exit_code == 0:
         return True
     counts = found.summary
-    return found.verdict == "not compared" and counts["no_elements"] == counts["rows"] and \
+    return found.verdict == "not compared" and 0 < counts["no_elements"] == counts["rows"] and \
         not any(counts[name] for name in ("failed", "errors", "unmatched"))
 
 
@@ -57,7 +62,7 @@ def _other_values(mine: Dict[str, Any], golden: Dict[str, Any], tensors: List[Di
     found = []
     for name in dict.fromkeys([*mine, *golden]):
         if name in mine and name in golden:
-            if not (mine[name] is golden[name] or bool(mine[name] == golden[name])):
+            if not bool(mine[name] == golden[name]):
                 found.append(f"{name}: {mine[name]!r} is not {golden[name]!r}")
         elif name in mine:
             other = "a tensor" if name in tensors[1] else "nothing"

@@ -419,10 +419,11 @@ print(before, code, rows.count(1) > 0, blas.openblas_get_num_threads())
 
 def check_beside_onnx(c: LibraryChecker) -> None:
     """Other packages of Python that have libraries of ours too."""
+    version = re.search(r"#define ASSAY_ABI_VERSION (\d+)", (ROOT / "include" / "assay" / "assay.h").read_text()).group(1)
     script = "import numpy, torch, onnx, ctypes, sys; l = ctypes.CDLL(sys.argv[1]); print(l.assay_abi_version())"
     for text in (script, script.replace("import numpy, torch, onnx, ctypes, sys; ", "import ctypes, sys; ") + "; import onnx, torch"):
         done = c.call("/usr/bin/python3", "-c", text, c.bin / "libassay.so")
-        c.report("beside onnx", [] if done.returncode == 0 and done.stdout == "3\n" else [f"exit {done.returncode}: {tail(done.stderr)}"])
+        c.report("beside onnx", [] if done.returncode == 0 and done.stdout == f"{version}\n" else [f"exit {done.returncode}, said {done.stdout!r}: {tail(done.stderr)}"])
 
 
 def check_all(c: LibraryChecker) -> None:

@@ -8,14 +8,11 @@ Runs with whatever PyTorch the Python at hand has; those dumps are compared that
 """
 from __future__ import annotations
 
-import contextlib
 import copy
-import io
 import json
 import os
 import pathlib
 import sys
-import traceback
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests" / "data" / "msprobe_capture"
@@ -204,15 +201,7 @@ else:
 def check_all(c: CaptureChecker) -> None:
     torch.set_num_threads(1)
     os.environ["ASSAY_LIBRARY"] = str(c.program.parent)
-    for name, check in CHECKS.items():
-        if not c.wants(name):
-            continue
-        try:
-            with contextlib.redirect_stderr(io.StringIO()):
-                failures = check(c)
-        except Exception:
-            failures = [traceback.format_exc()]
-        c.report(name + ":", failures)
+    c.report_each(CHECKS)
 
 
 if __name__ == "__main__":

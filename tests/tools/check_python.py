@@ -22,6 +22,7 @@ import tempfile
 import numpy
 import torch
 
+from checker import Count
 from numpy_metrics import components, metrics_of, statistics_of
 
 NUMPY_TYPES = ["float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8",
@@ -33,18 +34,6 @@ SHAPES = [(), (1,), (0,), (7,), (3, 5), (0, 4), (2, 3, 4), (16, 17), (1, 1, 9), 
 # Sums are rounded in another order than NumPy's; quotients of f32 elements are formed in f32.
 QUOTIENTS = ("max_rel", "mean_rel", "max_rel_msit", "mean_rel_msit", "max_rel_msprobe")
 TOLERANCE = {name: 2e-7 for name in QUOTIENTS} | {"cosine": 1e-12, "kl": 1e-8}
-
-
-class Checks:
-    def __init__(self) -> None:
-        self.passed = self.failed = 0
-
-    def check(self, name: str, problems: list[str]) -> None:
-        if not problems:
-            self.passed += 1
-            return
-        self.failed += 1
-        print(f"FAILED {name}\n  " + "\n  ".join(problems))
 
 
 def close(found: object, expected: object, tolerance: float, slack: float) -> bool:
@@ -180,7 +169,7 @@ def write_all(folder: pathlib.Path, arrays: dict[str, numpy.ndarray], variant: i
             numpy.save(folder / f"{name}.npy", layout)
 
 
-def check_metrics(checks: Checks, assay: Assay, data: dict[str, tuple[numpy.ndarray, numpy.ndarray]]) -> None:
+def check_metrics(checks: Count, assay: Assay, data: dict[str, tuple[numpy.ndarray, numpy.ndarray]]) -> None:
     write_all(assay.folder / "mine", {name: pair[0] for name, pair in data.items()}, 0)
     write_all(assay.folder / "golden", {name: pair[1] for name, pair in data.items()}, 0)
     rows = {pathlib.Path(name).stem: row for name, row in assay.compare("mine", "golden").items()}
@@ -191,7 +180,7 @@ def check_metrics(checks: Checks, assay: Assay, data: dict[str, tuple[numpy.ndar
         checks.check(f"metrics of {name}", differences(rows[name], metrics_of(mine, golden), largest_of(mine, golden)))
 
 
-def check_statistics(checks: Checks, assay: Assay, data: dict[str, tuple[numpy.ndarray, numpy.ndarray]]) -> None:
+def check_statistics(checks: Count, assay: Assay, data: dict[str, tuple[numpy.ndarray, numpy.ndarray]]) -> None:
     paths = sorted((assay.folder / "mine").iterdir())
     for path, found in zip(paths, assay.inspect(*paths), strict=True):
         array = data[path.stem][0]
@@ -228,7 +217,7 @@ def load(path: pathlib.Path) -> dict[str, numpy.ndarray]:
     return out
 
 
-def check_conversions(checks: Checks, assay: Assay, rng: numpy.random.Generator) -> None:
+def check_conversions(checks: Count, assay: Assay, rng: numpy.random.Generator) -> None:
     arrays = {dtype: disturbed(rng, random_array(rng, dtype, (3, 4)))
               for dtype in ("float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint8", "bool")}
     numpy.savez(assay.folder / "all.npz", **arrays)
@@ -259,7 +248,7 @@ def check_conversions(checks: Checks, assay: Assay, rng: numpy.random.Generator)
         checks.check(f"wide.pt to {name}", [] if different == 0 else [f"{different} elements differ ({found.dtype})"])
 
 
-def check_bfloat16(checks: Checks, assay: Assay) -> None:
+def check_bfloat16(checks: Count, assay: Assay) -> None:
     """NumPy has no bfloat16; torch does."""
     generator = torch.Generator().manual_seed(3)
     golden = torch.randn(37, 41, generator=generator).bfloat16()
@@ -381,7 +370,7 @@ def numbers_in(thing: object, seen: set[int]) -> set[float]:
     return found.union(*(numbers_in(part, seen) for part in parts))
 
 
-def check_objects(checks: Checks, assay: Assay, seed: int) -> None:
+def check_objects(checks: Count, assay: Assay, seed: int) -> None:
     """Every tensor is found, wherever it is; and a file compares equal to itself."""
     chance = random.Random(seed)
     for number in range(40):
@@ -434,7 +423,7 @@ def same_nest(found: object, expected: object) -> bool:
     return found == expected
 
 
-def check_nesting(checks: Checks, assay: Assay, seed: int) -> None:
+def check_nesting(checks: Count, assay: Assay, seed: int) -> None:
     """From .pt to .pt nothing of plain containers is lost."""
     chance = random.Random(seed)
     for number in range(40):
@@ -452,7 +441,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=pathlib.Path, help="work in this folder, which must not exist, and leave it")
     args = parser.parse_args()
-    checks = Checks()
+    checks = Count()
     numpy.seterr(all="ignore")
     with tempfile.TemporaryDirectory(prefix="assay_python_") as temporary:
         folder = args.keep or pathlib.Path(temporary)

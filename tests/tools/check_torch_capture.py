@@ -16,7 +16,6 @@ import json
 import os
 import pathlib
 import sys
-import traceback
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests" / "data" / "capture"
@@ -320,15 +319,7 @@ if hasattr(torch, "compile"):
 def check_all(c: TorchChecker) -> None:
     torch.set_num_threads(1)
     os.environ["ASSAY_LIBRARY"] = str(c.program.parent)
-    for name, check in CHECKS.items():
-        if not c.wants(name):
-            continue
-        try:
-            with contextlib.redirect_stderr(io.StringIO()):
-                failures = check(c)
-        except Exception:
-            failures = [traceback.format_exc()]
-        c.report(name + ":", failures)
+    c.report_each(CHECKS)
 
 
 if __name__ == "__main__":

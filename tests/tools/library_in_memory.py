@@ -37,7 +37,8 @@ def check_memory(c) -> None:
     cases = {"equal": ({"a": ramp, "b": ramp.T}, {"a": ramp.copy(), "b": numpy.ascontiguousarray(ramp.T)}, 0),
              "backwards": ({"a": ramp[:, ::-1, ::-2]}, {"a": ramp[:, ::-1, ::-2].copy()}, 0), "scalars": ({"a": ramp[0, 0, 1:2].reshape(())}, {"a": ramp[0, 0, 1:2].reshape(())}, 0),
              "different": ({"a": ramp, "b": ramp}, {"a": ramp, "b": ramp + 1}, 1), "another shape": ({"a": ramp}, {"a": ramp[0]}, 1),
-             "a single one of another name": ({"a": ramp}, {"b": ramp}, 2), "too many": ({"a": ramp, "b": ramp}, {"a": ramp}, 1)}
+             "a single one of another name": ({"a": ramp}, {"b": ramp}, 0),  # what they hold tells
+             "a single one of another name and content": ({"a": ramp}, {"b": numpy.cos(ramp) * 7}, 2), "too many": ({"a": ramp, "b": ramp}, {"a": ramp}, 1)}
     for title, (mine, golden, wanted) in cases.items():
         told = {kind: [] for kind in range(1, 6)}
         flags = (ctypes.c_char_p * 2)(b"--min-compared", b"0.1")

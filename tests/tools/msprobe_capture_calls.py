@@ -424,7 +424,36 @@ def check_examples(c) -> list[str]:
     return failures
 
 
-CALL_CHECKS = {"choices": check_choices, "steps": check_steps, "refusals": check_refusals, "restored": check_restored,
+def check_cuda_graphs(c) -> list[str]:
+    """What is looked at while a CUDA graph is captured would end the capture: nothing is."""
+    class Graph:
+        def replay(self) -> None:
+            pass
+
+        capture_begin = capture_end = replay
+
+    real, x = getattr(torch.cuda, "CUDAGraph", None), torch.ones(2)
+    torch.cuda.CUDAGraph = Graph
+
+    def run() -> None:
+        torch.add(x, x)
+        Graph().capture_begin()
+        torch.mul(x, x)
+        Graph().capture_end()
+        torch.sub(x, x)
+
+    try:
+        out = c.record(run, level="L1", risk_level="ALL")
+    finally:
+        if real is not None:
+            torch.cuda.CUDAGraph = real
+        else:
+            del torch.cuda.CUDAGraph
+    names = list(c.entries(out))
+    return [] if names == ["Torch.add.0.forward", "Torch.sub.0.forward"] else [f"{names}"]
+
+
+CALL_CHECKS = {"CUDA graphs": check_cuda_graphs, "choices": check_choices, "steps": check_steps, "refusals": check_refusals, "restored": check_restored,
                "odd values": check_odd_values, "own calls": check_own_calls, "config changes": check_config_changes,
                "ranks": check_ranks, "forks": check_forks, "around": check_around, "examples": check_examples}
 if hasattr(torch, "compile"):

@@ -136,7 +136,11 @@ def check_broken(c) -> list[str]:
     for text in ("", "x\n", "{}\n", "[1]\n", first + "7\n", first + '{"at":x,"name":"a","entry":{}}\n', first + '{"at":1,"name":"a"}\n',
                  first + '{"call":"a","stack":0}\n', first + '{"call":"a"}\n', first + '{"node":"a"}\n', first + '{"frames":3\n',
                  first + '{"call":"a","stack":-1}\n', '{"at":1,"name":"a","entry":{}}\n', first + '{"more":1,"entry":{}}\n',
-                 first + '{"call":"a","stack":99999999999}\n'):
+                 first + '{"call":"a","stack":99999999999}\n', first + '{"at":0,"name":"a","entry":{"Max": \0}}\n',
+                 first + '{"at":0,"name":"a"b","entry":{}}\n', first + '{"at":0,"name":"a","name":"b","entry":{}}\n', first + '{"at":0,"name":"a","entry":7}\n',
+                 first + '{"node":"a","parent":{"b":1}}\n', first + '{"frames":[7]}\n', first + first, first + '{"frames":' + "[" * 100000 + "\n",
+                 "[" * 100000 + "\n", '{"journal": 1, "head": {"data": 1, "task": "statistics"}, "extra": true}\n',
+                 first + '{"at":0,"name":"a","entry":{}}\n' + "\0" * 4096 + '\n{"at":1,"name":"b","entry":{}}\n', "\0" * (2 << 20)):
         folder = c.folder("broken")
         (folder / NAME).write_text(text)
         (folder / "dump.json").write_text("older")
@@ -153,15 +157,128 @@ def check_broken(c) -> list[str]:
 
 def check_kept_aside(c) -> list[str]:
     """A journal that a killed run left in the folder is not lost by the next run."""
-    from assay.msprobe.journal import NAME, Journal
+    from assay.msprobe.journal import NAME, Journal, set_aside
 
     folder = c.folder("aside")
+    (folder / "dump_tensor_data").mkdir()  # of another run: a journal of statistics has none, and takes none with it
     Journal(str(folder), HEAD).close()
+    set_aside(str(folder))
     journal = Journal(str(folder), HEAD)
     journal.finish(keeps=False)
-    wanted = sorted(["construct.json", "dump.json", f"{NAME}.1", "stack.json"])
+    wanted = sorted(["construct.json", "dump.json", "dump_tensor_data", f"{NAME}.1", "stack.json"])
     return [] if sorted(os.listdir(folder)) == wanted else [f"{sorted(os.listdir(folder))}"]
 
 
+KILLED_OF_RANK = """
+import os, signal, sys
+sys.path[:0] = [{python!r}]
+import torch
+from assay.msprobe.recorder import Recorder, Settings
+recorder = Recorder(Settings(level="L1", task="tensor"))
+recorder.attach()
+recorder.begin({folder!r})
+total = torch.full((2, 3), {value}).sum()
+recorder._flush()
+os.kill(os.getpid(), signal.SIGKILL) if {kills} else recorder.end()
+"""
+
+
+def record_in(folder: pathlib.Path, value: float, kills: bool) -> str:
+    """What the run says."""
+    code = KILLED_OF_RANK.format(python=str(ROOT / "python"), folder=str(folder), value=value, kills=kills)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    return done.stdout + done.stderr
+
+
+def check_data_kept_aside(c) -> list[str]:
+    """The tensors of a killed run are not overwritten by the next one, and its recovered dump names them."""
+    import torch
+
+    from assay.msprobe.journal import recover
+
+    failures, name = [], "Tensor.sum.0.forward.input.0.pt"
+    for runs in ([(1.0, True), (2.0, False)], [(1.0, True), (2.0, True), (3.0, True)], [(1.0, True), (2.0, True), (3.0, False)]):
+        folder = c.folder("rank") / "rank0"
+        said = [record_in(folder, value, kills) for value, kills in runs]
+        if "assay recover" not in said[1]:
+            failures.append(f"{runs}: the second run warns not: {said[1]!r}")
+        places = [pathlib.Path(each.folder) for each in recover(str(folder))]
+        if len(places) != sum(kills for _, kills in runs) or (folder / "dump_tensor_data.1").exists():
+            failures.append(f"{runs}: {places}, {sorted(os.listdir(folder))}")
+        found = []
+        for place in {folder, *places}:
+            dump = json.loads((place / "dump.json").read_text())
+            said_max = dump["data"]["Tensor.sum.0.forward"]["input_args"][0]["Max"]
+            tensors = [torch.load(data / name).max().item() for data in (place / "dump_tensor_data", pathlib.Path(dump["dump_data_dir"]))]
+            found.append(said_max)
+            if tensors != [said_max, said_max]:
+                failures.append(f"{runs}: {place.name} says {said_max}, its tensors hold {tensors}")
+        if sorted(found) != [value for value, _ in runs]:
+            failures.append(f"{runs}: dumps of {found}")
+    return failures
+
+
+def check_earlier_files(c) -> list[str]:
+    """Whatever is there and may be replaced, is told of."""
+    failures = []
+    for name, is_told in (("dump_tensor_data/Tensor.sum.0.forward.input.0.pt", True), ("stack.json", True), ("construct.json", True),
+                          ("dump.json", True), ("notes.txt", False)):
+        folder = c.folder("earlier") / "rank0"
+        (folder / name).parent.mkdir(parents=True)
+        (folder / name).write_text("{}")
+        said = record_in(folder, 1.0, False)
+        if ("holds a dump of an earlier run" in said and name.split("/")[0] in said) != is_told:
+            failures.append(f"{name}: {said!r}")
+    return failures
+
+
+def check_guarded(c) -> list[str]:
+    """A journal that a program still writes is left to it; what lies there and was not made of the journal stays; names steer no terminal."""
+    from assay.errors import AssayError
+    from assay.msprobe.journal import NAME, Journal, recover
+
+    def journal_in(folder: pathlib.Path) -> Journal:
+        journal = Journal(str(folder), HEAD)
+        journal.entry("Torch.add.0.forward", 0, '{\t   "output": []\t  }')
+        return journal
+
+    failures, folder = [], c.folder("written")
+    journal = journal_in(folder)
+    try:
+        recover(str(folder))
+        failures.append("a journal that is being written was taken")
+    except AssayError as refused:
+        if "still being written" not in str(refused):
+            failures.append(str(refused))
+    journal.finish()  # the program goes on after a part of the step
+    journal.entry("Torch.add.1.forward", 1, '{\t   "output": []\t  }')
+    journal.close()
+    (found,) = recover(str(folder))
+    if found.folder != str(folder) or sorted(os.listdir(folder)) != ["construct.json", "dump.json", "stack.json"] or len(
+            json.loads((folder / "dump.json").read_text())["data"]) != 2:
+        failures.append(f"beside its own dump.json: {found}, {sorted(os.listdir(folder))}")
+    for name, text in (("dump.json", '{\n "data": {\n  "Torch.mul.0.forward": {\n   "output": []\n  }\n }\n}'), ("dump.json", ""), ("stack.json", "{}")):
+        folder = c.folder("beside")
+        journal_in(folder).close()
+        (folder / name).write_text(text)  # copied there later
+        (found,) = recover(str(folder))
+        if (folder / name).read_text() != text or found.folder != str(folder / "recovered") or len(
+                json.loads((folder / "recovered" / "dump.json").read_text())["data"]) != 1:
+            failures.append(f"{name} {text!r} beside it: {found}")
+    folder = c.folder("name") / "\x1b[31m\u202e\udc9b"
+    journal_in(folder).close()
+    again = c.folder("name") / "\x1b[31m"
+    again.mkdir()
+    (again / NAME).write_text("x\n")
+    for place, status, said in ((folder, 0, "\\x1b[31m\\xe2\\x80\\xae\\x9b"), (again, 2, "\\x1b[31m")):
+        done = subprocess.run([sys.executable, str(ROOT / "python" / "assay" / "_inject" / "recover.py"), str(place)], capture_output=True)
+        text = (done.stdout + done.stderr).decode(errors="replace")
+        if done.returncode != status or "\x1b" in text or said not in text:
+            failures.append(f"{place!r}: {done.returncode} {text!r}")
+    return failures
+
+
 JOURNAL_CHECKS = {"killed": check_killed, "journal cut": check_cut, "journal order": check_order, "journal of many": check_many,
-                  "journal broken": check_broken, "journal kept aside": check_kept_aside}
+                  "journal broken": check_broken, "journal kept aside": check_kept_aside,
+                  "data kept aside": check_data_kept_aside, "earlier files": check_earlier_files,
+                  "journal guarded": check_guarded}

@@ -140,6 +140,13 @@ def check_names_of_msprobe(c) -> list[str]:
             "assert callable(compare) and other is common_dir_compare")
     done = python(text, c.folder("import"))
     failures += [done.stdout] if done.returncode else []
+    text = ("import sys; sys.modules['torch'] = None  # not installed\n"
+            "from msprobe.pytorch import compare, compare_distributed\n"
+            "assert callable(compare)\n"
+            "from msprobe.pytorch import PrecisionDebugger")
+    done = python(text, c.folder("import"))
+    if "msprobe.pytorch.PrecisionDebugger needs PyTorch, which is not installed" not in done.stdout:
+        failures.append(f"without PyTorch: {done.stdout}")
     # In whichever order they are imported, the function can be called; also where msprobe.pytorch has a file of its own.
     calls = "try:\n    msprobe.pytorch.compare(1, 2)\nexcept AssertionError:\n    raise\nexcept Exception as trouble:\n    print(trouble)"
     for order in ("import msprobe.pytorch.compare.pt_compare\nimport msprobe.pytorch\n",

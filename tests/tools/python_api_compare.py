@@ -4,7 +4,12 @@ from __future__ import annotations
 import array
 import collections
 import csv
+import dataclasses
+import decimal
+import fractions
+import functools
 import json
+import math
 import os
 import pathlib
 import re
@@ -15,6 +20,7 @@ import sys
 import tempfile
 import threading
 import time
+import types
 
 import numpy
 import torch
@@ -108,7 +114,7 @@ def check_refusals(c) -> list[str]:
     failures += refused(lambda: assay.compare(mine, golden, nothing=1), TypeError, "nothing")
     failures += refused(lambda: assay.compare(mine, {"x": 1.0}), TypeError, "memory")
     failures += refused(lambda: assay.compare({"x": "text"}, {"x": 1.0}), TypeError, "x: str")
-    failures += refused(lambda: assay.compare(mine, golden, save="x.html"), ValueError, "x.html", ".csv")
+    failures += refused(lambda: assay.compare(mine, golden, save="x.docx"), ValueError, "x.docx", ".csv")
     folder = c.folder("refusals")
     (folder / "-mine.npy").write_bytes((pathlib.Path(golden) / "070_logits.npy").read_bytes())
     here = os.getcwd()
@@ -140,8 +146,8 @@ def check_reports(c) -> list[str]:
 
     mine, golden = demo(c)
     theirs, ours = c.folder("theirs"), c.folder("ours")
-    c.start(["compare", mine, golden, "--report", "csv,xlsx,json,jsonl,junit,sqlite", "--output", str(theirs), "--quiet"], theirs)
-    names = {"csv": "csv", "xlsx": "xlsx", "json": "json", "jsonl": "jsonl", "xml": "xml", "db": "db"}
+    c.start(["compare", mine, golden, "--report", "csv,xlsx,json,jsonl,junit,sqlite,html", "--output", str(theirs), "--quiet"], theirs)
+    names = {"csv": "csv", "xlsx": "xlsx", "json": "json", "jsonl": "jsonl", "xml": "xml", "db": "db", "html": "html"}
     found = assay.compare(mine, golden, save=[ours / f"one.{name}" for name in ("csv", "json")])
     failures = []
     for suffix in names:
@@ -222,8 +228,10 @@ except KeyboardInterrupt:
     print("stopped", assay.compare({"x": 1.0}, {"x": 1.0}).verdict, flush=True)
 """
     path = str(ROOT / "python")
+    # Whoever runs checks in the background has SIGINT ignored, and a Python that begins so never hears of it.
     child = subprocess.Popen([sys.executable, "-B", "-c", script], cwd=folder, text=True, stdout=subprocess.PIPE,
-                             stderr=subprocess.STDOUT, env={**os.environ, "PYTHONPATH": path})
+                             stderr=subprocess.STDOUT, env={**os.environ, "PYTHONPATH": path},
+                             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
     child.stdout.readline()
     time.sleep(0.5)
     started = time.monotonic()
@@ -279,6 +287,7 @@ def check_threads_and_progress(c) -> list[str]:
 
 
 def check_assert_close(c) -> list[str]:
+    import assay
     from assay.testing import assert_close
 
     Point = collections.namedtuple("Point", "x y")
@@ -305,12 +314,24 @@ def check_assert_close(c) -> list[str]:
            ({"a": "x", "b": 1.0}, {"a": "y", "b": 1.0}, ("a: 'x' is not 'y'",)), (bf16, bf16.float() * 1.5, ("mine bf16", "golden f32")),
            (numpy.array([numpy.nan, 1]), numpy.array([1.0, 1]), ("nonfinite",)), (numpy.int64([1 << 62]), numpy.int64([(1 << 62) + 1]), ("max_abs",)),
            (numpy.zeros((0, 3)), numpy.zeros((0, 4)), ("shape",)), (True, False, ("FAIL",)), ([1.0, 2.0], {"0": 1.0, "1": 2.5}, ("1",)),
-           (numpy.zeros(3), [], ("value",))]
+           (numpy.zeros(3), [], ("value",)), (1 << 70, (1 << 70) + 1, ("is not",)), ({"": 1.0, "a": 1.0}, {"": 2.0, "a": 1.0}, ("FAIL",)),
+           ({"a": numpy.array([numpy.nan]), "b": ramp}, {"a": numpy.array([numpy.nan]), "b": ramp}, ("NOT COMPARED", "1 of 2"))]
     for one, other, words in bad:
         failures += [f"{one!r} against {other!r}: {each}" for each in refused(lambda: assert_close(one, other), AssertionError, *words)]
     failures += refused(lambda: assert_close(1.0, 2.0, msg="of mine"), AssertionError, "of mine\nFAIL")
     failures += refused(lambda: assert_close(numpy.array(["a"]), numpy.array(["a"])), TypeError, "no numbers")
     failures += refused(lambda: assert_close(torch.zeros(2, device="meta"), torch.zeros(2)), ValueError, "meta")
+    for one, other in (({1: 5.0, "1": 6.0}, {1: 7.0, "1": 6.0}), ({"a": {"b": 1.0}, "a.b": 2.0}, {"a": {"b": 9.0}, "a.b": 2.0})):
+        failures += refused(lambda: assert_close(one, other), ValueError, "two values would have this name")
+        failures += refused(lambda: assay.compare(one, other), ValueError, "two values would have this name")
+    failures += refused(lambda: assay.compare({"a": 1 << 70}, {"a": (1 << 70) + 1}), ValueError, "64 bits")
+    masked = [numpy.ma.masked_array([1.0, 2.0], mask=mask) for mask in ([1, 0], [0, 0])]
+    failures += refused(lambda: assert_close(*masked), TypeError, "masked")
+    failures += refused(lambda: assert_close({"a": ramp}, {"a": ramp + 1}, rule="*=ignore"), AssertionError, "NOT COMPARED")
+    if assay.compare({"": 1.0, "a": 1.0}, {"": 2.0, "a": 1.0}).exit_code != 1:
+        failures.append("an empty name is not compared")
+    assert_close({"a": ramp, "b": ramp}, {"a": ramp, "b": ramp + 1}, rule="b=ignore")
+    assert_close(1 << 70, 1 << 70)
     assert_close(1.0, 1.25, atol=0.5)
     assert_close({"x": ramp}, {"x": ramp + 1e-4}, rule="max_abs <= 1e-3")
     nan = numpy.array([numpy.nan, 1.0])
@@ -329,6 +350,57 @@ def check_assert_close(c) -> list[str]:
     return failures
 
 
+@dataclasses.dataclass
+class Held:
+    x: object
+
+
+class Plain:
+    def __init__(self, x: object) -> None:
+        self.x = x
+
+
+class Slotted:
+    __slots__ = ("x",)
+
+
+def check_members(c) -> list[str]:
+    """That a thing is the same object shows nothing: NaN is found in whatever holds it, and what cannot be seen is refused."""
+    from assay.testing import assert_close
+
+    nan, ones = math.nan, torch.ones(3)
+    holders = [lambda x: collections.deque([x]), Held, lambda x: types.SimpleNamespace(a=x), Plain, lambda x: {"a": x}.values(),
+               lambda x: {"a": x}.items(), lambda x: slice(x), lambda x: [Held([Plain(x)])], lambda x: {"a": {"b": collections.deque([x])}}]
+    failures = []
+    for place, hold in enumerate(holders):
+        for one, other in ((ones, ones.clone()), (1.0, 1.0), ("text", "text"), (None, None), (decimal.Decimal("0.1"), decimal.Decimal("0.1"))):
+            try:
+                assert_close(hold(one), hold(other))
+            except BaseException as trouble:
+                failures.append(f"holder {place} of {one!r}: {trouble!r}")
+        held = hold(nan)
+        bad = [(held, held, "NOT COMPARED"), (hold(ones), hold(ones + 1), "FAIL"), (hold("a"), hold("b"), "is not"),
+               (hold(None), hold(1.0), "stands against"),
+               (hold(decimal.Decimal("NaN")), hold(decimal.Decimal("NaN")), "NOT COMPARED"), (hold(math.inf), hold(math.inf), "NOT COMPARED")]
+        for one, other, word in bad:
+            failures += [f"holder {place}: {one!r}: {each}" for each in refused(lambda: assert_close(one, other), AssertionError, word)]
+    for good in ({1, "a", None, 1.5, (2, "b")}, frozenset([numpy.int64(3)]), {"a": 1}.keys(), set(), fractions.Fraction(1, 3),
+                 pathlib.Path("a"), torch.float32, numpy.dtype("f4"), torch.device("cpu"), range(3), int, collections.deque(), torch.nn.Linear(2, 2)):
+        try:
+            assert_close([good], [good])
+        except BaseException as trouble:
+            failures.append(f"{good!r}: {trouble!r}")
+    both = (Slotted(), functools.partial(max, nan), ValueError(nan), (each for each in [nan]), iter([nan]), {nan}, frozenset([(1, nan)]),
+            {math.inf}, {nan: 1}.keys(), {decimal.Decimal("NaN")}, {numpy.float32("nan")}, {ones}, object())
+    for same in both:
+        failures += [f"{same!r}: {each}" for each in refused(lambda: assert_close({"a": same}, {"a": same}), TypeError, "a: ")]
+    failures += refused(lambda: assert_close(Held(1.0), types.SimpleNamespace(x=1.0)), AssertionError, "type()")
+    failures += refused(lambda: assert_close({1, 2}, {1, 3}), AssertionError, "is not")
+    loop = Plain(None)
+    loop.x = [loop, loop]
+    return failures + refused(lambda: assert_close(loop, loop), ValueError, "containers")
+
+
 def check_no_files(c) -> list[str]:
     """Comparing in memory opens no file for writing, and changes no tensor."""
     folder = c.folder("no_files")
@@ -340,4 +412,4 @@ def check_no_files(c) -> list[str]:
 
 COMPARE_CHECKS = {"as the program": check_as_the_program, "refusals": check_refusals, "reports": check_reports, "many rows": check_many_rows,
                   "ctrl-c": check_ctrl_c, "threads and progress": check_threads_and_progress, "assert_close": check_assert_close,
-                  "no files": check_no_files}
+                  "members": check_members, "no files": check_no_files}

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import pathlib
 import warnings
 
@@ -295,5 +296,44 @@ def check_unseen(c) -> list[str]:
     return failures
 
 
+def check_steps_of_ranks(c) -> list[str]:
+    """A rank that leaves a step empty takes its folder away while this one is about to make its own in it."""
+    import assay
+
+    model, folder, original, taken = torch.nn.Linear(2, 2), c.folder("capture") / "d", os.mkdir, []
+
+    def mkdir(path, *others) -> None:
+        if pathlib.Path(path).parent == folder / "step1" and not taken:
+            taken.append((folder / "step1").rmdir())
+        original(path, *others)
+
+    with assay.capture(folder, model, stats=True) as cap:
+        model(torch.ones(2))
+        os.mkdir = mkdir
+        try:
+            cap.step()
+        finally:
+            os.mkdir = original
+        model(torch.ones(2))
+    return [] if taken and dump_of(folder, 1) else [f"{taken}: {list(folder.rglob('*'))}"]
+
+
+def check_nested(c) -> list[str]:
+    """A tensor of several lengths has no shape: its elements are kept, behind each other."""
+    import assay
+
+    if not IS_2:
+        return []
+    model, folder = torch.nn.Identity(), c.folder("capture") / "d"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        given = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
+        with assay.capture(folder, model):
+            model(given)
+    found = tensors_in(dump_of(folder)["Module.root.Identity.forward.0"]["input_args"])
+    return [] if [(each["shape"], each["Max"]) for each in found] == [([5], 1.0)] else [f"{found}"]
+
+
 CONTEXT_CHECKS = {"capture unchanged": check_unchanged, "capture keeps": check_what_is_kept, "capture choices": check_choices,
-                  "capture contexts": check_contexts, "capture fault": check_fault, "capture unseen": check_unseen}
+                  "capture contexts": check_contexts, "capture fault": check_fault, "capture unseen": check_unseen,
+                  "capture steps of ranks": check_steps_of_ranks, "capture nested": check_nested}

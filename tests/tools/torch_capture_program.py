@@ -84,6 +84,21 @@ out.sum().backward()
 os.write(1, f"{out.sum().item()} {sum(p.grad.to_local().sum().item() for p in model.parameters())}\\n".encode())
 dist.destroy_process_group()
 """
+# The parameters of modules are views of what is laid flat: it alone has a gradient added up.
+FLAT = """
+import os, torch
+import torch.distributed as dist
+from torch.distributed.fsdp import FullyShardedDataParallel
+torch.set_num_threads(1)
+dist.init_process_group("gloo")
+torch.manual_seed(0)
+plain = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))
+model = FullyShardedDataParallel(plain, device_id=torch.device("cpu"), use_orig_params=True)
+out = model(torch.ones(2, 4) + dist.get_rank())
+out.sum().backward()
+os.write(1, f"{out.sum().item()} {sum(p.grad.sum().item() for p in model.parameters() if p.grad is not None)}\\n".encode())
+dist.destroy_process_group()
+"""
 LAUNCHER = """
 import os, subprocess, sys
 here = dict(os.environ, WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT="{port}")
@@ -195,7 +210,7 @@ def check_workers(c) -> list[str]:
 
 def check_ranks(c) -> list[str]:
     failures = []
-    for script in (DISTRIBUTED, *((SHARDED,) if IS_2 else ())):
+    for script in (DISTRIBUTED, *((SHARDED, FLAT) if IS_2 else ())):
         folder = c.folder("ranks")
         (folder / "script.py").write_text(script)
         port = str(21000 + (os.getpid() + len(script)) % 20000)
@@ -207,6 +222,8 @@ def check_ranks(c) -> list[str]:
                                env={**os.environ, "OMP_NUM_THREADS": "1"}, timeout=300)
         done = captured(c, folder, script, runner=runner)
         dumps = dumps_below(folder / "assay_capture")
+        if "not a leaf" in done.stderr:
+            failures.append(f"a gradient is asked for where none is kept: {done.stderr[-1500:]}")
         if done.returncode or sorted(done.stdout.split("\n")) != sorted(plain.stdout.split("\n")):
             failures.append(f"status {done.returncode}: {done.stdout!r} is not {plain.stdout!r}: {done.stderr[-1500:]}")
         ranks = {place.split("/")[1] for place in dumps}

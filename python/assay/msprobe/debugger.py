@@ -12,6 +12,7 @@ from assay.msit.log import logger
 from assay.msprobe.config import Config, MsprobeException
 from assay.msprobe.recorder import Recorder, Settings
 from assay.msprobe.variables import Variables
+from assay.torch.unseen import Unseen
 
 _NOT_CREATED = "PrecisionDebugger must be instantiated before its calls are used"
 _SECONDS_BETWEEN_LOOKS = {True: 0.5, False: 3.0}  # at config.json, by whether recording is on
@@ -90,6 +91,9 @@ class PrecisionDebugger:
         self._hooked: List[Any] = []
         self._variables = Variables(config)
         if self._is_on():
+            graphs = Unseen(self._recorder)
+            graphs.watch_graphs()
+            self._recorder.keep(graphs)
             self._recorder.attach()
             self._watch_custom_operators()
 

@@ -99,7 +99,7 @@ class Functions:
         self._waited_for.clear()
 
     def watched(self, original: Callable, api: str, prefix: str) -> Callable:
-        recorder, here, counts = self._recorder, self._recorder.here, self._counts
+        recorder, threads, counts = self._recorder, self._recorder.threads, self._counts
         known, is_of_risk = f"{prefix}.{api}", recorder.is_wanted("", api) if recorder.scope is None else True
 
         def is_wanted(name: str) -> bool:
@@ -109,7 +109,10 @@ class Functions:
         is_dropout = known in _DROPOUTS
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            if not recorder.is_running or here.depth or here.is_busy or here.was_cut or not self.is_on or _tracing() is not None:
+            if not recorder.is_running:
+                return original(*args, **kwargs)
+            here = threads.here
+            if here.depth or here.is_busy or here.was_cut or not self.is_on or _tracing() is not None:
                 return original(*args, **kwargs)
             here.depth = 1
             try:
@@ -187,7 +190,7 @@ class Functions:
 
     def _watch_compiling(self) -> None:
         frames = sys.modules["torch._dynamo.convert_frame"]
-        original, here = getattr(frames, "_compile", None), self._recorder.here
+        original, threads = getattr(frames, "_compile", None), self._recorder.threads
         if original is None or hasattr(original, "stays_off"):
             return
 
@@ -195,6 +198,7 @@ class Functions:
         def compiling(*args: Any, **kwargs: Any) -> Any:
             self._recorder.tell_once("torch.compile: functions are recorded where its graphs break; methods and operators of tensors "
                                      "within a graph are not seen")
+            here = threads.here
             was_busy, here.is_busy = here.is_busy, True
             try:
                 return original(*args, **kwargs)
@@ -208,16 +212,17 @@ class Functions:
         first = _first_tensor(output)
         if first is None or not first.requires_grad or first.grad_fn is None:
             return
-        recorder, here, step = self._recorder, self._recorder.here, self._recorder.step_number
+        recorder, threads, step = self._recorder, self._recorder.threads, self._recorder.step_number
         told = []
 
         def behind(results: Any, given: Any) -> None:
-            if here.is_busy or recorder.step_number != step:
+            if threads.here.is_busy or recorder.step_number != step:
                 return
             with recorder.lock, recorder.recording(name):
                 recorder.went_back(name, lambda: is_wanted(name), given, results, bool(told))
             told.append(None)
 
+        here = threads.here
         here.is_busy = True
         try:
             first.grad_fn.register_hook(behind)

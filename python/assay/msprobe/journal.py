@@ -19,11 +19,15 @@ import json
 import mmap
 import os
 import re
+import shutil
 from typing import Any, BinaryIO, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
+from assay import _native
 from assay.errors import AssayError
+from assay.msprobe import recovery
 
 NAME = "dump.jsonl"
+DATA = "dump_tensor_data"
 _DATA_NAME = re.compile(rb',\t *"data_name": ("(?:[^"\\\\]|\\\\.)*")')
 _JOURNAL = re.compile(r"^dump\.jsonl(\.\d+)?$")  # with a number: of a program that was killed, when another began
 _AT, _MORE, _CALL, _FRAMES, _NODE = b'{"at":', b'{"more":', b'{"call":', b'{"frames":', b'{"node":'
@@ -38,14 +42,15 @@ class Journal:
         self.folder = folder
         os.makedirs(folder, exist_ok=True)
         self._path = os.path.join(folder, NAME)
-        self.kept_aside = _set_aside(self._path)
         self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        recovery.claim(self._file)
         self._waiting: List[str] = []  # lines that go out with the next entry
         self._has_extra_info = has_extra_info
         self.entries = 0
         self._is_rendered = False
+        self._head = _head_of(head).encode()
         self._write(json.dumps({"journal": 1, "head": head, "extra": has_extra_info,
-                                "found": _time_of(os.path.join(folder, "dump.json"))}) + "\n")
+                                "found": recovery.time_of(os.path.join(folder, "dump.json"))}) + "\n")
 
     def frames(self, lines: Tuple[str, ...]) -> None:
         self._waiting.append('{"frames":' + json.dumps(lines) + "}\n")
@@ -79,7 +84,10 @@ class Journal:
             self._write("".join(self._waiting))
             self._waiting.clear()
         if not self._is_rendered:
-            render(self._path)
+            status = _native.library().assay_journal_render(os.fsencode(self._path), self._head, self._has_extra_info,
+                                                            os.fsencode(self.folder))
+            if status != _native.OK:  # it was added to an entry, or the disk is full
+                render(self._path)
             self._is_rendered = True
         if not keeps:
             self.close()
@@ -95,22 +103,34 @@ class Journal:
         self.folder, self._path = folder, os.path.join(folder, NAME)
 
 
-def _time_of(path: str) -> Optional[int]:
-    try:
-        return os.stat(path).st_mtime_ns
-    except OSError:
-        return None
-
-
-def _set_aside(path: str) -> Optional[str]:
-    """A journal of a program that was killed stays, under another name."""
+def set_aside(folder: str) -> Optional[str]:
+    """A journal of a program that was killed stays, under another name, and with it the data that it names: the next run writes
+    files of the same names. To be called before a journal is begun in `folder`."""
+    path, data = os.path.join(folder, NAME), os.path.join(folder, DATA)
     if not os.path.exists(path):
         return None
     number = 1
-    while os.path.exists(f"{path}.{number}"):
+    while os.path.lexists(f"{path}.{number}") or os.path.lexists(f"{data}.{number}"):
         number += 1
+    if os.path.lexists(data) and _names_data(path):
+        os.rename(data, f"{data}.{number}")  # first: a journal whose data are missing claims none, others' data would be taken for its own
     os.rename(path, f"{path}.{number}")
     return f"{path}.{number}"
+
+
+def _names_data(path: str) -> bool:
+    """Whether there are data of the journal's own. Of one that cannot be read, there may be."""
+    try:
+        with open(path, "rb") as file:
+            return bool(json.loads(file.readline())["head"]["dump_data_dir"])
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return True
+
+
+def data_of(path: str) -> str:
+    """Where the data of the journal at `path` are: those of one that was set aside have its number."""
+    found = _JOURNAL.match(os.path.basename(path))
+    return os.path.join(os.path.dirname(path), DATA + (found and found.group(1) or ""))
 
 
 class Recovered(NamedTuple):
@@ -146,42 +166,38 @@ def recover(dump: str) -> List[Recovered]:
      }
     }
     """
-    made = []
-    for path in journals_below(dump):
-        place = _place_for(path)
+    return [_recover_one(path) for path in journals_below(dump)]
+
+
+def _recover_one(path: str) -> Recovered:
+    with open(path, "rb") as file:
+        if not recovery.claim(file.fileno()):
+            raise AssayError(f"{recovery.shown(path)}: is still being written: the program that records into it, or a child of it, runs")
         try:
-            made.append(render(path, place, True))
+            recovery.check(file)
+        except AssayError as trouble:
+            raise AssayError(f"{recovery.shown(path)}: {trouble}") from None
+        file.seek(0)
+        found = json.loads(file.readline()).get("found")
+        data = data_of(path)
+        has_data_aside = os.path.basename(data) != DATA and os.path.isdir(data)
+        place = recovery.place_for(path, has_data_aside)
+        try:
+            made = render(path, place, True)
         except BaseException:
             if place != os.path.dirname(path):
-                os.rmdir(place)
+                shutil.rmtree(place)
             raise
+        if has_data_aside:  # readers look beside dump.json
+            os.rename(data, os.path.join(place, DATA))
+        place = recovery.settle(place, path, os.path.basename(path) == NAME, found)
         os.remove(path)
-    return made
+    return made._replace(folder=place)
 
 
 def journals_below(dump: str) -> List[str]:
     return [dump] if os.path.isfile(dump) else sorted(
         os.path.join(where, file) for where, _, files in os.walk(dump) for file in files if _JOURNAL.match(file))
-
-
-def _place_for(path: str) -> str:
-    """The folder of what is made of a journal: its own, or a new one where that holds a dump that was whole before it began."""
-    folder = os.path.dirname(path)
-    whole = _time_of(os.path.join(folder, "dump.json"))
-    with open(path, "rb") as file:
-        first = file.readline()
-    try:
-        found = json.loads(first).get("found")
-    except (ValueError, AttributeError):  # no journal: render() says so
-        return folder
-    if whole is None or (path.endswith(NAME) and whole != found):
-        return folder
-    number, place = 0, os.path.join(folder, "recovered")
-    while os.path.exists(place):
-        number += 1
-        place = os.path.join(folder, f"recovered_{number}")
-    os.mkdir(place)
-    return place
 
 
 class _Index:
@@ -276,15 +292,17 @@ def render(path: str, folder: Optional[str] = None, is_recovered: bool = False) 
     folder = os.path.dirname(path) if folder is None else folder
     with open(path, "rb") as file:
         if os.fstat(file.fileno()).st_size == 0:
-            raise AssayError(f"{path}: is empty")
+            raise AssayError(f"{recovery.shown(path)}: is empty")
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             index = _Index(data)
             try:
                 index.read()
             except AssayError as trouble:
-                raise AssayError(f"{path}: {trouble}") from None
+                raise AssayError(f"{recovery.shown(path)}: {trouble}") from None
             if is_recovered and index.head.get("dump_data_dir"):  # which is where it was when it was recorded
-                index.data_folder = os.path.join(os.path.dirname(path), "dump_tensor_data")
+                index.data_folder = data_of(path)
+                if os.path.basename(index.data_folder) != DATA:
+                    index.head["dump_data_dir"] = os.path.join(os.path.abspath(folder), DATA)
             _replace(os.path.join(folder, "dump.json"), _write_dump, index)
             if index.has_extra_info:
                 _replace(os.path.join(folder, "stack.json"), _write_stacks, index)
@@ -322,8 +340,13 @@ def _in_order(index: _Index) -> Iterator[Tuple[int, int]]:
     yield from late[next_late:]
 
 
+def _head_of(head: Dict[str, Any]) -> str:
+    """dump.json up to its entries."""
+    return json.dumps({**head, "data": {}}, indent=1)[:-len("{}\n}")]
+
+
 def _write_dump(file: BinaryIO, index: _Index) -> None:
-    file.write(json.dumps({**index.head, "data": {}}, indent=1)[:-len("{}\n}")].encode() + b"{")
+    file.write(_head_of(index.head).encode() + b"{")
     begun = False
 
     def put(name: bytes, text: bytes) -> None:

@@ -139,7 +139,7 @@ class Modules:
             recorder.scope.end_module(name)
 
     def _watch_backward(self, name: str, backward: str, module: torch.nn.Module, args: tuple) -> tuple:
-        recorder, here, step, told = self._recorder, self._recorder.here, self._recorder.step_number, []
+        recorder, step, told = self._recorder, self._recorder.step_number, []
 
         def before(module: torch.nn.Module, given: Any) -> None:
             if recorder.is_running and recorder.step_number == step:
@@ -150,7 +150,7 @@ class Modules:
             if recorder.step_number != step:
                 return
             with recorder.lock:
-                if recorder.is_running and not here.is_busy:
+                if recorder.is_running and not recorder.here.is_busy:
                     with recorder.recording(backward):
                         if recorder.went_back(backward, lambda: recorder.is_wanted(backward), given, results, bool(told)):
                             self._gradients.went_back.add(backward.rsplit(".", 2)[0])
@@ -158,6 +158,7 @@ class Modules:
                 self.end(module, backward)
 
         hook = self._backward[name] = BackwardHook(module, [behind], [before])
+        here = recorder.here
         here.is_busy = True
         try:
             return _through(hook.setup_input_hook, args)
@@ -191,6 +192,7 @@ class Gradients:
     def __init__(self, recorder: Any) -> None:
         self._recorder = recorder
         self._hooked: Dict[Tuple[str, str], Tuple[torch.Tensor, Any, Any]] = {}
+        self._parameters: Dict[str, int] = {}         # of a module: how many of them are watched
         self._calls: Dict[str, Tuple[int, str]] = {}  # of a module: how often its first gradient came, and which that is
         self._seen: Dict[str, set] = {}
         self.went_back: set = set()
@@ -207,24 +209,33 @@ class Gradients:
             with torch.enable_grad():
                 function = parameter.expand_as(parameter).grad_fn
             if function is not None:
-                adding = function.next_functions[0][0]
-                hook = adding.register_hook(self._behind(module, name, parameter))
+                adding, place = function.next_functions[0]
+                hook = adding.register_hook(self._behind(module, name, parameter, place))
+                if known is None:
+                    self._parameters[module] = self._parameters.get(module, 0) + 1
                 self._hooked[module, name] = parameter, adding, hook
 
     def remove(self) -> None:
         for _, _, hook in self._hooked.values():
             hook.remove()
         self._hooked.clear()
+        self._parameters.clear()
 
     def forget_counts(self) -> None:
         self._calls.clear()
         self._seen.clear()
         self.went_back.clear()
 
-    def _behind(self, module: str, name: str, parameter: torch.Tensor) -> Any:
+    def _behind(self, module: str, name: str, parameter: torch.Tensor, place: int) -> Any:
         recorder = self._recorder
 
-        def behind(*_: Any) -> None:
+        def gradient_of(given: tuple) -> Optional[torch.Tensor]:
+            if parameter.is_leaf or parameter.retains_grad:
+                return parameter.grad
+            # A view of what FSDP has laid flat: nothing is added up in it. The original records null.
+            return given[place] if recorder.settings.complete else None
+
+        def behind(_: tuple, given: tuple) -> None:
             if not recorder.is_running or recorder.here.is_busy:
                 return
             with recorder.lock:
@@ -237,9 +248,9 @@ class Gradients:
                     return
                 seen = self._seen.setdefault(full, set())
                 seen.add(name)
-                is_last = len(seen) == sum(1 for where, _ in self._hooked if where == module)
+                is_last = len(seen) == self._parameters[module]
                 with recorder.recording(full):
-                    recorder.grew(full, name, parameter.grad, is_last, False)
+                    recorder.grew(full, name, gradient_of(given), is_last, False)
 
         return behind
 

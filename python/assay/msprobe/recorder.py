@@ -10,25 +10,29 @@ Everything that records PyTorch stands on it: `PrecisionDebugger` of msprobe, an
     recorder.end()                              # the step is over: call numbers start anew
     recorder.detach()                           # everything is as it was
 """
+import collections
 import os
 import re
 import threading
 import weakref
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import torch
 
 from assay._writer import Writer
 from assay.msit.log import logger
-from assay.msprobe.journal import Journal
+from assay.msprobe import recovery
+from assay.msprobe.journal import DATA, Journal, set_aside
 from assay.msprobe.scopes import Scope, data_modes, is_of_risk
-from assay.msprobe.settings import Here, Recording, Settings
+from assay.msprobe.settings import Here, Recording, Settings, Threads
 from assay.msprobe.stacks import Stacks
 from assay.msprobe.values import Values, _quote
+from assay.torch.device_copies import DeviceCopies
 from assay.torch.tensors import write
 
 _alive: "weakref.WeakSet[Recorder]" = weakref.WeakSet()
 _MOST_ON_DEVICE = 20000  # results that wait on a GPU before they are fetched
+_ENTRIES_BETWEEN = 32  # between two looks whether the GPU is done with the oldest
 
 
 class _Open:
@@ -43,7 +47,7 @@ class _Open:
 class Recorder:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.here = Here()
+        self.threads = Threads()
         self.is_running = False
         self.lock = threading.RLock()
         self.scope = Scope(settings.level, settings.scope, settings.list) if settings.scope or settings.list else None
@@ -58,9 +62,11 @@ class Recorder:
         self._stacks = Stacks(self._new_stack)
         self._journal: Optional[Journal] = None
         self._writer: Optional[Writer] = None
+        self._copies: Optional[DeviceCopies] = None  # to the writer, from a GPU
         self._open: Dict[str, _Open] = {}
+        self._since_settling = 0
         self._begun: set = set()                 # names of entries that were written before they were complete
-        self._unsettled: List[Tuple[str, _Open]] = []
+        self._unsettled: Deque[Tuple[str, int, str, bool]] = collections.deque()  # what journal.entry() will be told
         self._nodes_to_come: Dict[str, str] = {}  # modules that began since the last line of construct.json
         self.phase = ""                          # optimizer, clip_grad: while one is running
         self._phases_told: List[str] = []
@@ -72,6 +78,11 @@ class Recorder:
         self._functions: Any = None
         self._single: Dict[int, Any] = {}        # modules of dump_module
         _alive.add(self)
+
+    @property
+    def here(self) -> Here:
+        """What this thread is in."""
+        return self.threads.here
 
     # Hooks
 
@@ -147,14 +158,16 @@ class Recorder:
             if self._journal is None:
                 settings = self.settings
                 keeps_data = settings.task == "tensor" or (settings.task == "statistics" and len(settings.tensor_list) > 0)
-                data = os.path.join(folder, "dump_tensor_data") if keeps_data else None
+                data = os.path.join(folder, DATA) if keeps_data else None
+                kept_aside = set_aside(folder)  # before this run's data come to where those lie
+                warn_of_earlier(folder, recovery.FILES if settings.extra_info else recovery.FILES[:1], data)
                 os.makedirs(data or folder, exist_ok=True)
                 folder = os.path.abspath(folder)
                 head = {"task": settings.task, "level": settings.level, "framework": "pytorch", "dump_data_dir": data}
                 self._journal = Journal(folder, head, settings.extra_info)
-                if self._journal.kept_aside is not None:
-                    logger.warning("%s: what an earlier run left there is kept; `assay recover` makes a dump of it",
-                                   self._journal.kept_aside)
+                if kept_aside is not None:
+                    logger.warning("%s: what an earlier run left there is kept, with its data; `assay recover` makes a dump of it",
+                                   os.path.abspath(kept_aside))
                 self._writer = Writer(data, keeps_count=False) if data is not None else None
             self.is_running = True
 
@@ -178,9 +191,9 @@ class Recorder:
             self.phase = ""
             self._place = 0
             self.step_number += 1
-            self.here.depth, self.here.was_cut = 0, False
-            self.here.modules.clear()
-            self.here.parent = "null"
+            here = self.here
+            here.depth, here.was_cut, here.parent = 0, False, "null"
+            here.modules.clear()
 
     def rename(self, folder: str) -> None:
         """The rank became known only now: what was written moves to `folder`."""
@@ -188,13 +201,14 @@ class Recorder:
             journal, folder = self._journal, os.path.abspath(folder)
             if journal is None or journal.folder == folder or os.path.exists(folder):
                 return
+            self._flush()
             if self._writer is not None:
-                self._writer.flush()
                 self._writer.close()
+                self._copies = None
             os.rename(journal.folder, folder)
             journal.move(folder)
             if self._writer is not None:
-                self._writer = Writer(os.path.join(folder, "dump_tensor_data"), keeps_count=False)
+                self._writer = Writer(os.path.join(folder, DATA), keeps_count=False)
 
     def _finish(self, keeps: bool) -> None:
         journal = self._journal
@@ -205,9 +219,8 @@ class Recorder:
                 self._write(name, entry)
             self._begun.update(self._open)
             self._open.clear()
-            self._settle()
-            if self._writer is not None:
-                self._writer.flush()
+            self._flush()
+            self._settle(waits=True)
             journal.finish(keeps)
         except OSError as trouble:
             self.complain(journal.folder, trouble)
@@ -215,7 +228,14 @@ class Recorder:
             if self._writer is not None:
                 self._writer.close()
             journal.close()
-            self._journal = self._writer = None
+            self._journal = self._writer = self._copies = None
+
+    def _flush(self) -> None:
+        """All data are in their files."""
+        if self._copies is not None:
+            self._copies.finish()
+        if self._writer is not None:
+            self._writer.flush()
 
     # Calls, as the hooks tell of them
 
@@ -234,10 +254,9 @@ class Recorder:
         journal = self._journal
         if not is_wanted or journal is None:
             return
-        texts = {}
+        texts: Dict[str, str] = {}
         if self._wants["forward", "input"]:
-            texts["input_args"] = self._text(name, "input", args if isinstance(args, tuple) else (args,))
-            texts["input_kwargs"] = self._text(name, "kwargs", kwargs or {})
+            self._describe(name, {"input_args": args if isinstance(args, tuple) else (args,), "input_kwargs": kwargs or {}}, texts)
         if self.settings.extra_info:
             journal.call(name, self._stacks.here(depth + 1))
         if texts:
@@ -249,11 +268,12 @@ class Recorder:
         self._node(name)
         if not is_wanted() or self._journal is None:
             return
-        texts = {}
+        texts: Dict[str, str] = {}
         if self._wants["forward", "output"]:
-            texts["output"] = self._text(name, "output", output if isinstance(output, tuple) else (output,))
+            values = {"output": output if isinstance(output, tuple) else (output,)}
             if parameters is not None:
-                texts["parameters"] = self._text(name, "parameters", parameters)
+                values["parameters"] = parameters
+            self._describe(name, values, texts)
             if self.settings.task == "nan_check":
                 texts["is_nan"] = self._is_nan(output)
         if is_recomputed and self.settings.complete:
@@ -265,11 +285,14 @@ class Recorder:
         self._node(name)
         if not is_wanted() or self._journal is None:
             return False
-        texts = {}
+        texts: Dict[str, str] = {}
+        values = {}
         if self._wants["backward", "input"]:
-            texts["input"] = self._text(name, "input", given if isinstance(given, tuple) else (given,))
+            values["input"] = given if isinstance(given, tuple) else (given,)
         if self._wants["backward", "output"]:
-            texts["output"] = self._text(name, "output", result if isinstance(result, tuple) else (result,))
+            values["output"] = result if isinstance(result, tuple) else (result,)
+        if values:
+            self._describe(name, values, texts)
         if self.settings.task == "nan_check" and texts:
             texts["is_nan"] = self._is_nan((given, result))
         self._add(name, texts, is_complete=True, is_more=is_more)
@@ -305,19 +328,35 @@ class Recorder:
 
     # Entries
 
-    def _text(self, name: str, category: str, value: Any) -> str:
-        return self._values.of(value, 3, "", self._file_names(f"{name}.{category}", name))
+    def _describe(self, name: str, values: Dict[str, Any], texts: Dict[str, str]) -> None:
+        """Puts the text of each value into `texts`, or that of all of them at once."""
+        whole = self._values.at_once(values, 2, None if self._writer is None else self._file_names(name, name, _CATEGORIES))
+        if whole is not None:
+            texts[_ALL_OF + next(iter(values))] = whole[len(_BEGIN):-len(_END)]
+            return
+        for key, value in values.items():
+            texts[key] = self._values.of(value, 3, "", self._file_names(f"{name}.{_CATEGORIES.get(key, key)}", name))
 
-    def _file_names(self, beginning: str, name: str = "") -> Optional[Callable[[str], Optional[str]]]:
+    def _file_names(self, beginning: str, name: str = "", categories: Optional[Dict[str, str]] = None) \
+            -> Optional[Callable[[str], Optional[str]]]:
         if self._writer is None:
             return None
         if self.settings.task == "statistics" and not any(each in (name or beginning) for each in self.settings.tensor_list):
             return None
-        return lambda place: f"{beginning}{place}.pt"
+        if categories is None:
+            return lambda place: f"{beginning}{place}.pt"
+
+        def name_below(place: str) -> str:
+            _, key, rest = place.split(".", 2)
+            return f"{beginning}.{categories.get(key, key)}.{rest}.pt"
+
+        return name_below
 
     def _save(self, tensor: torch.Tensor, file: str) -> bool:
         try:
-            write(self._writer, file, tensor.detach())
+            if tensor.is_cuda and self._copies is None:
+                self._copies = DeviceCopies(self._writer)
+            write(self._writer, file, tensor.detach(), self._copies)
             return True
         except Exception as trouble:
             self.complain(file, trouble)
@@ -346,27 +385,45 @@ class Recorder:
             self._write(name, entry)
 
     def _write(self, name: str, entry: _Open) -> None:
-        if self._unsettled or len(self._values.on_device):
-            self._unsettled.append((name, entry))
-            if len(self._values.on_device) > _MOST_ON_DEVICE:
-                self._settle()
+        text = _laid_out(entry.parts)
+        if not self._unsettled and "\0" not in text and "\1" not in text:
+            self._journal.entry(name, entry.at, text, entry.is_more)
             return
-        self._journal.entry(name, entry.at, _laid_out(entry.parts), entry.is_more)
+        self._unsettled.append((name, entry.at, text, entry.is_more))
+        if len(self._values.on_device) > _MOST_ON_DEVICE:
+            self._fetch()
+        self._since_settling += 1
+        if self._since_settling >= _ENTRIES_BETWEEN:
+            self._settle(waits=False)
 
-    def _settle(self) -> None:
-        """Fetches what waits on a GPU; the entries that wait for it go out. Those still open get it too."""
-        if not self._unsettled and not len(self._values.on_device):
+    def _settle(self, waits: bool) -> None:
+        """Entries whose numbers have come from a GPU go out, in order; those behind one that has to wait wait too."""
+        self._since_settling = 0
+        if waits:
+            self._fetch()
+        unsettled, native = self._unsettled, self._values.native
+        while unsettled:
+            name, at, text, is_more = unsettled[0]
+            if "\0" in text:
+                return
+            whole: Optional[str] = native.settled(text, waits) if "\1" in text else text
+            if whole is None:
+                return
+            unsettled.popleft()
+            self._journal.entry(name, at, whole, is_more)
+
+    def _fetch(self) -> None:
+        """The results of operations of torch on a GPU come over, for the entries that wait and for those still open."""
+        if not len(self._values.on_device):
             return
         texts = self._values.on_device.settle()
 
         def settled(text: str) -> str:
             return re.sub("\0(\\d+)\0", lambda found: texts[int(found.group(1))], text) if "\0" in text else text
 
-        unsettled, self._unsettled = self._unsettled, []
         for entry in self._open.values():
             entry.parts = {key: settled(text) for key, text in entry.parts.items()}
-        for name, entry in unsettled:
-            self._journal.entry(name, entry.at, settled(_laid_out(entry.parts)), entry.is_more)
+        self._unsettled = collections.deque((name, at, settled(text), is_more) for name, at, text, is_more in self._unsettled)
 
     def _new_stack(self, lines: Tuple[str, ...]) -> None:
         if self._journal is not None:
@@ -374,7 +431,9 @@ class Recorder:
 
     def forget_journal(self) -> None:
         """In a forked child: what the parent records is none of its business."""
-        self.is_running, self._journal, self._writer, self.lock = False, None, None, threading.RLock()
+        if self._journal is not None:
+            self._journal.close()  # of the child alone: else the file would seem to be written while the child lives
+        self.is_running, self._journal, self._writer, self._copies, self.lock = False, None, None, None, threading.RLock()
         self._open.clear()
         self._unsettled.clear()
 
@@ -398,8 +457,13 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
+_BEGIN, _END = "{\t   ", "\t  }"
+_ALL_OF = "\0"  # before a key of parts: its text has the keys in it, those of several values
+_CATEGORIES = {"input_args": "input", "input_kwargs": "kwargs"}  # in names of files
+
+
 def _laid_out(parts: Dict[str, str]) -> str:
-    return "{\t   " + ",\t   ".join(f"{_quote(key)}: {text}" for key, text in parts.items()) + "\t  }"
+    return _BEGIN + ",\t   ".join([text if key[0] == _ALL_OF else f"{_quote(key)}: {text}" for key, text in parts.items()]) + _END
 
 
 def _tensors_of(value: Any, left: int = 64) -> Iterator[torch.Tensor]:
@@ -411,3 +475,13 @@ def _tensors_of(value: Any, left: int = 64) -> Iterator[torch.Tensor]:
     elif left and isinstance(value, dict):
         for each in value.values():
             yield from _tensors_of(each, left - 1)
+
+
+def warn_of_earlier(folder: str, files: Sequence[str], data: Optional[str]) -> None:
+    """Says what of an earlier run may be replaced in `folder`: `files`, and what is in the folder `data`."""
+    found = [name for name in files if os.path.lexists(os.path.join(folder, name))]
+    if data is not None and os.path.isdir(data) and os.listdir(data):
+        found.append(os.path.basename(data))
+    if found:
+        logger.warning("%s: holds a dump of an earlier run (%s), which is replaced, as by msprobe; what this run does not write "
+                       "stays as it is", os.path.abspath(folder), ", ".join(found))

@@ -6,6 +6,7 @@ from typing import Any, Dict, List, Tuple
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _LEFT_OUT = ("msprobe/core", "msprobe/pytorch", "msprobe/mindspore")  # by the original, too
+_MOST_KNOWN = 20000  # stacks whose lines are kept for the next step
 _OFF_COMPILING = "torch/_dynamo/eval_frame.py"  # keeps torch.compile off our hooks: a frame of it between two of ours
 
 
@@ -14,7 +15,8 @@ class Stacks:
 
     def __init__(self, told: Any) -> None:
         self._told = told
-        self._numbers: Dict[tuple, int] = {}           # by code and place in it
+        self._numbers: Dict[tuple, int] = {}           # of this step, by code and place in it
+        self._known: Dict[tuple, Tuple[str, ...]] = {}  # what those of all steps read
         self._texts: Dict[Tuple[str, ...], int] = {}   # several of the former may read the same
         self._lines: Dict[Tuple[int, int], str] = {}
         self._codes: Dict[int, Any] = {}               # kept alive, so that no other gets its id
@@ -23,24 +25,30 @@ class Stacks:
         """The next step numbers them anew."""
         self._numbers.clear()
         self._texts.clear()
+        if len(self._known) > _MOST_KNOWN:
+            self._known.clear()
 
     def here(self, depth: int) -> int:
         """The number of the stack of the caller's caller and so on, `depth` frames up."""
         frame = sys._getframe(depth)
         key: List[int] = []
-        add = key.append
         while frame is not None:
-            add(id(frame.f_code))
-            add(frame.f_lasti)
+            key += id(frame.f_code), frame.f_lasti
             frame = frame.f_back
         whole = tuple(key)
         number = self._numbers.get(whole)
         if number is None:
-            number = self._numbers[whole] = self._number_of_new(depth + 1)
+            text = self._known.get(whole)
+            if text is None:
+                text = self._known[whole] = self._text_from(sys._getframe(depth))
+            number = self._texts.get(text)
+            if number is None:
+                number = self._texts[text] = len(self._texts)
+                self._told(text)
+            self._numbers[whole] = number
         return number
 
-    def _number_of_new(self, depth: int) -> int:
-        frame = sys._getframe(depth)
+    def _text_from(self, frame: Any) -> Tuple[str, ...]:
         lines = []
         was_ours = True
         while frame is not None:
@@ -57,12 +65,7 @@ class Stacks:
             if line:
                 lines.append(line)
             frame = frame.f_back
-        text = tuple(lines)
-        number = self._texts.get(text)
-        if number is None:
-            number = self._texts[text] = len(self._texts)
-            self._told(text)
-        return number
+        return tuple(lines)
 
 
 def _line_of(frame: Any) -> str:

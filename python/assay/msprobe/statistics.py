@@ -65,9 +65,9 @@ class Measure:
         self._checksums = checksums
         self._complete = complete
         writer = Writer("/", keeps_count=False, threads=1)
-        self._known = {each: writer.dtype(str(each)) for each in vars(torch).values()
+        self.known = {each: writer.dtype(str(each)) for each in vars(torch).values()
                        if isinstance(each, torch.dtype) and writer.dtype(str(each)) >= 0}
-        self._native = _OnePass(writer, self._known)
+        self._native = _OnePass(writer, self.known)
 
     def of(self, tensor: torch.Tensor) -> Numbers:
         """Of a plain dense tensor of the CPU."""
@@ -77,8 +77,8 @@ class Measure:
         if tensor.data_ptr() == 0:  # its memory was given back (FSDP)
             return EMPTY
         dtype = tensor.dtype
-        if dtype in _TINY or dtype not in self._known:
-            found = self._native.run(tensor, self._checksums) if dtype in self._known else None
+        if dtype in _TINY or dtype not in self.known:
+            found = self._native.run(tensor, self._checksums) if dtype in self.known else None
             if found is None or not self._complete:
                 return self._with_checksums(_NOTHING, found)
             return self._with_checksums(self._of_one_pass(found, dtype), found)
@@ -103,7 +103,7 @@ class Measure:
     def is_finite(self, tensor: torch.Tensor) -> bool:
         if _numel(tensor) == 0 or not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
             return True
-        if tensor.dtype not in self._known:
+        if tensor.dtype not in self.known:
             return True
         found = self._native.run(tensor, False)
         return found.nans == 0 and found.infs == 0

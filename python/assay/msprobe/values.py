@@ -8,7 +8,8 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 
-from assay.msprobe.statistics import EMPTY, Measure, Numbers, OnDevice, number
+from assay.msprobe.native_values import open_native
+from assay.msprobe.statistics import EMPTY, Measure, Numbers, OnDevice, _mean, _norm, number
 
 _MOST_NESTED = 400
 _KEYED = ("device", "dtype", "output_dtype")  # under these, devices and types are told
@@ -29,6 +30,7 @@ class Values:
         self._has_numbers = task != "nan_check"
         self.measure = Measure(precision, summary in ("md5", "xor"), complete)
         self.on_device = OnDevice(precision)
+        self.native = open_native(task, summary, precision, self.measure.known, _mean, _norm)
         self._beginnings: Dict[tuple, Tuple[str, str]] = {}
         self._saved_name: Optional[Callable[[str], Optional[str]]] = None
 
@@ -36,10 +38,37 @@ class Values:
         """`depth` is how far the line is indented; `place` the way to this value from the entry, with points;
         `name_of(place)` names the file that a tensor's data go to, None if they are not wanted."""
         self._saved_name = name_of
+        text = self._natively(value, depth, place)
+        if text is not None:
+            return text
         try:
             return self._of(value, depth, place, None, _MOST_NESTED)
         finally:
             self._saved_name = None
+
+    def at_once(self, values: Dict[str, Any], depth: int, name_of: Optional[Callable[[str], Optional[str]]]) -> Optional[str]:
+        """Several values as one dict, where the native half knows all that is in them."""
+        if name_of is None:
+            return self._natively(values, depth, "")
+        self._saved_name = name_of
+        try:
+            return self._natively(values, depth, "")
+        finally:
+            self._saved_name = None
+
+    def _natively(self, value: Any, depth: int, place: str) -> Optional[str]:
+        """None: there is something in it that the native half does not know."""
+        native = self.native
+        if native is None or self.slices or _transforms() is not None:
+            return None
+        keep = None if self._saved_name is None else lambda tensor, where: self._kept(tensor, self._file_of(place + where))
+        text = native.text(native.handle, value, depth, keep)
+        if text is None and not native.has_tried and torch.cuda.is_initialized() and native.use_device():
+            text = native.text(native.handle, value, depth, keep)
+        return text
+
+    def _kept(self, tensor: torch.Tensor, file: Optional[str]) -> Optional[str]:
+        return file if file is not None and self._save is not None and self._save(tensor, file) else None
 
     def _of(self, value: Any, depth: int, place: str, key: Any, left: int) -> str:
         kind = type(value)
@@ -50,7 +79,8 @@ class Values:
             if keyed is not None:
                 return keyed
         if kind in _PLAIN_TENSORS:
-            return self._tensor(value, depth, place)
+            text = self._natively(value, depth, place)
+            return self._tensor(value, depth, place) if text is None else text
         if kind is int or kind is float or kind is bool or kind is str:
             blanks = " " * (depth + 1)
             return f'{{\t{blanks}"type": "{kind.__name__}",\t{blanks}"value": {_quote(value) if kind is str else number(value)}\t{blanks[:-1]}}}'
@@ -184,7 +214,7 @@ class Values:
 
     def _tensor(self, tensor: torch.Tensor, depth: int, place: str) -> str:
         kind, plain = "torch.Tensor", tensor
-        if type(tensor) not in _PLAIN_TENSORS or _transforms() is not None:
+        if type(tensor) not in _PLAIN_TENSORS or _transforms() is not None or tensor.is_nested:
             kind, plain = _unwrapped(tensor)
         has_data = plain is not None and plain.layout is torch.strided and not plain.is_meta and not plain.is_quantized
         if has_data and plain is not tensor and plain.numel() and not plain.data_ptr():  # a wrapper around others
@@ -292,7 +322,7 @@ def _unwrapped(tensor: torch.Tensor) -> Tuple[str, Optional[torch.Tensor]]:
             return "BatchedTensor", None
         if functorch.is_gradtrackingtensor(tensor):
             return "GradTrackingTensor", functorch.get_unwrapped(tensor)
-    return "torch.Tensor", tensor
+    return "torch.Tensor", tensor.values() if tensor.is_nested else tensor
 
 
 def _of_mesh(tensor: Any) -> List[Tuple[str, Any]]:

@@ -8,6 +8,7 @@ import torch
 from assay._writer import Writer
 from assay.msit.log import logger
 from assay.msprobe.config import Config
+from assay.msprobe.recorder import warn_of_earlier
 from assay.msprobe.values import Values, _quote
 from assay.torch.tensors import write
 
@@ -38,6 +39,7 @@ class Variables:
         if not self.is_open:
             self._folder = folder
             data = os.path.join(self._folder, "dump_tensor_data")
+            warn_of_earlier(folder, ["debug.json"], data if self._config.task == "tensor" else None)
             os.makedirs(data if self._config.task == "tensor" else self._folder, exist_ok=True)
             if self._config.task == "tensor":
                 self._writer = Writer(data, keeps_count=False)
@@ -64,6 +66,8 @@ class Variables:
                         for name, entry in self._entries.items())
         for number, text in enumerate(texts):
             body = body.replace(f"\0{number}\0", text)
+        if "\1" in body:
+            body = self._values.native.settled(body, True)
         path = os.path.join(self._folder, "debug.json")
         with open(path + ".part", "w", encoding="utf-8") as file:
             file.write(json.dumps(head, indent=1)[:-len("{}\n}")] + "{" + body + "\n }\n}")

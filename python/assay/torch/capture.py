@@ -12,6 +12,7 @@ from assay.torch.unseen import Unseen
 
 # What PyTorch says of hooks, whoever put them on.
 _OF_HOOKS = ("Full backward hook is firing when gradients are computed", "Using `torch.compile\\(module\\)` when there are global hooks")
+_MOST_TRIES = 100
 _Patterns = Union[str, Iterable[str], None]
 
 
@@ -136,7 +137,7 @@ class Recording:
             self.place = known or f"proc{os.getpid()}"
         folder = os.path.join(self.root, f"step{self.step}", self.place)
         try:
-            os.makedirs(folder)
+            _make_folder(folder)
         except FileExistsError:
             own = f"proc{os.getpid()}"
             if self.may_stand_aside and self.place != own and os.listdir(folder):
@@ -183,6 +184,16 @@ def rank_name() -> Optional[str]:
         return f"rank{group.get_rank()}"
     rank, world = os.environ.get("RANK", ""), os.environ.get("WORLD_SIZE", "")
     return f"rank{int(rank)}" if rank.isdigit() and world.isdigit() and int(rank) < int(world) else None
+
+
+def _make_folder(folder: str) -> None:
+    """A rank that recorded nothing in a step removes its folder, perhaps while this one is about to make another in it."""
+    for _ in range(_MOST_TRIES):
+        try:
+            return os.makedirs(folder)
+        except FileNotFoundError:
+            pass
+    os.makedirs(folder)
 
 
 def _remove_empty(folder: str, root: str) -> None:

@@ -79,14 +79,18 @@ def on_the_host(tensor: torch.Tensor) -> torch.Tensor:
     return plain.resolve_neg() if plain.is_neg() else plain
 
 
-def write(writer: Writer, path: str, tensor: torch.Tensor) -> None:
-    """As a file of torch.save, whole or not at all; one of that name is replaced.
+def write(writer: Writer, path: str, tensor: torch.Tensor, copies: Any = None) -> None:
+    """As a file of torch.save, whole or not at all; one of that name is replaced. Those of CUDA devices go by `copies`
+    (device_copies.py).
 
     What the native writer has no type for (sparse, quantised) is written by torch itself.
     """
     with torch.no_grad():
         if tensor.layout is torch.strided and not tensor.is_quantized and writer.dtype(str(tensor.dtype)) >= 0 \
                 and tensor.device.type != "meta":
+            if copies is not None and tensor.is_cuda and tensor.numel():
+                copies.save(tensor, path, _object_of(tensor), _stem(path))
+                return
             plain = on_the_host(tensor)
             writer.tensor(path, plain.data_ptr(), str(plain.dtype), plain.shape, plain.stride(), format="pt",
                           replace=True, torch_object=_object_of(tensor), name=_stem(path))

@@ -18,14 +18,17 @@ class Unseen:
         self._removals: List[Callable[[], None]] = []
 
     def watch(self) -> None:
+        self.watch_graphs()
+        if hasattr(torch, "compile"):
+            self._wrap(torch, "compile", self._compiled)
+
+    def watch_graphs(self) -> None:
         graph = getattr(torch.cuda, "CUDAGraph", None)
         if graph is not None and hasattr(graph, "replay"):
             self._wrap(graph, "replay", self._replayed)
             for name, told in (("capture_begin", self._graph_begins), ("capture_end", self._graph_ends)):
                 if hasattr(graph, name):
                     self._wrap(graph, name, told)
-        if hasattr(torch, "compile"):
-            self._wrap(torch, "compile", self._compiled)
 
     def remove(self) -> None:
         while self._removals:
@@ -45,9 +48,13 @@ class Unseen:
             return
         self._removals.append(functools.partial(setattr, place, name, original))
 
+    def forget_counts(self) -> None:
+        """Those of the whole run are told."""
+
     def _replayed(self, *_: Any, **__: Any) -> None:
         if self._recorder.is_running:
             self.replays += 1
+            self._tell()
 
     def _graph_begins(self, *_: Any, **__: Any) -> None:
         """What is looked at while a graph is captured would have to wait for the device, which ends the capture."""
@@ -55,6 +62,11 @@ class Unseen:
             self._recorder.is_running = False
             self._is_capturing = True
             self.graphs += 1
+            self._tell()
+
+    def _tell(self) -> None:
+        if not self._recorder.settings.complete:  # nobody will ask for lines()
+            self._recorder.tell_once("CUDA graphs: what is called while one is captured, and what its replays run, is not recorded")
 
     def _graph_ends(self, *_: Any, **__: Any) -> None:
         if self._is_capturing:

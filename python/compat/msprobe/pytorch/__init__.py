@@ -1,14 +1,9 @@
 """msprobe.pytorch, served by assay: PrecisionDebugger, seed_all, compare and compare_distributed."""
 from typing import Any
 
-from assay.msprobe.debugger import PrecisionDebugger, module_dump, module_dump_end
-from assay.msprobe.seeds import seed_all
-
-save = PrecisionDebugger.save
-register_custom_api = PrecisionDebugger.register_custom_api
-restore_custom_api = PrecisionDebugger.restore_custom_api
-
+# Loaded when they are asked for: comparing needs no PyTorch.
 _OF_COMPARISON = ("compare", "compare_distributed")
+_OF_DEBUGGER = ("save", "register_custom_api", "restore_custom_api")
 _NOT_OURS = {
     "TrainerMon": "the monitor of trainings", "AclGraphDumper": "graphs of an NPU", "acl_save": "graphs of an NPU",
     "set_ge_dump_config": "use msit_llm.dump.torchair_dump.get_ge_dump_config",
@@ -24,7 +19,23 @@ def __getattr__(name: str) -> Any:
         from assay import msprobe_compare
 
         return getattr(msprobe_compare, name)
+    if name in __all__:
+        globals()[name] = value = _recording(name)
+        return value
     if name.startswith("__"):
         raise AttributeError(name)
     what = f" ({_NOT_OURS[name]})" if name in _NOT_OURS else ""
     raise ImportError(f"msprobe.pytorch: assay does not serve {name}{what}; there are: {', '.join(__all__)}")
+
+
+def _recording(name: str) -> Any:
+    try:
+        from assay.msprobe import debugger, seeds
+    except ModuleNotFoundError as trouble:
+        if trouble.name != "torch":
+            raise
+        raise ImportError(f"msprobe.pytorch.{name} needs PyTorch, which is not installed; {' and '.join(_OF_COMPARISON)} do "
+                          "without") from None
+    if name in _OF_DEBUGGER:
+        return getattr(debugger.PrecisionDebugger, name)
+    return seeds.seed_all if name == "seed_all" else getattr(debugger, name)
