@@ -19,6 +19,10 @@ namespace CLI {
 class App;
 }
 
+namespace assay {
+struct CompareRequest;
+}
+
 namespace assay::cli {
 
 extern const char* const kVersion;
@@ -35,10 +39,14 @@ struct Context {
 using Action = std::function<Result<int>()>;
 
 void add_compare(CLI::App& app, const Context& context, Action& action);
+// What is read and paired, as this command line of `assay compare` has it. What it writes and judges is left.
+Result<void> pair_as(std::string_view command_line, CompareRequest& request);
 // Gives flags whose value stands behind = or not at all the value that means "not at all": CLI11 would take
 // the next word for it.
 void settle_bare_flags(std::vector<std::string>& arguments);
+bool may_stand_alone(std::string_view flag);  // it is such a flag
 void add_opcheck(CLI::App& app, const Context& context, Action& action);
+void add_explain(CLI::App& app, Action& action);
 void add_errcheck(CLI::App& app, const Context& context, Action& action);
 void add_dump(CLI::App& app, const Context& context, Action& action);
 void add_capture(CLI::App& app, const Context& context, Action& action);
@@ -48,6 +56,7 @@ void add_convert(CLI::App& app, const Context& context, Action& action);
 void add_compact(CLI::App& app, const Context& context, Action& action);
 void add_topology(CLI::App& app, const Context& context, Action& action);
 void add_doctor(CLI::App& app, const Context& context, Action& action);
+void add_view(CLI::App& app, const Context& context, Action& action);
 void add_demo(CLI::App& app, const Context& context, Action& action);
 
 // ----- shared by the commands

@@ -1,6 +1,7 @@
 #include "assay/run/compare/compare.h"
 
 #include "assay/base/caller.h"
+#include "assay/base/child.h"
 #include "assay/compat/msit/metric/metrics.h"
 #include "assay/compat/msprobe/metric/metrics.h"
 #include "assay/format/held_files.h"
@@ -31,9 +32,9 @@ namespace {
 
 struct CompareFlags {
   std::string mine, golden;
-  std::vector<std::string> metrics, rule, only, skip, noise;
+  std::vector<std::string> metrics, rule, only, skip, sections, noise;
   std::string rules, unmatched, layout, match, dtype, shape, offset, tolerance;
-  std::string order = "name", values = "note";
+  std::string order = "name", values = "note", detail = "words", origin = "run";
   std::optional<double> rtol, atol;
   bool fail_fast = false, fuzzy = false, trusted = false, allow_nonfinite = false;
   double min_compared = kLeastCompared;
@@ -41,6 +42,17 @@ struct CompareFlags {
   std::string api_mapping, cell_mapping, layer_mapping, data_mapping, op_mapping;
   std::vector<std::string> rename, rename_golden, strip_prefix;
 };
+
+// Where the first origin comes from, as --origin says it.
+constexpr std::pair<std::string_view, OriginBy> kOrigins[] = {{"run", OriginBy::run},
+                                                              {"estimate", OriginBy::estimate},
+                                                              {"off", OriginBy::nothing},
+                                                              {"all", OriginBy::run_all}};
+
+OriginBy origin_of(std::string_view word) {
+  const auto* const found = std::ranges::find(kOrigins, word, &std::pair<std::string_view, OriginBy>::first);
+  return found == std::end(kOrigins) ? OriginBy::estimate : found->second;
+}
 
 constexpr std::string_view kAlone = "-";  // the value of a mapping flag that stands alone
 
@@ -190,33 +202,48 @@ Result<void> check_word(std::string_view flag, std::string_view what, const std:
               fmt::join(known, ", "), did_you_mean(word, known));
 }
 
-Result<int> run_compare(const CompareFlags& flags, const Context& context) {
+// What is read, and what stands against what.
+Result<void> choose_pairs(const CompareFlags& flags, CompareRequest& request) {
   ASSAY_TRY_DO(check_word("--match", "method", flags.match, matchers()));
   ASSAY_TRY_DO(check_word("--layout", "layout", flags.layout, layouts()));
-  const NewFolder folder(flags.run.folder());
-  CompareRequest request;
   request.mine = flags.mine;
   request.golden = flags.golden;
   request.open.layout = flags.layout;
-  ASSAY_TRY_DO(choose_tensors(flags.only, flags.skip, request.open));
   ASSAY_TRY_DO(describe_raw(flags.dtype, flags.shape, flags.offset, request.open.format));
+  ASSAY_TRY_DO(choose_matching(flags, request));
+  request.open.order_by_time = flags.order == "time";
+  request.open.format.values = flags.values != "skip";
+  return {};
+}
+
+Result<int> run_compare(const CompareFlags& flags, const Context& context) {
+  const NewFolder folder(flags.run.folder());
+  CompareRequest request;
+  ASSAY_TRY_DO(choose_pairs(flags, request));
+  ASSAY_TRY_DO(choose_tensors(flags.only, flags.skip, request.open));
+  ASSAY_TRY(request.sections, parse_patterns("--sections", flags.sections));
   ASSAY_TRY_DO(limit_files(flags.run.memory, flags.run.threads, flags.trusted, request.open.format));
   request.open.format.held = of_caller<HandedOver>().files;
   ASSAY_TRY_DO(check_raw_is_meant(std::array{request.mine, request.golden}, "--dtype", request.open.format));
-  ASSAY_TRY_DO(choose_matching(flags, request));
   set_run(flags.run, context, request);
   request.fail_fast = flags.fail_fast;
-  request.open.order_by_time = flags.order == "time";
-  request.open.format.values = flags.values != "skip";
   ASSAY_TRY_DO(choose_rules(flags, request));
   if (!flags.noise.empty()) {
     ASSAY_TRY(request.rules.noise, measure_noise(flags.noise, request));
   }
   ASSAY_TRY_DO(choose_metrics(flags, request));
+  if (flags.detail != "off") request.details = kUsualDetails;
+  if (flags.detail != "off" && flags.run.writes("html")) {
+    request.details.passing_rows = kPassingDetails;
+    request.details.passing_bytes = kPassingBytes;
+  }
+  request.shows_details = flags.detail == "full";
+  request.origin = origin_of(flags.origin);
   ReportSet reports;
   ASSAY_TRY_DO(add_sinks(flags.run.sinks(), reports));
   if (!flags.fail_fast && !request.rules.rules.empty()) reports.add(watch_rules(request.rules.rules));
-  const std::string selection = given_text({{"--only", request.open.only}, {"--skip", request.open.skip}});
+  const std::string selection = given_text(
+      {{"--only", request.open.only}, {"--skip", request.open.skip}, {"--sections", request.sections}});
   reports.select(selection);
   auto compared = compare(request, reports);
   // A run that was cut short did not see all.
@@ -252,16 +279,20 @@ void add_pairing_flags(CLI::App& command, CompareFlags& flags) {
 
 }  // namespace
 
+bool may_stand_alone(std::string_view flag) {
+  return flag == "--api-mapping" || flag == "--cell-mapping" || flag == "--layer-mapping";
+}
+
 void settle_bare_flags(std::vector<std::string>& arguments) {
   for (std::string& argument : arguments) {
     if (argument == "--") return;
-    if (argument == "--api-mapping" || argument == "--cell-mapping" || argument == "--layer-mapping")
-      argument += fmt::format("={}", kAlone);
+    if (may_stand_alone(argument)) argument += fmt::format("={}", kAlone);
   }
 }
 
-void add_compare(CLI::App& app, const Context& context, Action& action) {
-  const auto flags = std::make_shared<CompareFlags>();
+namespace {
+
+CLI::App* add_command(CLI::App& app, const std::shared_ptr<CompareFlags>& flags) {
   CLI::App* const command = app.add_subcommand("compare", "Compare two tensor files or two folders of them");
   command->add_option("mine", flags->mine, "The suspect file or folder")->required()->type_name("");
   command->add_option("golden", flags->golden, "The trusted one")->required()->type_name("");
@@ -302,6 +333,14 @@ void add_compare(CLI::App& app, const Context& context, Action& action) {
       ->group("Judging");
   command->add_flag("--allow-nonfinite", flags->allow_nonfinite, "NaN on one side only: --rule decides alone")
       ->group("Judging");
+  command->add_option("--detail", flags->detail, "Of what fails: words (default), full (in json), off")
+      ->type_name("WHAT")
+      ->check(CLI::IsMember({"words", "full", "off"}).description(""))
+      ->group("Judging");
+  command->add_option("--origin", flags->origin, "First origin: run (default), estimate, all, off")
+      ->type_name("HOW")
+      ->check(CLI::IsMember({"run", "estimate", "all", "off"}).description(""))
+      ->group("Judging");
   command->add_flag("--fail-fast", flags->fail_fast, "Stop at the first failure")->group("Running");
   command->add_option("--only", flags->only, "Only tensors whose name fits (default: all)")
       ->type_name("GLOB,..")
@@ -309,6 +348,10 @@ void add_compare(CLI::App& app, const Context& context, Action& action) {
   command->add_option("--skip", flags->skip, "Not those whose name fits (default: none)")
       ->type_name("GLOB,..")
       ->allow_extra_args(false);
+  command->add_option("--sections", flags->sections, "Only of these ranks, steps, tokens: 'rank 3*'")
+      ->type_name("GLOB,..")
+      ->allow_extra_args(false)
+      ->group("Reading");
   command->add_option("--order", flags->order, "Of the files of a folder: name, or time (of\nmodification)")
       ->type_name("BY")
       ->check(CLI::IsMember({"name", "time"}).description(""))
@@ -336,8 +379,34 @@ void add_compare(CLI::App& app, const Context& context, Action& action) {
       "Examples:\n"
       "  assay compare mine.pt golden.npy\n"
       "  assay compare npu/ gpu/ --rule 'rel_l2 <= 1e-3' --report csv --output out");
-  command->callback(
-      [flags, &context, &action] { action = [flags, &context] { return run_compare(*flags, context); }; });
+  return command;
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app, const Context& context, Action& action) {
+  const auto flags = std::make_shared<CompareFlags>();
+  add_command(app, flags)->callback([flags, &context, &action] {
+    action = [flags, &context] { return run_compare(*flags, context); };
+  });
+}
+
+Result<void> pair_as(std::string_view command_line, CompareRequest& request) {
+  ASSAY_TRY(std::vector<std::string> words, split_command(command_line));
+  if (words.size() < 2 || words[1] != "compare")
+    return fail(ErrorKind::bad_argument, "{} is no comparison of ours", printable(command_line));
+  words.erase(words.begin());
+  settle_bare_flags(words);
+  std::reverse(words.begin(), words.end());
+  const auto flags = std::make_shared<CompareFlags>();
+  CLI::App app;
+  add_command(app, flags);
+  try {
+    app.parse(std::move(words));
+  } catch (const CLI::ParseError& error) {
+    return fail(ErrorKind::bad_argument, "{}: {}", printable(command_line), error.what());
+  }
+  return choose_pairs(*flags, request);
 }
 
 }  // namespace assay::cli

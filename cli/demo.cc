@@ -32,12 +32,16 @@ Result<int> demo(const fs::path& wanted, const Context& context) {
   request.command_line = context.command_line;
   request.terminal_width = console::width();
   request.colour = console::takes_colours(console::Stream::out);
-  ASSAY_TRY(const Summary summary, compare_demo_dumps(request));
-  if (!found_planted_fault(summary, dumps))
+  ASSAY_TRY(const CompareOutcome outcome, compare_demo_dumps(request));
+  if (!found_planted_fault(outcome.summary, dumps))
     return fail(ErrorKind::mismatch, "the demo did not find the planted fault {} first", kDemoFault);
   console::print(
       "\nThe first divergence is the planted fault. The rows behind it inherit its error; those before it "
       "differ by rounding only.\n");
+  for (const fs::path& file : outcome.files)
+    if (file.extension() == ".html")
+      console::print("\nSee where the two runs part: open this page in a browser\n{}\n",
+                     display(fs::absolute(file)));
   return 0;
 }
 

@@ -105,6 +105,15 @@ std::string hint_for(std::string_view message, const CLI::App& command) {
   return did_you_mean(word, known);
 }
 
+// Where a flag stands without the value that it may have, a word behind it is left over.
+std::string hint_at_value_apart(Words words) {
+  for (size_t i = 1; i < words.size(); ++i)
+    if (may_stand_alone(words[i - 1]) && !words[i].starts_with('-'))
+      return fmt::format("; a value of {0} stands behind =, as in {0}={1}", words[i - 1],
+                         printable(words[i]));
+  return {};
+}
+
 // "assay help compare" is "assay compare --help".
 std::vector<std::string> with_help_asked(std::vector<std::string> arguments) {
   if (arguments.empty() || arguments[0] != "help") return arguments;
@@ -133,8 +142,9 @@ Result<int> wrong_words(const CLI::ParseError& error, Words words, bool has_chil
   const bool names_command = words.size() > 1 && !words[1].starts_with('-');
   const CLI::App* const command = names_command ? find_command(app, words[1]) : nullptr;
   if (names_command && command == nullptr) return no_such_command(words[1], app);
-  return fail(ErrorKind::bad_argument, "{}{}{}; see 'assay{} --help'", error.what(),
+  return fail(ErrorKind::bad_argument, "{}{}{}{}; see 'assay{} --help'", error.what(),
               hint_for(error.what(), command != nullptr ? *command : app),
+              has_stray_word(error.what()) ? hint_at_value_apart(words) : "",
               has_child || !names_command ? "" : hint_at_child(error.what(), words[1]),
               names_command ? " " + words[1] : "");
 }
@@ -168,6 +178,7 @@ Result<int> run_program(Words words) {
   add_compare(app, context, action);
   add_opcheck(app, context, action);
   add_errcheck(app, context, action);
+  add_explain(app, action);
   add_dump(app, context, action);
   add_capture(app, context, action);
   add_recover(app, context, action);
@@ -176,6 +187,7 @@ Result<int> run_program(Words words) {
   add_compact(app, context, action);
   add_topology(app, context, action);
   add_doctor(app, context, action);
+  add_view(app, context, action);
   add_demo(app, context, action);
   app.footer(
       "Examples:\n  assay compare mine.pt golden.npy\n  assay demo\n'assay help COMMAND' tells more.\n"

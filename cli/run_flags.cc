@@ -8,10 +8,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 namespace assay::cli {
 
 void add_run_flags(CLI::App& command, RunFlags& flags) {
-  command.add_option("--report", flags.report, "csv xlsx json jsonl junit sqlite terminal(default)")
+  command.add_option("--report", flags.report, "csv xlsx json jsonl junit sqlite html, or terminal")
       ->type_name("NAME,..")
       ->allow_extra_args(false);
   command.add_option("--output", flags.output, "Folder for reports (default: .); - is stdout")
@@ -30,6 +32,11 @@ void add_run_flags(CLI::App& command, RunFlags& flags) {
       ->group("Running");
 }
 
+bool RunFlags::writes(std::string_view name) const {
+  const std::vector<std::string> names = split_list(report);
+  return std::ranges::find(names, name) != names.end();
+}
+
 void set_run(const RunFlags& flags, const Context& context, CompareRequest& request) {
   request.threads = flags.threads;
   request.now = context.now;
@@ -40,6 +47,7 @@ void set_run(const RunFlags& flags, const Context& context, CompareRequest& requ
   request.colour =
       flags.color == "always" || (flags.color == "auto" && console::takes_colours(console::Stream::out));
   request.progress = !flags.quiet;
+  request.open.within = flags.writes("html") || flags.writes("sqlite");  // pictures show them
 }
 
 std::string given_text(std::vector<std::pair<std::string_view, std::vector<std::string>>> flags) {

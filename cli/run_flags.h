@@ -20,6 +20,7 @@ struct RunFlags {
   SinkFlags sinks(const Profile* profile = &native_profile) const { return {report, output, quiet, profile}; }
   // The folder for reports that is made where it is not there; empty: none is.
   fs::path folder() const { return output == "-" ? fs::path() : fs::path(output); }
+  bool writes(std::string_view name) const;  // this report
   // Nobody reads the verdict on the screen.
   bool is_unsaid() const { return quiet || output == "-"; }
 };

@@ -26,11 +26,12 @@ set(apart
   assay/match/matcher_test.cc
   assay/match/ops/atb_atb_test.cc assay/match/ops/atb_torch_test.cc assay/match/ops/model_roles.cc
   assay/match/ops/op_aligner.cc assay/match/ops/op_sections.cc assay/match/ops/token_test.cc
+  assay/metric/detail/tile_errors.cc
   assay/metric/numpy_stats.cc assay/metric/one_side.cc assay/metric/stated.cc assay/metric/tile_measure.cc assay/metric/tile_range.cc
-  assay/metric/tile_softmax.cc assay/metric/tile_ulp.cc
+  assay/metric/tile_sketch.cc assay/metric/tile_softmax.cc assay/metric/tile_ulp.cc
   assay/model/outcome_test.cc
   assay/report/csv_test.cc assay/report/python_cells_test.cc assay/report/xlsx_parts.cc
-  assay/run/compare/align_test.cc
+  assay/run/compare/align_test.cc assay/run/compare/detail_test.cc assay/run/compare/kept_results_test.cc
   assay/run/compare/rope_test.cc
   assay/run/demo/demo_test.cc
   assay/run/inspect/print_values_test.cc

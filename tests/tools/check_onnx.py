@@ -19,22 +19,17 @@ import tempfile
 
 import onnx
 
+from checker import Count
+
 DATA = pathlib.Path(__file__).resolve().parents[1] / "data" / "topology"
 LEVELS = (-1, 0, 1, 2)
 RANDOM_TOPOLOGIES = 40
 
 
-class Checks:
+class Checks(Count):
     def __init__(self, program: pathlib.Path, folder: pathlib.Path) -> None:
+        super().__init__()
         self.program, self.folder = program, folder
-        self.passed = self.failed = 0
-
-    def check(self, name: str, problems: list[str]) -> None:
-        if not problems:
-            self.passed += 1
-            return
-        self.failed += 1
-        print(f"FAILED {name}\n  " + "\n  ".join(problems))
 
     def draw(self, topology: pathlib.Path, level: int) -> onnx.ModelProto:
         """What Assay makes of it; raises if that is not what onnx calls a model."""

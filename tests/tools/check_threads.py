@@ -73,7 +73,7 @@ DUMPS = {"many small files": small, "one large file": large, "other order": turn
 
 def compare(checker: Checker, folder: pathlib.Path, threads: str) -> tuple:
     """What was printed, and what it should be the same in whatever the number of threads."""
-    done = checker.start(["compare", "mine", "golden", "--metrics", "all", "--report", "csv,xlsx,jsonl,sqlite,terminal",
+    done = checker.start(["compare", "mine", "golden", "--metrics", "all", "--report", "csv,xlsx,jsonl,sqlite,html,terminal",
                           "--output", "out", "--threads", threads], folder)
     out = folder / "out"
     rows = [path.read_bytes().splitlines() for path in (*out.glob("*.csv"), *out.glob("*.jsonl"))]

@@ -23,7 +23,7 @@ import time
 from checker import Checker, run_checks
 
 KILLS = 6  # of every command
-REPORTS = ["csv", "xlsx", "json", "jsonl", "junit", "sqlite"]
+REPORTS = ["csv", "xlsx", "json", "jsonl", "junit", "sqlite", "html"]
 TOPOLOGY = """{"modelName": "m", "inTensors": ["a"], "outTensors": ["b"], "internalTensors": [], "nodes":
  [{"opName": "Add", "opType": "Add", "inTensors": ["a"], "outTensors": ["b"], "param": {}}]}"""
 

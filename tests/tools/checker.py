@@ -2,18 +2,43 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import pathlib
 import shutil
 import subprocess
 import sys
 import tempfile
+import traceback
 from typing import Callable
+
+
+class Count:
+    """Tests that passed and failed; what is wrong with one is printed below its name."""
+
+    def __init__(self) -> None:
+        self.passed = self.failed = 0
+
+    def check(self, name: str, problems: list[str]) -> None:
+        self.passed += not problems
+        self.failed += bool(problems)
+        if problems:
+            print(f"FAILED {name}\n  " + "\n  ".join(problems))
+
+    def check_some(self, title: str, problems: list[str]) -> None:
+        """The same where one fault makes many problems."""
+        self.passed += not problems
+        self.failed += bool(problems)
+        for line in problems[:5]:
+            print(f"{title}: {line}")
+        if len(problems) > 5:
+            print(f"{title}: {len(problems) - 5} more")
 
 
 class Checker:
     def __init__(self, program: pathlib.Path, work: pathlib.Path, only: str | None) -> None:
         self.program, self.work, self.only = program, work, only
-        self.passed = self.failed = 0
+        self.passed = self.failed = self.skipped = 0
 
     def wants(self, name: str) -> bool:
         return self.only is None or self.only in name
@@ -24,6 +49,18 @@ class Checker:
         self.failed += bool(failures)
         for failure in failures:
             print(f"{title} {failure}")
+
+    def report_each(self, checks: dict[str, Callable[["Checker"], list[str]]]) -> None:
+        """What a check raises is its failure; what it says to stderr is not shown."""
+        for name, check in checks.items():
+            if not self.wants(name):
+                continue
+            try:
+                with contextlib.redirect_stderr(io.StringIO()):
+                    failures = check(self)
+            except Exception:
+                failures = [traceback.format_exc()]
+            self.report(name + ":", failures)
 
     def folder(self, title: str) -> pathlib.Path:
         """A new one to run in."""
@@ -57,5 +94,5 @@ def run_checks(description: str, kind: type[Checker], check: Callable[[Checker],
     finally:
         if not options.keep:
             shutil.rmtree(work)
-    print(f"{checker.passed} passed, {checker.failed} failed")
+    print(f"{checker.passed} passed, {checker.failed} failed" + (f", {checker.skipped} skipped" if checker.skipped else ""))
     return checker.failed > 0

@@ -24,6 +24,8 @@ done <packages.txt
 installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "${wanted[@]}" 2>/dev/null || true)
 missing=()
 for package in "${wanted[@]}"; do
+  # Node from elsewhere brings npm along, and does not go together with Debian's.
+  if [[ $package == npm ]] && command -v npm >/dev/null; then continue; fi
   grep -qxF "installed $package" <<<"$installed" || missing+=("$package")
 done
 ((${#missing[@]})) || exit 0

@@ -184,7 +184,7 @@ def check_completion(preset: str) -> tuple[int, int, int]:
     """Every flag that --help shows is offered by the completion files."""
     program = ROOT / "build" / preset / "assay"
     flags = set()
-    for verb in ([], ["compare"], ["opcheck"], ["errcheck"], ["dump"], ["capture"], ["recover"], ["inspect"], ["convert"], ["compact"], ["topology"], ["doctor"], ["demo"]):
+    for verb in ([], ["compare"], ["opcheck"], ["errcheck"], ["dump"], ["capture"], ["recover"], ["inspect"], ["convert"], ["compact"], ["topology"], ["view"], ["doctor"], ["demo"]):
         flags |= set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", run(program, *verb, "--help").stdout))
     missing = [f"{path.name} lacks {flag}" for path in sorted((ROOT / "cli" / "completion").iterdir())
                for flag in sorted(flags) if not re.search(rf"{flag}(?![a-z-])", path.read_text())]
@@ -213,8 +213,9 @@ def checks_of(preset: str) -> list[tuple]:
                "onnx": "check_onnx.py", "msprobe": "check_msprobe.py", "msit": "check_msit.py",
                "screen": "check_screen.py", "writing": "check_writing.py", "numpy and torch": "check_python.py",
                "threads": "check_threads.py", "names and shapes": "check_names.py", "judgement": "check_judgement.py",
+               "operators run again": "check_reruns.py",
                "operators": "check_opcheck.py", "algorithms": "check_algorithms.py", "capture": "check_capture.py",
-               "library": "check_library.py"}
+               "library": "check_library.py", "view": "check_view.py"}
     programs = sorted(folder.glob("assay_*_test"), key=lambda path: -path.stat().st_size)
     checks = [(f"{preset}: cases", check_script, "run_cases.py", "--bin", folder)]
     checks += [(f"{preset}: {name}", check_script, script, "--bin", folder) for name, script in scripts.items()]
@@ -223,6 +224,7 @@ def checks_of(preset: str) -> list[tuple]:
         return checks + [("release: Python as a reader", check_script, "check_python_api.py", "--bin", folder),
                          ("release: torch capture", check_script, "check_torch_capture.py", "--bin", folder),
                          ("release: msprobe capture", check_script, "check_msprobe_capture.py", "--bin", folder),
+                         ("release: page", check_script, "check_page.py", "--bin", folder),
                          ("release: install", check_install, preset), ("release: completion", check_completion, preset)]
     targets = sorted(path.stem for path in (ROOT / "tests" / "fuzz").glob("fuzz_*.cc"))
     return checks + [(f"{preset}: {target}", check_fuzz, preset, target) for target in targets]

@@ -68,7 +68,7 @@ Result<DemoDumps> write_demo_dumps(const fs::path& folder) {
   return dumps;
 }
 
-Result<Summary> compare_demo_dumps(const DemoRequest& request) {
+Result<CompareOutcome> compare_demo_dumps(const DemoRequest& request) {
   CompareRequest ask;
   ask.mine = request.dumps.mine;
   ask.golden = request.dumps.golden;
@@ -83,15 +83,18 @@ Result<Summary> compare_demo_dumps(const DemoRequest& request) {
   const std::vector<std::string> needed = columns_needed(ask.rules);
   metrics.insert(metrics.end(), needed.begin(), needed.end());
   ASSAY_TRY(ask.metrics, plan_metrics(metrics));
+  ask.details = kUsualDetails;
+  ask.details.passing_rows = kPassingDetails;
+  ask.details.passing_bytes = kPassingBytes;
+  ask.open.within = true;
 
   ReportSet reports;
-  for (const std::string_view name : {"terminal", "csv", "xlsx", "json"}) {
+  for (const std::string_view name : {"terminal", "csv", "xlsx", "json", "html"}) {
     const Output* output = find_output(name);
     ASSAY_CHECK(output != nullptr);
     reports.add(output->open(SinkOptions{.folder = request.reports}));
   }
-  ASSAY_TRY(CompareOutcome outcome, compare(ask, reports));
-  return std::move(outcome.summary);
+  return compare(ask, reports);
 }
 
 bool found_planted_fault(const Summary& summary, const DemoDumps& dumps) {

@@ -4,6 +4,7 @@
 #include "assay/base/clock.h"
 #include "assay/base/file.h"
 #include "assay/model/outcome.h"
+#include "assay/run/compare/compare.h"
 
 #include <string>
 #include <vector>
@@ -23,7 +24,7 @@ Result<fs::path> make_demo_folder(const fs::path& wanted);
 
 struct DemoRequest {
   DemoDumps dumps;
-  fs::path reports;  // folder of the csv, xlsx and json reports
+  fs::path reports;  // folder of the csv, xlsx, json and html reports
   Moment now;
   std::string version, command_line;
   int terminal_width = 100;
@@ -31,7 +32,7 @@ struct DemoRequest {
 };
 
 // Compares with the default rules; the terminal report goes to standard output.
-Result<Summary> compare_demo_dumps(const DemoRequest& request);
+Result<CompareOutcome> compare_demo_dumps(const DemoRequest& request);
 
 // The planted fault is the first divergence, everything was compared, and nothing else went wrong.
 bool found_planted_fault(const Summary& summary, const DemoDumps& dumps);

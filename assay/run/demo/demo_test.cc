@@ -97,14 +97,14 @@ TEST_F(DemoFolder, DumpsReadBackInTheirTypes) {
 TEST_F(DemoFolder, TheComparisonFindsThePlantedFault) {
   const auto dumps = write_demo_dumps(root_);
   ASSERT_TRUE(dumps) << dumps.error().message;
-  const auto summary = compare_demo_dumps({.dumps = *dumps,
+  const auto outcome = compare_demo_dumps({.dumps = *dumps,
                                            .reports = root_ / "report",
                                            .now = {},
                                            .version = "0",
                                            .command_line = "assay demo"});
-  ASSERT_TRUE(summary) << summary.error().message;
-  EXPECT_TRUE(found_planted_fault(*summary, *dumps));
-  EXPECT_EQ(summary->passed, 48);  // as many operators run before the fault
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_TRUE(found_planted_fault(outcome->summary, *dumps));
+  EXPECT_EQ(outcome->summary.passed, 48);  // as many operators run before the fault
 }
 
 TEST(FoundPlantedFault, WantsTheFaultFirstAndEverythingCompared) {
