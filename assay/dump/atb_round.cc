@@ -2,6 +2,7 @@
 
 #include "assay/base/text.h"
 #include "assay/dump/atb_statistics.h"
+#include "assay/dump/items.h"
 #include "assay/support/csv.h"
 
 #include <unordered_map>
@@ -141,7 +142,7 @@ class TableIndex {
     std::error_code ignored;
     const auto size = fs::file_size(round_ / *path, ignored);
     item.data = TensorRef{static_cast<int32_t>(frame_.files.size()), 0};
-    frame_.files.push_back(FileEntry{round_ / *path, ignored ? 0 : static_cast<int64_t>(size)});
+    frame_.files.push_back(data_file(round_ / *path, ignored ? 0 : static_cast<int64_t>(size)));
     return item;
   }
 

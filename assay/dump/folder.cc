@@ -320,7 +320,7 @@ void add_node(Frame& frame, const fs::path& root, FoundFile& file, ReadFile& rea
     if (selected(file.relative + ":" + value.name, options))
       node.items.push_back(make_value_item(frame, shown + ":" + value.name, value));
   if (node.items.empty()) return;
-  frame.files.push_back(FileEntry{path_of(root, file), file.size});
+  frame.files.push_back(data_file(path_of(root, file), file.size));
   node.name = frame.strings.keep(shown);
   node.order = std::ssize(frame.nodes);
   frame.nodes.push_back(std::move(node));

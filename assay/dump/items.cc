@@ -2,6 +2,7 @@
 
 #include "assay/base/text.h"
 #include "assay/dump/unclaimed.h"
+#include "assay/format/min_max.h"
 #include "assay/format/open_files.h"
 #include "assay/model/scalar_of.h"
 #include "assay/support/json_tape.h"
@@ -11,6 +12,13 @@
 #include <set>
 
 namespace assay {
+
+FileEntry data_file(fs::path path, int64_t size) {
+  FileEntry file{std::move(path), size};
+  static_assert(kMinMaxNpy.size() == kMinMaxNpz.size());
+  if (is_min_max_name(file.path.native())) file.letters_for_extremes = kMinMaxNpy.size();
+  return file;
+}
 
 std::vector<TensorDraft> draft_tensors(const fs::path& path, TensorSet set, const OpenOptions& options) {
   std::vector<TensorDraft> drafts;

@@ -18,6 +18,9 @@ struct TensorDraft {
 // The file itself is left open for those who will read its data, where the options say so.
 std::vector<TensorDraft> draft_tensors(const fs::path& path, TensorSet set, const OpenOptions& options);
 
+// The file that items of a frame have their data in. Its name tells whether that is all of their data.
+FileEntry data_file(fs::path path, int64_t size);
+
 // The item of the `slot`-th tensor of file `file`; its strings, statistics and facts move into the frame.
 Item make_item(Frame& frame, std::string name, int32_t file, int32_t slot, TensorDraft draft);
 

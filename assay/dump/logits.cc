@@ -101,7 +101,7 @@ void add_node(Frame& frame, LogitsFile& file) {
   Stated& stated = frame.stated.emplace_back();
   stated.data_name = item.name;
   item.stated = &stated;
-  frame.files.push_back({std::move(file.path), file.size});
+  frame.files.push_back(data_file(std::move(file.path), file.size));
   Node node;
   node.name = item.name;
   node.order = std::ssize(frame.nodes);

@@ -260,7 +260,7 @@ class FrameBuilder {
       describe(entry, numbered.folder, item);
     else
       item.data = TensorRef{static_cast<int32_t>(frame_.files.size()), 0};
-    if (item.data) frame_.files.push_back(FileEntry{entry.file, entry.size});
+    if (item.data) frame_.files.push_back(data_file(entry.file, entry.size));
     const std::string call = printable(entry.name.operation + suffix);
     if (frame_.nodes.empty() || frame_.nodes.back().name != call) {
       Node& node = frame_.nodes.emplace_back();

@@ -408,7 +408,7 @@ std::optional<TensorRef> MsprobeEntries::data_file(std::string_view data_name, s
         fmt::format("data_name '{}' leads out of {}; it is not opened", data_name, display(data_folder_)));
     return std::nullopt;
   }
-  frame_.files.push_back(FileEntry{data_folder_ / relative, 0});
+  frame_.files.push_back(assay::data_file(data_folder_ / relative, 0));
   return TensorRef{static_cast<int32_t>(frame_.files.size() - 1), 0};
 }
 

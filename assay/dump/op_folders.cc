@@ -207,7 +207,7 @@ void OpFrame::make_node(int32_t op, std::vector<OpFile>& files) {
     if (!selected(name, options_)) continue;
     const auto number = static_cast<int32_t>(frame_.files.size());
     frame_.files.push_back(
-        FileEntry{root_ / (file.described_in.empty() ? file.relative : file.described_in), file.size});
+        data_file(root_ / (file.described_in.empty() ? file.relative : file.described_in), file.size));
     const bool may_be_compared = file.draft.has_data || file.draft.stats;
     const auto* const shards = may_be_compared ? shards_of(file, number) : nullptr;
     Item item = make_item(frame_, name, number, 0, std::move(file.draft));
@@ -233,7 +233,7 @@ std::optional<FileEntry> OpFrame::file_on_rank(const fs::path& rank, const std::
     size = fs::file_size(file, missing);
   }
   if (missing) return std::nullopt;
-  return FileEntry{std::move(file), static_cast<int64_t>(size)};
+  return data_file(std::move(file), static_cast<int64_t>(size));
 }
 
 TensorRef OpFrame::add_row(fs::path table, const TensorDraft& draft) {

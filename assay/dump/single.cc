@@ -35,7 +35,7 @@ Result<Frame> index_single(const FrameInfo& info, const OpenOptions& options) {
   frame.given_as = (whole_path.parent_path().filename() / whole_path.filename()).string();
   frame.warnings = std::move(set.warnings);
   const auto size = fs::file_size(path, ignored);
-  frame.files.push_back(FileEntry{path, ignored ? 0 : static_cast<int64_t>(size)});
+  frame.files.push_back(data_file(path, ignored ? 0 : static_cast<int64_t>(size)));
   const std::vector<ValueDraft> values = draft_values(set.values);
   std::vector<TensorDraft> drafts = draft_tensors(path, std::move(set), options);
   if (drafts.empty() && !is_held)  // of a caller, an empty set is one

@@ -372,7 +372,7 @@ Result<Frame> index_fx(const FrameInfo& info, const OpenOptions& options) {
     if (std::string before = missing.take(); !before.empty())
       file.tensor->facts.push_back({std::string(kArgumentsBefore), std::move(before)});
     const auto number = static_cast<int32_t>(frame.files.size());
-    frame.files.push_back(FileEntry{file.path, file.size});
+    frame.files.push_back(data_file(file.path, file.size));
     Item item = make_item(frame, std::move(name), number, 0, std::move(*file.tensor));
     item.port = file.port;
     if (!item.data) item.described_in = number;

@@ -375,7 +375,7 @@ void add_node(Frame& frame, GeFile& file, const OpenOptions& options) {
     node.items.push_back(item);
   }
   if (node.items.empty()) return;
-  frame.files.push_back(FileEntry{file.path, file.size});
+  frame.files.push_back(data_file(file.path, file.size));
   node.name = frame.strings.keep(printable(file.name));
   node.type = frame.strings.keep(printable(file.type));
   node.order = std::ssize(frame.nodes);

@@ -75,10 +75,6 @@ std::optional<double> number_of(const Scalar& scalar) {
   return std::nullopt;
 }
 
-bool FileEntry::keeps_extremes() const {
-  return path.native().ends_with("_min_max.npz") || path.native().ends_with("_min_max.npy");
-}
-
 std::string At::text() const {
   std::string out;
   const auto add = [&](std::string_view word, int number) {

@@ -100,8 +100,10 @@ struct FileEntry {
   fs::path path;
   int64_t size = 0;
   bool is_table = false;  // of several tensors: what one of several ranks says of them, as Frame::rank_rows
-  // Of its tensors the smallest and the largest element are all that is left.
-  bool keeps_extremes() const;
+  // The end of its name that says that of its tensors the smallest and the largest element are all that is
+  // left; 0: they are there.
+  uint8_t letters_for_extremes = 0;
+  bool keeps_extremes() const { return letters_for_extremes > 0; }
 };
 
 // What the table of one of several ranks says of a tensor.

@@ -106,23 +106,34 @@ void join_parameters(PairingBuilder& builder) {
   }
 }
 
-// Of such a file the smallest and the largest element are left.
-constexpr std::string_view kExtremes = "_min_max.npy";
+// "x" of "x_min_max.npy": the tensor of which that file has the smallest and the largest element. Empty: it
+// is none that bears the name of its file.
+std::string_view tensor_of_extremes(const PairingBuilder& builder, Side side, size_t position) {
+  const Item& item = builder.item(side, position);
+  if (!item.data) return {};
+  const Frame& frame = builder.frames(side)[static_cast<size_t>(builder.items(side)[position].frame)];
+  const FileEntry& file = frame.files[static_cast<size_t>(item.data->file)];
+  if (!file.keeps_extremes()) return {};
+  const std::string_view path = file.path.native(),
+                         end = path.substr(path.size() - file.letters_for_extremes);
+  return item.name.ends_with(end) ? item.name.substr(0, item.name.size() - end.size()) : std::string_view();
+}
 
 // Among what is left, the extremes of a tensor that the other side has once, in whatever file.
 void join_extremes(PairingBuilder& builder) {
   for (const Side side : {Side::mine, Side::golden}) {
     const Side other = side == Side::mine ? Side::golden : Side::mine;
-    std::vector<size_t> waiting;
+    std::vector<std::pair<size_t, std::string_view>> waiting;
     for (size_t i = 0; i < builder.size(side); ++i)
-      if (!builder.is_joined(side, i) && builder.name(side, i).ends_with(kExtremes)) waiting.push_back(i);
+      if (!builder.is_joined(side, i))
+        if (const std::string_view name = tensor_of_extremes(builder, side, i); !name.empty())
+          waiting.emplace_back(i, name);
     if (waiting.empty()) continue;
     std::unordered_map<std::string, std::vector<size_t>> whole;
     for (size_t i = 0; i < builder.size(other); ++i)
       if (!builder.is_joined(other, i)) whole[stem_of(builder.name(other, i))].push_back(i);
-    for (const size_t i : waiting) {
-      const std::string_view name = builder.name(side, i);
-      const auto found = whole.find(std::string(name.substr(0, name.size() - kExtremes.size())));
+    for (const auto& [i, name] : waiting) {
+      const auto found = whole.find(std::string(name));
       if (found == whole.end() || found->second.size() != 1) continue;
       const size_t partner = found->second[0];
       builder.join(side == Side::mine ? i : partner, side == Side::mine ? partner : i, Why::its_extremes);
