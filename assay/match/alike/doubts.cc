@@ -397,9 +397,25 @@ void hold_against_rotation(std::vector<Decision>& decisions) {
   }
 }
 
+// What ranks share out lies on all of them in one order, however it is cut.
+void hold_shares_against_each_other(std::vector<Decision>& decisions) {
+  for (Decision& decision : decisions) {
+    if (decision.layout == nullptr) continue;
+    const size_t shares = decision.layout->size() / decision.group.parts.size();
+    for (size_t i = 0; i < decision.group.parts.size(); ++i) {
+      const std::span<const Arrangement> of_ranks(decision.layout->data() + i * shares, shares);
+      if (std::ranges::any_of(of_ranks,
+                              [&](const Arrangement& share) { return share.order != of_ranks[0].order; }))
+        contradict(decision, fmt::format("'{}' lies otherwise on some ranks than on the others",
+                                         decision.group.parts[i]->form.plain));
+    }
+  }
+}
+
 }  // namespace
 
 void find_doubts(Meeting& meeting) {
+  hold_shares_against_each_other(meeting.decisions());
   hold_layouts_against_layers(meeting);
   hold_shares_against_layers(meeting.decisions());
   hold_against_groups(meeting.decisions());
