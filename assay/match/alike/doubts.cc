@@ -75,29 +75,37 @@ void contradict_crossed(const std::vector<Found*>& layers) {
 
 // Names whose number counts tensors ("t17"): it tells each of a layer apart, where that of a layer is the
 // same for all of it.
-std::set<std::string> names_that_count(const std::vector<Found>& found) {
+using NamesOfSide = std::set<std::pair<Side, std::string>>;
+NamesOfSide names_that_count(const std::vector<Found>& found) {
   constexpr size_t kMostFused = 3;  // queries, keys and values are in one tensor of their layer
   using Numbers = std::map<int64_t, std::set<std::string>>;  // and the names that each of them stands for
-  std::map<std::pair<std::string, int64_t>, Numbers> of_layer;
-  for (const Found& each : found)
-    if (each.part.layer && each.whole.layer)
-      of_layer[{each.whole.rest, *each.part.layer}][*each.whole.layer].insert(each.part.rest);
-  std::set<std::string> names;
+  std::map<std::tuple<Side, std::string, int64_t>, Numbers> of_layer;
+  for (const Found& each : found) {
+    if (!each.part.layer || !each.whole.layer) continue;
+    const Side parts = each.decision->group.parts_side;
+    of_layer[{other_side(parts), each.whole.rest, *each.part.layer}][*each.whole.layer].insert(
+        each.part.rest);
+    of_layer[{parts, each.part.rest, *each.whole.layer}][*each.part.layer].insert(each.whole.rest);
+  }
+  NamesOfSide names;
   for (const auto& [place, numbers] : of_layer)
     if (numbers.size() > kMostFused &&
         std::ranges::all_of(numbers, [](const auto& number) { return number.second.size() == 1; }))
-      names.insert(place.first);
+      names.insert({std::get<0>(place), std::get<1>(place)});
   return names;
 }
 
 // Tensors of one name in all layers belong to those of one name in the other side. Where most do, the others
 // are doubtful; where as many do as do not, all of them are.
 void hold_against_layers(Meeting& meeting, std::vector<Found>& found) {
-  const std::set<std::string> counting = names_that_count(found);
+  const NamesOfSide counting = names_that_count(found);
   std::map<std::pair<Side, std::string>, std::vector<Found*>> by_name;
-  for (Found& each : found)
-    if (each.part.layer && !counting.contains(each.whole.rest))
-      by_name[{each.decision->group.parts_side, each.part.rest}].push_back(&each);
+  for (Found& each : found) {
+    const Side parts = each.decision->group.parts_side;
+    if (each.part.layer && !counting.contains({parts, each.part.rest}) &&
+        !counting.contains({other_side(parts), each.whole.rest}))
+      by_name[{parts, each.part.rest}].push_back(&each);
+  }
   std::set<std::string_view> names[2];
   for (const Side side : {Side::mine, Side::golden})
     for (const Holder& holder : meeting.holders().on(side))
