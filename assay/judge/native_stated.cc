@@ -54,6 +54,17 @@ bool states_checksum_alone(const Stated& stated) {
                              [&](const StatisticName& each) { return (stated.*each.of).is_absent(); });
 }
 
+bool is_whole_type(DType dtype) {
+  const DTypeKind kind = info(dtype).kind;
+  return kind == DTypeKind::integer || kind == DTypeKind::natural || kind == DTypeKind::truth;
+}
+
+// Equal bits are the same numbers in types of whole numbers, and where a bf16 was widened for its checksum.
+bool may_have_equal_bits(DType a, DType b) {
+  const auto is_bf16_or_f32 = [](DType dtype) { return dtype == DType::bf16 || dtype == DType::f32; };
+  return a == b || (is_whole_type(a) && is_whole_type(b)) || (is_bf16_or_f32(a) && is_bf16_or_f32(b));
+}
+
 bool is_whole(const Scalar& scalar) { return scalar.integer() || scalar.digits(); }
 
 bool stated_equal(const Scalar& mine, const Scalar& golden, double bound) {
@@ -210,6 +221,17 @@ std::optional<std::string> impossible_counts(const SideFacts& side, std::string_
   if (nans <= parts && infs <= parts - nans) return std::nullopt;
   return fmt::format("{} NaN and {} infinities of {} are more than its {} elements: the dump is wrong", nans,
                      infs, which, parts);
+}
+
+// The same bits as numbers of another kind are other numbers, but for zeros.
+bool have_impossible_types(const Comparison& row) {
+  if (!row.mine.meta || !row.golden.meta) return false;
+  const Stated &m = *row.mine.stated(), &g = *row.golden.stated();
+  if (m.checksum != g.checksum || !is_checksum(m.checksum) || is_xor(m.checksum)) return false;
+  if (may_have_equal_bits(row.mine.meta->dtype, row.golden.meta->dtype)) return false;
+  return std::ranges::any_of(kStatistics, [&](const StatisticName& each) {
+    return size_of_number(finite_statistic(m, each)) > 0 && size_of_number(finite_statistic(g, each)) > 0;
+  });
 }
 
 // A pair of stated numbers that are not equal, in words; nothing where they agree or cannot be held against
@@ -390,6 +412,11 @@ Verdict judge_stated(const Comparison& row, const Head& head, const ModelPlace& 
     return {Level::ignored, "None on both sides, or an object that the dumps do not describe"};
   if (row.evidence == Evidence::nothing || (is_tensor && is_by_checksum(row)))
     return {Level::ignored, std::string(kNothingStated)};
+  if (have_impossible_types(row))
+    return {Level::error,
+            fmt::format("the checksums are equal ({}), and so are the numbers, though {} of mine is {} of "
+                        "golden: one of the dumps is wrong",
+                        m.checksum, name(row.mine.meta->dtype), name(row.golden.meta->dtype))};
   return {.allowed = allowed};
 }
 

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace assay {
@@ -17,7 +18,6 @@ namespace {
 constexpr int64_t kLargestRows = int64_t{4} << 30;
 constexpr size_t kNamed = 5;   // where nothing has the name, or several things have
 constexpr size_t kLinks = 12;  // of a chain that are shown
-constexpr size_t kMostLinks = 100'000;
 
 struct GivenInput {
   std::string name;
@@ -178,8 +178,13 @@ struct Link {
 // From a row back to where the largest part of its error began.
 std::vector<Link> chain_of(const ReportedRows& rows, const ReportedRow& start) {
   std::vector<Link> chain;
+  std::unordered_set<const ReportedRow*> seen;
   const ReportedRow* row = &start;
-  while (chain.size() < kMostLinks) {
+  while (true) {
+    if (!seen.insert(row).second) {
+      chain.back().why_last = "the report leads in a circle";
+      return chain;
+    }
     chain.push_back({row});
     std::string& why = chain.back().why_last;
     if (!row->account) {
@@ -219,7 +224,6 @@ std::vector<Link> chain_of(const ReportedRows& rows, const ReportedRow& start) {
     }
     row = before;
   }
-  return chain;
 }
 
 void append_chain(std::string& out, const std::vector<Link>& chain) {

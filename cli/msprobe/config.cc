@@ -45,6 +45,10 @@ class ConfigReader {
     for (const auto& group : root) {
       const auto name = group.first.as<std::string>();
       if (group.second.IsNull()) continue;
+      if (std::ranges::none_of(steps, [&](const Step& each) { return each.group == name; })) {
+        log::warn("{}: {} is not known and is passed over", display(path_), printable(name));
+        continue;
+      }
       if (!group.second.IsMap()) return wrong(group.second, "{} needs maps of tensors", printable(name));
       for (const auto& map : group.second) {
         ASSAY_TRY_DO(read_map(name, map.first.as<std::string>(), map.second, steps));

@@ -261,6 +261,8 @@ std::vector<Arrangement> without_padding(const Shape& part, const Shape& whole, 
   all[0] *= static_cast<int64_t>(sources);
   for (size_t i = 0; i < all.size(); ++i)
     if (all[i] != part.dims[i] && !may_be_rounded_up(part.dims[i], all[i])) return {};
+  // Ranks that hold as much as there is hold copies: zeros on one of them are wrong.
+  if (sources > 1 && part.dims == whole.dims) return {};
   // Of each dimension at most half is added, and of all of them together.
   if (part.dims == all || 2 * part.count() < product(all)) return {};
   Arrangement arrangement;

@@ -38,8 +38,9 @@ struct Found {
   std::string stretch;  // of the whole
   Decision* decision;
 
-  int64_t step() const { return *whole.layer - *part.layer; }
-  auto where() const { return std::tuple(whole.rest, step(), stretch); }
+  // Of what lies in no layer: of none.
+  int64_t step() const { return whole.layer ? *whole.layer - *part.layer : 0; }
+  auto where() const { return std::tuple(whole.rest, whole.layer.has_value(), step(), stretch); }
 };
 
 void contradict(Decision& decision, std::string text) {
@@ -57,7 +58,9 @@ void doubt(Decision& decision, const std::string& text) {
 void contradict_crossed(const std::vector<Found*>& layers) {
   std::set<int64_t> parts, wholes;
   for (const Found* each : layers) {
-    if (each->whole.rest != layers[0]->whole.rest || each->stretch != layers[0]->stretch) return;
+    if (!each->whole.layer || each->whole.rest != layers[0]->whole.rest ||
+        each->stretch != layers[0]->stretch)
+      return;
     parts.insert(*each->part.layer);
     wholes.insert(*each->whole.layer);
   }
@@ -70,13 +73,39 @@ void contradict_crossed(const std::vector<Found*>& layers) {
                       each->whole.at(*each->whole.layer), each->whole.at(*each->part.layer)));
 }
 
+// Names whose number counts tensors ("t17"): it tells each of a layer apart, where that of a layer is the
+// same for all of it.
+using NamesOfSide = std::set<std::pair<Side, std::string>>;
+NamesOfSide names_that_count(const std::vector<Found>& found) {
+  constexpr size_t kMostFused = 3;  // queries, keys and values are in one tensor of their layer
+  using Numbers = std::map<int64_t, std::set<std::string>>;  // and the names that each of them stands for
+  std::map<std::tuple<Side, std::string, int64_t>, Numbers> of_layer;
+  for (const Found& each : found) {
+    if (!each.part.layer || !each.whole.layer) continue;
+    const Side parts = each.decision->group.parts_side;
+    of_layer[{other_side(parts), each.whole.rest, *each.part.layer}][*each.whole.layer].insert(
+        each.part.rest);
+    of_layer[{parts, each.part.rest, *each.whole.layer}][*each.part.layer].insert(each.whole.rest);
+  }
+  NamesOfSide names;
+  for (const auto& [place, numbers] : of_layer)
+    if (numbers.size() > kMostFused &&
+        std::ranges::all_of(numbers, [](const auto& number) { return number.second.size() == 1; }))
+      names.insert({std::get<0>(place), std::get<1>(place)});
+  return names;
+}
+
 // Tensors of one name in all layers belong to those of one name in the other side. Where most do, the others
 // are doubtful; where as many do as do not, all of them are.
 void hold_against_layers(Meeting& meeting, std::vector<Found>& found) {
+  const NamesOfSide counting = names_that_count(found);
   std::map<std::pair<Side, std::string>, std::vector<Found*>> by_name;
-  for (Found& each : found)
-    if (each.part.layer && each.whole.layer)
-      by_name[{each.decision->group.parts_side, each.part.rest}].push_back(&each);
+  for (Found& each : found) {
+    const Side parts = each.decision->group.parts_side;
+    if (each.part.layer && !counting.contains({parts, each.part.rest}) &&
+        !counting.contains({other_side(parts), each.whole.rest}))
+      by_name[{parts, each.part.rest}].push_back(&each);
+  }
   std::set<std::string_view> names[2];
   for (const Side side : {Side::mine, Side::golden})
     for (const Holder& holder : meeting.holders().on(side))
@@ -88,7 +117,7 @@ void hold_against_layers(Meeting& meeting, std::vector<Found>& found) {
     contradict_crossed(layers);
     std::vector<const std::vector<Found*>*> common;  // two at most
     for (const auto& [where, others] : ways)
-      if (others.size() * 2 >= layers.size()) common.push_back(&others);
+      if (others[0]->whole.layer && others.size() * 2 >= layers.size()) common.push_back(&others);
     for (const std::vector<Found*>* const others : common)
       for (Found* each : layers) {
         const Found& other = *others->front();
@@ -376,9 +405,25 @@ void hold_against_rotation(std::vector<Decision>& decisions) {
   }
 }
 
+// What ranks share out lies on all of them in one order, however it is cut.
+void hold_shares_against_each_other(std::vector<Decision>& decisions) {
+  for (Decision& decision : decisions) {
+    if (decision.layout == nullptr) continue;
+    const size_t shares = decision.layout->size() / decision.group.parts.size();
+    for (size_t i = 0; i < decision.group.parts.size(); ++i) {
+      const std::span<const Arrangement> of_ranks(decision.layout->data() + i * shares, shares);
+      if (std::ranges::any_of(of_ranks,
+                              [&](const Arrangement& share) { return share.order != of_ranks[0].order; }))
+        contradict(decision, fmt::format("'{}' lies otherwise on some ranks than on the others",
+                                         decision.group.parts[i]->form.plain));
+    }
+  }
+}
+
 }  // namespace
 
 void find_doubts(Meeting& meeting) {
+  hold_shares_against_each_other(meeting.decisions());
   hold_layouts_against_layers(meeting);
   hold_shares_against_layers(meeting.decisions());
   hold_against_groups(meeting.decisions());

@@ -49,9 +49,10 @@ std::vector<std::pair<int64_t, bool>> forms_of(const LaidOutParts& tensor) {
 }
 
 // Of tensors of other shapes, what is said of them tells. Dimensions that were merged or split in one layer
-// leave the elements in their order, and are wrong all the same.
+// of either side leave the elements in their order, and are wrong all the same.
 bool lie_alike(const LaidOutParts& a, const LaidOutParts& b) {
-  if (a.whole == b.whole && forms_of(a) != forms_of(b)) return false;
+  const bool are_of_one_side = a.whole == b.whole || a.parts == b.parts;
+  if (are_of_one_side && forms_of(a) != forms_of(b)) return false;
   return std::ranges::equal(*a.layout, *b.layout, [](const Arrangement& x, const Arrangement& y) {
     return x.lies_as(y) || x.text == y.text;
   });

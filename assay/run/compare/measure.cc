@@ -55,6 +55,16 @@ int64_t bytes_of_ranks(const Loader& loader, const Pair& pair) {
   return bytes;
 }
 
+// All elements of one tensor, in another shape or order: nothing is cut.
+bool shows_all(const Matched& matched, const Plan& plan) {
+  const PlanStep* const view = plan.find_last(PlanOp::view);
+  if (view == nullptr || plan.from.size() != 1) return false;
+  const auto& meta = matched.item(plan.from[0].side, plan.from[0].item).meta;
+  int64_t count = 1;
+  for (size_t i = 1; i <= view->args.size() / 2; ++i) count *= view->args[i];
+  return meta != nullptr && count == meta->shape.count();
+}
+
 struct Batch {
   size_t first = 0, last = 0;  // of Pairing::nodes
   std::vector<NodeResult> nodes;
@@ -198,8 +208,9 @@ class Measurer {
     }
     for (const Side side : {Side::mine, Side::golden})
       if (const Plan* const plan = row.pair.plan(side)) {
-        row.is_cut |= plan->has(PlanOp::view);
-        row.is_rearranged |= turns_elements(plan->steps);
+        const bool is_whole = shows_all(matched_, *plan);
+        row.is_cut |= plan->has(PlanOp::view) && !is_whole;
+        row.is_rearranged |= is_whole || turns_elements(plan->steps);
       }
     if (!aligned) {
       row.status = Status::unreadable;
