@@ -133,8 +133,11 @@ Result<GoldenOutputs> elewise_muls(const GoldenCall& call) {
   if (factors.size() != 1) return fail(ErrorKind::bad_argument, "the parameter varAttr is not a number");
   const DType dtype = dtype_of(call, 0);
   const double factor = factors[0];
-  const double u =
-      2 * unit_of_arithmetic(dtype) + (rounded_to(dtype, factor) == factor ? 0 : unit_roundoff(dtype));
+  const double rounded = rounded_to(dtype, factor);  // as some kernels have it
+  const double of_factor = rounded == factor        ? 0
+                           : std::isfinite(rounded) ? std::abs(rounded / factor - 1)
+                                                    : unit_roundoff(dtype);
+  const double u = 2 * unit_of_arithmetic(dtype) + of_factor;
   ASSAY_TRY(Expected out,
             streamed(call, {call.in[0]}, kPieceElements, 2,
                      [=](int64_t, int64_t count, const double* const* in, double* values, double* errors) {

@@ -89,7 +89,9 @@ TEST(Elewise, AFactorMayHaveBeenRounded) {
     return allowed_of(out->at(0))[0];
   };
   EXPECT_LT(allowed(0.25), 1e-6);
-  EXPECT_NEAR(allowed(0.3), 0.3 / 2048, 1e-6);
+  EXPECT_NEAR(allowed(0.3), 0.300048828125 - 0.3, 1e-7);
+  EXPECT_NEAR(allowed(1e-6), 17 * 0x1p-24 - 1e-6, 1e-10);  // below the normal numbers of f16
+  EXPECT_NEAR(allowed(1e6), 1e6 / 2048, 1);                // f16 does not hold it
 }
 
 // ----- two tensors

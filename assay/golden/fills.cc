@@ -59,10 +59,10 @@ Result<OperandPtr> chosen_by(const OperandPtr& condition, OperandPtr yes, Operan
 }  // namespace
 
 Result<GoldenOutputs> golden_fill(const GoldenCall& call) {
-  ASSAY_TRY(const int64_t has_mask, call.params.integer({"withMask"}));
+  ASSAY_TRY(const bool has_mask, call.params.flag({"withMask"}));
   ASSAY_TRY(const std::vector<double> values, call.params.reals({"value"}));
   if (values.empty()) return fail(ErrorKind::bad_argument, "the parameter value is empty");
-  if (has_mask == 0) {
+  if (!has_mask) {
     ASSAY_TRY(const std::vector<int64_t> dims, call.params.integers({"outDim"}));
     ASSAY_TRY(OperandPtr filled, constant(DType::f16, values[0], Shape{dims}));
     return GoldenOutputs{exactly(std::move(filled))};

@@ -90,6 +90,8 @@ size_t place_of_depth(const GoldenCall& call, size_t axis, int64_t depth) {
 // in: classes, [what marks a class, what the rest holds]
 Result<GoldenOutputs> compute_onehot(const GoldenCall& call) {
   ASSAY_TRY_DO(check_given(call, 1, 3));
+  if (call.in.size() == 2)
+    return fail(ErrorKind::mismatch, "{} takes 1 or 3 inputs, the dump has 2", call.type);
   ASSAY_TRY(const int64_t number, call.params.integer({"axis"}));
   ASSAY_TRY(const int64_t depth, call.params.integer({"depth"}));
   if (depth < 0) return fail(ErrorKind::bad_argument, "the parameter depth is {}, which is negative", depth);
@@ -102,6 +104,9 @@ Result<GoldenOutputs> compute_onehot(const GoldenCall& call) {
   for (size_t i = 0; i < 2; ++i) {
     if (!has_input(call, i + 1)) continue;
     ASSAY_TRY(const Numbers mark, numbers_of(call, i + 1));
+    if (mark.count() != 1)
+      return fail(ErrorKind::mismatch, "input {} of {} has the shape {}, not [1]", i + 1, call.type,
+                  mark.shape.text());
     marks[i] = mark.values[0];
   }
   const DType dtype = dtype_of(call, 0);

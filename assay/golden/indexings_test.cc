@@ -83,6 +83,19 @@ TEST(GoldenOnehot, PutsTheClassAtTheAxis) {
   EXPECT_THAT(error_of(call.run()).message, HasSubstr("whole numbers are wanted"));
 }
 
+TEST(GoldenOnehot, WantsBothMarksOrNone) {
+  GoldenTry call{
+      "OnehotOperation",
+      {param_of("axis", {int64_t{-1}}), param_of("depth", {int64_t{2}})},
+      {tensor_of(DType::i64, {1}, {1}), tensor_of(DType::i64, {0}, {}), tensor_of(DType::i64, {1}, {7})}};
+  EXPECT_THAT(indexed(call, Shape{{1, 2}}), ElementsAre(7, 1));  // what is empty is not given
+  call.in[1] = tensor_of(DType::i64, {2}, {1, 1});
+  EXPECT_THAT(error_of(call.run()).message,
+              HasSubstr("input 1 of OnehotOperation has the shape [2], not [1]"));
+  call.in.pop_back();
+  EXPECT_THAT(error_of(call.run()).message, HasSubstr("takes 1 or 3 inputs, the dump has 2"));
+}
+
 TEST(GoldenNonzero, ListsPlaces) {
   GoldenTry call{"NonzeroOperation", {}, {tensor_of(DType::i64, {2, 3}, {0, 3, 0, 5, 0, 1})}};
   EXPECT_THAT(indexed(call, Shape{{2, 6}}), ElementsAre(0, 1, 1, 0, 0, 0, 1, 0, 2, 0, 0, 0));

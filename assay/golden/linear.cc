@@ -96,11 +96,6 @@ namespace {
 constexpr int64_t kLinearPerToken = 2;
 constexpr int64_t kMostTerms = int64_t{1} << 22;  // as shapes with a zero could name any number of them
 
-Result<bool> transpose_flag(const GoldenParams& params, ParamKeys keys) {
-  ASSAY_TRY(const int64_t number, params.integer(keys));
-  return number != 0;
-}
-
 struct LinearRun {
   Product product;
   Shape shape;                                // of the output
@@ -280,8 +275,8 @@ Result<GoldenOutputs> quantised_linear(const GoldenCall& call, LinearRun run, bo
 Result<GoldenOutputs> golden_linear(const GoldenCall& call) {
   const GoldenParams& params = call.params;
   ASSAY_TRY_DO(check_inputs(call, 2, 5));
-  ASSAY_TRY(const bool transpose_a, transpose_flag(params, {"transposeA"}));
-  ASSAY_TRY(const bool transpose_b, transpose_flag(params, {"transposeB"}));
+  ASSAY_TRY(const bool transpose_a, params.flag({"transposeA"}));
+  ASSAY_TRY(const bool transpose_b, params.flag({"transposeB"}));
   ASSAY_TRY(const bool accumulates, params.flag_or({"enAccum"}, false));
   // ATB writes it always; tools that leave it out mean what there is.
   ASSAY_TRY(const bool has_bias, params.flag_or({"hasBias"}, call.in.size() > 2 && !accumulates));
@@ -310,8 +305,8 @@ Result<GoldenOutputs> golden_linear(const GoldenCall& call) {
 
 Result<GoldenOutputs> golden_matmul(const GoldenCall& call) {
   ASSAY_TRY_DO(check_inputs(call, 2, 2));
-  ASSAY_TRY(const bool transpose_a, transpose_flag(call.params, {"transposeA"}));
-  ASSAY_TRY(const bool transpose_b, transpose_flag(call.params, {"transposeB"}));
+  ASSAY_TRY(const bool transpose_a, call.params.flag({"transposeA"}));
+  ASSAY_TRY(const bool transpose_b, call.params.flag({"transposeB"}));
   ASSAY_TRY(const OperandPtr weight, plain_weight(call, 1));
   ASSAY_TRY(LinearRun run, linear_run(call.in[0], weight, transpose_a, transpose_b));
   const bool is_known = !call.out.empty() && is_real(call.out[0].dtype);

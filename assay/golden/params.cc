@@ -14,11 +14,16 @@ constexpr double kLargestExact = 9007199254740992.0;  // 2^53
 
 std::optional<int64_t> whole(const Value& value) {
   if (const auto* const number = std::get_if<int64_t>(&value)) return *number;
-  if (const auto* const flag = std::get_if<bool>(&value)) return *flag ? 1 : 0;
   if (const auto* const real = std::get_if<double>(&value);
       real != nullptr && std::abs(*real) <= kLargestExact && *real == std::trunc(*real))
     return static_cast<int64_t>(*real);
   return std::nullopt;
+}
+
+std::optional<bool> truth(const Value& value) {
+  if (const auto* const flag = std::get_if<bool>(&value)) return *flag;
+  const auto number = whole(value);
+  return number == 0 || number == 1 ? std::optional(number == 1) : std::nullopt;
 }
 
 std::optional<double> real_number(const Value& value) {
@@ -101,6 +106,13 @@ Result<std::string> GoldenParams::text(ParamKeys keys) const {
   return std::get<std::string>(param->values[0]);
 }
 
+Result<bool> GoldenParams::flag(ParamKeys keys) const {
+  const OpParam* const param = find(keys);
+  if (param == nullptr) return missing(keys);
+  if (const auto found = one(*param, keys, "", truth)) return *found;
+  return fail(ErrorKind::bad_argument, "the parameter {} is neither true nor false", *keys.begin());
+}
+
 Result<int64_t> GoldenParams::integer_or(ParamKeys keys, int64_t otherwise) const {
   return has(keys) ? integer(keys) : Result<int64_t>(otherwise);
 }
@@ -118,8 +130,7 @@ Result<double> GoldenParams::epsilon_or(ParamKeys keys, double otherwise) const 
 }
 
 Result<bool> GoldenParams::flag_or(ParamKeys keys, bool otherwise) const {
-  ASSAY_TRY(const int64_t number, integer_or(keys, otherwise ? 1 : 0));
-  return number != 0;
+  return has(keys) ? flag(keys) : Result<bool>(otherwise);
 }
 
 Result<std::vector<int64_t>> GoldenParams::integers_or(ParamKeys keys, std::vector<int64_t> otherwise) const {

@@ -27,12 +27,13 @@ class GoldenParams {
   Result<std::vector<int64_t>> integers(ParamKeys keys) const;  // one number is a list of one
   Result<std::vector<double>> reals(ParamKeys keys) const;
   Result<std::string> text(ParamKeys keys) const;
+  Result<bool> flag(ParamKeys keys) const;  // true, false, or 1 and 0: older tools write those
   // An error only where it is no such thing.
   Result<int64_t> integer_or(ParamKeys keys, int64_t otherwise) const;
   Result<double> real_or(ParamKeys keys, double otherwise) const;
   Result<double> epsilon_or(ParamKeys keys,
-                            double otherwise) const;           // 0 or more: a norm adds it under its root
-  Result<bool> flag_or(ParamKeys keys, bool otherwise) const;  // whole numbers are flags too
+                            double otherwise) const;  // 0 or more: a norm adds it under its root
+  Result<bool> flag_or(ParamKeys keys, bool otherwise) const;
   Result<std::vector<int64_t>> integers_or(ParamKeys keys, std::vector<int64_t> otherwise) const;
   // One of the numbers that `allowed` lists. The message names them.
   Result<int64_t> choice(ParamKeys keys, std::span<const int64_t> allowed) const;

@@ -28,12 +28,28 @@ TEST(GoldenParams, TellsMissingFromWrong) {
   EXPECT_EQ(params.integer_or({"dim"}, 3).value(), 3);
 }
 
-TEST(GoldenParams, TakesFlagsAsNumbersAndBack) {
+TEST(GoldenParams, TakesZeroAndOneForFlagsAndNothingElse) {
   const std::vector<OpParam> list = {param_of("transposeA", {true}), param_of("transposeB", {int64_t{0}}),
-                                     param_of("whole", {2.0}), param_of("half", {0.5})};
+                                     param_of("hasBias", {int64_t{-7}}),
+                                     param_of("rstd", {std::string("yes")})};
   const GoldenParams params(list);
   EXPECT_TRUE(params.flag_or({"transposeA"}, false).value());
+  EXPECT_TRUE(params.flag({"transposeA"}).value());
   EXPECT_FALSE(params.flag_or({"transposeB"}, true).value());
+  EXPECT_TRUE(params.flag_or({"enAccum"}, true).value());
+  EXPECT_THAT(params.flag({"enAccum"}).error().message, HasSubstr("enAccum is missing"));
+  EXPECT_THAT(params.flag_or({"hasBias"}, true).error().message,
+              HasSubstr("hasBias is neither true nor false"));
+  EXPECT_THAT(params.flag({"rstd"}).error().message, HasSubstr("rstd is neither true nor false"));
+}
+
+TEST(GoldenParams, TakesNoFlagForANumber) {
+  const std::vector<OpParam> list = {param_of("elewiseType", {true}), param_of("scale", {true}),
+                                     param_of("whole", {2.0}), param_of("half", {0.5})};
+  const GoldenParams params(list);
+  EXPECT_THAT(params.integer({"elewiseType"}).error().message,
+              HasSubstr("elewiseType is not a whole number"));
+  EXPECT_THAT(params.real_or({"scale"}, 1).error().message, HasSubstr("scale is not a finite number"));
   EXPECT_EQ(params.integer({"whole"}).value(), 2);
   EXPECT_FALSE(params.integer({"half"}).has_value());
 }

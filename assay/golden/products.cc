@@ -7,8 +7,8 @@ namespace assay {
 namespace {
 
 Result<GoldenOutputs> refuse_sparse(const GoldenCall& call) {
-  ASSAY_TRY_DO(call.params.integer({"transposeA"}));
-  ASSAY_TRY_DO(call.params.integer({"transposeB"}));
+  ASSAY_TRY_DO(call.params.flag({"transposeA"}));
+  ASSAY_TRY_DO(call.params.flag({"transposeB"}));
   return fail(ErrorKind::unsupported,
               "the weight is compressed, and how is known to the compressor only: nothing to compute with");
 }

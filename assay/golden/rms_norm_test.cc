@@ -193,5 +193,21 @@ TEST(RmsNormBackward, IsTheDerivative) {
   EXPECT_THAT(error_of(wrong.run()).message, HasSubstr("do not fit"));
 }
 
+// x r below the normal numbers of f16 is rounded by up to half of its smallest step, 2^-25, which 2^-11 of it
+// is not.
+TEST(RmsNormBackward, AllowsWhatRoundingMakesOfTheSmallestNumbers) {
+  const double x = 0x1p-20, inverse = 1.3;
+  const GoldenTry call{"RmsNormBackwardOperation",
+                       {},
+                       {tensor_of(DType::f16, {1, 1}, {1}), tensor_of(DType::f16, {1, 1}, {x}),
+                        tensor_of(DType::f32, {1, 1}, {inverse}), tensor_of(DType::f16, {1}, {1})}};
+  const auto outputs = call.run();
+  ASSERT_TRUE(outputs.has_value());
+  const double allowed = allowed_of(outputs->at(1))[0];
+  const double rounded = 21 * 0x1p-24;  // 20.8 smallest steps
+  EXPECT_GT(allowed, std::abs(rounded - x * static_cast<double>(static_cast<float>(inverse))));
+  EXPECT_LT(allowed, 8 * 0x1p-25);
+}
+
 }  // namespace
 }  // namespace assay

@@ -45,7 +45,7 @@ Result<SelfParams> read_self_params(const GoldenCall& call) {
     if (!(low <= high)) return fail(ErrorKind::bad_argument, "clampMin {} is above clampMax {}", low, high);
     params.clamp = {low, high};
   }
-  ASSAY_TRY_DO(given.integer_or({"isTriuMask"}, 0));  // only makes it faster
+  ASSAY_TRY_DO(given.flag_or({"isTriuMask"}, false));  // only makes it faster
   ASSAY_TRY(params.has_status, given.flag_or({"batchRunStatusEnable"}, false));
   ASSAY_TRY(params.value_width, given.integer_or({"mlaVHeadSize"}, 0));
   if (params.value_width < 0) return fail(ErrorKind::bad_argument, "mlaVHeadSize is {}", params.value_width);
