@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -213,6 +214,16 @@ std::string numbered(const std::string& path, int number) {
   const bool has_suffix = dot != std::string::npos && (slash == std::string::npos || dot > slash + 1);
   const size_t at = has_suffix ? dot : path.size();
   return path.substr(0, at) + "." + std::to_string(number) + path.substr(at);
+}
+
+std::optional<int64_t> room_on_disk(std::string path) {
+  struct statvfs disk {};
+  while (::statvfs(path.c_str(), &disk) != 0) {  // not made yet: the one above it
+    const size_t slash = path.rfind('/');
+    if (slash == std::string::npos || slash == 0) return std::nullopt;
+    path.resize(slash);
+  }
+  return static_cast<int64_t>(disk.f_bavail) * static_cast<int64_t>(disk.f_frsize);
 }
 
 Result<void> make_folders_above(const std::string& path, const Rights& rights) {

@@ -5,6 +5,7 @@
 #include "assay/base/bytes.h"
 #include "assay/base/result.h"
 
+#include <optional>
 #include <string>
 
 namespace assay::capture {
@@ -34,6 +35,9 @@ bool holds(const std::string& path, std::span<const Bytes> parts);
 
 // "a/x.bin", 2 -> "a/x.2.bin".
 std::string numbered(const std::string& path, int number);
+
+// Bytes that are free on the disk of a path, which need not be there yet; nothing: that cannot be told.
+std::optional<int64_t> room_on_disk(std::string path);
 
 // The folders above a file, as far as they are missing.
 Result<void> make_folders_above(const std::string& path, const Rights& rights);

@@ -6,7 +6,6 @@
 
 #include <sched.h>
 #include <signal.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -35,8 +34,6 @@ int thread_count(int wanted) {
   return std::clamp(count, 2, 4);
 }
 
-bool keeps_statistics_alone(const Task& task) { return !task.has_data && task.has_statistics; }
-
 }  // namespace
 
 Writer::Writer(WriterConfig config)
@@ -51,21 +48,27 @@ Writer::~Writer() {
   ForkGuard::remove(*this);
 }
 
-// Waits for room. False: there is none, and the data must go.
-bool Writer::admit(std::unique_lock<std::mutex>& lock, int64_t cost) {
+// False: nothing got done for as long as a caller has patience.
+template <class HasCome>
+bool Writer::wait_for(std::unique_lock<std::mutex>& lock, HasCome has_come) {
+  const auto patience = std::chrono::milliseconds(config_.patience_ms);
   int64_t seen = finished_;
-  auto deadline = Clock::now() + std::chrono::milliseconds(config_.patience_ms);
-  while (waiting_ > 0 && waiting_ + cost > config_.budget) {
-    if (config_.drops_data) return false;
+  auto deadline = Clock::now() + patience;
+  while (!has_come()) {
     ++admitting_;
     const bool is_late = done_.wait_until(lock, deadline) == std::cv_status::timeout;
     --admitting_;
     if (is_late && seen == finished_) return false;
-    if (seen != finished_) {
-      seen = finished_;
-      deadline = Clock::now() + std::chrono::milliseconds(config_.patience_ms);
-    }
+    if (seen != finished_) deadline = Clock::now() + patience;
+    seen = finished_;
   }
+  return true;
+}
+
+// Waits for room. False: there is none, and the data must go.
+bool Writer::admit(std::unique_lock<std::mutex>& lock, int64_t cost) {
+  const auto fits = [&] { return waiting_ <= 0 || waiting_ + cost <= config_.budget; };
+  if (config_.drops_data ? !fits() : !wait_for(lock, fits)) return false;
   waiting_ += cost;
   return true;
 }
@@ -79,6 +82,8 @@ void Writer::reserve_line(Job& job) {
 }
 
 void Writer::run_now(std::unique_lock<std::mutex>& lock, Job& job) {
+  if (!wait_for(lock, [&] { return turns_.is_free(job.name); })) job.name = 0;  // out of turn, or never
+  turns_.begin(job.name);
   ++active_;
   lock.unlock();
   const WithoutFileSignals quiet;
@@ -89,6 +94,7 @@ void Writer::enqueue(std::unique_lock<std::mutex>& lock, Job job) {
   reserve_line(job);
   start_threads();
   if (is_closing_ || threads_.empty()) return run_now(lock, job);
+  if (!turns_.begin(job.name)) return turns_.wait(job.name, std::move(job));
   jobs_.push_back(std::move(job));
   lock.unlock();
   work_.notify_one();
@@ -136,6 +142,7 @@ void Writer::save(Task task, const Source& source) {
           .data = source.bytes,
           .release = source.release,
           .release_argument = source.release_argument};
+  job.name = Turns<Job>::hash(job.task.path);
   const bool is_kept = job.task.has_data && !job.task.path.empty();
   const auto size = static_cast<int64_t>(source.bytes.size());
   const auto measure_now = [&] {
@@ -254,13 +261,17 @@ void Writer::run(Job& job) {
   // Kept in a line, or in a file that has no data: as what was chosen, or what the budget left.
   const bool has_place = job.task.path.empty() || job.task.row || job.task.measured;
   tally_.statistics +=
-      job.statistics && (outcome.path.empty() ? has_place : keeps_statistics_alone(job.task)) ? 1 : 0;
+      job.statistics && (outcome.path.empty() ? has_place : job.task.keeps_statistics_alone()) ? 1 : 0;
   if (job.slot) {
     *job.slot = {true, std::move(outcome.row)};
     waiting_ += static_cast<int64_t>(job.slot->text.size());
   }
   waiting_ -= job.cost;
   ++finished_;
+  if (auto next = turns_.end(job.name)) {
+    jobs_.push_front(*std::move(next));
+    work_.notify_one();
+  }
   const int64_t now = now_ms();
   if (jobs_.empty() || now - tables_written_at_ >= kTablesEveryMs) {
     tables_written_at_ = now;
@@ -301,7 +312,7 @@ std::string Writer::write_file(const Task& task, Bytes data, const Statistics& s
     return {};
   }
   const std::lock_guard lock(guard_);
-  tally_.tensors += task.is_tensor && !keeps_statistics_alone(task) ? 1 : 0;
+  tally_.tensors += task.is_tensor && !task.keeps_statistics_alone() ? 1 : 0;
   tally_.bytes += task.is_tensor && has_data ? static_cast<int64_t>(data.size()) : 0;
   return *name;
 }
@@ -350,15 +361,9 @@ bool Writer::has_room(const std::string& path, int64_t bytes) {
   const std::lock_guard lock(guard_);
   if (const int64_t now = now_ms();
       room_seen_at_ == 0 || now - room_seen_at_ > kRoomEveryMs || room_ < config_.reserve + bytes) {
-    struct statvfs disk {};
-    const std::string& where = config_.root.empty() ? path : config_.root;
-    std::string folder = where;
-    while (::statvfs(folder.c_str(), &disk) != 0) {  // not made yet: the one above it
-      const size_t slash = folder.rfind('/');
-      if (slash == std::string::npos || slash == 0) return true;
-      folder.resize(slash);
-    }
-    room_ = static_cast<int64_t>(disk.f_bavail) * static_cast<int64_t>(disk.f_frsize);
+    const auto room = room_on_disk(config_.root.empty() ? path : config_.root);
+    if (!room) return true;
+    room_ = *room;
     room_seen_at_ = now;
   }
   if (room_ < config_.reserve + bytes) return false;
@@ -388,6 +393,7 @@ bool Writer::is_time_for_tally(int64_t now) const {
 Tally Writer::tally_now() const {
   Tally out = tally_;
   out.waiting = std::count_if(jobs_.begin(), jobs_.end(), [](const Job& job) { return job.task.is_tensor; });
+  turns_.for_each_waiting([&](const Job& job) { out.waiting += job.task.is_tensor ? 1 : 0; });
   return out;
 }
 
@@ -443,11 +449,13 @@ void Writer::close() {
                      [&] { return jobs_.empty() && active_ == 0; });
     }
     is_stuck = active_ != 0 || !jobs_.empty();
+    turns_.for_each_waiting([&](const Job& job) { jobs_.push_back(job); });
     for (const Job& job : jobs_) {
       if (tally_.lost++ == 0) tally_.first_loss = job.task.path + ": the disk is too slow";
       tally_.lost_bytes += static_cast<int64_t>(job.data.size());
     }
     jobs_.clear();
+    turns_.clear();
     is_closing_ = true;
     threads.swap(threads_);
   }
@@ -476,6 +484,7 @@ Tally Writer::tally() {
 // In a child of fork(): what waits is the parent's business, and so are its threads.
 void Writer::forget_parent() {
   jobs_.clear();
+  turns_.clear();
   tables_.clear();
   known_.clear();
   known_order_.clear();

@@ -11,6 +11,7 @@
 #include "capture/slabs.h"
 #include "capture/statistics.h"
 #include "capture/tally.h"
+#include "capture/turns.h"
 
 #include <condition_variable>
 #include <deque>
@@ -65,6 +66,8 @@ struct Task {
   std::string table = {}, header = {};
   std::function<std::string(const Statistics&, const std::string& path)> row = {};
   std::function<void(const Statistics&)> measured = {};
+
+  bool keeps_statistics_alone() const { return !has_data && has_statistics; }
 };
 
 class Writer {
@@ -111,6 +114,7 @@ class Writer {
     std::optional<Statistics> statistics = {};  // if they were taken before
     std::shared_ptr<Slot> slot = {};
     int64_t cost = 0;
+    size_t name = 0;  // of its file, as Turns knows it
   };
   struct Outcome {
     std::string path, row;
@@ -121,6 +125,8 @@ class Writer {
   };
   friend class ForkGuard;
 
+  template <class HasCome>
+  bool wait_for(std::unique_lock<std::mutex>& lock, HasCome has_come);
   bool admit(std::unique_lock<std::mutex>& lock, int64_t cost);
   void reserve_line(Job& job);
   void run_now(std::unique_lock<std::mutex>& lock, Job& job);
@@ -148,6 +154,7 @@ class Writer {
   std::mutex guard_;                     // of all below; never held while a file is touched
   std::condition_variable work_, done_;  // done_: there is room, or everything is written
   std::deque<Job> jobs_;
+  Turns<Job> turns_;                               // of files; those that wait for theirs are not among jobs_
   std::unordered_map<std::string, Table> tables_;  // those with lines that wait
   std::unordered_map<uint64_t, Known> known_;      // by content
   std::deque<uint64_t> known_order_;

@@ -80,6 +80,38 @@ TEST_F(WriterTest, NumbersASecondFileOfAName) {
   EXPECT_EQ(text("intensor0.3.bin"), "three");
 }
 
+TEST_F(WriterTest, KeepsTheOrderOfFilesOfOneName) {
+  Writer writer(config());
+  constexpr int kNames = 500;
+  for (int i = 0; i < kNames; ++i) {
+    const std::string name = at(std::to_string(i));
+    for (const char* content : {"one", "two", "three"}) {
+      writer.save(plain(name + ".npy"), source(content));
+      writer.replace(name + ".txt", content);
+    }
+  }
+  writer.close();
+  for (int i = 0; i < kNames; ++i) {
+    const std::string name = std::to_string(i);
+    ASSERT_EQ(text(name + ".npy") + text(name + ".2.npy") + text(name + ".3.npy"), "onetwothree") << name;
+    ASSERT_EQ(text(name + ".txt"), "three") << name;
+  }
+}
+
+TEST_F(WriterTest, KeepsTheOrderOfFilesThatAreTooLargeToWait) {
+  WriterConfig small = config();
+  small.budget = 20000;
+  Writer writer(small);
+  for (int i = 0; i < 100; ++i) {
+    const std::string name = std::to_string(i), large(15000, 'x');
+    writer.save(plain(at(name)), source("small"));
+    writer.save(plain(at(name)), source(large));
+  }
+  writer.close();
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(text(std::to_string(i)).size(), 5U) << i;
+  EXPECT_EQ(writer.tally().tensors, 200);
+}
+
 TEST_F(WriterTest, NumbersManyFilesOfANameWithoutAGap) {
   constexpr int kFiles = 300;
   {

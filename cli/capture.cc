@@ -24,6 +24,7 @@ Result<int> capture(const CaptureFlags& flags, const Context& context) {
     return fail(
         ErrorKind::bad_argument,
         "the command to record is missing: it stands behind --, as in 'assay capture -- python train.py'");
+  ASSAY_TRY_DO(check_may_start(context.child));
   TorchCaptureSettings settings;
   settings.output = flags.output;
   ASSAY_TRY(settings.modules, parse_patterns("--modules", flags.modules));

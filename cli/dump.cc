@@ -34,7 +34,12 @@ Result<DumpSettings> settings_of(const DumpFlags& flags) {
                   fmt::join(kDumpTypes, ", "));
   if (settings.has("stats") && !settings.has("tensor")) settings.types.push_back("tensor");
   settings.only_descriptions = flags.descriptions;
-  ASSAY_TRY(settings.ids, read_ids(flags.ids));
+  auto ids = read_ids(flags.ids);
+  if (!ids)  // in the words of the original it names no flag
+    return fail(ErrorKind::bad_argument,
+                "--ids: '{}' names no operations: numbers joined by '_', these by ',', e.g. 2,3_1",
+                printable(flags.ids));
+  settings.ids = *std::move(ids);
   ASSAY_TRY(settings.range, read_range(flags.tokens));
   settings.children = !flags.no_children;
   settings.names = flags.names;

@@ -52,6 +52,7 @@ int run_recorded(const std::vector<std::string>& command, const std::vector<Envi
 
 Result<int> run_dump(const DumpSettings& settings, const std::vector<std::string>& command,
                      const Context& context) {
+  ASSAY_TRY_DO(check_may_start(command));
   ASSAY_TRY(const fs::path probe, find_probe());
   ASSAY_TRY_DO(check_output(settings.output));
   ASSAY_TRY_DO(check_room(settings.output));
@@ -67,6 +68,7 @@ Result<int> run_dump(const DumpSettings& settings, const std::vector<std::string
 
 Result<CheckedRun> run_check(const fs::path& output, bool stops, std::string_view log_level,
                              const std::vector<std::string>& command) {
+  ASSAY_TRY_DO(check_may_start(command));
   ASSAY_TRY(const fs::path probe, find_probe());
   ASSAY_TRY_DO(check_output(output));
   const fs::path folder = fs::absolute(output / ".").lexically_normal().parent_path();

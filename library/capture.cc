@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 
 struct assay_capture {
   explicit assay_capture(assay::capture::WriterConfig config, std::string folder)
@@ -53,7 +54,11 @@ Result<std::string> place(const assay_capture& capture, const char* path) {
   const auto parts = split(text, '/');
   if (std::find(parts.begin(), parts.end(), "..") != parts.end())
     return fail(ErrorKind::bad_argument, "'{}' leads out of the folder of the dump", printable(text));
-  return capture.root + text;
+  // One spelling of each, so that the writer knows files of one name.
+  const std::string name = std::filesystem::path(text).lexically_normal().native();
+  if (name == "capture.json" && !capture.root.empty())
+    return fail(ErrorKind::bad_argument, "'{}' is the file in which the capture counts", printable(text));
+  return capture.root + name;
 }
 
 Result<Task> task_for(const std::string& path, int format, const TensorMeta& meta,

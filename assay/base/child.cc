@@ -125,12 +125,16 @@ Result<pid_t> spawn(std::vector<std::string> words, std::vector<std::string> env
 
 }  // namespace
 
+Result<void> check_may_start(const std::vector<std::string>& words) {
+  if (current_caller() == nullptr) return {};
+  return fail(ErrorKind::unsupported, "{}: programs are started by the assay program, not by its library",
+              printable(words.empty() ? "" : words.front()));
+}
+
 Result<ChildEnd> run_child(const std::vector<std::string>& words,
                            const std::vector<EnvironmentChange>& changes) {
   ASSAY_CHECK(!words.empty());
-  if (current_caller() != nullptr)  // signals are passed on by handlers
-    return fail(ErrorKind::unsupported, "{}: programs are started by the assay program, not by its library",
-                printable(words.front()));
+  ASSAY_TRY_DO(check_may_start(words));
   SignalRelay relay;
   ASSAY_TRY(const pid_t child, spawn(words, changed_environment(changes), relay));
   relay.watch(child);

@@ -22,6 +22,10 @@ struct ChildEnd {
   int signal = 0;  // 0: it ended by itself
 };
 
+// Programs are started by the assay program, never on behalf of a caller of its library: signals are passed
+// on by handlers. Asked before anything is made for one.
+Result<void> check_may_start(const std::vector<std::string>& words);
+
 // Words as they stand, no shell: the first is looked up in PATH. Signals that we get are passed on, but for
 // those that the terminal gives to the program as well. Not found: an error of kind not_found; what may not
 // be, or cannot be executed: unsupported.

@@ -170,10 +170,14 @@ int unchanged(char** paths) {
   assay_run(2, check, hear, &heard);
   if (heard.rows.empty()) complain("errcheck told no rows");
   const char* const start[] = {"errcheck", "--", "true"};
-  Heard refusal;
-  if (assay_run(3, start, hear, &refusal) == 0 || refusal.messages.size() != 1 ||
-      refusal.messages[0].find("not by its library") == std::string::npos)
+  const std::string folder = std::string(paths[2]) + ".new";
+  const char* const dump[] = {"dump", "--output", folder.c_str(), "--", "true"};
+  const auto is_refused = [](int code) {
+    return code == 2 && std::strstr(assay_last_error(), "not by its library") != nullptr;
+  };
+  if (!is_refused(assay_run(3, start, nullptr, nullptr)) || !is_refused(assay_run(5, dump, nullptr, nullptr)))
     complain("a program was started");
+  if (access(folder.c_str(), F_OK) == 0) complain("something was made for a program that is not started");
   const std::string after = state();
   if (before != after) complain((before + "\nbecame\n" + after).c_str());
   return complaints > 0;

@@ -155,6 +155,10 @@ def check_c_interface(c) -> None:
         refused, _ = submit(array, path, 2)
         if refused != 1 or b"names no file" not in library.assay_last_error():
             failures.append(f"the path {path}: {refused} {library.assay_last_error()}")
+    for path in (b"capture.json", b"./capture.json"):
+        refused, _ = submit(array, path, 2)
+        if refused != 1 or b"in which the capture counts" not in library.assay_last_error():
+            failures.append(f"the path {path}: {refused} {library.assay_last_error()}")
     refused, _ = submit(array.view(numpy.uint16)[:, :2].copy(), b"bf16.npy", 2, b"bf16")
     if refused != 2 or b"NumPy has no type for bf16" not in library.assay_last_error():
         failures.append(f"bf16 as .npy: {refused} {library.assay_last_error()}")

@@ -187,7 +187,7 @@ def check_refusals(c) -> None:
                         (["errcheck", "--output", "/proc"], "/proc: nothing can be written there"),
                         (["dump", "--tokens", "1"], "1,1"), (["dump", "--tokens", "2,1"], "1,2"),
                         (["dump", "--tokens", "0,1,5"], "5,5"), (["dump", "--tokens", "0,99999999999"], "2147483647"),
-                        (["dump", "--no-children"], "--ids")):
+                        (["dump", "--no-children"], "--ids"), (["dump", "--ids", "1-2"], "--ids: '1-2' names no operations")):
         done = launch.run(*words, "--", "touch", "was_run")
         expect(c, " ".join(words), done.returncode == 2 and text in done.stderr and not (launch.folder / "was_run").exists(), done)
     for words, text in ((["-er", "5"], "5,5"), (["-child", "False"], "-ids"), (["--type", "stats"], "tensor")):
