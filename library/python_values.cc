@@ -2,6 +2,12 @@
 
 #include "library/python_values_parts.h"
 
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
 namespace assay::library {
 
 namespace {
@@ -21,6 +27,17 @@ bool append_quoted(std::string& out, const char* text, int64_t size) {
   }
   out += '"';
   return true;
+}
+
+// 0, or why it was not written (errno).
+int write_whole(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(file, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return written == 0 ? EIO : errno;
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+  return 0;
 }
 
 }  // namespace
@@ -275,20 +292,55 @@ void PythonValues::append_field(std::string& out, const Tensor& tensor, int fiel
                tensor.xor64, field);
 }
 
+PyObject* PythonValues::unknown() const {
+  api_.forget_trouble();
+  api_.inc_ref(api_.none);
+  return api_.none;
+}
+
 PyObject* PythonValues::text_of(PyObject* value, int depth, PyObject* save) {
   Walk walk;
   walk.save = save;
   const bool is_known = this->walk(walk, value, depth, kMostNested);
   if (walk.failed) return nullptr;
-  if (!is_known || !measure_all(walk)) {
-    api_.forget_trouble();
-    api_.inc_ref(api_.none);
-    return api_.none;
-  }
-  constexpr const char* kNames[] = {"\"Max\": ", "\"Min\": ", "\"Mean\": ", "\"Norm\": "};
+  if (!is_known || !measure_all(walk)) return unknown();
   std::string out;
   out.reserve(walk.text.size() + walk.holes.size() * 160);
-  size_t from = 0;
+  append_filled(out, walk, 0, walk.text.size());
+  return api_.text(out.data(), static_cast<int64_t>(out.size()));
+}
+
+PyObject* PythonValues::write_line(PyObject* head, PyObject* begun, PyObject* value, int depth, int file) {
+  Walk walk;
+  walk.save = api_.none;
+  if (!this->walk(walk, value, depth, kMostNested)) return unknown();
+  for (const Tensor& tensor : walk.tensors)
+    if (tensor.is_on_device) return unknown();
+  int64_t head_size = 0, begun_size = 0;
+  const char* const head_text = api_.utf8_of(head, &head_size);
+  const char* const begun_text = begun == api_.none ? "" : api_.utf8_of(begun, &begun_size);
+  const std::string opening = '{' + blanks_of(depth), closing = blanks_of(depth - 1) + '}';
+  if (head_text == nullptr || begun_text == nullptr ||
+      std::memchr(begun_text, kMark, begun_size) != nullptr || !walk.text.starts_with(opening) ||
+      !measure_all(walk))
+    return unknown();
+  std::string line(head_text, static_cast<size_t>(head_size));
+  line.reserve(line.size() + static_cast<size_t>(begun_size) + walk.text.size() + walk.holes.size() * 160);
+  line += opening;
+  line.append(begun_text, static_cast<size_t>(begun_size));
+  if (begun_size > 0) line.append(",").append(opening, 1);
+  append_filled(line, walk, opening.size(), walk.text.size() - closing.size());
+  line.append(closing).append("}\n");
+
+  void* const state = api_.unlock();
+  const int trouble = write_whole(file, line);
+  api_.lock(state);
+  return api_.new_whole(trouble);
+}
+
+// The text of the walk from `from` to `to`, with the numbers in it.
+void PythonValues::append_filled(std::string& out, const Walk& walk, size_t from, size_t to) const {
+  constexpr const char* kNames[] = {"\"Max\": ", "\"Min\": ", "\"Mean\": ", "\"Norm\": "};
   for (const Walk::Hole& hole : walk.holes) {
     const Tensor& tensor = walk.tensors[hole.tensor];
     out.append(walk.text, from, hole.at - from);
@@ -308,8 +360,7 @@ PyObject* PythonValues::text_of(PyObject* value, int depth, PyObject* save) {
       }
     }
   }
-  out.append(walk.text, from);
-  return api_.text(out.data(), static_cast<int64_t>(out.size()));
+  out.append(walk.text, from, to - from);
 }
 
 }  // namespace assay::library

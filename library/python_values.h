@@ -42,6 +42,11 @@ class PythonValues {
   // an error of Python's where that raised one.
   PyObject* text_of(PyObject* value, int depth, PyObject* save);
 
+  // Writes a line of a journal to `file`: `head`, what was told of the call when it began (a text, or None),
+  // the parts of `value` (a dict that is not empty), and its end. A number: 0, or the errno of a write that
+  // failed. None where nothing was written, because something is not known here or lies on a device.
+  PyObject* write_line(PyObject* head, PyObject* begun, PyObject* value, int depth, int file);
+
   // The text with what was measured on a device in the place of its marks; None where that is not there yet.
   // Waits for it if told to.
   PyObject* settled(PyObject* text, bool waits);
@@ -61,6 +66,8 @@ class PythonValues {
   bool measure_all(Walk& walk);
   bool measure_on_device(Walk& walk);
   bool gather_on_device(Walk& walk, Tensor& tensor) const;
+  PyObject* unknown() const;
+  void append_filled(std::string& out, const Walk& walk, size_t from, size_t to) const;
   void append_field(std::string& out, const Tensor& tensor, int field) const;
   std::optional<int64_t> whole_of(PyObject* value, PyObject* attribute, bool is_call) const;
   int truth_of(PyObject* value, PyObject* attribute, bool is_call) const;  // -1: not to be had

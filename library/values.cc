@@ -79,6 +79,11 @@ void* assay_values_text(assay_values* values, void* value, int32_t depth, void* 
   return or_none([&] { return values->values.text_of(object(value), depth, object(keep)); });
 }
 
+void* assay_values_line(assay_values* values, void* head, void* begun, void* value, int32_t depth, int file) {
+  return or_none(
+      [&] { return values->values.write_line(object(head), object(begun), object(value), depth, file); });
+}
+
 void* assay_values_settled(assay_values* values, void* text, int32_t waits) {
   return or_none([&] { return values->values.settled(object(text), waits != 0); });
 }

@@ -350,6 +350,12 @@ ASSAY_API assay_status assay_values_use_device(assay_values* values, int device,
  * is not known here. `keep`: None, or a function of a tensor and its place that answers the name of the file
  * its data go to, or None. NULL where it raised. */
 ASSAY_API void* assay_values_text(assay_values* values, void* value, int32_t depth, void* keep);
+/* Writes a line of a journal to the descriptor `file`: the text `head`, what was told when the call began
+ * (`begun`, a text or None), what `value` holds (a dict that is not empty), its end. A new reference: the
+ * errno of a write that failed, or 0; None where nothing was written, since something is in it that is not
+ * known here or lies on a device. */
+ASSAY_API void* assay_values_line(assay_values* values, void* head, void* begun, void* value, int32_t depth,
+                                  int file);
 /* A text with the numbers in the place of the marks; None where a device is not done with them, unless it is
  * to be waited for. */
 ASSAY_API void* assay_values_settled(assay_values* values, void* text, int32_t waits);

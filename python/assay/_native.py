@@ -103,6 +103,7 @@ _PYTHON: _Table = {
     "assay_values_open": (c_int, [c_void_p, POINTER(c_void_p)]),
     "assay_values_use_device": (c_int, [c_void_p, c_int, c_char_p]),
     "assay_values_text": (ctypes.py_object, [c_void_p, ctypes.py_object, c_int32, ctypes.py_object]),
+    "assay_values_line": (ctypes.py_object, [c_void_p, ctypes.py_object, ctypes.py_object, ctypes.py_object, c_int32, c_int]),
     "assay_values_settled": (ctypes.py_object, [c_void_p, ctypes.py_object, c_int32]),
     "assay_values_close": (None, [c_void_p]),
     "assay_last_error": (c_char_p, []),

@@ -278,7 +278,41 @@ def check_guarded(c) -> list[str]:
     return failures
 
 
-JOURNAL_CHECKS = {"killed": check_killed, "journal cut": check_cut, "journal order": check_order, "journal of many": check_many,
+def check_native_half(c) -> list[str]:
+    """What the native half describes and writes is what Python's half does, and a full disk ends the entry, not the program."""
+    import torch
+    import torch_models
+    from assay.msprobe.recorder import Recorder, Settings
+
+    def recorded(settings: dict, is_native: bool, is_full: bool = False) -> str:
+        recorder, folder = Recorder(Settings(**settings)), c.folder("native") / "rank0"
+        if not is_native:
+            recorder._values.native = None
+        torch.manual_seed(0)
+        model = torch_models.make("decoder")
+        recorder.attach(model)
+        recorder.begin(str(folder))
+        if is_full:
+            os.dup2(os.open("/dev/full", os.O_WRONLY), recorder._journal._file)
+        model(*torch_models.inputs("decoder")).logits.sum().backward()
+        recorder.end()
+        recorder.detach()
+        texts = [(folder / name).read_text() for name in ("dump.json", "construct.json")]
+        return "\n".join(texts).replace(str(folder), "")
+
+    failures = []
+    for settings in ({"level": "mix"}, {"level": "L1", "risk_level": "ALL", "summary_mode": "md5"}, {"level": "L0", "task": "structure"},
+                     {"level": "mix", "complete": True}, {"level": "mix", "data_mode": ("backward",)}, {"level": "L1", "data_mode": ("output",)},
+                     {"level": "L1", "summary_mode": "xor"}, {"level": "mix", "task": "nan_check"}, {"level": "L1", "task": "tensor"}):
+        ours, python = recorded(settings, True), recorded(settings, False)
+        if ours != python or len(ours) < 1000:
+            failures.append(f"{settings}: the halves differ, {len(ours)} and {len(python)} letters")
+    if '"Functional.' in recorded({"level": "L1"}, True, True):
+        failures.append("a journal on a full disk gave entries")
+    return failures
+
+
+JOURNAL_CHECKS = {"native half": check_native_half, "killed": check_killed, "journal cut": check_cut, "journal order": check_order, "journal of many": check_many,
                   "journal broken": check_broken, "journal kept aside": check_kept_aside,
                   "data kept aside": check_data_kept_aside, "earlier files": check_earlier_files,
                   "journal guarded": check_guarded}

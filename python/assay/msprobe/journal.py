@@ -72,6 +72,20 @@ class Journal:
             self._waiting.clear()
         self._write(line)
 
+    def entry_by(self, native: Any, begun: Optional[str], values: Dict[str, Any], name: str, at: int, is_more: bool) -> Optional[int]:
+        """An entry that the native half describes and writes: what was told when it began, and `values`. None: it does not know
+        them, and nothing was written; otherwise 0, or the errno of a write that failed."""
+        self._waiting.append(f'{{"{"more" if is_more else "at"}":{at},"name":{_quote(name)},"entry":')
+        head = "".join(self._waiting)
+        trouble = native.line(native.handle, head, begun, values, 2, self._file)
+        if trouble is None:
+            self._waiting.pop()
+            return None
+        self._waiting.clear()
+        self.entries += 1
+        self._is_rendered = False
+        return trouble
+
     def _write(self, text: str) -> None:
         self._is_rendered = False
         data = text.encode()

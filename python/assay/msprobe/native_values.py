@@ -48,6 +48,8 @@ class NativeValues:
         # text(handle, value, depth, keep) is None where the value is not known here. Numbers that are still on a device are
         # marks that begin with "\1".
         self.handle, self.text, self._fill = handle, self._library.assay_values_text, self._library.assay_values_settled
+        # line(handle, head, begun, value, depth, file) writes it to a journal; None where it cannot, the errno where that failed.
+        self.line = self._library.assay_values_line
         self.has_device = False
         self.has_tried = False
 

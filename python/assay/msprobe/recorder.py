@@ -59,6 +59,7 @@ class Recorder:
         self.wants_gradients = has_data and settings.wants_backward and "backward" in modes
         self._values = Values(settings.task, settings.summary_mode, settings.precision, list(settings.slice),
                               settings.complete, self._save)
+        self._has_plain_ends = settings.task in ("statistics", "structure") and not settings.tensor_list  # an entry has nothing but values
         self._stacks = Stacks(self._new_stack)
         self._journal: Optional[Journal] = None
         self._writer: Optional[Writer] = None
@@ -273,6 +274,8 @@ class Recorder:
             values = {"output": output if isinstance(output, tuple) else (output,)}
             if parameters is not None:
                 values["parameters"] = parameters
+            if self._has_plain_ends and not (is_recomputed and self.settings.complete) and self._wrote_whole(name, values, False):
+                return
             self._describe(name, values, texts)
             if self.settings.task == "nan_check":
                 texts["is_nan"] = self._is_nan(output)
@@ -292,6 +295,8 @@ class Recorder:
         if self._wants["backward", "output"]:
             values["output"] = result if isinstance(result, tuple) else (result,)
         if values:
+            if self._has_plain_ends and self._wrote_whole(name, values, is_more):
+                return True
             self._describe(name, values, texts)
         if self.settings.task == "nan_check" and texts:
             texts["is_nan"] = self._is_nan((given, result))
@@ -368,6 +373,34 @@ class Recorder:
         if on_device:
             return self._values.on_device.is_nan(on_device)
         return "0" if all(self._values.measure.is_finite(each) for each in tensors) else "1"
+
+    def _wrote_whole(self, name: str, values: Dict[str, Any], is_more: bool) -> bool:
+        """The entry is complete with `values`, which go to the journal while they are described. False: another way must be taken."""
+        native = self._values.native_now()
+        if native is None or self._unsettled:
+            return False
+        entry, begun, at = self._open.get(name), None, self._place
+        if entry is None:
+            is_more = is_more or name in self._begun
+        else:
+            if len(entry.parts) != 1:
+                return False
+            ((key, begun),) = entry.parts.items()
+            if key[0] != _ALL_OF:
+                return False
+            is_more = entry.is_more
+            if not name.startswith("Module."):
+                at = entry.at
+        trouble = self._journal.entry_by(native, begun, values, name, at, is_more)
+        if trouble is None:
+            return False
+        if entry is not None:
+            del self._open[name]
+        if at == self._place:
+            self._place += 1
+        if trouble:
+            raise OSError(trouble, os.strerror(trouble), self._journal.folder)
+        return True
 
     def _add(self, name: str, texts: Dict[str, str], is_complete: bool = False, is_more: bool = False) -> None:
         entry = self._open.get(name)

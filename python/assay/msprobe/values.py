@@ -56,10 +56,14 @@ class Values:
         finally:
             self._saved_name = None
 
+    def native_now(self) -> Any:
+        """The native half; None where it must not be asked."""
+        return None if self.slices or _transforms() is not None else self.native
+
     def _natively(self, value: Any, depth: int, place: str) -> Optional[str]:
         """None: there is something in it that the native half does not know."""
-        native = self.native
-        if native is None or self.slices or _transforms() is not None:
+        native = self.native_now()
+        if native is None:
             return None
         keep = None if self._saved_name is None else lambda tensor, where: self._kept(tensor, self._file_of(place + where))
         text = native.text(native.handle, value, depth, keep)
