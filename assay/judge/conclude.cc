@@ -2,12 +2,15 @@
 #include "assay/base/text.h"
 #include "assay/judge/introduced.h"
 #include "assay/judge/judge.h"
+#include "assay/judge/rule_context.h"
 #include "assay/judge/sources.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <unordered_set>
+#include <utility>
 
 namespace assay {
 namespace {
@@ -58,6 +61,12 @@ constexpr size_t kNamedValues = 3;
 
 bool is_not_finite(const Comparison& row) { return row.range != nullptr && !row.range->is_finite(); }
 
+// Calls that msprobe names so hand tensors from rank to rank.
+constexpr std::string_view kExchange = "Distributed.";
+
+// Of two ranks alone, so that it counts for no other; what comes out of it some other rank has made.
+bool is_received(std::string_view name) { return name.find("recv") != std::string_view::npos; }
+
 bool may_be_real(const Item& item) { return item.meta == nullptr || is_real(item.meta->dtype); }
 
 }  // namespace
@@ -76,6 +85,12 @@ void Findings::note(const Remark& remark) {
 void Findings::pass_over(int64_t tensors) {
   summary_.of_mine += tensors;
   summary_.of_golden += tensors;
+}
+
+Findings::When Findings::when_of(const NodeResult& node) const {
+  if (!node.name.starts_with(kExchange)) return when_at(node.order);
+  if (is_received(node.name)) return {moment_, INT64_MAX, true, node.order};
+  return {moment_, exchanges_, true, node.order};
 }
 
 void Findings::add(const NodeResult& node) {
@@ -141,6 +156,7 @@ void Findings::add(const NodeResult& node) {
     }
   }
   note_origin(node);
+  exchanges_ += node.name.starts_with(kExchange) && !is_received(node.name);
 }
 
 void Findings::add(const Findings& section) {
@@ -233,7 +249,7 @@ void Findings::note_value(const NodeResult& node, const Comparison& row) {
 
 void Findings::note_failure(const NodeResult& node, const Comparison& row) {
   ++summary_.failed;
-  const When now{moment_, node.order};
+  const When now = when_of(node);
   if (row.status == Status::only_mine || row.status == Status::only_golden) {
     keep_unmatched(now, fmt::format("{} ({})", one_of(row), text(row.status)));
     if (summary_.first_unmatched && now >= first_unmatched_) return;
@@ -268,7 +284,7 @@ Summary Findings::conclude() const {
 }
 
 void Findings::note_other_token(const NodeResult& node, const Comparison& row) {
-  const When now{moment_, node.order};
+  const When now = when_of(node);
   if (summary_.first_other_token && now >= first_other_token_) return;
   first_other_token_ = now;
   summary_.first_other_token = place_of(node, row);
@@ -425,7 +441,7 @@ void Findings::note_origin_before(const NodeResult& node) {
       continue;
     const auto producer = without_results_.find(source->node);
     if (producer == without_results_.end() || producer->second.inputs.standing != Standing::good) continue;
-    const When then{moment_, producer->second.order};
+    const When then = when_at(producer->second.order);
     if (summary_.first_origin && then >= first_origin_) continue;
     first_origin_ = then;
     summary_.first_origin = place_of(node, row);
@@ -438,7 +454,8 @@ void Findings::note_origin_before(const NodeResult& node) {
 // it.
 void Findings::note_origin(const NodeResult& node) {
   if (!seeks_origin_) return;
-  const When now{moment_, node.order};
+  if (error_column_ >= 0) return note_trend(node);
+  const When now = when_of(node);
   Inputs inputs = inputs_of(node);
   note_introduced(node);
   if (node.place.has_graph || summary_.question == Question::overflow) note_origin_before(node);
@@ -472,8 +489,28 @@ void Findings::note_origin(const NodeResult& node) {
   summary_.first_origin->other_arguments = std::move(inputs.other_arguments);
 }
 
+// Honest operators hand on up to so many times the error that they are given (docs/rules.md).
+void Findings::note_trend(const NodeResult& node) {
+  constexpr double kHandedOn = 2.5;
+  for (const Comparison& row : node.rows) {
+    if (row.basis != Basis::data || error_column_ >= std::ssize(row.metrics)) continue;
+    const auto error = number_in(row.metrics[static_cast<size_t>(error_column_)]);
+    if (!error || !std::isfinite(*error)) continue;
+    const double before = std::exchange(largest_error_, std::max(largest_error_, *error));
+    if (row.verdict.level != Level::fail || summary_.first_origin || before < 0 ||
+        !(*error > kHandedOn * before))
+      continue;
+    first_origin_ = when_of(node);
+    summary_.first_origin = place_of(node, row);
+    summary_.first_origin->given =
+        before > 0 ? fmt::format("its error (rel_l2 {:.3g}) is {:.3g} times the largest before it", *error,
+                                 *error / before)
+                   : std::string("all before it are equal");
+  }
+}
+
 void Findings::note_introduced(const NodeResult& node) {
-  const When now{moment_, node.order};
+  const When now = when_of(node);
   if (summary_.first_introduced && now >= first_introduced_) return;
   const auto is_worse = [](const Comparison& row) {
     return row.verdict.level == Level::pass && introduced_in(row) == Introduced::in_main;

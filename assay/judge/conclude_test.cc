@@ -122,5 +122,29 @@ TEST(Findings, KeepsNoViewOfNamesThatDie) {
   EXPECT_TRUE(summary.first_divergence->row.mine.name.empty());
 }
 
+// Files in an order: where errors rise at once something is wrong; where they grow it may be rounding alone.
+TEST(Findings, FollowTheTrendOfErrors) {
+  const auto origin_of = [](const std::vector<std::pair<double, Level>>& errors) {
+    Findings findings;
+    findings.follow_trend(0);
+    for (size_t i = 0; i < errors.size(); ++i) {
+      Comparison each = row(i == 3 ? "third" : "another", errors[i].second);
+      each.basis = Basis::data;
+      each.metrics = {errors[i].first};
+      findings.add({each.mine.name, static_cast<int64_t>(i), {}, {each}});
+    }
+    const auto origin = findings.conclude().first_origin;
+    return origin ? origin->mine + ": " + origin->given : std::string();
+  };
+  constexpr Level kPass = Level::pass, kFail = Level::fail;
+  EXPECT_EQ(origin_of({{.001, kPass}, {.002, kPass}, {.001, kPass}, {.02, kFail}, {.5, kFail}}),
+            "third: its error (rel_l2 0.02) is 10 times the largest before it");
+  EXPECT_EQ(origin_of({{0, kPass}, {0, kPass}, {0, kPass}, {.02, kFail}}), "third: all before it are equal");
+  EXPECT_EQ(origin_of({{.004, kPass}, {.008, kPass}, {.01, kFail}, {.02, kFail}, {.03, kFail}}), "");
+  EXPECT_EQ(origin_of({{.004, kPass}, {.009, kFail}, {.012, kFail}, {.24, kFail}}),
+            "third: its error (rel_l2 0.24) is 20 times the largest before it");
+  EXPECT_EQ(origin_of({{.02, kFail}}), "");
+}
+
 }  // namespace
 }  // namespace assay

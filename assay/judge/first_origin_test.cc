@@ -169,5 +169,51 @@ TEST_F(FirstOrigin, IsTheEarliestWhereFindingsOfSectionsAreJoined) {
   EXPECT_EQ(summary.failed, 5);
 }
 
+// What one rank gives to an exchange all others get. Dumps of ranks differ in length: the place in its own
+// does not tell which came first.
+TEST_F(FirstOrigin, IsOnTheRankThatGaveItToTheOthers) {
+  Findings all, other{"rank 1"};
+  add("Functional.linear.0.forward", 0, {{kIn, kGood}, {kOut, kGood}});
+  add("Distributed.all_reduce.0.forward", 1, {{kIn, kGood}, {kOut, kBad}});
+  add("Functional.linear.1.forward", 2, {{kIn, kBad}, {kOut, kBad}});
+  add_to(other, "Tensor.mul.0.forward", 0, {{kIn, kGood}, {kOut, kGood}});
+  add_to(other, "Tensor.mul.1.forward", 1, {{kIn, kGood}, {kOut, kGood}});
+  add_to(other, "Functional.linear.0.forward", 2, {{kIn, kGood}, {kOut, kBad}});
+  add_to(other, "Distributed.all_reduce.0.forward", 3, {{kIn, kBad}, {kOut, kBad}});
+  EXPECT_EQ(origin(), "Distributed.all_reduce.0.forward");  // alone, nobody knows better
+  all.add(findings);
+  all.add(other);
+  const Summary summary = all.conclude();
+  ASSERT_TRUE(summary.first_origin && summary.first_divergence);
+  EXPECT_EQ(summary.first_origin->node, "Functional.linear.0.forward");
+  EXPECT_EQ(summary.first_origin->section, "rank 1");
+  EXPECT_EQ(summary.first_divergence->section, "rank 1");
+}
+
+// A fault behind an exchange comes after one before it.
+TEST_F(FirstOrigin, IsBeforeTheExchangeThatOthersAreBehind) {
+  Findings all, other{"rank 1"};
+  add("Distributed.all_reduce.0.forward", 0, {{kIn, kGood}, {kOut, kGood}});
+  add("Functional.linear.0.forward", 1, {{kIn, kGood}, {kOut, kBad}});
+  for (int i = 0; i < 9; ++i) add_to(other, "Tensor.mul.0.forward", i, {{kIn, kGood}, {kOut, kGood}});
+  add_to(other, "Tensor.add.0.forward", 9, {{kIn, kGood}, {kOut, kBad}});
+  add_to(other, "Distributed.all_reduce.0.forward", 10, {{kIn, kGood}, {kOut, kGood}});
+  all.add(findings);
+  all.add(other);
+  EXPECT_EQ(all.conclude().first_origin->node, "Tensor.add.0.forward");
+}
+
+// Of two ranks alone: it says nothing of when others did what.
+TEST_F(FirstOrigin, IsNotWhereItWasReceived) {
+  Findings all, sender{"rank 0"};
+  add("Distributed.recv.0.forward", 0, {{kIn, kGood}, {kOut, kBad}});
+  add_to(sender, "Distributed.all_reduce.0.forward", 0, {{kIn, kGood}, {kOut, kGood}});
+  add_to(sender, "Functional.linear.0.forward", 1, {{kIn, kGood}, {kOut, kBad}});
+  add_to(sender, "Distributed.send.0.forward", 2, {{kIn, kBad}, {kOut, kBad}});
+  all.add(findings);
+  all.add(sender);
+  EXPECT_EQ(all.conclude().first_origin->node, "Functional.linear.0.forward");
+}
+
 }  // namespace
 }  // namespace assay

@@ -144,6 +144,8 @@ class Findings {
   void open(std::string section) { section_ = std::move(section); }
   void judge_by(std::string rules) { summary_.rules = std::move(rules); }  // of the user
   void seek_no_origin() { seeks_origin_ = false; }
+  // Nothing is known but the order of the tensors: where errors rise at once, there the origin is likely.
+  void follow_trend(int error_column) { error_column_ = error_column; }
   void broken(const Error& error);    // a section that could not be indexed
   void note(const Remark& remark);    // on a dump or a part of it
   void pass_over(int64_t tensors);    // that have no row: they are not compared
@@ -157,6 +159,7 @@ class Findings {
   void note_failure(const NodeResult& node, const Comparison& row);
   void note_origin(const NodeResult& node);
   void note_introduced(const NodeResult& node);
+  void note_trend(const NodeResult& node);
   void note_origin_before(const NodeResult& node);
   enum class Standing : uint8_t { good, bad, unknown };
   // Of what a node was given.
@@ -175,14 +178,23 @@ class Findings {
   std::string section_;
   Summary summary_;
   std::pair<int, int> moment_ = {-1, -1};
-  // When the first ones happened.
+  // When the first ones happened. Ranks have a clock in common: the exchanges between them. What one was
+  // given before an exchange comes before what all others got from it, wherever it stands in the dump of its
+  // rank.
   struct When {
     std::pair<int, int> moment = {-1, -1};
+    int64_t exchanges = 0;  // between ranks, so far; that with this number comes behind them
+    bool is_exchange = false;
     int64_t order = 0;
     auto operator<=>(const When&) const = default;
   };
+  When when_of(const NodeResult& node) const;
+  When when_at(int64_t order) const { return {moment_, exchanges_, false, order}; }
+  int64_t exchanges_ = 0;
   When first_divergence_, first_origin_, first_other_token_, first_unmatched_, first_introduced_;
   bool seeks_origin_ = true;
+  int error_column_ = -1;      // of rel_l2, where the trend is followed
+  double largest_error_ = -1;  // so far; below 0: nothing was compared
   // The first rows that have one side only, in order; a few.
   std::vector<std::pair<When, std::string>> unmatched_;
   void keep_unmatched(const When& when, std::string name);

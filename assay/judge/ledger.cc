@@ -3,6 +3,7 @@
 #include "assay/judge/call_name.h"
 #include "assay/judge/native_defaults.h"
 #include "assay/judge/sources.h"
+#include "assay/judge/stated_errors.h"
 
 #include <fmt/format.h>
 
@@ -399,8 +400,10 @@ double Ledger::sum_of_inputs() const {
 }
 
 std::optional<uint64_t> Ledger::choice_key(const Comparison& row) const {
-  if (row.basis != Basis::data || !row.mine.meta || !row.golden.meta) return std::nullopt;
+  if (!row.mine.meta || !row.golden.meta) return std::nullopt;
   if (is_real(row.mine.meta->dtype) || is_real(row.golden.meta->dtype)) return std::nullopt;
+  if (row.basis == Basis::stated && row.evidence == Evidence::statistics) return key_of_statistics(row);
+  if (row.basis != Basis::data) return std::nullopt;
   uint64_t key = static_cast<uint64_t>(row.mine.meta->shape.count());
   for (const int column : {error_column_, max_column_, rms_column_}) {
     if (column < 0 || column >= std::ssize(row.metrics)) return std::nullopt;

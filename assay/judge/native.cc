@@ -8,6 +8,7 @@
 #include "assay/judge/native_objections.h"
 #include "assay/judge/native_stated.h"
 #include "assay/judge/rounded_types.h"
+#include "assay/judge/stated_errors.h"
 
 #include <fmt/format.h>
 
@@ -115,6 +116,7 @@ std::string how_many_not_close(const RowContext& context, const Closeness& close
 struct Heritage {
   const Allowance* allowance;
   double inherited;
+  double times = 1;  // of statistics: as many times their tolerance are allowed
 };
 
 Verdict judge_compared(const Comparison& row, const NodeResult& node, const Head& head,
@@ -129,7 +131,7 @@ Verdict judge_compared(const Comparison& row, const NodeResult& node, const Head
     if (const auto other = other_fact(row, head)) return {Level::fail, *other};
   if (is_beside(row)) return judge_value(row, options.values_fail ? Level::fail : Level::ignored);
   if (row.basis == Basis::stated && (user == nullptr || !row.mine.meta || !row.golden.meta))
-    return judge_stated(row, head, place);
+    return judge_stated(row, head, place, heritage.times);
   if (auto contradiction = row.pair.is_computed() ? std::nullopt : contradiction_in(row, head, place))
     return {Level::error, std::move(*contradiction)};
   if (differ_by_checksum(row)) return judge_stated(row, head, place);
@@ -306,7 +308,10 @@ class NativeJudge {
     // Nodes that no ledger is kept of are judged on many threads.
     const bool is_kept = Ledger::keeps(head_, node);
     if (is_kept) ledger_.begin(node);
-    if (is_kept && names_calls_) rounded_.begin(node);
+    if (is_kept && names_calls_) {
+      rounded_.begin(node);
+      stated_.begin(node);
+    }
     judge_rows(node, false, is_kept);
     if (is_kept) ledger_.end_of_inputs();
     judge_rows(node, true, is_kept);
@@ -331,6 +336,7 @@ class NativeJudge {
       row.verdict =
           judge_row(row, node, head_, options_,
                     {allowance ? &*allowance : nullptr, outputs ? ledger_.sum_of_inputs() : kUnknown});
+      if (names_calls_ && row.verdict.level == Level::fail) excuse_what_cancels(node, row);
       judged.emplace_back(&row, std::move(allowance));
       if (!outputs) enter(node, judged.back());
     }
@@ -339,12 +345,38 @@ class NativeJudge {
     for (auto& each : judged) enter(node, each);
   }
 
+  // Of statistics: what is left of larger numbers has their errors.
+  void excuse_what_cancels(const NodeResult& node, Comparison& row) {
+    if (row.basis != Basis::stated || row.verdict.follows_flip) return;
+    if (!row.mine.meta || !row.golden.meta) return;
+    const double tolerance =
+        relative_bound(row.mine.meta->dtype, row.golden.meta->dtype, place_of(row, node.place, options_));
+    const double times = stated_.times(node, row, tolerance);
+    if (!(times > 1)) return;
+    Verdict again = judge_row(row, node, head_, options_, {nullptr, kUnknown, times});
+    if (again.level != Level::pass) return;
+    row.verdict = std::move(again);
+    row.add_note(fmt::format("by the sizes of what it was computed from, {:.3g} times the tolerance", times));
+    stated_.remember(row, times);
+  }
+
+  // What a choice that differs made another one: what is computed from it may be as far off.
+  void follow_by_statistics(const NodeResult& node, const Comparison& row) {
+    constexpr double kMost = 1024;
+    // Four numbers show no more than a part of how far it is off.
+    constexpr double kUnseenPart = 2;
+    for (double times = 2; times <= kMost; times *= 2)
+      if (judge_row(row, node, head_, options_, {nullptr, kUnknown, times}).level == Level::pass)
+        return stated_.remember(row, kUnseenPart * times);
+  }
+
   void enter(const NodeResult& node, std::pair<Comparison*, std::optional<Allowance>>& judged) {
     auto& [row, allowance] = judged;
     if (find_user_rule(*row, node.name, options_.rules) == nullptr)
       if (const std::string_view flip = ledger_.flip_behind(*row); !flip.empty()) {
         row->verdict = {Level::ignored, fmt::format("follows a flip of {}: {}", flip, row->verdict.reason)};
         row->verdict.follows_flip = true;
+        if (row->basis == Basis::stated) follow_by_statistics(node, *row);
       }
     ledger_.enter(*row, allowance, place_of(*row, node.place, options_));
     if (allowance) row->account = std::make_shared<const Account>(std::move(allowance->account));
@@ -367,6 +399,7 @@ class NativeJudge {
   Ledger ledger_;
   const FlipTeller flips_;
   RoundedTypes rounded_;
+  StatedErrors stated_;
 };
 
 Judge prepare_native(const Head& head, const RuleOptions& options) {

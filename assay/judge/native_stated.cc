@@ -152,11 +152,12 @@ struct Bounds {
   }
 };
 
-Bounds bounds_of(const Comparison& row, const Head& head, const ModelPlace& place) {
+Bounds bounds_of(const Comparison& row, const Head& head, const ModelPlace& place, double times = 1) {
   const Stated& g = *row.golden.stated();
   const bool is_tensor = row.mine.meta && row.golden.meta;
   // Arguments that are no tensors are exact.
-  const double t = is_tensor ? relative_bound(row.mine.meta->dtype, row.golden.meta->dtype, place) : 0;
+  const double t =
+      is_tensor ? times * relative_bound(row.mine.meta->dtype, row.golden.meta->dtype, place) : 0;
   const double digits = printing_error(head);
   const double sums = is_tensor ? std::max(t, digits) : t;
   const auto [largest, mean, norm] = finite_sizes(g);
@@ -173,11 +174,10 @@ Bounds bounds_of(const Comparison& row, const Head& head, const ModelPlace& plac
   const bool is_f16 =
       is_tensor && deciding_dtype_at(row.mine.meta->dtype, row.golden.meta->dtype, place) == DType::f16;
   const double step = is_f16 ? kStepOfSmallF16 : 0;
-  // Whole numbers are not rounded: only their sums are.
-  const double of_mean = (t > 0 ? kElementsApart : 1) * sums;
+  // However errors of this size lie, the mean is off by no more than a typical element times that.
   return {std::max(sums * norm, step / 2 * std::sqrt(count)),
-          std::max(std::min(apart, kMostApart * largest), step),
-          std::max(of_mean * std::max(typical, mean), step / 2)};
+          std::max(std::min(apart, times * kMostApart * largest), step),
+          std::max(sums * std::max(typical, mean), step / 2)};
 }
 
 // The fill of a mask makes the maximum look small: it is measured by itself then.
@@ -351,7 +351,7 @@ Verdict judge_value(const Comparison& row, Level if_other) {
   return {if_other, std::move(reason)};
 }
 
-Verdict judge_stated(const Comparison& row, const Head& head, const ModelPlace& place) {
+Verdict judge_stated(const Comparison& row, const Head& head, const ModelPlace& place, double times) {
   const Stated &m = *row.mine.stated(), &g = *row.golden.stated();
   if (auto wrong = contradiction_in(row, head, place)) return {Level::error, std::move(*wrong)};
   const bool is_tensor = row.mine.meta && row.golden.meta;
@@ -388,7 +388,7 @@ Verdict judge_stated(const Comparison& row, const Head& head, const ModelPlace& 
   if (!is_tensor && (m.shape != g.shape || m.dtype != g.dtype))
     return {Level::fail, fmt::format("{} {} of mine, {} {} of golden", m.dtype, m.shape, g.dtype, g.shape)};
   if (const auto counts = other_counts(m, g)) return {Level::fail, *counts};
-  const Bounds bounds = bounds_of(row, head, place);
+  const Bounds bounds = bounds_of(row, head, place, times);
   const AllowedError allowed = allowed_of_norm(g, bounds.norm + cut_off(m, g, kNormAt));
   for (const size_t which : {kNormAt, kMaxAt, kMinAt, kMeanAt}) {
     double bound = bounds.of(which);

@@ -14,8 +14,8 @@ inline constexpr std::string_view kNonfiniteValue = "NaN or infinite on both sid
 // Of values that files hold beside their tensors. if_other: what it is that they differ.
 Verdict judge_value(const Comparison& row, Level if_other);
 
-// Both sides of the row state something.
-Verdict judge_stated(const Comparison& row, const Head& head, const ModelPlace& place);
+// Both sides of the row state something. times: as many times the tolerance are allowed (stated_errors.h).
+Verdict judge_stated(const Comparison& row, const Head& head, const ModelPlace& place, double times = 1);
 
 // Why one of the dumps must be wrong: more NaN than elements, or equal checksums beside other statistics.
 // Nothing of rows that are not compared by what the dumps state.

@@ -2,31 +2,9 @@
 
 #include "assay/judge/call_name.h"
 #include "assay/judge/native_defaults.h"
-
-#include <bit>
-#include <cmath>
+#include "assay/judge/stated_errors.h"
 
 namespace assay {
-namespace {
-
-// Constants are many, and as many of them are alike.
-std::optional<uint64_t> key_of_statistics(const Comparison& row) {
-  const Stated& stated = *row.mine.stated();
-  uint64_t key = static_cast<uint64_t>(row.mine.meta->shape.count());
-  double most = 0, least = 0;
-  for (const Scalar* const each : {&stated.max, &stated.min, &stated.mean, &stated.norm}) {
-    const std::optional<double> number = number_of(*each);
-    if (!number || !std::isfinite(*number)) return std::nullopt;
-    key = key * 0x9e3779b97f4a7c15 + std::bit_cast<uint64_t>(*number);
-    most = each == &stated.max ? *number : most;
-    least = each == &stated.min ? *number : least;
-  }
-  if (most == least) return std::nullopt;
-  return key;
-}
-
-}  // namespace
-
 void RoundedTypes::begin(const NodeResult& node) {
   const CallName name(node.name);
   own_ = nullptr;

@@ -153,6 +153,11 @@ void append_json_summary(std::string& out, const RowTable& table, const Summary&
         append_json(out, fact.value);
       }
     }
+    if (summary.question == Question::agreement && !origin->given.empty()) {
+      out += ", ";
+      append_key(out, "by_trend");
+      append_json(out, origin->given);
+    }
     append_list(out, "not_compared", origin->not_compared);
     append_list(out, "other_arguments", origin->other_arguments);
     out += '}';

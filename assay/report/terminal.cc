@@ -336,8 +336,11 @@ std::string TerminalReport::origin(const RowPlace& place) const {
         "{}: its input tensors pass, other arguments make its output {} differ\n{}{}", shown(place.node),
         output, first_few("  ", place.other_arguments),
         place.not_compared.empty() ? "" : first_few("  not compared before it: ", place.not_compared));
+  else if (!place.given.empty())
+    out += fmt::format("{}: {}; what it was computed from is not known\n", output, place.given);
   else if (place.not_compared.empty())
-    out += fmt::format("{}: its inputs pass, its output {} does not\n", shown(place.node), output);
+    out += fmt::format("{}: its inputs pass{}, its output {} does not\n", shown(place.node),
+                       place.row.evidence == Evidence::statistics ? " by their statistics" : "", output);
   else
     out +=
         fmt::format("{}: what was compared of its inputs passes, its output {} does not\n{}",

@@ -48,8 +48,58 @@ def compare(checker: Checker, folder: pathlib.Path) -> dict:
     return json.loads(reports[0].read_text())["summary"] if reports else {"verdict": done.stdout, "failed": -1, "first_origin": None}
 
 
+def write_ranks(folder: pathlib.Path, spoilt: int | None) -> None:
+    """Two ranks that share a product and add up what they have; rank 1 did more before it."""
+    torch.manual_seed(7)
+    x = torch.randn(8, 32)
+    weights = [torch.randn(32, 32) / 6 for _ in range(2)]
+    parts = [x @ weight.T * (1.2 if rank == spoilt else 1) for rank, weight in enumerate(weights)]
+    total = parts[0] + parts[1]
+    for rank in range(2):
+        place = folder / "step0" / f"rank{rank}"
+        (place / "dump_tensor_data").mkdir(parents=True)
+        data = {}
+
+        def add(name: str, given: list, made: torch.Tensor) -> None:
+            def encode(tensor: torch.Tensor, item: str) -> dict:
+                torch.save(tensor.clone(), place / "dump_tensor_data" / f"{item}.pt")
+                return {"type": "torch.Tensor", "dtype": str(tensor.dtype), "shape": list(tensor.shape), "Max": tensor.max().item(),
+                        "Min": tensor.min().item(), "Mean": tensor.mean().item(), "Norm": tensor.norm().item(), "requires_grad": False,
+                        "data_name": f"{item}.pt"}
+            data[name] = {"input_args": [encode(each, f"{name}.input.{i}") for i, each in enumerate(given)], "input_kwargs": {},
+                          "output": [encode(made, f"{name}.output.0")]}
+        for i in range(5 * rank):
+            add(f"Tensor.neg.{i}.forward", [x + i], -(x + i))
+        add("Functional.linear.0.forward", [x, weights[rank]], parts[rank])
+        add("Distributed.all_reduce.0.forward", [parts[rank]], total)
+        add("Functional.relu.0.forward", [total], total.relu())
+        (place / "dump.json").write_text(json.dumps({"task": "tensor", "level": "L1", "framework": "pytorch",
+                                                     "dump_data_dir": "dump_tensor_data", "data": data}))
+        for name in ("stack", "construct"):
+            (place / f"{name}.json").write_text("{}")
+
+
+def check_ranks(checker: Checker) -> None:
+    """What one rank gives to a collective all others get: the rank where it began is named."""
+    for spoilt in (0, 1):
+        title = f"rank {spoilt} of two"
+        if not checker.wants(title):
+            continue
+        folder = checker.folder("ranks")
+        write_ranks(folder / "golden", None)
+        write_ranks(folder / "mine", spoilt)
+        for how in ("run", "estimate"):
+            done = subprocess.run([checker.program, "compare", "mine", "golden", "--report", "json", "--output", "-", "-q", "--origin", how],
+                                  cwd=folder, capture_output=True, text=True, timeout=300)
+            summary = json.loads(done.stdout)["summary"]
+            found = [(summary[key] or {}).get(part) for key in ("first_origin", "first_divergence") for part in ("section", "name")]
+            wanted = [f"rank {spoilt} step 0", "Functional.linear.0.forward"] * 2
+            checker.report(f"{title}, {how}", [] if found == wanted else [f"{found} and not {wanted}"])
+
+
 def check(checker: Checker) -> None:
     torch.set_num_threads(1)
+    check_ranks(checker)
     for golden, other in CLEAN:
         title = f"clean {golden.kind} {golden.depth} {'-'.join(map(str, other.values()))}"
         if not checker.wants(title):

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Origins that `assay compare` finds by running operators again (--origin): on pairs of dumps that make_atb_dump.py writes.
+"""Origins that `assay compare` finds by running operators again (--origin): on pairs of dumps that make_atb_dump.py writes, and on
+calls of PyTorch in dumps of msprobe (judgement_models.py).
 
     check_reruns.py --bin build/release [--only NAME] [--keep FOLDER]
 
@@ -16,8 +17,11 @@ import struct
 import subprocess
 import sys
 
+import torch
+
 import make_atb_dump
 from checker import Checker, run_checks
+from judgement_models import Run, dump
 
 SMALL = "--layers 4 --hidden 64 --tokens 1"
 CLEAN = {"f16": f"{SMALL}", "bf16": f"{SMALL} --dtype bf16 --seed 3", "ranks": f"{SMALL} --ranks 2",
@@ -116,10 +120,58 @@ def check_words(c: Checker) -> list[str]:
     return problems
 
 
+# Models whose calls are run again, and what is another in mine.
+TORCH = {"bf16 decoder": (Run("decoder", 3, 41), {"dtype": "bfloat16"}), "autocast encoder": (Run("encoder", 3, 42), {"autocast": True}),
+         "other order": (Run("recurrent", 6, 43), {"order": True}), "backward": (Run("encoder", 2, 44, backward=True), {"dtype": "bfloat16"})}
+
+
+def torch_pair(c: Checker, name: str, fault: str | None = None, at: int = 0) -> tuple[pathlib.Path, str | None]:
+    golden, other = TORCH[name]
+    folder = c.folder(name.replace(" ", "_"))
+    dump(golden, folder / "golden")
+    return folder, dump(golden._replace(**other), folder / "mine", fault=fault, at=at).faulty
+
+
+def check_torch_clean(name: str):
+    def check(c: Checker) -> list[str]:
+        code, document = compare(c, torch_pair(c, name)[0], "--origin", "all")
+        return [f"exit {code}" for _ in range(code != 0)] + [f"{each} is said to have made an error" for each in introduced(document)]
+    return check
+
+
+def check_torch_fault(name: str, fault: str, at: int):
+    def check(c: Checker) -> list[str]:
+        folder, faulty = torch_pair(c, name, fault, at)
+        code, document = compare(c, folder, "--origin", "all")
+        # A later call of its result in another form gives what it was given.
+        return [] if introduced(document) == [faulty] else [f"exit {code}: {introduced(document)} and not {faulty} is said to have made it"]
+    return check
+
+
+def check_torch_words(c: Checker) -> list[str]:
+    """A fault of many layers ago: what hands it on is told apart from what made it."""
+    folder, faulty = torch_pair(c, "bf16 decoder", "x1.5", 5)
+    problems = []
+    for how, says in (("run", True), ("estimate", False), ("off", False)):
+        code, document = compare(c, folder, "--origin", how)
+        origin = (document["summary"]["first_origin"] or {}).get("name")
+        if code != 1 or origin != (None if how == "off" else faulty) or (introduced(document) == [faulty]) != says:
+            problems.append(f"--origin {how}: exit {code}, origin {origin}, introduced {introduced(document)}; it is in {faulty}")
+        inherited = [row["name"] for row in document["rows"] if "inherited: run again" in (row["reason"] or "")]
+        if bool(inherited) != says or faulty in inherited:
+            problems.append(f"--origin {how}: inherited by {inherited[:4]}")
+    return problems
+
+
 def check(c: Checker) -> None:
+    torch.set_num_threads(1)
     checks = {f"clean, {name}": check_clean(name) for name in CLEAN}
     c.report_each(checks | {"a fault that no tolerance sees": check_unseen, "one rank": check_one_rank,
-                                "in place": check_in_place, "words": check_words})
+                                "in place": check_in_place, "words": check_words}
+                  | {f"torch, clean, {name}": check_torch_clean(name) for name in TORCH}
+                  | {f"torch, {fault} in {name}": check_torch_fault(name, fault, at)
+                     for name, fault, at in (("bf16 decoder", "x1.02", 22), ("autocast encoder", "channel1.3", 13), ("other order", "x1.02", 17))}
+                  | {"torch, words": check_torch_words})
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """How often `assay compare` names the operator that is at fault, on pairs of dumps made by PyTorch (judgement_models.py).
 
-    measure_judgement.py --bin build/release [--clean 40] [--faults 120] [--seed 1] [--only decoder] [--sides bf16] [--statistics] [--show]
+    measure_judgement.py --bin build/release [--clean 40] [--faults 120] [--seed 1] [--only decoder] [--sides bf16] [--statistics] [--origin estimate] [--show]
 
 Clean pairs must pass. A fault counts as visible where it is more than `RISE` times what honest rounding does to the same output."""
 from __future__ import annotations
@@ -23,9 +23,9 @@ RISE = 3
 SIDES = {"bf16": {"dtype": "bfloat16"}, "f16": {"dtype": "float16"}, "order": {"order": True}, "autocast": {"autocast": True}}
 
 
-def compare(program: pathlib.Path, mine: pathlib.Path, golden: pathlib.Path, out: pathlib.Path) -> dict:
+def compare(program: pathlib.Path, mine: pathlib.Path, golden: pathlib.Path, out: pathlib.Path, origin: str = "run") -> dict:
     shutil.rmtree(out, ignore_errors=True)
-    done = subprocess.run([program / "assay", "compare", mine, golden, "--report", "json", "--output", out], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    done = subprocess.run([program / "assay", "compare", mine, golden, "--report", "json", "--output", out, "--origin", origin], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     reports = list(out.glob("*.json"))
     if done.returncode not in (0, 1) or len(reports) != 1:
         raise RuntimeError(f"{mine}: exit {done.returncode}\n{done.stdout.decode()}{done.stderr.decode()}")
@@ -75,6 +75,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=list(KINDS))
     parser.add_argument("--sides", nargs="*", default=list(SIDES))
     parser.add_argument("--statistics", action="store_true", help="compare dumps of statistics")
+    parser.add_argument("--origin", default="run", help="as assay compare has it")
     parser.add_argument("--show", action="store_true")
     args = parser.parse_args()
     torch.set_num_threads(1)
@@ -92,7 +93,7 @@ def main() -> None:
             if turn < args.clean:
                 if args.statistics:
                     keep_statistics(work / "clean"), keep_statistics(work / "golden")
-                report = compare(args.bin, work / "clean", work / "golden", work / "out")["summary"]
+                report = compare(args.bin, work / "clean", work / "golden", work / "out", args.origin)["summary"]
                 counts["clean"] += 1
                 failed = report["failed"]
                 is_flip = failed and (report.get("first_divergence") or {}).get("reason", "").startswith("a flip")
@@ -109,7 +110,7 @@ def main() -> None:
             rise = spoiled.visible / max(honest, 1e-12)
             if args.statistics:
                 keep_statistics(work / "mine"), keep_statistics(work / "golden")
-            report = compare(args.bin, work / "mine", work / "golden", work / "out")["summary"]
+            report = compare(args.bin, work / "mine", work / "golden", work / "out", args.origin)["summary"]
             origin, first = name_of(report.get("first_origin")), name_of(report.get("first_divergence"))
             visible = "visible" if rise > RISE else "hidden"
             counts[visible] += 1

@@ -145,6 +145,8 @@ class Sections {
     of_section.pass_over(matched.pairing.passed_over);
     of_section.judge_by(head_.rules);
     if (request_.origin == OriginBy::nothing) of_section.seek_no_origin();
+    if (request_.question == Question::agreement && is_in_order_alone(matched))
+      of_section.follow_trend(find_column(head_, "rel_l2"));
     note(matched.pairing.warnings);
     log_matching(matched);
     ASSAY_TRY_DO(reports_.open_section(head_));
@@ -170,7 +172,7 @@ class Sections {
       flow.rule_of = [&](const Comparison& row, std::string_view node) {
         return find_user_rule(row, node, request_.rules.rules);
       };
-    if (can_rerun(mine_)) flow.origin = request_.origin;
+    if (judged_by_.empty() && can_rerun(mine_)) flow.origin = request_.origin;
     flow.judge_in_order = request_.rule_set == &native_rules && judges_in_order(head_, matched.pairing);
     flow.render = [&](std::span<const NodeResult> nodes) { return reports_.render(nodes); };
     flow.write = [&](std::span<const NodeResult> nodes, std::vector<std::string>&& rendered) -> Result<bool> {
@@ -191,6 +193,12 @@ class Sections {
       log::warn("{}", remark.text);
       findings_.note(remark);
     }
+  }
+
+  // Files that a list or their numbers put in order, and of which nothing else is known.
+  bool is_in_order_alone(const Matched& matched) const {
+    return mine_.layout->name == "folder" && !matched.frames.mine.empty() &&
+           matched.frames.mine.front().states_order;
   }
 
   static bool is_of_tensors(const Pair& pair, const Matched& matched) {

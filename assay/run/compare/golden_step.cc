@@ -4,6 +4,8 @@
 #include "assay/dump/atb_op_params.h"
 #include "assay/match/ops/golden_op.h"
 #include "assay/model/graph.h"
+#include "assay/model/torch_call.h"
+#include "assay/run/compare/torch_step.h"
 
 #include <algorithm>
 
@@ -60,7 +62,8 @@ Result<Expected> GoldenSteps::run_on(int32_t rank, const Plan& plan, const PlanS
     return fail(ErrorKind::unsupported, "{} has no output in the dump to check", node.name);
   }
   ASSAY_TRY(const auto outputs, outputs_of(rank, plan, step));
-  const std::string_view type = node.type;
+  const std::string function = torch_function(frames_.frame(Side::mine, output), node);
+  const std::string_view type = function.empty() ? node.type : std::string_view(function);
   if (wanted >= std::ssize(*outputs))
     return fail(ErrorKind::mismatch, "{} gives {} with these parameters; the dump has an output {}", type,
                 outputs->size() == 1 ? "1 output" : fmt::format("{} outputs", outputs->size()), wanted);
@@ -72,6 +75,10 @@ Result<Expected> GoldenSteps::run_on(int32_t rank, const Plan& plan, const PlanS
     if (step.args[2] != 0) expected.not_dumped = missing;
     say(fmt::format("the operator gives {} outputs, of which the dump has {}", outputs->size(),
                     step.args[1]));
+  }
+  if (!function.empty()) {
+    expected.computed = function;
+    return expected;
   }
   const bool is_from_after = std::ranges::any_of(plan.from, [&](const PlanSource& source) {
     const Port& port = frames_.item(Side::mine, source.item).port;
@@ -129,7 +136,9 @@ Result<OperandPtr> GoldenSteps::load(int32_t rank, const ItemId& item) {
 Result<bool> GoldenSteps::has_overwritten_input(int32_t rank, const Plan& plan, const Operand& output) {
   for (size_t i = 1; i < plan.from.size(); ++i) {
     const Item& item = frames_.item(Side::mine, plan.from[i].item);
-    if (item.port.phase != Phase::after || !item.data) continue;
+    // A call says nothing of when its inputs were dumped.
+    if (item.port.phase == Phase::before || !item.data) continue;
+    if (item.port.phase == Phase::not_said && !is_torch_call(plan)) continue;
     ASSAY_TRY(const OperandPtr input, load(rank, plan.from[i].item));
     ASSAY_TRY(const bool is_same, are_equal(*input, output));
     if (is_same) return true;
@@ -137,9 +146,20 @@ Result<bool> GoldenSteps::has_overwritten_input(int32_t rank, const Plan& plan, 
   return false;
 }
 
+bool GoldenSteps::is_torch_call(const Plan& plan) const {
+  const ItemId& output = plan.from.front().item;
+  return !torch_function(frames_.frame(Side::mine, output), frames_.node(Side::mine, output)).empty();
+}
+
 Result<GoldenOutputs> GoldenSteps::compute(int32_t rank, const Plan& plan) {
   const ItemId& output = plan.from.front().item;
   const Frame& frame = frames_.frame(Side::mine, output);
+  if (is_torch_call(plan)) {
+    ASSAY_TRY(TorchCall call,
+              torch_call_of(frame, output, [&](const ItemId& item) { return load(rank, item); }));
+    call.memory = options_.memory;
+    return torch_golden(call);
+  }
   const Node& node = frames_.node(Side::mine, output);
   const GoldenOp* const op = find_golden_op(node.type);
   if (op == nullptr) return fail(ErrorKind::unsupported, "there is no golden for {}", node.type);

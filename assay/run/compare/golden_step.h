@@ -49,6 +49,7 @@ class GoldenSteps {
   Result<std::shared_ptr<const GoldenOutputs>> outputs_of(int32_t rank, const Plan& plan,
                                                           const PlanStep& step);
   Result<GoldenOutputs> compute(int32_t rank, const Plan& plan);
+  bool is_torch_call(const Plan& plan) const;  // and no operator of ATB
   const OpParams& params_of(int32_t rank, const ItemId& output);
 
   const Indexed& frames_;

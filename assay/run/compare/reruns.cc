@@ -1,14 +1,18 @@
 #include "assay/run/compare/reruns.h"
 
+#include "assay/judge/error_gain.h"
 #include "assay/judge/introduced.h"
 #include "assay/match/ops/golden_op.h"
 #include "assay/model/op_kind.h"
+#include "assay/model/torch_call.h"
 #include "assay/run/compare/gather_bounded.h"
 #include "assay/run/compare/gather_parallel.h"
 #include "assay/run/compare/row_facts.h"
+#include "assay/run/compare/torch_step.h"
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 namespace assay {
@@ -20,10 +24,13 @@ constexpr int64_t kLeastBudget = int64_t{1} << 30;
 // About so many multiplications cost what reading a byte does.
 constexpr int64_t kProductsPerByte = 8;
 
-MetricPlan only_rel_l2() {
-  const std::array<std::string, 1> names = {"rel_l2"};
+MetricPlan metrics_of_own() {
+  const std::array<std::string, 4> names = {"rel_l2", "max_abs", "golden_rms", "worst_golden"};
   return *plan_metrics(names);
 }
+
+// What the account allows of an operator by itself (judge/ledger.cc).
+constexpr double kMargin = 2, kElements = 16, kElement = 4;
 
 std::span<const int> results_in_place(std::string_view type) {
   const GoldenOp* const op = find_golden_op(type);
@@ -36,7 +43,10 @@ const TensorMeta* meta_of(const Matched& matched, const ItemId& item) {
 
 }  // namespace
 
-bool can_rerun(const Dump& mine) { return mine.layout != nullptr && mine.layout->name == "atb"; }
+bool can_rerun(const Dump& mine) {
+  constexpr std::array<std::string_view, 3> kLayouts = {"atb", "msprobe", "torchair_fx"};
+  return mine.layout != nullptr && std::ranges::find(kLayouts, mine.layout->name) != kLayouts.end();
+}
 
 Reruns::Reruns(const Matched& matched, Loader& loader, const MetricPlan& metrics,
                const GoldenOptions& options, const Prepare& prepare, OriginBy by, int64_t bytes,
@@ -47,7 +57,7 @@ Reruns::Reruns(const Matched& matched, Loader& loader, const MetricPlan& metrics
       steps_(matched.frames, loader, options, prepare),
       by_(by),
       is_over_(std::move(is_over)),
-      error_(only_rel_l2()),
+      error_(metrics_of_own()),
       budget_(by == OriginBy::run_all ? std::numeric_limits<int64_t>::max()
                                       : std::max(kLeastBudget, bytes / 2)) {}
 
@@ -59,6 +69,32 @@ bool Reruns::is_wanted(const NodeResult& node, const Comparison& row) const {
   return row.verdict.level == Level::pass && is_over_ && is_over_(row, node.name);
 }
 
+OpKind Reruns::kind_of_node(const ItemId& item) const {
+  const Node& node = matched_.frames.node(Side::mine, item);
+  return kind_of(matched_.frames.frame(Side::mine, item).framework,
+                 node.type.empty() ? node.name : node.type);
+}
+
+// Norms, softmax and activations are made of several steps, and some frameworks round each of them to a type
+// of 16 bits: what the account allows of such a call is no error that it made.
+bool Reruns::is_own_rounding(const ItemId& output, DType dtype, const std::vector<Value>& apart) const {
+  const OpKind kind = kind_of_node(output);
+  const bool is_composed = is_norm(kind) || kind == OpKind::softmax || kind == OpKind::activation;
+  if (!is_composed || info(dtype).mantissa_bits > info(DType::f16).mantissa_bits) return false;
+  if (torch_function(matched_.frames.frame(Side::mine, output), matched_.frames.node(Side::mine, output))
+          .empty())
+    return false;
+  const auto number = [&](std::string_view name) {
+    const auto at = static_cast<size_t>(std::ranges::find(error_.columns, name) - error_.columns.begin());
+    const auto* const real = at < apart.size() ? std::get_if<double>(&apart[at]) : nullptr;
+    return real != nullptr ? *real : std::nan("");
+  };
+  const double allowed = kMargin * own_error({kind}, {}, {}, dtype);
+  return number("rel_l2") <= allowed &&
+         (number("max_abs") <= kElements * allowed * number("golden_rms") ||
+          number("max_abs") <= kElement * allowed * std::abs(number("worst_golden")));
+}
+
 // In bytes read: of its tensors, and what multiplying them takes.
 int64_t Reruns::work_of(const Plan& plan, size_t ranks) const {
   int64_t bytes = 0;
@@ -67,12 +103,13 @@ int64_t Reruns::work_of(const Plan& plan, size_t ranks) const {
   const TensorMeta* const result = meta_of(matched_, output);
   int64_t products = 0;
   if (result != nullptr && plan.from.size() > 1) {
-    const OpKind kind = kind_of_atb(matched_.frames.node(Side::mine, output).type);
+    const OpKind kind = kind_of_node(output);
     const TensorMeta* const first = meta_of(matched_, plan.from[1].item);
     if (multiplies_matrices(kind) && first != nullptr && !first->shape.dims.empty()) {
       const std::vector<int64_t>& dims = first->shape.dims;
       // Of attention each position is multiplied with all others, twice.
-      const int64_t length = kind == OpKind::attention ? 2 * dims.front() : dims.back();
+      const int64_t positions = dims.size() == 4 ? dims[2] : dims.front();
+      const int64_t length = kind == OpKind::attention ? 2 * positions : dims.back();
       products = static_cast<int64_t>(
           std::min(static_cast<double>(result->shape.count()) * static_cast<double>(length), 1e18));
     }
@@ -82,18 +119,22 @@ int64_t Reruns::work_of(const Plan& plan, size_t ranks) const {
   return static_cast<int64_t>(std::min(work, 1e18));
 }
 
+std::vector<OutputPlan> Reruns::plans_of(const ItemId& item) const {
+  const Frame& frame = matched_.frames.frame(Side::mine, item);
+  if (find_golden_op(matched_.frames.node(Side::mine, item).type) != nullptr)
+    return plans_of_outputs(frame, item.frame, item.node, results_in_place);
+  return plans_of_torch_call(frame, item.frame, item.node);
+}
+
 void Reruns::run(NodeResult& node, PairScratch& scratch) {
   std::vector<OutputPlan> plans;
   std::optional<ItemId> of;  // the node that they are of: rows of one may come from several
   for (Comparison& row : node.rows) {
     if (!is_wanted(node, row)) continue;
     const ItemId& item = *row.pair.mine;
-    const std::string_view type = matched_.frames.node(Side::mine, item).type;
-    if (find_golden_op(type) == nullptr) continue;
     if (!of || of->frame != item.frame || of->node != item.node) {
       of = item;
-      plans =
-          plans_of_outputs(matched_.frames.frame(Side::mine, item), item.frame, item.node, results_in_place);
+      plans = plans_of(item);
     }
     const auto found = std::ranges::find(plans, item.item, &OutputPlan::item);
     if (found == plans.end()) continue;
@@ -155,7 +196,11 @@ Result<Rerun> Reruns::rerun_on(int32_t rank, const Plan& plan, PairScratch& scra
   ASSAY_TRY(const Gathered gathered, gather_parallel(*mine, *written, error_.gathering(), scratch, silent));
   scratch.forget();
   const std::vector<Value> values = error_.finish(gathered);
-  if (const auto* const relative = std::get_if<double>(&values.front())) out.introduced = *relative;
+  const auto at = std::ranges::find(error_.columns, "rel_l2") - error_.columns.begin();
+  if (const auto* const relative = std::get_if<double>(&values.at(static_cast<size_t>(at))))
+    out.introduced = *relative;
+  if (out.found.beyond > 0 && is_own_rounding(plan.from.front().item, mine->meta.dtype, values))
+    out.found.beyond = 0;
   return out;
 }
 

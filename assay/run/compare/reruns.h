@@ -2,8 +2,10 @@
 // made themselves.
 #pragma once
 
+#include "assay/match/ops/golden_op.h"
 #include "assay/metric/band.h"
 #include "assay/metric/metric.h"
+#include "assay/model/op_kind.h"
 #include "assay/model/outcome.h"
 #include "assay/run/compare/golden_step.h"
 
@@ -27,6 +29,9 @@ class Reruns {
 
  private:
   bool is_wanted(const NodeResult& node, const Comparison& row) const;
+  std::vector<OutputPlan> plans_of(const ItemId& item) const;  // empty: it has no golden
+  OpKind kind_of_node(const ItemId& item) const;
+  bool is_own_rounding(const ItemId& output, DType dtype, const std::vector<Value>& apart) const;
   int64_t work_of(const Plan& plan, size_t ranks) const;
   std::shared_ptr<const Rerun> rerun(const Plan& plan, const Comparison& row, PairScratch& scratch);
   Result<Rerun> rerun_on(int32_t rank, const Plan& plan, PairScratch& scratch);
@@ -41,7 +46,7 @@ class Reruns {
   int64_t budget_;          // what is left of it
 };
 
-// Whether mine is a dump of operators that have a golden.
+// Whether mine is a dump of operators that have a golden: of ATB, or of calls of torch (torch_step.h).
 bool can_rerun(const Dump& mine);
 
 }  // namespace assay
