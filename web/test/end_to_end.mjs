@@ -342,6 +342,18 @@ await attempt("50,000 rows", async () => {
   await context.close();
 });
 
+await attempt("a verdict keeps its colour in lines that are used again", async () => {
+  const { page, close } = await open("folder");
+  const wrong = [];
+  for (let i = 0; i < 12; ++i) {
+    await page.locator(".table-view .scroller").evaluate((list, top) => void (list.scrollTop = top), (i * 337) % 1400);
+    await settle(page);
+    wrong.push(...(await page.evaluate(() => [...document.querySelectorAll(".line.fail")].filter((line) => getComputedStyle(line.querySelector(".sign")).color !== getComputedStyle(line.querySelector(".verdict")).color).map((line) => line.innerText))));
+  }
+  check("signs of lines that are used again", wrong.length === 0, `${wrong.length}: ${wrong[0]}`);
+  await close();
+});
+
 await attempt("printing", async () => {
   const { page, complaints, close } = await open("folder");
   await page.emulateMedia({ media: "print" });

@@ -56,7 +56,9 @@ void StillPage::add(const RowView& view) {
   rows_ += fmt::format("<tr class=\"{}\">", text(level));
   for (const size_t i : shown_columns()) {
     const Column& column = table_.columns()[i];
-    rows_ += "<td>" + escaped(cell_text(cell_value(column, view))) + "</td>";
+    const Value value = cell_value(column, view);
+    rows_ += std::holds_alternative<double>(value) ? "<td class=\"number\">" : "<td>";
+    rows_ += escaped(cell_text(value)) + "</td>";
   }
   rows_ += "</tr>\n";
 }

@@ -145,7 +145,7 @@ export interface Neighbourhood {
   boxes: Box[];
   edges: Edge[];
   more: { column: number; count: number }[]; // that are not drawn
-  kind: EdgeKind; // the weakest by which an edge is known
+  kind: EdgeKind | undefined; // the weakest by which an edge is known; undefined: there is none
 }
 
 const MOST_IN_COLUMN = 5;
@@ -187,5 +187,5 @@ export function neighbourhood(report: Report, flow: Flow, centre: number): Neigh
     ordered.forEach(({ operator }, i) => boxes.push({ operator, column, line: i - (ordered.length - 1) / 2 }));
   }
   const kinds = edges.map((edge) => edge.kind);
-  return { boxes, edges, more, kind: kinds.includes("order") ? "order" : kinds.includes("same") ? "same" : "graph" };
+  return { boxes, edges, more, kind: kinds.includes("order") ? "order" : kinds.includes("same") ? "same" : kinds[0] };
 }

@@ -259,6 +259,7 @@ export class Report {
 
   // An error that grows where a row gets worse; undefined: the row has none. Infinity: NaN or infinite.
   error(metric: string, row: number): number | undefined {
+    if (this.table.cell("compared_by", row) === "no elements") return undefined;
     // What is NaN on one side alone is as wrong as can be, however near the rest is.
     if (this.failed(row) && this.table.number("nonfinite_mismatch", row)! > 0) return Infinity;
     const value = this.table.number(metric, row);

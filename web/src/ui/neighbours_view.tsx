@@ -90,7 +90,7 @@ export function NeighboursView({ report, flow, operator, metric, pick, palette, 
         })}
       </svg>
       <p class="quiet small">
-        {say(drawing.kind === "graph" ? "feeds_graph" : drawing.kind === "same" ? "feeds_same" : "feeds_order")}
+        {drawing.kind && say(drawing.kind === "graph" ? "feeds_graph" : drawing.kind === "same" ? "feeds_same" : "feeds_order")}
         {drawing.more.length > 0 && ` · +${drawing.more.reduce((sum, each) => sum + each.count, 0)}`}
       </p>
       <Balance report={report} operator={operator} metric={metric} palette={palette} say={say} />
