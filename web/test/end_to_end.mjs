@@ -248,6 +248,19 @@ await attempt("calls stand in their modules", async () => {
   await close();
 });
 
+await attempt("trouble, and an order that nothing tells", async () => {
+  const { page, complaints, close } = await open("broken");
+  check("broken: badge", (await text(page, ".badge")) === "ERROR", await text(page, ".badge"));
+  const links = await text(page, ".links");
+  check("broken: the first error", links.includes("First error: b.npy: "), links);
+  check("broken: by name", links.includes("order unknown; first by name"), links);
+  await page.locator(".links .link", { hasText: "b.npy" }).click();
+  await settle(page);
+  check("broken: the error is selected", (await page.locator(".inspector .title .name").innerText()) === "b.npy");
+  check("broken: nothing to complain of", complaints.length === 0, complaints.join("; "));
+  await close();
+});
+
 await attempt("nothing to see", async () => {
   for (const [name, badge] of [["not_compared", "NOT COMPARED"], ["one", "FAIL"], ["same", "PASS"]]) {
     const { page, complaints, close } = await open(name);

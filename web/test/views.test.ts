@@ -124,14 +124,14 @@ test("edges from the graph, from equal errors, and from nothing but the order", 
   assert.deepEqual(flow.inputs(3).map((edge) => [edge.from, edge.kind]), [[2, "order"]]);
   const drawing = neighbourhood(report, flow, 2);
   assert.deepEqual(drawing.boxes.map((box) => [box.operator, box.column]), [[0, -1], [2, 0], [3, 1]]);
-  assert.equal(drawing.kind, "order");
+  assert.deepEqual(drawing.kinds, ["graph", "order"]);
   assert.equal(portNumber("x/before/intensor1.bin"), 1);
   assert.equal(portNumber("x.weight"), -1);
 });
 
 test("an operator by itself has neighbours of no kind", () => {
   const report = sample([{ name: "a" }]);
-  assert.equal(neighbourhood(report, new Flow(report), 0).kind, undefined);
+  assert.deepEqual(neighbourhood(report, new Flow(report), 0).kinds, []);
 });
 
 test("what is inside of an operator, or around it, did not run before it", () => {

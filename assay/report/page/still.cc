@@ -67,6 +67,8 @@ std::string StillPage::html(const Summary& summary) const {
   const VerdictSentence verdict = verdict_sentence(summary);
   std::string out = fmt::format("<p class=\"sentence\"><strong>{}</strong> {}</p>\n", escaped(verdict.head),
                                 escaped(verdict.rest));
+  if (summary.first_error)
+    out += fmt::format("<p><b>First error:</b> {}</p>\n", escaped(*summary.first_error));
   if (summary.first_divergence) append_place(out, "First divergence", *summary.first_divergence);
   if (summary.first_origin) append_place(out, "First origin", *summary.first_origin);
   out += "<dl>\n";

@@ -119,6 +119,11 @@ export class Report {
     return undefined;
   }
 
+  // Where nothing says in which order tensors were made, they stand in that of their names.
+  get isOrderKnown(): boolean {
+    return this.data.run["order"] !== "by name";
+  }
+
   get firstDivergence(): number | undefined {
     return this.findPlace(this.data.summary.first_divergence);
   }
@@ -129,6 +134,12 @@ export class Report {
     const place = { section: origin.section ?? null, name: origin.name ?? null };
     const exact = this.findPlace({ ...place, mine: origin.mine ?? null, golden: origin.golden ?? null });
     return exact ?? this.findPlace(place);
+  }
+
+  // What could not be compared at all; where the dump itself cannot be read, no row stands for it.
+  get firstError(): number | undefined {
+    const row = this.levels.indexOf(ERROR);
+    return row < 0 ? undefined : row;
   }
 
   // The first that failed; where none did, the one with the largest error.

@@ -261,7 +261,10 @@ export function App({ report, details, isRunning, want, paging }: Props) {
         <div class="left">
           <section class="course" aria-label={say("course")}>
             <h2>
-              {say("course")} <span class="quiet">{errorTitle(metric)}</span>
+              {say("course")} <span class="quiet">
+                {errorTitle(metric)}
+                {!report.isOrderKnown && ` · ${say("by_name")}`}
+              </span>
               <span class="gap" />
               <span class="quiet small hint">{say(isSideBySide ? "multiples_hint" : "course_hint")}</span>
               {view.zoom && <button onClick={() => set({ zoom: undefined })}>{say("zoom_out")}</button>}
