@@ -89,6 +89,8 @@ def check_report(checker: Checker, folder: pathlib.Path) -> None:
         checker.report("a pattern", equal(server.ask("api/rows", text="*.attention.q.*")["total"], 4, "total"))
         checker.report("a condition", equal({row["mine"] for row in rows(text="rel_l2 > 0.1 and max_abs < 0.5")},
                                             {"048_layers.2.mlp.activation.pt", "050_layers.2.mlp.output.pt"}, "names"))
+        for text, wanted in (("layer == 3 and rel_l2 > 0.06", 14), ("layer >= 1", 51), ("count > 2000", 17), ("eps > 0.001", 71), ("count < 0", 0)):
+            checker.report(text, equal(server.ask("api/rows", text=text)["total"], wanted, "rows"))
         worst = rows(sort="rel_l2", down=1, count=2)
         checker.report("sorted", equal([row["rel_l2"] >= 0.15 for row in worst], [True, True], "errors"))
         for what, text in (("half a condition", "rel_l2 >"), ("quotes", "\"'; DROP TABLE rows; --"), ("an unknown column", "nothing > 1")):

@@ -97,6 +97,15 @@ def write_apart(folder: pathlib.Path) -> None:
         write_npy(folder / side / "x.npy", [])
 
 
+def write_broken(folder: pathlib.Path) -> None:
+    """Two of four tensors differ, and one file of mine is cut."""
+    for side, values in (("mine", [1, 2, 3]), ("golden", [1, 2, 4])):
+        for name in "abcd":
+            write_npy(folder / side / f"{name}.npy", [1, 2, 3] if name == "a" else values)
+    cut = folder / "mine" / "b.npy"
+    cut.write_bytes(cut.read_bytes()[:-4])
+
+
 def write_checkpoint(folder: pathlib.Path) -> None:
     """5,000 tensors of 500 layers in one file; one of layer 77 is twice what it should be."""
     numbers = random.Random(7)

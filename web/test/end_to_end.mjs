@@ -248,6 +248,19 @@ await attempt("calls stand in their modules", async () => {
   await close();
 });
 
+await attempt("trouble, and an order that nothing tells", async () => {
+  const { page, complaints, close } = await open("broken");
+  check("broken: badge", (await text(page, ".badge")) === "ERROR", await text(page, ".badge"));
+  const links = await text(page, ".links");
+  check("broken: the first error", links.includes("First error: b.npy: "), links);
+  check("broken: by name", links.includes("order unknown; first by name"), links);
+  await page.locator(".links .link", { hasText: "b.npy" }).click();
+  await settle(page);
+  check("broken: the error is selected", (await page.locator(".inspector .title .name").innerText()) === "b.npy");
+  check("broken: nothing to complain of", complaints.length === 0, complaints.join("; "));
+  await close();
+});
+
 await attempt("nothing to see", async () => {
   for (const [name, badge] of [["not_compared", "NOT COMPARED"], ["one", "FAIL"], ["same", "PASS"]]) {
     const { page, complaints, close } = await open(name);
@@ -340,6 +353,18 @@ await attempt("50,000 rows", async () => {
   }
   console.log(`50,000 rows: ${loaded.TaskDuration.toFixed(2)} s of the processor until usable, ${(loaded.JSHeapUsedSize / 1e6).toFixed(0)} MB, ${each.toFixed(1)} ms a frame`);
   await context.close();
+});
+
+await attempt("a verdict keeps its colour in lines that are used again", async () => {
+  const { page, close } = await open("folder");
+  const wrong = [];
+  for (let i = 0; i < 12; ++i) {
+    await page.locator(".table-view .scroller").evaluate((list, top) => void (list.scrollTop = top), (i * 337) % 1400);
+    await settle(page);
+    wrong.push(...(await page.evaluate(() => [...document.querySelectorAll(".line.fail")].filter((line) => getComputedStyle(line.querySelector(".sign")).color !== getComputedStyle(line.querySelector(".verdict")).color).map((line) => line.innerText))));
+  }
+  check("signs of lines that are used again", wrong.length === 0, `${wrong.length}: ${wrong[0]}`);
+  await close();
 });
 
 await attempt("printing", async () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { placesOf, sectionPlace, splitName } from "../src/data/names.ts";
+import { ownPart, placesOf, sectionPlace, splitName } from "../src/data/names.ts";
 
 const one = (name: string) => placesOf([name])[0]!;
 
@@ -43,4 +43,11 @@ test("names of any depth stay shallow", () => {
 test("ranks, steps and tokens of a section", () => {
   assert.deepEqual(sectionPlace("rank 3 step 1"), { rank: 3, step: 1, token: -1, graph: -1 });
   assert.deepEqual(sectionPlace(""), { rank: -1, step: -1, token: -1, graph: -1 });
+});
+
+test("a tensor by what its operator does not say", () => {
+  assert.equal(ownPart("Module.layers.3.input_layernorm.RMSNorm.forward.0.input.0", "Module.layers.3.input_layernorm.RMSNorm.forward.0"), "input.0");
+  assert.equal(ownPart("0_Layer/1_Linear/after/outtensor0.bin", "0_Layer/1_Linear"), "after/outtensor0");
+  assert.equal(ownPart("input_layernorm-aten.mul.Tensor.INPUT.1", "Mul"), "INPUT.1");
+  assert.equal(ownPart("input_layernorm.weight", "input_layernorm.weight"), "input_layernorm.weight");
 });

@@ -59,6 +59,11 @@ test("a row that fails by its NaN stands at the top", () => {
   assert.deepEqual([0, 1, 2].map((row) => report.error("rel_l2", row)), [Infinity, 1e-6, 1e-6]);
 });
 
+test("what has no elements has no error", () => {
+  const report = sample([{ name: "a", nonfinite_mismatch: 0, equal: 0, compared_by: "no elements", verdict: "ignored" }]);
+  assert.equal(report.error("nonfinite_mismatch", 0), undefined);
+});
+
 test("statistics: what norms may be apart, and a difference from nothing", () => {
   const statistics = { compared_by: "statistics", ".bound": 0.01 };
   const report = sample([
@@ -119,9 +124,14 @@ test("edges from the graph, from equal errors, and from nothing but the order", 
   assert.deepEqual(flow.inputs(3).map((edge) => [edge.from, edge.kind]), [[2, "order"]]);
   const drawing = neighbourhood(report, flow, 2);
   assert.deepEqual(drawing.boxes.map((box) => [box.operator, box.column]), [[0, -1], [2, 0], [3, 1]]);
-  assert.equal(drawing.kind, "order");
+  assert.deepEqual(drawing.kinds, ["graph", "order"]);
   assert.equal(portNumber("x/before/intensor1.bin"), 1);
   assert.equal(portNumber("x.weight"), -1);
+});
+
+test("an operator by itself has neighbours of no kind", () => {
+  const report = sample([{ name: "a" }]);
+  assert.deepEqual(neighbourhood(report, new Flow(report), 0).kinds, []);
 });
 
 test("what is inside of an operator, or around it, did not run before it", () => {

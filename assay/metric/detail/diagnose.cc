@@ -8,6 +8,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <set>
 
 namespace assay::detail {
 namespace {
@@ -20,10 +21,12 @@ constexpr double kExplained = 0.9, kOfOwn = 0.25;
 constexpr int64_t kFewestAtAll = 16;
 // Fewer elements than these fit anything. With two numbers that are free it takes more.
 constexpr int64_t kFewest = 8, kFewestForTwo = 12;
+// … and a line goes through any two values that golden may have.
+constexpr size_t kFewestValuesForTwo = 4;
 // Of Σd²: what makes so much of it makes the difference.
 constexpr double kNearlyAll = 0.9;
 // Differences so few are told one by one.
-constexpr int64_t kFew = 8, kRareAmong = 64;
+constexpr int64_t kFew = 8, kRareAmong = 8;
 
 std::string number(double value) { return fmt::format("{:.5g}", value); }
 
@@ -54,7 +57,12 @@ class Guess {
     }
     return telling >= fewest && static_cast<double>(explained) >= kExplained * static_cast<double>(telling);
   }
-  std::span<const Sampled> finite() const { return finite_; }
+  bool has_values(size_t fewest) const {
+    std::set<double> values;
+    for (const Sampled& each : finite_)
+      if (values.insert(each.golden).second && values.size() == fewest) return true;
+    return false;
+  }
 
  private:
   const double quiet_;
@@ -86,7 +94,7 @@ std::optional<Diagnosis> fitted(const Looked& looked, const Detail& detail, cons
   if (explains(detail.by_offset, kFewest))
     return Diagnosis{DiagnosisKind::offset,
                      fmt::format("off by a constant: mine = golden {}", plus(detail.by_offset.offset))};
-  if (explains(detail.by_both, kFewestForTwo))
+  if (guess.has_values(kFewestValuesForTwo) && explains(detail.by_both, kFewestForTwo))
     return Diagnosis{DiagnosisKind::affine, fmt::format("mine = {} x golden {}", number(detail.by_both.scale),
                                                         plus(detail.by_both.offset))};
   const PairSums& sums = looked.start.sums;

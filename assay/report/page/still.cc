@@ -56,7 +56,9 @@ void StillPage::add(const RowView& view) {
   rows_ += fmt::format("<tr class=\"{}\">", text(level));
   for (const size_t i : shown_columns()) {
     const Column& column = table_.columns()[i];
-    rows_ += "<td>" + escaped(cell_text(cell_value(column, view))) + "</td>";
+    const Value value = cell_value(column, view);
+    rows_ += std::holds_alternative<double>(value) ? "<td class=\"number\">" : "<td>";
+    rows_ += escaped(cell_text(value)) + "</td>";
   }
   rows_ += "</tr>\n";
 }
@@ -65,6 +67,8 @@ std::string StillPage::html(const Summary& summary) const {
   const VerdictSentence verdict = verdict_sentence(summary);
   std::string out = fmt::format("<p class=\"sentence\"><strong>{}</strong> {}</p>\n", escaped(verdict.head),
                                 escaped(verdict.rest));
+  if (summary.first_error)
+    out += fmt::format("<p><b>First error:</b> {}</p>\n", escaped(*summary.first_error));
   if (summary.first_divergence) append_place(out, "First divergence", *summary.first_divergence);
   if (summary.first_origin) append_place(out, "First origin", *summary.first_origin);
   out += "<dl>\n";

@@ -3,6 +3,7 @@
 #include "assay/base/cancel.h"
 #include "assay/base/text.h"
 #include "assay/report/cells.h"
+#include "assay/report/page/derived_numbers.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -22,6 +23,13 @@ constexpr int kMostOfValue = 128 << 20;      // bytes of one value, whatever the
 constexpr size_t kMostReply = 256u << 20;    // … of the rows that are given at once
 constexpr int kStepsBetweenLooks = 100'000;  // of SQLite's machine
 constexpr std::array<std::string_view, 6> kSearched = {"name", "mine", "golden", "reason", "note", "status"};
+
+// Names that conditions have beside columns, and the columns that tell of them.
+const std::array<std::pair<std::string_view, std::vector<std::string_view>>, 3> kDerivedFrom = {{
+    {"layer", {"name", ".within", ".layers"}},
+    {"count", {"golden_shape", "mine_shape"}},
+    {"eps", {"mine_dtype", "golden_dtype"}},
+}};
 
 struct EndOfQuery {
   void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
@@ -229,6 +237,12 @@ Result<std::vector<int64_t>> StoredReport::ids(const StoredQuery& query) const {
   std::vector<std::pair<std::string, int>> numbers;
   for (const std::string& title : query.condition_columns)
     if (has(title)) numbers.emplace_back(title, add(title));
+  // What no column holds is told from these.
+  std::vector<std::pair<std::string_view, int>> sources;
+  for (const auto& [derived, titles] : kDerivedFrom)
+    if (!has(derived) && std::ranges::find(query.condition_columns, derived) != query.condition_columns.end())
+      for (const std::string_view title : titles)
+        if (has(title)) sources.emplace_back(title, add(title));
   std::string where;
   std::vector<std::string_view> bound;
   const auto demand = [&](std::string condition, std::initializer_list<std::string_view> values) {
@@ -260,7 +274,11 @@ Result<std::vector<int64_t>> StoredReport::ids(const StoredQuery& query) const {
   const StoredLook look = [&](std::string_view name) -> std::optional<double> {
     for (const auto& [title, column] : numbers)
       if (title == name) return number_at(row, column);
-    return std::nullopt;
+    return derived_number(name, [&](std::string_view wanted) -> std::string_view {
+      for (const auto& [title, column] : sources)
+        if (title == wanted) return text_at(row, column);
+      return {};
+    });
   };
   const std::vector<WordTest> words(query.words.begin(), query.words.end());
   std::vector<int64_t> found;

@@ -284,6 +284,12 @@ TEST(Diagnose, AConstantAndItsNearMisses) {
             "off by a constant: mine = golden - 3");
   EXPECT_EQ(changed(DType::f32, kMatrix, [](const auto&, double x) { return 2 * x + 0.5; }).sentence(),
             "mine = 2 x golden + 0.5");
+  // Of two values that golden has one is a bit larger in mine, one a bit smaller.
+  const auto of_two = [](const auto& at, double) { return at[1] % 2 == 0 ? 0.25 : 0.75; };
+  const auto apart = [](const auto& at, double) { return at[1] % 2 == 0 ? 0.26 : 0.74; };
+  EXPECT_EQ(
+      Pair({changed(DType::f32, kMatrix, apart).mine, changed(DType::f32, kMatrix, of_two).mine}).sentence(),
+      "");
   // A bias for each column.
   EXPECT_EQ(changed(DType::f32, kMatrix,
                     [](const auto& at, double x) { return x + 0.1 * static_cast<double>(at[1] % 7); })
@@ -377,6 +383,14 @@ TEST(Diagnose, FewElements) {
                     [](const auto& at, double x) { return at[0] % 400 == 1 ? x + 1 : x; })
                 .sentence(),
             "only 3 of 1000 elements differ; only indices 1, 401, 801 of dim 0 (of 1000)");
+  // Three elements of a small tensor have to share rows and columns: first of all they are three.
+  EXPECT_EQ(changed(DType::f32, Shape{{6, 7}},
+                    [](const auto& at, double x) {
+                      return at[0] + 7 * at[1] == 15 || at[0] == 4 && at[1] % 4 == 2 ? x + 1 : x;
+                    })
+                .sentence()
+                .substr(0, 29),
+            "only 3 of 42 elements differ;");
 }
 
 TEST(Diagnose, ZerosAndTheirNearMisses) {

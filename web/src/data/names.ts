@@ -92,6 +92,13 @@ function countedLayers(paths: string[][]): Map<string, number> {
   return layers;
 }
 
+// Of the name of a tensor what its operator does not say already: "input.0", "before/intensor1".
+export function ownPart(name: string, operator: string): string {
+  const text = name.replace(FILE_SUFFIX, "");
+  if (text.startsWith(operator) && /^[./]./.test(text.slice(operator.length))) return text.slice(operator.length + 1);
+  return /.*\b((?:input|output|parameters?|kwargs|INPUT|OUTPUT)\b[\w.]*|(?:intensor|outtensor)\d[\w.]*)$/.exec(text)?.[1] ?? name;
+}
+
 // "Functional.linear.3.forward" -> "Functional.linear.forward"
 export function kindOf(name: string): string {
   return name

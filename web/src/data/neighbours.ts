@@ -145,7 +145,7 @@ export interface Neighbourhood {
   boxes: Box[];
   edges: Edge[];
   more: { column: number; count: number }[]; // that are not drawn
-  kind: EdgeKind; // the weakest by which an edge is known
+  kinds: EdgeKind[]; // by which its edges are known, the surest first
 }
 
 const MOST_IN_COLUMN = 5;
@@ -186,6 +186,6 @@ export function neighbourhood(report: Report, flow: Flow, centre: number): Neigh
     const ordered = inside.map((operator, i) => ({ operator, i, height: height(operator) })).sort((a, b) => (a.height === b.height ? a.i - b.i : a.height < b.height ? -1 : 1));
     ordered.forEach(({ operator }, i) => boxes.push({ operator, column, line: i - (ordered.length - 1) / 2 }));
   }
-  const kinds = edges.map((edge) => edge.kind);
-  return { boxes, edges, more, kind: kinds.includes("order") ? "order" : kinds.includes("same") ? "same" : "graph" };
+  const kinds = (["graph", "same", "order"] as const).filter((kind) => edges.some((edge) => edge.kind === kind));
+  return { boxes, edges, more, kinds };
 }

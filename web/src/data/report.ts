@@ -119,6 +119,11 @@ export class Report {
     return undefined;
   }
 
+  // Where nothing says in which order tensors were made, they stand in that of their names.
+  get isOrderKnown(): boolean {
+    return this.data.run["order"] !== "by name";
+  }
+
   get firstDivergence(): number | undefined {
     return this.findPlace(this.data.summary.first_divergence);
   }
@@ -129,6 +134,12 @@ export class Report {
     const place = { section: origin.section ?? null, name: origin.name ?? null };
     const exact = this.findPlace({ ...place, mine: origin.mine ?? null, golden: origin.golden ?? null });
     return exact ?? this.findPlace(place);
+  }
+
+  // What could not be compared at all; where the dump itself cannot be read, no row stands for it.
+  get firstError(): number | undefined {
+    const row = this.levels.indexOf(ERROR);
+    return row < 0 ? undefined : row;
   }
 
   // The first that failed; where none did, the one with the largest error.
@@ -259,6 +270,7 @@ export class Report {
 
   // An error that grows where a row gets worse; undefined: the row has none. Infinity: NaN or infinite.
   error(metric: string, row: number): number | undefined {
+    if (this.table.cell("compared_by", row) === "no elements") return undefined;
     // What is NaN on one side alone is as wrong as can be, however near the rest is.
     if (this.failed(row) && this.table.number("nonfinite_mismatch", row)! > 0) return Infinity;
     const value = this.table.number(metric, row);

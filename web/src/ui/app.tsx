@@ -3,6 +3,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks"
 import { filterRows, sortRows } from "../data/filter.ts";
 import { modelGrid, sectionGrid } from "../data/grid.ts";
 import type { DetailSource, Paging, Wanted } from "../data/load.ts";
+import { ownPart } from "../data/names.ts";
 import { Flow } from "../data/neighbours.ts";
 import { errorTitle, LEVELS, type Level, type Port, type Report } from "../data/report.ts";
 import { LEVEL_SIGNS, useSize } from "./canvas.tsx";
@@ -260,7 +261,10 @@ export function App({ report, details, isRunning, want, paging }: Props) {
         <div class="left">
           <section class="course" aria-label={say("course")}>
             <h2>
-              {say("course")} <span class="quiet">{errorTitle(metric)}</span>
+              {say("course")} <span class="quiet">
+                {errorTitle(metric)}
+                {!report.isOrderKnown && ` · ${say("by_name")}`}
+              </span>
               <span class="gap" />
               <span class="quiet small hint">{say(isSideBySide ? "multiples_hint" : "course_hint")}</span>
               {view.zoom && <button onClick={() => set({ zoom: undefined })}>{say("zoom_out")}</button>}
@@ -328,7 +332,7 @@ function Inspector({ report, details, flow, row, metric, pick, palette, say }: {
   return (
     <div class="inspector" ref={place}>
       <h2 class={`title ${report.level(row)}`}>
-        <span class="sign">{LEVEL_SIGNS[report.levels[row]!]}</span>
+        <span class={`sign ${report.level(row)}`}>{LEVEL_SIGNS[report.levels[row]!]}</span>
         <span class="name">{report.name(row)}</span>
       </h2>
       <p class="quiet small">
@@ -351,10 +355,11 @@ function Inspector({ report, details, flow, row, metric, pick, palette, say }: {
 }
 
 function portLabel(report: Report, row: number): string {
-  const name = report.name(row);
-  const match = /((?:input|output|parameters|intensor|outtensor|kwargs|INPUT|OUTPUT)[\w.]*?)(?:\.(?:npy|npz|pt|pth|bin))?$/.exec(name);
   // What was fused into this operator says whose it was.
-  const isOfAnother = report.aloneOf(row) !== "" && !name.startsWith(report.operator(row).name);
-  const text = isOfAnother ? name : match ? match[1]! : report.ports[row] || name;
+  const name = report.name(row);
+  const operator = report.operator(row).name;
+  const isOfAnother = report.aloneOf(row) !== "" && !name.startsWith(operator);
+  const own = ownPart(name, operator);
+  const text = isOfAnother ? name : own !== name ? own : report.ports[row] || name;
   return text.length > 22 ? `…${text.slice(-21)}` : text;
 }

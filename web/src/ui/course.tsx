@@ -2,7 +2,7 @@
 import uPlot from "uplot";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { errorTitle, FAIL, type Report } from "../data/report.ts";
-import { laneOf, shortNumber } from "../data/scale.ts";
+import { laneOf, shortNumber, type LogScale } from "../data/scale.ts";
 import { initials, type CourseData } from "./course_data.ts";
 import { Tip, useSize, type TipState } from "./canvas.tsx";
 import { levelColour, type Palette } from "./colour.ts";
@@ -61,7 +61,7 @@ export function Course(props: Props) {
           grid: { stroke: palette.line, width: 1 },
           ticks: { show: false },
           splits: () => ticks,
-          values: (_plot, values) => values.map((each) => (each < scale.low ? (isOfElements(now.current.metric) ? now.current.say("exact") : "0") : each > scale.high ? "NaN/∞" : each === 0 ? "1" : `1e${each}`)),
+          values: (_plot, values) => values.map((each) => laneName(each, scale, now.current.metric, now.current.say)),
         },
       ],
       cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
@@ -116,7 +116,12 @@ export function Course(props: Props) {
   );
 }
 
-// No error of them is no error of any element.
+// What stands at a line of the scale. No error of some metrics is no error of any element.
+export function laneName(lane: number, scale: LogScale, metric: string, say: Say): string {
+  if (lane < scale.low) return isOfElements(metric) ? say("exact") : "0";
+  return lane > scale.high ? "NaN/∞" : lane === 0 ? "1" : `1e${lane}`;
+}
+
 function isOfElements(metric: string): boolean {
   return /^(rel_l2|rel_l1|max_abs|mean_abs|ulp_max|l1|l2|max_rel|mean_rel|equal_ratio)$/.test(metric);
 }

@@ -5,6 +5,7 @@ import { errorTitle, FAIL, type Report } from "../data/report.ts";
 import { laneOf, shortNumber } from "../data/scale.ts";
 import { Canvas, Tip, useSize, type Pointer, type TipState } from "./canvas.tsx";
 import { levelColour, type Palette } from "./colour.ts";
+import { laneName } from "./course.tsx";
 import { initials, type CourseData } from "./course_data.ts";
 import type { Say } from "./text.ts";
 
@@ -24,7 +25,7 @@ const NARROWEST = 128;
 const LOWEST = 44;
 const TITLE = 15;
 const MARGIN = 30; // of the titles of lines
-const SCALE = 32; // of the numbers of the scale
+const SCALE = 40; // of the numbers of the scale
 const PAD = 4;
 
 export function MultiplesView({ report, data, fits, metric, selected, pick, choose, palette, say }: Props) {
@@ -43,6 +44,7 @@ export function MultiplesView({ report, data, fits, metric, selected, pick, choo
   // As many powers of ten as there is room for.
   const every = Math.max(1, Math.ceil((scale.high - scale.low) / Math.max(1, Math.floor((height - title) / 22))));
   const ticks = Array.from({ length: Math.floor((scale.high - scale.low) / every) + 1 }, (_, i) => scale.high - i * every);
+  const lanes = [...(data.errors.includes(Infinity) ? [laneOf(Infinity, scale)] : []), ...ticks, ...(data.errors.includes(0) ? [laneOf(0, scale)] : [])];
   const at = (item: Multiple): [number, number] => [left + item.column * width, top + item.line * height];
   const xOf = (item: Multiple, i: number): number => at(item)[0] + PAD + ((i + 0.5) / Math.max(1, report.sections[item.section]!.rows.length)) * (width - 2 * PAD);
   const yOf = (item: Multiple, lane: number): number => at(item)[1] + title + 3 + ((high - lane) / (high - low)) * (height - title - 8);
@@ -73,7 +75,7 @@ export function MultiplesView({ report, data, fits, metric, selected, pick, choo
     c.fillStyle = palette.faint;
     c.textAlign = "right";
     const first = layout.items.filter((item) => item.column === 0);
-    for (const item of first) for (const k of ticks) c.fillText(k === 0 ? "1" : `1e${k}`, left - 3, yOf(item, k));
+    for (const item of first) for (const lane of lanes) c.fillText(laneName(lane, scale, metric, say), left - 3, yOf(item, lane));
   };
   const drawOne = (c: CanvasRenderingContext2D, item: Multiple): void => {
     const section = report.sections[item.section]!;
@@ -91,7 +93,7 @@ export function MultiplesView({ report, data, fits, metric, selected, pick, choo
       c.fillText(c.measureText(section.name).width < width - 8 ? section.name || "–" : initials(section.name), x + 3, y + TITLE / 2 + 1);
     }
     c.fillStyle = palette.line;
-    for (const k of ticks) c.fillRect(x + 1, Math.round(yOf(item, k)), width - 2, 1);
+    for (const lane of lanes) c.fillRect(x + 1, Math.round(yOf(item, lane)), width - 2, 1);
     c.strokeStyle = palette.fail;
     c.globalAlpha = 0.6;
     c.setLineDash([4, 3]);

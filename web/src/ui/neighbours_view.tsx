@@ -18,6 +18,7 @@ interface Props {
   width: number;
 }
 
+const FEEDS = { graph: "feeds_graph", same: "feeds_same", order: "feeds_order" } as const;
 const BOX_HEIGHT = 34;
 const STEP = 54;
 const GAP = 8;
@@ -90,7 +91,7 @@ export function NeighboursView({ report, flow, operator, metric, pick, palette, 
         })}
       </svg>
       <p class="quiet small">
-        {say(drawing.kind === "graph" ? "feeds_graph" : drawing.kind === "same" ? "feeds_same" : "feeds_order")}
+        {drawing.kinds.map((kind) => say(FEEDS[kind])).join(" · ")}
         {drawing.more.length > 0 && ` · +${drawing.more.reduce((sum, each) => sum + each.count, 0)}`}
       </p>
       <Balance report={report} operator={operator} metric={metric} palette={palette} say={say} />

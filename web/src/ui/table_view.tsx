@@ -28,7 +28,7 @@ interface Props {
 }
 
 const USUAL = ["section", "mine", "verdict", "rel_l2", "max_abs", "norm_diff_pct", "max_diff", "reason", "cosine", "ulp_max", "mine_dtype", "mine_shape", "golden", "note"];
-const WIDTHS: Record<string, number> = { section: 110, name: 240, mine: 290, golden: 260, verdict: 76, status: 110, reason: 250, note: 320, mine_dtype: 88, golden_dtype: 98, mine_shape: 110, golden_shape: 116, why: 110, compared_by: 96 };
+const WIDTHS: Record<string, number> = { section: 110, name: 240, mine: 290, golden: 260, verdict: 76, status: 110, reason: 238, note: 320, mine_dtype: 88, golden_dtype: 98, mine_shape: 110, golden_shape: 116, why: 110, compared_by: 96 };
 const LINE = 24;
 const LETTER = 7.1; // pixels, of names
 const NAMES = new Set(["mine", "golden", "name"]);
@@ -116,7 +116,7 @@ export function TableView({ report, rows, view, set, selected, pick, marked, mar
                 class={`line ${level}${row === selected ? " selected" : ""}${marked.has(row) ? " marked" : ""}`}
                 onClick={(event) => (event.ctrlKey || event.metaKey || event.shiftKey ? mark(row) : pick(row))}
               >
-                <span class="cell sign">{LEVEL_SIGNS[report.levels[row]!]}</span>
+                <span class={`cell sign ${level}`}>{LEVEL_SIGNS[report.levels[row]!]}</span>
                 {columns.map((column) => (
                   <CellView key={column.title} report={report} column={column} row={row} width={widthOf(column)} isMetric={column.title === metric} scale={scale} palette={palette} />
                 ))}
@@ -145,7 +145,7 @@ function CellView({ report, column, row, width, isMetric, scale, palette }: { re
   const error = isMetric ? report.error(column.title, row) : undefined;
   const share = error === undefined ? undefined : heat(error, scale);
   return (
-    <span role="gridcell" class={`cell ${column.kind}`} style={{ width: `${width}px` }} title={cell === null ? "" : String(cell)}>
+    <span role="gridcell" class={`cell ${column.kind}${column.kind === "verdict" ? ` ${report.level(row)}` : ""}`} style={{ width: `${width}px` }} title={cell === null ? "" : String(cell)}>
       {share !== undefined && <i class="size" style={{ width: `${Math.round(share * 100)}%`, background: heatColour(palette, share) }} />}
       {text}
     </span>

@@ -60,7 +60,7 @@ export function TensorView({ report, details, row, palette, say }: Props) {
   const near = table.cell(".near", row);
   return (
     <div class="tensor" ref={place}>
-      <p class="reason">{withoutEnd(table.text("reason", row), detail?.diagnosis)}</p>
+      <p class={`reason ${report.level(row)}`}>{withoutEnd(table.text("reason", row), detail?.diagnosis)}</p>
       {detail?.diagnosis && (
         <p class="diagnosis">
           {detail.diagnoses.length > 0 ? detail.diagnoses.map((each) => <span title={each.kind}>{each.text}</span>) : <span>{detail.diagnosis}</span>}

@@ -1,5 +1,6 @@
 // The hierarchy, with what is worst below each of its lines.
 import { useEffect, useMemo, useState } from "preact/hooks";
+import { ownPart } from "../data/names.ts";
 import { errorTitle, type Report } from "../data/report.ts";
 import { heatScale } from "../data/grid.ts";
 import { heat, shortNumber } from "../data/scale.ts";
@@ -73,8 +74,8 @@ export function TreeView({ report, metric, fits, selected, pick, palette, say }:
               <span class="twist" style={{ marginLeft: `${branch.depth * 16}px` }}>
                 {branch.children.length ? (isOpen ? "▾" : "▸") : ""}
               </span>
-              <span class="sign">{LEVEL_SIGNS[branch.worst]}</span>
-              <span class={branch.row >= 0 ? "label tensor" : branch.operator >= 0 ? "label operator" : "label"}>{leafLabel(branch)}</span>
+              <span class={`sign ${LEVEL_NAMES[branch.worst]}`}>{LEVEL_SIGNS[branch.worst]}</span>
+              <span class={branch.row >= 0 ? "label tensor" : branch.operator >= 0 ? "label operator" : "label"}>{labelOf(branch, report)}</span>
               {branch.alone && branch.row < 0 && <span class="alone">{say(branch.alone === "mine" ? "only_mine" : "only_golden")}</span>}
               {branch.failed > 0 && branch.row < 0 && (
                 <span class="failed-count">
@@ -92,11 +93,8 @@ export function TreeView({ report, metric, fits, selected, pick, palette, say }:
   );
 }
 
-// Of a tensor what its operator does not say already.
-function leafLabel(branch: Branch): string {
-  if (branch.row < 0) return branch.label;
-  const match = /((?:input|output|parameters?|intensor|outtensor|kwargs|INPUT|OUTPUT|before|after)[\w./]*)$/.exec(branch.label);
-  return match ? match[1]! : branch.label;
+function labelOf(branch: Branch, report: Report): string {
+  return branch.row < 0 ? branch.label : ownPart(branch.label, report.operator(branch.row).name);
 }
 
 function* allErrors(branch: Branch): Generator<number> {

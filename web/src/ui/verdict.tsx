@@ -31,9 +31,10 @@ export function Verdict({ report, pick, isRunning, isLive, paging, say }: Props)
         <h1>{isRunning ? rest : say(ANSWERS[summary.answer] ?? "answer", { rest })}</h1>
         <p class="links">
           {summary.first_divergence && (
-            <Link title={say("first_divergence")} text={placeText(summary.first_divergence)} row={divergence} pick={pick} strong />
+            <Link title={say(report.isOrderKnown || Number(summary["failed"]) < 2 ? "first_divergence" : "first_by_name")} text={placeText(summary.first_divergence)} row={divergence} pick={pick} strong />
           )}
           {summary.first_origin && <Link title={say("first_origin")} text={placeText(summary.first_origin)} row={origin} pick={pick} />}
+          {typeof summary["first_error"] === "string" && <Link title={say("first_error")} text={summary["first_error"]} row={report.firstError} pick={pick} />}
           {!summary.first_divergence && typeof summary["first_unmatched"] === "string" && (
             <span>
               {say("first_unmatched")}: <b class="name">{summary["first_unmatched"]}</b>
