@@ -115,6 +115,11 @@ TEST(Rearrangements, PaddingMayBeOfAllRanksTogether) {
   EXPECT_EQ(all[0].place(17).index, 1);
 }
 
+TEST(Rearrangements, RanksThatHoldAsMuchAsThereIsHoldNoPadding) {
+  EXPECT_TRUE(without_padding(Shape{{32}}, Shape{{32}}, 2).empty());
+  EXPECT_EQ(without_padding(Shape{{24}}, Shape{{16}}, 2).size(), 1u);
+}
+
 // Whatever the candidate: every element of the whole is in exactly one place of one part.
 void expect_partition(std::span<const Shape> parts, const Shape& whole, size_t sources) {
   const auto all = partitions(parts, whole, sources);

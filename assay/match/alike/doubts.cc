@@ -405,6 +405,15 @@ void hold_against_rotation(std::vector<Decision>& decisions) {
   }
 }
 
+// By how much the place of an element grows with each index, where shares are turned and not only cut.
+std::vector<int64_t> turn_of(const Arrangement& share) {
+  if (!share.order) return {};
+  std::vector<int64_t> strides;
+  for (size_t i = 0; i < share.order->dims.size(); ++i)
+    if (share.order->dims[i] != 1) strides.push_back(share.order->strides[i]);
+  return std::ranges::is_sorted(strides, std::ranges::greater()) ? std::vector<int64_t>() : strides;
+}
+
 // What ranks share out lies on all of them in one order, however it is cut.
 void hold_shares_against_each_other(std::vector<Decision>& decisions) {
   for (Decision& decision : decisions) {
@@ -412,8 +421,8 @@ void hold_shares_against_each_other(std::vector<Decision>& decisions) {
     const size_t shares = decision.layout->size() / decision.group.parts.size();
     for (size_t i = 0; i < decision.group.parts.size(); ++i) {
       const std::span<const Arrangement> of_ranks(decision.layout->data() + i * shares, shares);
-      if (std::ranges::any_of(of_ranks,
-                              [&](const Arrangement& share) { return share.order != of_ranks[0].order; }))
+      const std::vector<int64_t> turn = turn_of(of_ranks[0]);
+      if (std::ranges::any_of(of_ranks, [&](const Arrangement& share) { return turn_of(share) != turn; }))
         contradict(decision, fmt::format("'{}' lies otherwise on some ranks than on the others",
                                          decision.group.parts[i]->form.plain));
     }

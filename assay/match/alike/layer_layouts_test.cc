@@ -50,6 +50,17 @@ TEST(LayerLayouts, OfAsManyNobodyKnowsWhichIsRight) {
   for (const LayoutVote& vote : hold_against_each_other(layouts)) EXPECT_FALSE(vote.is_common);
 }
 
+TEST(LayerLayouts, ElementsInOrderInAnotherShapeAreOddOnEitherSide) {
+  const Layout plain = as_it_stands(64, 32);
+  const Layout odd = {rearrangements(Shape{{64, 32}}, Shape{{32, 64}}).at(0)};
+  const Shape high{{64, 32}}, wide{{32, 64}};
+  const LaidOutParts stands{&plain, {high}, high};
+  for (const LaidOutParts& other : {LaidOutParts{&odd, {high}, wide}, LaidOutParts{&odd, {wide}, high}}) {
+    const std::vector<LaidOutParts> layouts = {stands, other, stands};
+    EXPECT_FALSE(hold_against_each_other(layouts)[1].is_common);
+  }
+}
+
 TEST(LayerLayouts, OtherShapesMayBeTransposedAlike) {
   const Layout wide = transposed(64, 16), high = transposed(16, 64);
   const std::vector<LaidOutParts> layouts = {{&wide, {Shape{{16, 64}}}, Shape{{64, 16}}},

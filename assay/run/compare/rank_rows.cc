@@ -212,7 +212,8 @@ Comparison RankRows::row_of_all(const Pair& pair, const MeasurePair& measure_pai
   const RankShares& ranks = *pair.ranks();
   Comparison all;
   if (ranks.are_copies) {
-    all = by_rank.front();
+    all = *std::ranges::max_element(by_rank, {},
+                                    [&](const Comparison& row) { return rows_.error_in(row).value_or(0); });
     all.note = pair.plans->note;
   } else {
     PairPlans plans;

@@ -1,5 +1,6 @@
 #include "assay/run/compare/row_gatherer.h"
 
+#include "assay/judge/rule_context.h"
 #include "assay/metric/arg_max.h"
 #include "assay/model/logits.h"
 #include "assay/run/algorithms.h"
@@ -10,6 +11,7 @@
 #include "assay/tensor/rounded_values.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace assay {
@@ -122,6 +124,16 @@ double RowGatherer::fill(const Gathered& gathered, std::optional<DType> rounded_
                                                                         : Evidence::elements;
   if (pair.nonfinite_mismatch > 0) return std::numeric_limits<double>::infinity();
   return pair.diff_squares > 0 ? pair.diff_squares / pair.golden.sum_squares : 0;
+}
+
+std::optional<double> RowGatherer::error_in(const Comparison& row) const {
+  for (const std::string_view wanted : {"rel_l2", "max_abs"}) {
+    const auto column = std::ranges::find(metrics_.columns, wanted);
+    const auto at = static_cast<size_t>(column - metrics_.columns.begin());
+    if (at >= row.metrics.size()) continue;
+    if (const auto error = number_in(row.metrics[at]); error && !std::isnan(*error)) return error;
+  }
+  return std::nullopt;
 }
 
 void RowGatherer::gather_rounded(const Operand& mine, const Operand& golden, bool is_whole,

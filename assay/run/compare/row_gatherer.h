@@ -39,6 +39,8 @@ class RowGatherer {
                         PairScratch& scratch);
   // The row of what was gathered; the answer is that of gather().
   double fill(const Gathered& gathered, std::optional<DType> rounded_to, Comparison& row) const;
+  // How far apart a row says that its tensors are; nothing: none of its metrics does.
+  std::optional<double> error_in(const Comparison& row) const;
 
  private:
   const MetricPlan& metrics_;
