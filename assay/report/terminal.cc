@@ -192,17 +192,28 @@ std::string TerminalReport::notes(const Summary& summary) const {
   return out.empty() ? out : "\nNotes:\n" + out;
 }
 
-// The first divergence has said its own.
+// Each text once. The first divergence has said its own.
 std::string TerminalReport::diagnoses(const Summary& summary) const {
-  std::string out;
   const auto& first = summary.first_divergence;
   const std::string said = first
                                ? (first->section.empty() ? "" : fmt::format("[{}] ", shown(first->section))) +
                                      shown(first->mine.empty() ? first->golden : first->mine)
                                : "";
-  for (const Kept& kept : worst_)
-    if (!kept.diagnosis.empty() && kept.name != said)
-      out += wrapped(fmt::format("{}: {}", kept.name, kept.diagnosis), width(), 2);
+  std::vector<std::pair<const Kept*, int>> different;  // the first with each text, and how many more
+  for (const Kept& kept : worst_) {
+    if (kept.diagnosis.empty() || kept.name == said) continue;
+    const auto known = std::ranges::find_if(
+        different, [&](const auto& each) { return each.first->diagnosis == kept.diagnosis; });
+    if (known == different.end())
+      different.emplace_back(&kept, 0);
+    else
+      ++known->second;
+  }
+  std::string out;
+  for (const auto& [kept, more] : different)
+    out += wrapped(fmt::format("{}{}: {}", kept->name, more > 0 ? fmt::format(" and {} more", more) : "",
+                               kept->diagnosis),
+                   width(), 2);
   return out.empty() ? out : "\nDiagnoses:\n" + out;
 }
 
