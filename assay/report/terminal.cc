@@ -408,8 +408,10 @@ std::string TerminalReport::other_token(const RowPlace& place) {
 
 std::string TerminalReport::text(const Summary& summary, std::span<const fs::path> files) const {
   std::string out = sentence_line(summary, head_);
-  if (summary.first_error && summary.errors > 0)
-    out += fmt::format("First error: {}\n", shown(*summary.first_error));
+  if (summary.first_error && summary.errors > 0) {
+    const std::string error = fmt::format("First error: {}", shown(*summary.first_error));
+    out += head_.wraps_verdict ? wrapped(error, width(), 0) : error + '\n';
+  }
   if (summary.first_divergence)
     out += '\n' + divergence(summary) + trend_around(*summary.first_divergence);
   else if (summary.first_unmatched)

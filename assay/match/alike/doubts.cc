@@ -24,6 +24,12 @@ std::vector<size_t> numbers_in(std::string_view word) {
   return found;
 }
 
+// "x34f7e": its digits are no numbers, unlike those of "layer0conv1".
+bool is_hash(std::string_view word, const std::vector<size_t>& numbers) {
+  return numbers.size() > 1 &&
+         word.find_first_not_of("0123456789abcdefABCDEF", numbers[0]) == std::string_view::npos;
+}
+
 // A name with the number of its layer taken out of it.
 struct Layered {
   std::string rest;  // "layers.#.attn.k"
@@ -36,8 +42,7 @@ struct Layered {
       const size_t end = std::min(rest.find_first_of("._/-:", begin), rest.size());
       const std::string_view word = std::string_view(rest).substr(begin, end - begin);
       const std::vector<size_t> numbers = numbers_in(word);
-      // Several in a word are digits of a hash: "x34f7e".
-      if (numbers.size() == 1 && number < form.numbers.size()) {
+      if (!numbers.empty() && !is_hash(word, numbers) && number < form.numbers.size()) {
         const size_t at = begin + numbers[0];
         size_t last = at;
         while (last < end && is_digit(rest[last])) ++last;
