@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """How rightly, and in what time, tensors of other names and layouts meet: the table of docs/scenarios/checkpoints.md.
 
-    bench/names.py --bin build/release [--layers 555] [--hidden 160] [--runs 3] [--keep FOLDER]
+    bench/names.py --bin build/release [--layers 555] [--hidden 160] [--runs 3] [--keep FOLDER] [--write]
 
 Writes checkpoints of one model (9 tensors in a layer) as several systems have them. All numbers of the model differ, so that a
 row that agrees to the last bit was paired rightly. The time is that of the processors, so that other work does not count. It is held
@@ -57,30 +57,23 @@ def run(program: pathlib.Path, folder: pathlib.Path, flags: list[str], golden: s
     return end.ru_utime + end.ru_stime - start.ru_utime - start.ru_stime
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", type=pathlib.Path, required=True)
-    parser.add_argument("--layers", type=int, default=555)
-    parser.add_argument("--hidden", type=int, default=160, help="a multiple of 32; matrices have so many rows, or 2.75 times as many")
-    parser.add_argument("--runs", type=int, default=3, help="of which the quickest counts")
-    parser.add_argument("--keep", type=pathlib.Path, help="write the checkpoints here")
-    options = parser.parse_args()
-    program = (options.bin / "assay").resolve()
-    model = Model(layers=options.layers, hidden=options.hidden, heads=8, groups=8, inner=options.hidden * 11 // 4,
-                  vocabulary=1024)
-    print("| mine | rows | paired rightly | wrong without a warning | unsure | without a partner | CPU s | of reading it | of equal names |")
-    print("|---|---|---|---|---|---|---|---|---|")
-    with tempfile.TemporaryDirectory(dir=options.keep) as work:
+def measure(program: pathlib.Path, layers: int, hidden: int, runs: int, keep: pathlib.Path | None) -> list[str]:
+    """The table, printed line by line; the quickest of some runs counts."""
+    model = Model(layers=layers, hidden=hidden, heads=8, groups=8, inner=hidden * 11 // 4, vocabulary=1024)
+    lines = ["| mine | rows | paired rightly | wrong without a warning | unsure | without a partner | CPU s | of reading it | of equal names |",
+             "|---|---|---|---|---|---|---|---|---|"]
+    print("\n".join(lines))
+    with tempfile.TemporaryDirectory(dir=keep) as work:
         folder = pathlib.Path(work)
         write(folder / "golden", model, model.plain)
         plain = 0.0
         for title, side, flags in sides(model):
             shutil.rmtree(folder / "mine", ignore_errors=True)
             write(folder / "mine", model, side)
-            seconds = min(run(program, folder, flags) for _ in range(options.runs))
+            seconds = min(run(program, folder, flags) for _ in range(runs))
             plain = plain or seconds
             shutil.copytree(folder / "mine", folder / "copy", copy_function=os.link)
-            reading = (plain + min(run(program, folder, ["--match", "exact"], "copy") for _ in range(options.runs))) / 2
+            reading = (plain + min(run(program, folder, ["--match", "exact"], "copy") for _ in range(runs))) / 2
             shutil.rmtree(folder / "copy")
             with open(next((folder / "out").glob("*.csv")), newline="") as file:
                 rows = list(csv.DictReader(file))
@@ -89,8 +82,32 @@ def main() -> None:
             wrong = sum(row["status"] == "compared" and row["max_abs"] != "0" and "unsure" not in row["note"] + row["reason"]
                         for row in rows)
             alone = sum(row["status"].startswith("only in") for row in rows)
-            print(f"| {title} | {len(rows)} | {100 * right / len(rows):.2f} % | {wrong} | {unsure} | {alone} | {seconds:.2f} "
-                  f"| {seconds / reading:.2f} | {seconds / plain:.2f} |", flush=True)
+            lines.append(f"| {title} | {len(rows)} | {100 * right / len(rows):.2f} % | {wrong} | {unsure} | {alone} | {seconds:.2f} "
+                         f"| {seconds / reading:.2f} | {seconds / plain:.2f} |")
+            print(lines[-1], flush=True)
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", type=pathlib.Path, required=True)
+    parser.add_argument("--layers", type=int, default=555)
+    parser.add_argument("--hidden", type=int, default=160, help="a multiple of 32; matrices have so many rows, or 2.75 times as many")
+    parser.add_argument("--runs", type=int, default=3, help="of which the quickest counts")
+    parser.add_argument("--keep", type=pathlib.Path, help="write the checkpoints here")
+    parser.add_argument("--write", action="store_true", help="also with 60 layers of 512; writes bench/results_names.md")
+    options = parser.parse_args()
+    program = (options.bin / "assay").resolve()
+    text = ["# Pairing tensors of other names and layouts", "",
+            "Made by `bench/names.py --write`, against the names of Hugging Face, bf16. CPU time (user and system): other work may run",
+            "beside it. The goal is 1.50 of reading what is compared: half of a comparison of mine with itself and half of golden with itself."]
+    for layers, hidden in [(options.layers, options.hidden)] + ([(60, 512)] if options.write else []):
+        tensors = 9 * layers + 3
+        text += ["", f"## {tensors} tensors, matrices of {hidden} by {hidden} and {hidden * 11 // 4} by {hidden}", ""]
+        print(f"\n{text[-2]}\n")
+        text += measure(program, layers, hidden, options.runs, options.keep)
+    if options.write:
+        (pathlib.Path(__file__).parent / "results_names.md").write_text("\n".join(text) + "\n")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ struct PairBuffers;
 // What a thread needs to read a pair; reused from pair to pair.
 struct PairScratch {
   Scratch mine, golden;
+  Scratch held;                          // of a tensor that several are held against, one after another
   std::shared_ptr<PairBuffers> buffers;  // made by who gathers first
   void forget() {
     mine.forget();

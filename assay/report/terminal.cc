@@ -192,17 +192,28 @@ std::string TerminalReport::notes(const Summary& summary) const {
   return out.empty() ? out : "\nNotes:\n" + out;
 }
 
-// The first divergence has said its own.
+// Each text once. The first divergence has said its own.
 std::string TerminalReport::diagnoses(const Summary& summary) const {
-  std::string out;
   const auto& first = summary.first_divergence;
   const std::string said = first
                                ? (first->section.empty() ? "" : fmt::format("[{}] ", shown(first->section))) +
                                      shown(first->mine.empty() ? first->golden : first->mine)
                                : "";
-  for (const Kept& kept : worst_)
-    if (!kept.diagnosis.empty() && kept.name != said)
-      out += wrapped(fmt::format("{}: {}", kept.name, kept.diagnosis), width(), 2);
+  std::vector<std::pair<const Kept*, int>> different;  // the first with each text, and how many more
+  for (const Kept& kept : worst_) {
+    if (kept.diagnosis.empty() || kept.name == said) continue;
+    const auto known = std::ranges::find_if(
+        different, [&](const auto& each) { return each.first->diagnosis == kept.diagnosis; });
+    if (known == different.end())
+      different.emplace_back(&kept, 0);
+    else
+      ++known->second;
+  }
+  std::string out;
+  for (const auto& [kept, more] : different)
+    out += wrapped(fmt::format("{}{}: {}", kept->name, more > 0 ? fmt::format(" and {} more", more) : "",
+                               kept->diagnosis),
+                   width(), 2);
   return out.empty() ? out : "\nDiagnoses:\n" + out;
 }
 
@@ -400,8 +411,10 @@ std::string TerminalReport::other_token(const RowPlace& place) {
 
 std::string TerminalReport::text(const Summary& summary, std::span<const fs::path> files) const {
   std::string out = sentence_line(summary, head_);
-  if (summary.first_error && summary.errors > 0)
-    out += fmt::format("First error: {}\n", shown(*summary.first_error));
+  if (summary.first_error && summary.errors > 0) {
+    const std::string error = fmt::format("First error: {}", shown(*summary.first_error));
+    out += head_.wraps_verdict ? wrapped(error, width(), 0) : error + '\n';
+  }
   if (summary.first_divergence)
     out += '\n' + divergence(summary) + trend_around(*summary.first_divergence);
   else if (summary.first_unmatched)

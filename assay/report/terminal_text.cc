@@ -93,8 +93,9 @@ std::string brief(const Value& value) {
 
 std::string names_of(const RowPlace& place, int width) {
   if (place.mine == place.golden && place.mine.starts_with(place.node)) return shown(place.mine);
-  // A file, and a tensor in it.
-  const bool is_in_node = place.mine.starts_with(place.node + ":");
+  // A file, and a tensor in it; a tensor, and the part of it that is meant.
+  const bool is_in_node =
+      place.mine.starts_with(place.node + ":") || place.mine.starts_with(place.node + "[");
   if (is_in_node && !place.golden.empty()) {
     const std::string mine = shown(place.mine), golden = shown(place.golden);
     constexpr int kTitle = 30;  // what stands before them, and between
@@ -107,7 +108,9 @@ std::string names_of(const RowPlace& place, int width) {
     const bool is_of_mine = place.golden.empty();
     const std::string_view side = is_of_mine ? "mine" : "golden", other = is_of_mine ? "golden" : "mine";
     const std::string& name = is_of_mine ? place.mine : place.golden;
-    if (name == place.node) return out + fmt::format(" (only in {})", side);
+    // In a place of its own it has no more to do with the node than that it follows it.
+    const bool is_of_node = name.starts_with(place.node) && !name.starts_with(place.node + ":");
+    if (name == place.node || !is_of_node) return fmt::format("{} (only in {})", shown(name), side);
     return out + fmt::format(" ({} {}, not in {})", side, shown(name), other);
   }
   const bool is_mine_known = place.mine == place.node, is_golden_known = place.golden == place.node;

@@ -13,18 +13,46 @@
 namespace assay {
 namespace {
 
+// Where the numbers of a word begin.
+std::vector<size_t> numbers_in(std::string_view word) {
+  std::vector<size_t> found;
+  for (size_t i = 0; i < word.size(); ++i) {
+    const bool is_digit = word[i] >= '0' && word[i] <= '9';
+    const bool goes_on = i > 0 && word[i - 1] >= '0' && word[i - 1] <= '9';
+    if (is_digit && !goes_on) found.push_back(i);
+  }
+  return found;
+}
+
+// "x34f7e": its digits are no numbers, unlike those of "layer0conv1".
+bool is_hash(std::string_view word, const std::vector<size_t>& numbers) {
+  return numbers.size() > 1 &&
+         word.find_first_not_of("0123456789abcdefABCDEF", numbers[0]) == std::string_view::npos;
+}
+
 // A name with the number of its layer taken out of it.
 struct Layered {
   std::string rest;  // "layers.#.attn.k"
   std::optional<int64_t> layer;
 
   explicit Layered(const NameForm& form) : rest(form.plain) {
-    const size_t at = form.pattern.find('#');
-    if (at == std::string::npos) return;
-    layer = form.numbers[0];
-    size_t end = at;
-    while (end < rest.size() && rest[end] >= '0' && rest[end] <= '9') ++end;
-    rest.replace(at, end - at, "#");
+    const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+    size_t number = 0;  // which of the form's
+    for (size_t begin = 0; begin < rest.size();) {
+      const size_t end = std::min(rest.find_first_of("._/-:", begin), rest.size());
+      const std::string_view word = std::string_view(rest).substr(begin, end - begin);
+      const std::vector<size_t> numbers = numbers_in(word);
+      if (!numbers.empty() && !is_hash(word, numbers) && number < form.numbers.size()) {
+        const size_t at = begin + numbers[0];
+        size_t last = at;
+        while (last < end && is_digit(rest[last])) ++last;
+        layer = form.numbers[number];
+        rest.replace(at, last - at, "#");
+        return;
+      }
+      number += numbers.size();
+      begin = end + 1;
+    }
   }
   std::string at(int64_t number) const {
     const size_t place = rest.find('#');
@@ -41,6 +69,12 @@ struct Found {
   // Of what lies in no layer: of none.
   int64_t step() const { return whole.layer ? *whole.layer - *part.layer : 0; }
   auto where() const { return std::tuple(whole.rest, whole.layer.has_value(), step(), stretch); }
+  // Two of one name that stand in one name: whether their numbers are as far apart, or have nothing to do
+  // with those of the other side.
+  bool may_be_crossed_with(const Found& other) const {
+    return whole.rest != other.whole.rest || stretch != other.stretch ||
+           std::abs(*part.layer - *other.part.layer) == std::abs(*whole.layer - *other.whole.layer);
+  }
 };
 
 void contradict(Decision& decision, std::string text) {
@@ -122,6 +156,7 @@ void hold_against_layers(Meeting& meeting, std::vector<Found>& found) {
       for (Found* each : layers) {
         const Found& other = *others->front();
         if (other.where() == each->where() || others->size() < ways[each->where()].size()) continue;
+        if (layers.size() == 2 && !each->may_be_crossed_with(other)) continue;
         const std::string expected = other.whole.at(*each->part.layer + other.step());
         const Side side = other_side(name.first);
         if (!names[static_cast<size_t>(side)].contains(expected)) continue;
@@ -130,6 +165,25 @@ void hold_against_layers(Meeting& meeting, std::vector<Found>& found) {
                                each->part.rest, other.whole.rest, other.stretch));
       }
   }
+}
+
+// Queries before keys before values, gate before up, as far as names tell, in whatever order files list them.
+bool stand_in_usual_order(const PartGroup& group, const std::vector<Arrangement>& layout) {
+  static constexpr std::pair<std::string_view, std::string_view> kUsual[] = {
+      {"query", "key"}, {"key", "value"}, {"query", "value"}, {"gate", "up"}};
+  const size_t shares = layout.size() / group.parts.size();
+  const auto place_of = [&](size_t part) {
+    const Arrangement::Place place = layout[part * shares].place(0);
+    return std::pair(place.source, place.index);
+  };
+  for (size_t a = 0; a < group.parts.size(); ++a)
+    for (size_t b = 0; b < group.parts.size(); ++b) {
+      const std::pair hints(hint_of(group.parts[a]->form.plain), hint_of(group.parts[b]->form.plain));
+      const bool is_usual = std::ranges::find(kUsual, hints) != std::end(kUsual) &&
+                            group.parts[a]->form.numbers == group.parts[b]->form.numbers;
+      if (is_usual && place_of(b) < place_of(a)) return false;
+    }
+  return true;
 }
 
 // What words say whatever the system: a key is no value.
@@ -141,10 +195,14 @@ void hold_against_words(Decision& decision) {
     contradict(decision, fmt::format("'{}' is named as a {}, '{}' as a {}", part->form.plain, of_part,
                                      decision.group.whole->form.plain, of_whole));
   }
-  const bool are_named = std::ranges::all_of(
-      decision.group.parts, [](const Holder* part) { return !hint_of(part->form.plain).empty(); });
-  if (are_named && !is_in_order(decision.group, *decision.layout))
+  if (!stand_in_usual_order(decision.group, *decision.layout))
     doubt(decision, "the parts of a fused tensor are in another order than that of their names");
+  const std::vector<Holder*>& parts = decision.group.parts;
+  const bool are_numbered = std::ranges::all_of(parts, [&](const Holder* part) {
+    return part->form.pattern == parts[0]->form.pattern && !part->form.numbers.empty();
+  });
+  if (parts.size() > 1 && are_numbered && !is_in_order(decision.group, *decision.layout))
+    doubt(decision, "the parts lie in another order than that of their numbers");
 }
 
 // Two pairs whose names would be more alike the other way round.

@@ -56,13 +56,41 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-// The flag that makes one name the other: where they differ, in whole words. Files need none.
-std::string rename_flag(std::string_view mine, std::string_view golden) {
-  if (begin_in_file(mine) > 0 && begin_in_file(golden) > 0) {
-    mine.remove_prefix(begin_in_file(mine));
-    golden.remove_prefix(begin_in_file(golden));
+bool is_word(char c) { return c != '.' && c != '/' && c != '_' && c != ':'; }
+
+// A text with the numbers that are words of it taken out.
+struct Numbered {
+  std::vector<std::string_view> between, numbers;
+};
+
+Numbered numbered(std::string_view text) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  Numbered out;
+  size_t begin = 0;  // of what stands before the next number
+  for (size_t at = 0; at < text.size();) {
+    size_t end = at;
+    while (end < text.size() && is_word(text[end])) ++end;
+    const std::string_view word = text.substr(at, end - at);
+    if (!word.empty() && std::ranges::all_of(word, is_digit)) {
+      out.between.push_back(text.substr(begin, at - begin));
+      out.numbers.push_back(word);
+      begin = end;
+    }
+    at = end + 1;
   }
-  const auto is_word = [](char c) { return c != '.' && c != '/' && c != '_' && c != ':'; };
+  out.between.push_back(text.substr(begin));
+  return out;
+}
+
+// The flag that makes one name the other: where they differ, in whole words. Files need none.
+// Numbers that both have may be any: what pairs one layer pairs the others.
+std::string rename_flag(std::string_view mine, std::string_view golden) {
+  constexpr size_t kMostGroups = 9;
+  const bool are_in_files = begin_in_file(mine) > 0 && begin_in_file(golden) > 0;
+  for (std::string_view* const name : {&mine, &golden}) {
+    const std::string_view in_file = name->substr(begin_in_file(*name));
+    if (are_in_files || form_of(in_file).plain == form_of(*name).plain) *name = in_file;
+  }
   const size_t shorter = std::min(mine.size(), golden.size());
   size_t front = 0, back = 0;
   while (front < shorter && mine[front] == golden[front]) ++front;
@@ -73,9 +101,20 @@ std::string rename_flag(std::string_view mine, std::string_view golden) {
   const std::string_view to = golden.substr(front, golden.size() - front - back);
   if (from.empty() || from.find('\'') != std::string_view::npos || to.find('\'') != std::string_view::npos)
     return "--rename 'REGEX=TEXT'";
-  std::string text;
-  for (const char c : to) text += c == '\\' ? std::string("\\\\") : std::string(1, c);
-  return fmt::format("--rename '{}={}'", escaped(from), text);
+  const Numbered before = numbered(from), after = numbered(to);
+  const bool may_be_any = before.numbers == after.numbers && before.numbers.size() <= kMostGroups;
+  const auto text_of = [](std::string_view words) {
+    std::string text;
+    for (const char c : words) text += c == '\\' ? std::string("\\\\") : std::string(1, c);
+    return text;
+  };
+  if (!may_be_any) return fmt::format("--rename '{}={}'", escaped(from), text_of(to));
+  std::string pattern, text;
+  for (size_t i = 0; i < before.between.size(); ++i) {
+    pattern += (i > 0 ? "(\\d+)" : "") + escaped(before.between[i]);
+    text += (i > 0 ? fmt::format("\\{}", i) : "") + text_of(after.between[i]);
+  }
+  return fmt::format("--rename '{}={}'", pattern, text);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace assay {
 namespace {
 
-constexpr size_t kMostOrderedParts = 3;  // of more, the order of their names is taken
+constexpr size_t kMostOrderedParts = 4;  // of more, the order of their names is taken
 
 class Partitions {
  public:

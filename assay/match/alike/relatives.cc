@@ -32,8 +32,10 @@ std::string with_gap(const std::vector<std::string_view>& words, size_t gap) {
   return text;
 }
 
+// Twos and threes, and all of them.
 void add_subsets(const std::vector<Holder*>& siblings, std::vector<std::vector<Holder*>>& out) {
   const size_t n = siblings.size();
+  if (n > 3) out.push_back(siblings);
   for (size_t a = 0; a < n; ++a)
     for (size_t b = a + 1; b < n; ++b) {
       for (size_t c = b + 1; c < n; ++c) out.push_back({siblings[a], siblings[b], siblings[c]});
@@ -56,8 +58,12 @@ std::vector<std::vector<Holder*>> list_relatives(const std::vector<Holder*>& hol
         siblings[with_gap(words, i)].push_back(holder);
     }
   }
-  for (auto& [gap, members] : series)
-    if (members.size() > 1) relatives.push_back(std::move(members));
+  for (auto& [gap, members] : series) {
+    if (members.size() < 2) continue;
+    // A file may list 10 before 2.
+    std::ranges::stable_sort(members, {}, [](const Holder* holder) { return holder->form.numbers; });
+    relatives.push_back(std::move(members));
+  }
   for (const auto& [gap, members] : siblings)
     if (members.size() > 1 && members.size() <= kMostSiblings) add_subsets(members, relatives);
   return relatives;

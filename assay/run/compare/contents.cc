@@ -120,7 +120,9 @@ LoadedContents::Opened* LoadedContents::open(const PlanSource& item) const {
   opened.item = item;
   opened.data = std::move(loaded->data);
   opened.all.reset();
+  opened.kept = {};
   opened.asked = 0;
+  opened.looked = 0;
   return &opened;
 }
 
@@ -129,6 +131,8 @@ std::vector<double> LoadedContents::elements(const PlanSource& item, std::span<c
   constexpr int64_t kBytesForOne = 2048;
   // … and a tensor of this size is read once where it is asked for again: all ranks look into one.
   constexpr int64_t kBytesForAll = 256 << 10;
+  // … and one of this size once single elements have taken as long: many arrangements were tried on it.
+  constexpr int64_t kMostBytes = 2 << 20;
   Opened* const opened = open(item);
   if (opened == nullptr || is_complex(opened->data->meta.dtype)) return {};
   const Operand& data = *opened->data;
@@ -136,6 +140,13 @@ std::vector<double> LoadedContents::elements(const PlanSource& item, std::span<c
   const int64_t most = opened->asked++ == 0 ? std::ssize(places) * kBytesForOne : kBytesForAll;
   if (!opened->all && count <= kBlockElements && data.meta.byte_size() <= most)
     if (auto block = data.block(0, count, opened->scratch)) opened->all = *block;
+  opened->looked += std::ssize(places);
+  const int64_t size = data.meta.byte_size();
+  if (!opened->all && size <= kMostBytes && opened->looked * kBytesForOne >= size) {
+    opened->kept.resize(static_cast<size_t>(size));
+    if (data.read(0, count, opened->kept, opened->scratch))
+      opened->all = Block{data.meta.dtype, opened->kept.data(), count};
+  }
   return opened->all ? elements_of(*opened->all, places) : elements_of(data, places, opened->scratch);
 }
 

@@ -26,7 +26,9 @@ class LoadedContents : public Contents {
     OperandPtr data = nullptr;
     Scratch scratch = {};
     std::optional<Block> all = {};  // its elements, once they are worth reading at once; may lie in scratch
-    int asked = 0;                  // how many times
+    std::vector<std::byte> kept = {};  // … those of more than a block
+    int asked = 0;                     // how many times
+    int64_t looked = 0;                // elements that were asked for
   };
   Opened* open(const PlanSource& item) const;  // null: it cannot be read
 

@@ -110,10 +110,9 @@ bool RankRows::all_pass(const PairedNode& node, std::vector<Comparison> rows) co
 std::optional<Comparison> RankRows::put_together(const Pair& pair, const PairedNode& node,
                                                  std::optional<DType> rounded_to, PairScratch& scratch) {
   const int64_t lost_before = lost_pages();
-  Scratch held;
-  held.may_map = true;
-  auto together = put_together(pair, node, rounded_to, scratch, held);
-  held.forget();  // a window on a mapping notices a shorter file when it closes
+  scratch.held.may_map = true;
+  auto together = put_together(pair, node, rounded_to, scratch, scratch.held);
+  scratch.held.forget();  // a window on a mapping notices a shorter file when it closes
   if (lost_pages() != lost_before) return std::nullopt;
   return together;
 }

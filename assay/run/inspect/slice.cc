@@ -68,8 +68,8 @@ Result<OperandPtr> sliced(OperandPtr source, const Slice& slice) {
   const auto rest = std::ranges::find(parts, SlicePart::Kind::rest, &SlicePart::kind);
   const size_t named = parts.size() - (rest == parts.end() ? 0 : 1);
   if (named > dims.size())
-    return fail(ErrorKind::mismatch, "{} has {} dimensions, and the slice {} speaks of {}",
-                source->meta.shape.text(), dims.size(), slice.text, named);
+    return fail(ErrorKind::mismatch, "{} has {} dimension{}, and the slice {} speaks of {}",
+                source->meta.shape.text(), dims.size(), dims.size() == 1 ? "" : "s", slice.text, named);
   const auto place = rest == parts.end() ? parts.end() : parts.erase(rest);
   parts.insert(place, dims.size() - named, SlicePart{});
   std::vector<int64_t> strides(dims.size());
