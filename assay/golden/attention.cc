@@ -14,6 +14,7 @@ namespace {
 
 constexpr int64_t kScoresAtOnce = int64_t{1} << 22;  // elements of one block of scores
 constexpr int64_t kQueriesAtOnce = 256;
+constexpr double kHalfLeastOfF16 = 0x1p-25;  // what numbers below its normal ones may be rounded by
 
 using kernel::largest_score, kernel::scale_scores, kernel::weigh_scores;
 
@@ -210,6 +211,16 @@ class JobRunner {
     return weigh_scores(scores, keys_, largest, mask.empty() ? nullptr : mask.data(), bounds, linear, random);
   }
 
+  // Weights of sum 1 that are below the normal numbers of f16 are rounded by up to half of its smallest step,
+  // by 1/√3 of that on average, where other roundings are off by 0.42 units.
+  void allow_least_weights(double sum, T* random) const {
+    if (rule_.dtype != DType::f16 || rule_.int8) return;
+    const double of_key = kHalfLeastOfF16 / std::sqrt(3.0) / (0.42 * unit_roundoff(DType::f16)) * sum;
+    constexpr int64_t kKeysOfSet = kernel::kBoundKeys / kernel::kSpreadSets;
+    for (int64_t set = 0; set < sets_; ++set)
+      random[set] += static_cast<T>(static_cast<double>(kKeysOfSet) * of_key * of_key);
+  }
+
   // Weights of sum 1, rounded, as a softmax on its own gives them.
   void round_weights(T* row, double& sum, int64_t i, std::vector<T>& linear, std::vector<T>& random) const {
     for (int64_t j = 0; j < keys_; ++j) row[j] = static_cast<T>(static_cast<double>(row[j]) / sum);
@@ -248,6 +259,7 @@ class JobRunner {
       if (!of_inputs.empty()) bound.of_inputs = of_inputs.data() + i * keys_;
       sums[static_cast<size_t>(i)] =
           finish_weights(row, bound, mask, linear.data() + i * groups_, random.data() + i * sets_);
+      allow_least_weights(sums[static_cast<size_t>(i)], random.data() + i * sets_);
       if (rule_.rounds_steps) round_weights(row, sums[static_cast<size_t>(i)], i, linear, random);
       if (rule_.int8) {
         const size_t head = head_of_row(first + i);
@@ -273,6 +285,10 @@ class JobRunner {
                        sizes.get(), width_});
     const double unit = unit_of_arithmetic(rule_.dtype),
                  rounding = std::max(unit_roundoff(rule_.dtype), unit);
+    // Equal weights are rounded alike; many are below the normal numbers of f16.
+    const double of_equal = rule_.dtype == DType::f16
+                                ? std::max(rounding, kHalfLeastOfF16 * static_cast<double>(keys_))
+                                : rounding;
     std::vector<double> results(static_cast<size_t>(width_)), allowed(results.size());
     for (int64_t i = 0; i < count; ++i) {
       const double share = 1 / sums[static_cast<size_t>(i)];
@@ -289,7 +305,7 @@ class JobRunner {
           allowed[to] = allowed[to] * std::abs(factor) + 4 * unit * std::abs(results[to]);
         } else {
           allowed[to] += 2 * rounding * std::sqrt(static_cast<double>(spreads[at])) * share +
-                         rounding * std::abs(results[to]);
+                         of_equal * std::abs(results[to]);
         }
       }
       out_.set(job_.outputs[static_cast<size_t>(first + i)], width_, results.data(), allowed.data());

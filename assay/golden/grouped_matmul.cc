@@ -4,6 +4,7 @@
 #include "assay/golden/linear.h"
 #include "assay/golden/matrices.h"
 #include "assay/golden/products.h"
+#include "assay/golden/quantized.h"
 
 #include <algorithm>
 #include <cstring>
@@ -209,7 +210,7 @@ Result<GoldenOutputs> golden_grouped_matmul_with_routing(const GoldenCall& call)
       const int64_t to = routing.tokens.values[static_cast<size_t>(row)] * n + j;
       const auto from = static_cast<size_t>(row * n + j);
       double& size = sizes[static_cast<size_t>(to)];
-      const double rounding = size > 0 ? unit_roundoff(dtype) * size : 0;
+      const double rounding = error_of_rounding(dtype, size);
       size += std::abs(values[from]);
       out.set(to, out.value(to) + values[from], out.allowed(to) + errors[from] + rounding);
     }

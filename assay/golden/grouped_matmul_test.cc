@@ -63,6 +63,19 @@ TEST(GoldenGroupedMatmulWithRouting, MultipliesRowsByTheirExperts) {
   EXPECT_THAT(product_of(down, Shape{{1, 1}}), ElementsAre(150));
 }
 
+// Below the normal numbers of f16 a partial sum is rounded by up to half of the smallest step, however small
+// it is.
+TEST(GoldenGroupedMatmulWithRouting, AllowsRoundedPartialSums) {
+  const GoldenTry down = routed(1, {tensor_of(DType::f16, {3, 1}, {0x1p-12, 0x1p-12, 0x1p-12}),
+                                    tensor_of(DType::f16, {1, 1, 1}, {0x1.8p-13}),
+                                    tensor_of(DType::i32, {1}, {3}), tensor_of(DType::i32, {3}, {0, 0, 0})});
+  const double term = 0x1.8p-25;  // three quarters of the smallest step: each becomes a whole one
+  const auto out = down.run();
+  ASSERT_TRUE(out.has_value()) << out.error().message;
+  EXPECT_GT(allowed_of((*out)[0])[0] + 0x1p-25, 3 * (0x1p-24 - term));
+  EXPECT_LT(allowed_of((*out)[0])[0], 0x1p-23);
+}
+
 TEST(GoldenGroupedMatmulWithRouting, ScalesInt8ByColumnAndRow) {
   GoldenTry call = routed(0, {tensor_of(DType::i8, {1, 2}, {3, 4}), tensor_of(DType::i8, {1, 2, 1}, {1, 10}),
                               tensor_of(DType::i32, {1}, {1}), tensor_of(DType::i32, {1}, {0}),

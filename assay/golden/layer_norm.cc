@@ -3,6 +3,7 @@
 #include "assay/golden/streamed.h"
 
 #include <algorithm>
+#include <cfloat>
 #include <cmath>
 
 namespace assay {
@@ -100,6 +101,12 @@ constexpr AfterNorm kStatic[] = {{},
 constexpr AfterNorm kDynamic[] = {{.norm = true}, {}};
 constexpr AfterNorm kPlain[] = {{}};
 
+// What a sum or a product is rounded by: by nothing where what went into it is known, and f32 holds it.
+double error_of_step(double value, double error, double u) {
+  const bool is_exact = error == 0 && static_cast<double>(static_cast<float>(value)) == value;
+  return is_exact ? 0 : error + u * std::abs(value);
+}
+
 // r · scale + offset of the norm r.
 Result<Expected> quantized_by_product(const GoldenCall& call, const BoundedNumbers& norm, size_t scale,
                                       const AfterNorm& way, ToInt8 to_int8) {
@@ -115,13 +122,14 @@ Result<Expected> quantized_by_product(const GoldenCall& call, const BoundedNumbe
       for (int64_t c = 0; c < width; ++c) {
         const auto i = static_cast<size_t>(c);
         values[i] = norm.value.values[static_cast<size_t>(row * width + c)] * scales[c];
-        errors[i] = std::abs(scales[c]) * norm.error(row * width + c) + u * std::abs(values[i]);
+        const double error = norm.error(row * width + c);
+        errors[i] = error_of_step(values[i], error <= double{FLT_MIN} ? 0 : std::abs(scales[c]) * error, u);
       }
       if (way.product) round_numbers(dtype, values, errors);
       for (int64_t c = 0; c < width; ++c) {
         const auto i = static_cast<size_t>(c);
         values[i] += offsets[c];
-        if (offsets[c] != 0) errors[i] += u * std::abs(values[i]);
+        if (offsets[c] != 0) errors[i] = error_of_step(values[i], errors[i], u);
       }
       if (way.sum) round_numbers(dtype, values, errors);
       for (int64_t c = 0; c < width; ++c) {

@@ -86,6 +86,26 @@ TEST(LayerNorm, QuantisesByAScale) {
   EXPECT_THAT(written(post->at(1)), ElementsAre(-15, 27, -15, 27));
 }
 
+// 34.4998..., or 34.5 where a step before was rounded: 34 in every way, for what is even in the middle stays
+// so.
+TEST(LayerNorm, LeavesNothingOpenWhereSumsAreExact) {
+  const auto outs = layer_try(1,
+                              {tensor_of(DType::bf16, {1, 2}, {-1, 1}), pair_of(DType::bf16, 1, 1),
+                               pair_of(DType::bf16, 0, 0), tensor_of(DType::bf16, {1}, {24.5}),
+                               tensor_of(DType::i8, {1}, {10})},
+                              {whole_param("quantType", 2)})
+                        .run();
+  ASSERT_TRUE(outs.has_value()) << outs.error().message;
+  std::vector<Expected> ways = {outs->at(0)};
+  for (const auto& other : outs->at(0).other_ways) ways.push_back(other().value());
+  EXPECT_EQ(ways.size(), 16U);
+  for (const Expected& way : ways) {
+    const double value = numbers_of(*way.value, 1000).value().values[1];
+    EXPECT_LE(std::abs(value - 34), 0.5 + allowed_of(way)[1]);
+    EXPECT_GT(std::abs(value - 35), 0.5 + allowed_of(way)[1]);
+  }
+}
+
 TEST(LayerNorm, QuantisesEachRow) {
   const OperandPtr w = pair_of(DType::f16, 2, 3), b = pair_of(DType::f16, 0.5, -1);
   const auto same = outputs_of(layer_try(1, {two_rows(DType::f16), w, b},

@@ -44,7 +44,7 @@ tl::unexpected<Error> not_a(std::string_view what, ParamKeys keys) {
 template <class Convert>
 auto one(const OpParam& param, ParamKeys keys, std::string_view what, Convert convert)
     -> Result<typename decltype(convert(Value()))::value_type> {
-  if (param.values.size() != 1 || param.is_list) return not_a(what, keys);
+  if (param.values.size() != 1 || param.is_list) return not_a(what, keys);  // or an object
   const auto found = convert(param.values[0]);
   if (!found) return not_a(what, keys);
   return *found;
@@ -54,6 +54,7 @@ template <class Convert>
 auto several(const OpParam& param, ParamKeys keys, std::string_view what, Convert convert)
     -> Result<std::vector<typename decltype(convert(Value()))::value_type>> {
   std::vector<typename decltype(convert(Value()))::value_type> out;
+  if (param.values.empty() && !param.is_list) return not_a(what, keys);
   for (const Value& value : param.values) {
     const auto found = convert(value);
     if (!found) return not_a(what, keys);
@@ -68,16 +69,28 @@ Result<int64_t> among(int64_t value, ParamKeys keys, std::span<const int64_t> al
               fmt::join(allowed, ", "));
 }
 
+bool is_null(const OpParam& param) {
+  return !param.is_list && param.values.size() == 1 &&
+         std::holds_alternative<std::monostate>(param.values[0]);
+}
+
+// Whether one is the name of an object, and the other of something inside of it.
+bool is_inside(std::string_view outer, std::string_view inner) {
+  return inner.size() > outer.size() && inner[outer.size()] == '.' && inner.starts_with(outer);
+}
+
 }  // namespace
 
 const OpParam* GoldenParams::find(ParamKeys keys) const {
+  static const OpParam no_value;  // an object where a value is wanted, or a value where an object is
+  const OpParam* found = nullptr;
   for (const std::string_view key : keys)
     for (const OpParam& param : list_) {
-      const bool is_null = !param.is_list && param.values.size() == 1 &&
-                           std::holds_alternative<std::monostate>(param.values[0]);
-      if (param.key == key && !is_null) return &param;
+      if (is_null(param)) continue;
+      if (param.key == key) return &param;
+      if (is_inside(key, param.key) || is_inside(param.key, key)) found = &no_value;
     }
-  return nullptr;
+  return found;
 }
 
 Result<int64_t> GoldenParams::integer(ParamKeys keys) const {

@@ -40,7 +40,8 @@ class GoldenParams {
   Result<int64_t> choice_or(ParamKeys keys, int64_t otherwise, std::span<const int64_t> allowed) const;
 
  private:
-  const OpParam* find(ParamKeys keys) const;  // null: missing
+  // Null: missing. Without values: it is an object, or lies in what is none.
+  const OpParam* find(ParamKeys keys) const;
   std::span<const OpParam> list_;
 };
 

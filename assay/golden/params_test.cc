@@ -54,6 +54,21 @@ TEST(GoldenParams, TakesNoFlagForANumber) {
   EXPECT_FALSE(params.integer({"half"}).has_value());
 }
 
+TEST(GoldenParams, TakesNoObjectForAValueNorAValueForAnObject) {
+  const std::vector<OpParam> list = {param_of("axis.0", {int64_t{1}}), param_of("normParam", {int64_t{5}}),
+                                     param_of("mulsParam", {int64_t{5}}), param_of("varAttr", {2.0}),
+                                     param_of("postNormParam", {Value()})};
+  const GoldenParams params(list);
+  EXPECT_THAT(params.integer_or({"axis"}, 0).error().message, HasSubstr("axis is not a whole number"));
+  EXPECT_THAT(params.integers({"axis"}).error().message, HasSubstr("axis is not a list of whole numbers"));
+  EXPECT_THAT(params.epsilon_or({"normParam.epsilon"}, 1e-5).error().message,
+              HasSubstr("normParam.epsilon is not a finite number"));
+  EXPECT_THAT(params.flag_or({"normParam.rstd"}, false).error().message, HasSubstr("neither true nor false"));
+  EXPECT_EQ(params.real_or({"mulsParam.varAttr", "varAttr"}, 1).value(), 2);
+  EXPECT_EQ(params.epsilon_or({"postNormParam.epsilon"}, 1e-5).value(), 1e-5);
+  EXPECT_EQ(params.integer_or({"norm"}, 3).value(), 3);
+}
+
 TEST(GoldenParams, NamesWhatAChoiceMayBe) {
   const std::vector<OpParam> list = {param_of("layerType", {int64_t{7}})};
   const int64_t allowed[] = {1, 2, 3};

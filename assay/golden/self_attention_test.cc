@@ -71,6 +71,25 @@ TEST(GoldenSelfAttention, SharesKeysAmongHeads) {
   EXPECT_THAT(error_of(run.run()).message, HasSubstr("keys of 2 elements are not 4 heads of 1"));
 }
 
+// 1 / 27939 is 600.5 of the smallest steps of f16: rounded, all weights are off by half a step, 2^-10.2 of
+// themselves.
+TEST(GoldenSelfAttention, AllowsWhatF16MakesOfManySmallWeights) {
+  constexpr int64_t kKeys = 27939;
+  const std::vector<double> ones(kKeys + 1, 1);
+  GoldenTry run{"SelfAttentionOperation",
+                self_params(3),
+                {tensor_of(DType::f16, {2, 1, 1}, {0, 0}), tensor_of(DType::f16, {kKeys + 1, 1, 1}, ones),
+                 tensor_of(DType::f16, {kKeys + 1, 1, 1}, ones),
+                 tensor_of(DType::i32, {2, 2}, {1, 1, double{kKeys}, 1})}};
+  const auto out = run.run();
+  ASSERT_TRUE(out.has_value()) << out.error().message;
+  const double weight = std::nearbyint(0x1p24 / kKeys) * 0x1p-24;
+  const std::vector<double> allowed = allowed_of((*out)[0]);
+  EXPECT_GT(allowed[0], std::abs(weight * kKeys - 1));
+  EXPECT_LT(allowed[0], 0x1p-9);
+  EXPECT_LT(allowed[1], 0x1.9p-10);  // one key: as ever
+}
+
 TEST(GoldenSelfAttention, KeepsSamplesApart) {
   GoldenTry run = self_means(0, {self_lengths({1, 2})});
   EXPECT_THAT(written(run.run().value()[0]), ElementsAre(3, 9, 9));
