@@ -6,6 +6,7 @@
 #include "assay/dump/atb_op_params.h"
 #include "assay/dump/atb_place.h"
 #include "assay/dump/atb_statistics.h"
+#include "assay/dump/capture_losses.h"
 #include "assay/dump/walk.h"
 #include "assay/support/parallel.h"
 
@@ -99,6 +100,7 @@ Result<Survey> survey_atb(const fs::path& root, const OpenOptions& options) {
   Survey survey;
   std::vector<FrameInfo>& frames = survey.frames;
   note_outside_of_rounds(root, place, survey.warnings);
+  note_losses(place.ranks, options.format.memory, survey.warnings);
   std::vector<std::string> empty;
   if (place.round.empty()) empty = empty_ranks(root, place.ranks, options, is_atb_rank_folder);
   Remarks unread;
