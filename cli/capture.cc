@@ -38,6 +38,7 @@ Result<int> capture(const CaptureFlags& flags, const Context& context) {
   ASSAY_TRY_DO(check_output(settings.output));
   const int status = run_recorded(context.child, environment_of(settings, package));
   if (status != 126 && status != 127) say(text_of_torch_capture(settings.output));
+  remove_notes_of_nothing(settings.output);
   return status;
 }
 

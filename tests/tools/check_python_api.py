@@ -19,12 +19,13 @@ sys.dont_write_bytecode = True
 from checker import Checker, run_checks  # noqa: E402
 from python_api_calls import CALL_CHECKS  # noqa: E402
 from python_api_compare import COMPARE_CHECKS  # noqa: E402
+from python_api_oldest import OLDEST_CHECKS  # noqa: E402
 from python_api_open import OPEN_CHECKS  # noqa: E402
 
 
 def check_all(c: Checker) -> None:
     os.environ["ASSAY_LIBRARY"] = str(c.program.parent)
-    for name, check in {**COMPARE_CHECKS, **OPEN_CHECKS, **CALL_CHECKS}.items():
+    for name, check in {**COMPARE_CHECKS, **OPEN_CHECKS, **CALL_CHECKS, **OLDEST_CHECKS}.items():
         if not c.wants(name):
             continue
         try:

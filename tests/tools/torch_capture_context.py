@@ -296,6 +296,32 @@ def check_unseen(c) -> list[str]:
     return failures
 
 
+def check_compiled_before(c) -> list[str]:
+    """What was compiled and ran before the recording begins is seen, and functions inside compiled modules are."""
+    if not IS_2:
+        return []
+    import assay
+
+    failures, model, given = [], torch_models.make("tiny").eval(), torch_models.inputs("tiny")
+    names = {}
+    for way, run in (("plain", model), ("module", torch.compile(model, backend="eager")),
+                     ("function", torch.compile(lambda *x: model(*x), backend="eager"))):
+        for apis in (False, True):
+            folder = c.folder("capture") / "d"
+            with torch.no_grad():
+                run(*given)
+                with assay.capture(folder, model, apis=apis, stats=True):
+                    for _ in range(2):
+                        run(*given)
+            # methods and operators of tensors stay within graphs: that is told
+            names[way, apis] = [name for name in dump_of(folder) if name.split(".")[0] in ("Module", "Functional")] if any(folder.iterdir()) else []
+        torch._dynamo.reset()
+    for (way, apis), found in names.items():
+        if not found or found != names["plain", apis]:
+            failures.append(f"{way}, apis={apis}: {found}, expected {names['plain', apis]}")
+    return failures
+
+
 def check_steps_of_ranks(c) -> list[str]:
     """A rank that leaves a step empty takes its folder away while this one is about to make its own in it."""
     import assay
@@ -334,6 +360,6 @@ def check_nested(c) -> list[str]:
     return [] if [(each["shape"], each["Max"]) for each in found] == [([5], 1.0)] else [f"{found}"]
 
 
-CONTEXT_CHECKS = {"capture unchanged": check_unchanged, "capture keeps": check_what_is_kept, "capture choices": check_choices,
+CONTEXT_CHECKS = {"compiled before": check_compiled_before, "capture unchanged": check_unchanged, "capture keeps": check_what_is_kept, "capture choices": check_choices,
                   "capture contexts": check_contexts, "capture fault": check_fault, "capture unseen": check_unseen,
                   "capture steps of ranks": check_steps_of_ranks, "capture nested": check_nested}

@@ -195,6 +195,22 @@ def check_launch(c) -> list[str]:
     return failures
 
 
+def check_compiled_function(c) -> list[str]:
+    """A model that is called inside a compiled function alone is not seen, and that is told."""
+    if not hasattr(torch, "compile"):
+        return []
+    script = ("import torch\nmodel = torch.nn.Linear(2, 2)\ndef forward(x): return model(x)\n"
+              "torch.compile(forward, backend='eager')(torch.ones(1, 2))\n")
+    failures = []
+    for text, word in ((script, "nothing was recorded"), (script + "torch.nn.ReLU()(torch.ones(1))\n", "1 calls in 1 step")):
+        done = captured(c, folder := c.folder("compiled"), text)
+        if word == "nothing was recorded":  # nor does anything stand in the way of a second run
+            done = captured(c, folder, text)
+        if done.returncode or word not in done.stderr or "torch.compile of forward" not in done.stderr:
+            failures.append(f"{word}: {done.returncode} {done.stderr}")
+    return failures
+
+
 def check_workers(c) -> list[str]:
     failures = []
     for kind in ("fork", "spawn"):
@@ -280,5 +296,5 @@ def check_recover(c) -> list[str]:
     return failures
 
 
-PROGRAM_CHECKS = {"program training": check_training, "program launch": check_launch, "program workers": check_workers,
+PROGRAM_CHECKS = {"program compiled": check_compiled_function, "program training": check_training, "program launch": check_launch, "program workers": check_workers,
                   "program ranks": check_ranks, "program recover": check_recover}

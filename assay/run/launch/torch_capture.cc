@@ -121,6 +121,13 @@ std::string text_of_torch_capture(const fs::path& output) {
   return text + fmt::format("next: assay compare {} GOLDEN\n", dump);
 }
 
+void remove_notes_of_nothing(const fs::path& output) {
+  for (const fs::path& entry : entries_of(output))
+    if (is_step(entry)) return;
+  std::error_code ignored;
+  fs::remove(output / kNotes, ignored);
+}
+
 std::string python_of_package() {
   const char* const given = std::getenv("ASSAY_PYTHON");  // of the command that the wheel installed
   return given != nullptr && is_file(given) ? given : "python3";

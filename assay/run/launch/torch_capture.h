@@ -33,6 +33,9 @@ Result<void> check_holds_no_dump(const fs::path& output);
 
 // Lines for people: what was recorded, what was not, and what to type next.
 std::string text_of_torch_capture(const fs::path& output);
+// The notes of a program of which nothing was recorded, once they were told: the next run finds an empty
+// folder.
+void remove_notes_of_nothing(const fs::path& output);
 
 // The Python that belongs to the package, or the first one in PATH.
 std::string python_of_package();

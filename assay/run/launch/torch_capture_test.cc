@@ -52,11 +52,15 @@ class TorchCaptureFolder : public ::testing::Test {
 TEST_F(TorchCaptureFolder, TellsWhatWasRecordedAndWhatIsNotWhole) {
   EXPECT_TRUE(check_holds_no_dump(root_).has_value());
   EXPECT_NE(text_of_torch_capture(root_).find("nothing was recorded"), std::string::npos);
+  put("capture.txt", "torch.compile of f\n");
+  remove_notes_of_nothing(root_);
+  EXPECT_TRUE(check_holds_no_dump(root_).has_value());
   put("step0/rank0/dump.json", "{}");
   put("step1/rank0/dump.json", "{}");
   put("step1/rank1/dump.json", "{}");
   put("steps/x", "");
   put("capture.txt", "rank0: 3 calls in 2 steps\nrank1: \x1b[31mred\n");
+  remove_notes_of_nothing(root_);
   const std::string text = text_of_torch_capture(root_);
   EXPECT_EQ(text.find("rank0: 3 calls in 2 steps\n"), 0u);
   EXPECT_EQ(text.find('\x1b'), std::string::npos);

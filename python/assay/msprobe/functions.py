@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 import torch
 
 from assay.msprobe.api_names import WATCHED
+from assay.torch.module_calls import compiling_begins, never_compiled
 
 _MISSING = object()
 _DROPOUTS = {"Functional.dropout", "Functional.dropout1d", "Functional.dropout2d", "Functional.dropout3d",
@@ -56,6 +57,7 @@ class Functions:
         self._counts: Dict[str, int] = {}
         self._put: List[Tuple[Any, str, Any]] = []  # what is to be put back
         self._waited_for: Dict[Any, Callable[[], None]] = {}
+        self._compile_by: Optional[Callable] = None  # tells what compiles the frames that are called from here, where something does
         if not watches_all:
             return
         for prefix, key, sources, targets in _places(recorder.settings.complete):
@@ -115,6 +117,8 @@ class Functions:
             if here.depth or here.is_busy or here.was_cut or not self.is_on or _tracing() is not None:
                 return original(*args, **kwargs)
             here.depth = 1
+            compile_by = self._compile_by
+            compiler = None if compile_by is None else compile_by(None)
             try:
                 number = counts.get(known, 0)
                 name = f"{known}.{number}.forward"
@@ -140,7 +144,10 @@ class Functions:
                 raise
             finally:
                 here.depth = 0
+                if compile_by is not None:
+                    compile_by(compiler)
 
+        never_compiled(call.__code__)
         for attribute in ("__name__", "__qualname__", "__doc__", "__module__", "default"):
             if hasattr(original, attribute):
                 try:
@@ -190,6 +197,8 @@ class Functions:
 
     def _watch_compiling(self) -> None:
         frames = sys.modules["torch._dynamo.convert_frame"]
+        compiling_begins()  # behind a break of a graph it would compile the wrappers, and what is recorded in them were lost
+        self._compile_by = getattr(sys.modules["torch._dynamo.eval_frame"], "set_eval_frame", None)
         original, threads = getattr(frames, "_compile", None), self._recorder.threads
         if original is None or hasattr(original, "stays_off"):
             return

@@ -8,6 +8,7 @@ import torch
 from assay.errors import AssayError
 from assay.msprobe.recorder import Recorder, Settings
 from assay.torch.captured_modules import CapturedModules, unwrapped
+from assay.torch.module_calls import compiled_anew
 from assay.torch.unseen import Unseen
 
 # What PyTorch says of hooks, whoever put them on.
@@ -52,6 +53,7 @@ class Capture:
                 if recording.modules.watch_model(model) == 0 and len(self._models) == 1:
                     raise AssayError("modules: no module of the model has a name that fits")
             recording.start()
+            compiled_anew()
         except BaseException:
             recording.close()
             raise
@@ -168,7 +170,7 @@ class Recording:
 
     def close(self) -> List[str]:
         """Everything is as it was. What was not seen, a line each."""
-        lines = self.unseen.lines(self.modules)
+        lines = self.unseen.lines(self.modules.traced, self.modules.scripted)
         self.unseen.remove()
         if self._process != os.getpid():
             return []

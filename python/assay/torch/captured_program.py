@@ -10,7 +10,7 @@ import torch
 
 from assay.torch.capture import Recording
 from assay.torch.captured_modules import is_within_another, unwrapped
-from assay.torch.unseen import is_compiling
+from assay.torch.unseen import Unseen, is_compiling
 
 _NOTES = "capture.txt"  # in the folder of the dump: a line for each process
 _program: Optional["Program"] = None
@@ -48,6 +48,7 @@ class Program:
         self._has_optimizer = self._was_optimized = False
         self._is_over = False
         self._removals: List[Callable[[], None]] = []
+        self._unseen = Unseen(None)      # what was compiled before a recording began
 
     # What tells of steps
 
@@ -57,6 +58,9 @@ class Program:
         optimizer = torch.optim.Optimizer
         self._put_around(optimizer, "__init__", self._made_optimizer)
         self._put_around(optimizer, "_optimizer_step_code", self._optimized)  # the last thing that any step() calls
+        self._unseen.watch_compiling()
+        self._removals.append(self._unseen.remove)
+        atexit.register(self.finish)
 
     def _put_around(self, place: Any, name: str, told: Callable[[], None]) -> None:
         original = vars(place).get(name)
@@ -126,7 +130,7 @@ class Program:
         recording = Recording(self.root, "ASSAY_CAPTURE_APIS" in environment, "ASSAY_CAPTURE_STATS" in environment,
                               _steps(environment.get("ASSAY_CAPTURE_STEPS")), modules.split("\n") if modules else None)
         recording.may_stand_aside = True
-        atexit.register(self.finish)
+        recording.unseen.compiled = self._unseen.compiled
         if "multiprocessing" in sys.modules:  # its children end without atexit
             from multiprocessing import util
 
@@ -144,6 +148,8 @@ class Program:
                 remove()
             self._removals.clear()
             if recording is None:
+                for line in self._unseen.lines():
+                    self._note(line)
                 return
             lines = recording.close()
             if recording.entries:

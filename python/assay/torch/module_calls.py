@@ -70,6 +70,18 @@ def not_compiled(function: Callable) -> Callable:
     return run
 
 
+def never_compiled(code: Any) -> None:
+    """torch.compile leaves frames of `code` alone; what they call it does not."""
+    _codes.add(code)
+
+
+def compiled_anew() -> None:
+    """What torch.compile made before hooks were put on runs without them: from here it is made once more."""
+    counted = getattr(sys.modules.get("torch._dynamo.utils"), "counters", {})
+    if counted.get("frames"):
+        sys.modules["torch._dynamo"].reset()
+
+
 def compiling_begins() -> None:
     """torch.compile is about to be used: what not_compiled made before is no frame of its to compile either."""
     import torch._dynamo

@@ -2,7 +2,7 @@
 captured, functions that were compiled, scripted modules."""
 import functools
 import sys
-from typing import Any, Callable, List
+from typing import Any, Callable, List, Sequence
 
 import torch
 
@@ -19,6 +19,9 @@ class Unseen:
 
     def watch(self) -> None:
         self.watch_graphs()
+        self.watch_compiling()
+
+    def watch_compiling(self) -> None:
         if hasattr(torch, "compile"):
             self._wrap(torch, "compile", self._compiled)
 
@@ -78,21 +81,21 @@ class Unseen:
         if model is not None and not isinstance(model, torch.nn.Module):
             self.compiled.append(getattr(model, "__qualname__", type(model).__name__))
 
-    def lines(self, modules: Any) -> List[str]:
+    def lines(self, traced: int = 0, scripted: Sequence[str] = ()) -> List[str]:
         found = []
         if self.replays:
             found.append(f"{self.replays} replays of CUDA graphs were not seen: what runs in them calls no module; run without "
                          f"CUDA graphs to record it")
         if self.graphs:
             found.append(f"{self.graphs} CUDA graphs were captured: the calls meanwhile were not recorded")
-        if modules.traced:
-            found.append(f"{modules.traced} calls of modules while torch.jit.trace ran were not recorded")
+        if traced:
+            found.append(f"{traced} calls of modules while torch.jit.trace ran were not recorded")
         if self.compiled:
             found.append(f"torch.compile of {', '.join(sorted(set(self.compiled)))}: of the modules that are called inside, "
                          f"those were not seen that no hook was on when it was compiled; TORCHDYNAMO_DISABLE=1 shows them all")
-        if modules.scripted:
-            found.append(f"the insides of {len(modules.scripted)} scripted modules were not seen: "
-                         f"{', '.join(modules.scripted[:4])}{' …' if len(modules.scripted) > 4 else ''}")
+        if scripted:
+            found.append(f"the insides of {len(scripted)} scripted modules were not seen: "
+                         f"{', '.join(scripted[:4])}{' …' if len(scripted) > 4 else ''}")
         return found
 
 
