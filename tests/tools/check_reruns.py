@@ -17,6 +17,7 @@ import struct
 import subprocess
 import sys
 
+import numpy as np
 import torch
 
 import make_atb_dump
@@ -163,6 +164,32 @@ def check_torch_words(c: Checker) -> list[str]:
     return problems
 
 
+def write_fx(folder: pathlib.Path, factor: float) -> None:
+    """A product and a sum in bf16, which the files of FX keep as f32."""
+    place = folder / "worldsize1_global_rank0" / "graph_1" / "0"
+    place.mkdir(parents=True)
+    torch.manual_seed(3)
+    short = lambda tensor: tensor.to(torch.bfloat16).float()  # noqa: E731
+    a, b = short(torch.randn(12, 32)), short(torch.randn(32, 16))
+    product = short(a @ b * factor)
+    values = {"mm-aten.mm.default.INPUT.0": a, "mm-aten.mm.default.INPUT.1": b, "mm-aten.mm.default.OUTPUT.0": product,
+              "add-aten.add.Tensor.INPUT.0": product, "add-aten.add.Tensor.INPUT.1": torch.tensor(2), "add-aten.add.Tensor.OUTPUT.0": short(product + 2)}
+    for i, (name, value) in enumerate(values.items()):
+        np.save(place / f"{name}.{20250101121000000000 + i // 3}.npy", value.numpy())
+
+
+def check_fx(c: Checker) -> list[str]:
+    problems = []
+    for factor, wanted in ((1.0, []), (1.02, ["mm-aten.mm.default"])):
+        folder = c.folder("fx")
+        write_fx(folder / "golden", 1.0)
+        write_fx(folder / "mine", factor)
+        code, document = compare(c, folder, "--origin", "all")
+        if introduced(document) != wanted:
+            problems.append(f"x{factor}: exit {code}, {introduced(document)}")
+    return problems
+
+
 def check(c: Checker) -> None:
     torch.set_num_threads(1)
     checks = {f"clean, {name}": check_clean(name) for name in CLEAN}
@@ -171,7 +198,7 @@ def check(c: Checker) -> None:
                   | {f"torch, clean, {name}": check_torch_clean(name) for name in TORCH}
                   | {f"torch, {fault} in {name}": check_torch_fault(name, fault, at)
                      for name, fault, at in (("bf16 decoder", "x1.02", 22), ("autocast encoder", "channel1.3", 13), ("other order", "x1.02", 17))}
-                  | {"torch, words": check_torch_words})
+                  | {"torch, words": check_torch_words, "torch, fx": check_fx})
 
 
 if __name__ == "__main__":

@@ -197,8 +197,7 @@ class Sections {
 
   // Files that a list or their numbers put in order, and of which nothing else is known.
   bool is_in_order_alone(const Matched& matched) const {
-    return mine_.layout->name == "folder" && !matched.frames.mine.empty() &&
-           matched.frames.mine.front().states_order;
+    return mine_.layout->name == "folder" && has_known_order(matched.frames);
   }
 
   static bool is_of_tensors(const Pair& pair, const Matched& matched) {

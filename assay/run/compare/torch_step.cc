@@ -1,6 +1,7 @@
 #include "assay/run/compare/torch_step.h"
 
 #include "assay/model/torch_call.h"
+#include "assay/tensor/rounded_values.h"
 
 #include <algorithm>
 
@@ -17,6 +18,20 @@ ItemId id_of(const ItemId& node, size_t item) {
   ItemId made = node;
   made.item = static_cast<int32_t>(item);
   return made;
+}
+
+// FX writes NumPy's files, which have no bf16: its numbers stand there as f32.
+Result<DType> computed_type(const Item& item, const ItemId& id, const LoadItem& load) {
+  constexpr int64_t kLeastToTell = 16;
+  const TensorMeta& meta = *item.meta;
+  if (meta.dtype != DType::f32) return meta.dtype;
+  if (meta.shape.count() < kLeastToTell || !item.data)
+    return fail(ErrorKind::unsupported, "{} may be bf16 kept as f32, and has too few elements to tell",
+                item.name);
+  ASSAY_TRY(const OperandPtr output, load(id));
+  Scratch scratch;
+  ASSAY_TRY(const std::optional<DType> rounded, find_rounded_type(*output, scratch));
+  return rounded == DType::bf16 ? DType::bf16 : meta.dtype;
 }
 
 }  // namespace
@@ -57,6 +72,9 @@ Result<TorchCall> torch_call_of(const Frame& frame, const ItemId& output, const 
       if (item.meta == nullptr || at == kMostOutputs) continue;
       if (call.out.size() <= at) call.out.resize(at + 1);
       call.out[at] = *item.meta;
+      if (frame.framework == "fx") {
+        ASSAY_TRY(call.out[at].dtype, computed_type(item, id_of(output, i), load));
+      }
     } else if (item.port.direction == Direction::input) {
       const ArgumentPlace place = argument_place(frame, node, item);
       if (!place.is_known())
