@@ -261,6 +261,19 @@ await attempt("trouble, and an order that nothing tells", async () => {
   await close();
 });
 
+await attempt("one dump by itself", async () => {
+  const { page, complaints, close } = await open("errcheck");
+  check("errcheck: badge", (await text(page, ".badge")) === "FAIL", await text(page, ".badge"));
+  check("errcheck: the first infinity is selected", (await text(page, ".inspector .title .name")).endsWith("before/intensor1.bin"));
+  check("errcheck: why", (await text(page, ".reason")).startsWith("1 Inf of 4 elements"));
+  check("errcheck: rows have names", (await text(page, ".table-view .line:not(.head) .name-cell")).includes("intensor0"));
+  for (const key of ["2", "3", "1", "n", "j"]) await page.keyboard.press(key);
+  await settle(page);
+  check("errcheck: no command that compares", (await page.locator("button", { hasText: "Copy command" }).count()) === 0);
+  check("errcheck: nothing to complain of", complaints.length === 0, complaints.join("; "));
+  await close();
+});
+
 await attempt("nothing to see", async () => {
   for (const [name, badge] of [["not_compared", "NOT COMPARED"], ["one", "FAIL"], ["same", "PASS"]]) {
     const { page, complaints, close } = await open(name);
