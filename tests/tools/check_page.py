@@ -74,9 +74,11 @@ def write_pages(checker: Checker, folder: pathlib.Path) -> None:
         "fusion": (DATA / "torchair/fused_unfused/fusion_on", DATA / "torchair/fused_unfused/fusion_off"),
     }
     pairs |= {name: (folder / "dumps" / name / "mine", folder / "dumps" / name / "golden") for name in made}
-    for name, (mine, golden) in pairs.items():
+    commands = {name: ["compare", str(mine), str(golden)] for name, (mine, golden) in pairs.items()}
+    commands["errcheck"] = ["errcheck", str(DATA / "atb/gen2_all/msit_dump_20260101_000000")]
+    for name, words in commands.items():
         out = folder / name
-        done = checker.start(["compare", str(mine), str(golden), "--report", "html", "--output", str(out), "-q"], folder)
+        done = checker.start([*words, "--report", "html", "--output", str(out), "-q"], folder)
         pages = sorted(out.glob("*.html")) if out.is_dir() else []
         faults = [] if done.returncode in ((2,) if name in ("not_compared", "broken") else (0, 1)) and len(pages) == 1 else [f"no page: {tail(done.stdout)}"]
         for page in pages:

@@ -83,13 +83,16 @@ int64_t bytes_of(const Comparison& row) {
 }  // namespace
 
 Result<Detail> look_closely(const Operand& mine, const Operand& golden, const DetailOptions& options,
-                            PairScratch& scratch, Progress& progress) {
+                            PairScratch& scratch, Progress& progress, const PairSums* known) {
   scratch.forget();
-  ASSAY_TRY(const Gathered gathered,
-            gather_parallel(mine, golden, {gather::sums | gather::means}, scratch, progress));
   const Shape& shape = mine.meta.shape;
+  Gathered gathered;
+  if (known == nullptr || known->count != shape.count() * components(mine.meta.dtype)) {
+    ASSAY_TRY(gathered, gather_parallel(mine, golden, {kSumsOfDetail}, scratch, progress));
+    known = &gathered.pair;
+  }
   Detail detail;
-  if (gathered.pair.count == 0) {
+  if (known->count == 0) {
     detail.shape = shape;
     detail.mine = mine.meta.dtype;
     detail.golden = golden.meta.dtype;
@@ -97,19 +100,15 @@ Result<Detail> look_closely(const Operand& mine, const Operand& golden, const De
   }
   const auto [rows, columns] = map_dimensions(shape, options);
   const detail::Walk walk(shape, components(mine.meta.dtype), rows, columns);
-  const detail::DetailStart start = detail::start_of(gathered.pair);
+  const detail::DetailStart start = detail::start_of(*known);
   const int64_t lost_before = lost_pages();
   auto sums = detail_pass(mine, golden, walk, start, true, progress);
   // A file shrank while it was mapped: read it again, and let the read say what is missing.
   if (lost_pages() != lost_before) sums = detail_pass(mine, golden, walk, start, false, progress);
   if (!sums) return tl::unexpected<Error>(sums.error());
-  const detail::Looked looked{walk,
-                              start,
-                              *sums,
-                              detail::profiles_of(walk, *sums, gathered.pair.count),
-                              mine.meta.dtype,
-                              golden.meta.dtype,
-                              shape};
+  const detail::Looked looked{
+      walk, start, *sums, detail::profiles_of(walk, *sums, known->count), mine.meta.dtype, golden.meta.dtype,
+      shape};
   detail = draw(looked);
   ASSAY_TRY_DO(read_window(mine, golden, detail));
   detail.diagnoses = diagnose(looked, detail);

@@ -18,11 +18,15 @@ struct DetailOptions {
   std::function<Result<OperandPtr>(OperandPtr)> slice = {};
 };
 
-// On all cores; the same bits on any number of them. Two passes: the common one for sums and extremes, and
-// one for the pictures; a diagnosis that speaks of a rearrangement is checked in a further one. Both operands
-// have the same shape, and both or neither are complex.
+// What the common pass has to have gathered for that.
+inline constexpr GatherMask kSumsOfDetail = gather::sums | gather::means;
+
+// On all cores; the same bits on any number of them. Two passes: the common one for sums and extremes, unless
+// its outcome of the very same two is given, and one for the pictures; a diagnosis that speaks of a
+// rearrangement is checked in a further one. Both operands have the same shape, and both or neither are
+// complex.
 Result<Detail> look_closely(const Operand& mine, const Operand& golden, const DetailOptions& options,
-                            PairScratch& scratch, Progress& progress);
+                            PairScratch& scratch, Progress& progress, const PairSums* known = nullptr);
 
 // How many rows a run looks at closely, and what it reads for them, in report order: the rest has no detail.
 struct DetailBudget {

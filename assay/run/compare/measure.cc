@@ -65,9 +65,20 @@ bool shows_all(const Matched& matched, const Plan& plan) {
   return meta != nullptr && count == meta->shape.count();
 }
 
+// What was gathered of a pair that may be looked at more closely.
+struct KeptSums {
+  Pair pair;
+  std::shared_ptr<const PairSums> sums;
+
+  bool is_of(const Pair& other) const {
+    return pair.mine == other.mine && pair.golden == other.golden && pair.plans == other.plans;
+  }
+};
+
 struct Batch {
   size_t first = 0, last = 0;  // of Pairing::nodes
   std::vector<NodeResult> nodes;
+  std::vector<KeptSums> kept;
   std::vector<Comparison*> in_for_detail;
   std::vector<std::string> rendered;
 };
@@ -81,6 +92,7 @@ class Measurer {
         metrics_(metrics),
         progress_(progress),
         doubts_(flow.doubts),
+        looks_closely_(flow.details != nullptr),
         loader_(matched.frames, options.format, options.open_files),
         sides_(matched, loader_, side_statistics, prepare, golden, flow.checks_claims),
         rows_(metrics, side_statistics, progress, flow.checks_claims && !prepare, flow.algorithms),
@@ -92,7 +104,8 @@ class Measurer {
         ranks_(matched, loader_, rows_, flow, is_prepared_) {}
 
   // A node; several where ranks that have nodes of their own have rows of their own.
-  void measure_node(const PairedNode& node, PairScratch& scratch, std::vector<NodeResult>& out) {
+  void measure_node(const PairedNode& node, PairScratch& scratch, Batch& batch) {
+    std::vector<NodeResult>& out = batch.nodes;
     const auto index = static_cast<int32_t>(&node - matched_.pairing.nodes.data());
     NodeResult result{node.name, node.order, node.stack, {}, node.place, index};
     const auto& sources = matched_.pairing.sources;
@@ -103,7 +116,9 @@ class Measurer {
       if (!frame.params.empty()) result.params = frame.params[static_cast<size_t>(first.node)].text;
     }
     result.rows.reserve(node.pairs.size());
-    const auto by_itself = [&](const Pair& pair) { return measure_pair(pair, node.name, scratch); };
+    const auto by_itself = [&](const Pair& pair) {
+      return measure_pair(pair, node.name, scratch, batch.kept);
+    };
     const auto add = [&](std::string_view name, Comparison&& row) {
       if (name != result.name && !result.rows.empty()) {
         NodeResult next = result;
@@ -123,10 +138,13 @@ class Measurer {
   }
 
   // What one more look shows. That it cannot be had takes nothing from a row that failed anyway.
-  std::shared_ptr<const Detail> look_again(const Comparison& row, const RowFlow& flow, PairScratch& scratch) {
+  std::shared_ptr<const Detail> look_again(const Comparison& row, const RowFlow& flow, PairScratch& scratch,
+                                           std::span<const KeptSums> kept) {
     std::call_once(details_made_, [&] { details_ = std::make_unique<RowDetails>(matched_, loader_); });
+    const auto known = std::ranges::find_if(kept, [&](const KeptSums& each) { return each.is_of(row.pair); });
     Progress silent("", 0, false);
-    auto detail = details_->read(row.pair, *flow.detail_options, scratch, silent);
+    auto detail = details_->read(row.pair, *flow.detail_options, scratch, silent,
+                                 known == kept.end() ? nullptr : known->sums.get());
     scratch.forget();
     if (!detail && !flow.details->only_failed) {
       Detail trouble;
@@ -150,7 +168,8 @@ class Measurer {
   }
 
  private:
-  Comparison measure_pair(const Pair& pair, std::string_view node, PairScratch& scratch) {
+  Comparison measure_pair(const Pair& pair, std::string_view node, PairScratch& scratch,
+                          std::vector<KeptSums>& kept) {
     Comparison row;
     row.pair = pair;
     if (pair.plans != nullptr) row.contradiction = pair.plans->contradiction;
@@ -173,7 +192,7 @@ class Measurer {
     }
     OperandPtr of_mine = mine ? mine->own() : nullptr, of_golden = golden ? golden->own() : nullptr;
     if (row.status == Status::compared)
-      align_and_gather(*mine, *golden, node, scratch, row, of_mine, of_golden);
+      align_and_gather(*mine, *golden, node, scratch, row, of_mine, of_golden, kept);
     else if (row.status == Status::no_data && !pair.is_computed())
       stated_.compare(of_mine, of_golden, row);
     if (side_statistics_ == SideStatistics::as_f32) {
@@ -185,7 +204,8 @@ class Measurer {
 
   // of_mine, of_golden: the tensors that the row describes.
   void align_and_gather(const Made& mine, const Made& golden, std::string_view node, PairScratch& scratch,
-                        Comparison& row, OperandPtr& of_mine, OperandPtr& of_golden) {
+                        Comparison& row, OperandPtr& of_mine, OperandPtr& of_golden,
+                        std::vector<KeptSums>& kept) {
     if (is_left_quantised(matched_.pairing, mine.own()->meta, golden.own()->meta)) {
       const Side side = mine.own()->meta.dtype == DType::i8 ? Side::mine : Side::golden;
       const ItemId& id = side == Side::mine ? *row.pair.mine : *row.pair.golden;
@@ -251,7 +271,10 @@ class Measurer {
                    fits ? golden.expected.get() : nullptr);
       return;
     }
-    const double error = rows_.gather(*(*aligned)->mine, *(*aligned)->golden, is_whole, scratch, row);
+    std::shared_ptr<const PairSums> sums;
+    const double error =
+        rows_.gather(*(*aligned)->mine, *(*aligned)->golden, is_whole, scratch, row, {}, nullptr, &sums);
+    if (sums != nullptr && looks_closely_ && !is_prepared_) kept.push_back({row.pair, std::move(sums)});
     if (error > 0 && doubts_ && !metrics_.steps_of && row.basis == Basis::data && doubts_(row, node))
       rows_.gather_rounded(*(*aligned)->mine, *(*aligned)->golden, is_whole, scratch, row);
     const bool has_copies =
@@ -332,6 +355,7 @@ class Measurer {
   const MetricPlan& metrics_;
   Progress& progress_;
   const std::function<bool(const Comparison&, std::string_view)>& doubts_;
+  const bool looks_closely_;
   Loader loader_;
   SideTaker sides_;
   RowGatherer rows_;
@@ -378,7 +402,7 @@ Result<void> measure(const Matched& matched, const MetricPlan& metrics, const Op
   const auto work = [&](Batch& batch) {
     PairScratch& scratch = scratches.local();
     for (size_t i = batch.first; i < batch.last && !cancelled(); ++i)
-      measurer.measure_node(nodes[i], scratch, batch.nodes);
+      measurer.measure_node(nodes[i], scratch, batch);
   };
   const auto judge = [&](Batch& batch) { flow.judge(batch.nodes); };
   std::optional<Reruns> reruns;
@@ -399,7 +423,8 @@ Result<void> measure(const Matched& matched, const MetricPlan& metrics, const Op
   const auto look_again = [&](Batch& batch) {
     if (batch.in_for_detail.empty() || cancelled()) return;
     PairScratch& scratch = scratches.local();
-    for (Comparison* row : batch.in_for_detail) row->detail = measurer.look_again(*row, flow, scratch);
+    for (Comparison* row : batch.in_for_detail)
+      row->detail = measurer.look_again(*row, flow, scratch, batch.kept);
   };
   const auto render = [&](Batch& batch) { batch.rendered = flow.render(batch.nodes); };
   const auto write = [&](Batch& batch) {

@@ -11,7 +11,8 @@ RowDetails::RowDetails(const Matched& matched, Loader& loader)
       aligner_(matched) {}
 
 Result<std::optional<Detail>> RowDetails::read(const Pair& pair, const DetailOptions& options,
-                                               PairScratch& scratch, Progress& progress) {
+                                               PairScratch& scratch, Progress& progress,
+                                               const PairSums* known) {
   std::optional<Detail> nothing;
   // A row of all ranks passes; where one fails, each rank has its own.
   if (!pair.mine || !pair.golden || pair.is_computed() || pair.ranks() != nullptr) return nothing;
@@ -34,11 +35,12 @@ Result<std::optional<Detail>> RowDetails::read(const Pair& pair, const DetailOpt
   if (has_copies && aligner_.stands_for_ranks(pair)) return nothing;
   OperandPtr of_mine = aligned->mine, of_golden = aligned->golden;
   if (options.slice) {
+    known = nullptr;
     ASSAY_TRY(of_mine, options.slice(of_mine));
     ASSAY_TRY(of_golden, options.slice(of_golden));
   }
   if (is_complex(of_mine->meta.dtype) != is_complex(of_golden->meta.dtype)) return nothing;
-  ASSAY_TRY(Detail detail, look_closely(*of_mine, *of_golden, options, scratch, progress));
+  ASSAY_TRY(Detail detail, look_closely(*of_mine, *of_golden, options, scratch, progress, known));
   return std::optional(std::move(detail));
 }
 

@@ -15,8 +15,9 @@ class RowDetails {
 
   // Of a pair that the section has. Nothing where its elements cannot be held against each other, where an
   // operator has to be run for it, or where every rank has a copy and the row is that of the worst.
+  // known: what was gathered of the pair, if that is at hand.
   Result<std::optional<Detail>> read(const Pair& pair, const DetailOptions& options, PairScratch& scratch,
-                                     Progress& progress);
+                                     Progress& progress, const PairSums* known = nullptr);
 
  private:
   const Matched& matched_;

@@ -4,6 +4,7 @@
 #include "assay/metric/arg_max.h"
 #include "assay/model/logits.h"
 #include "assay/run/algorithms.h"
+#include "assay/run/compare/detail.h"
 #include "assay/run/compare/dump_claims.h"
 #include "assay/run/compare/gather_bounded.h"
 #include "assay/run/compare/gather_parallel.h"
@@ -24,7 +25,8 @@ bool is_of_logits(const Comparison& row) {
 }  // namespace
 
 double RowGatherer::gather(const Operand& mine, const Operand& golden, bool is_whole, PairScratch& scratch,
-                           Comparison& row, std::optional<DType> rounded_to, const Expected* expected) {
+                           Comparison& row, std::optional<DType> rounded_to, const Expected* expected,
+                           std::shared_ptr<const PairSums>* kept) {
   if (is_complex(mine.meta.dtype) != is_complex(golden.meta.dtype)) {
     row.status = Status::unreadable;
     row.note = fmt::format("complex against real: {} and {}; convert one of them first",
@@ -80,6 +82,8 @@ double RowGatherer::gather(const Operand& mine, const Operand& golden, bool is_w
       row.note = std::move(why);
       return 0;
     }
+  if (kept != nullptr && (needs & kSumsOfDetail) == kSumsOfDetail && pair.max_abs != 0)
+    *kept = std::make_shared<const PairSums>(pair);
   const bool are_finite = pair.mine.nans + pair.mine.infs + pair.golden.nans + pair.golden.infs == 0;
   if (algorithms_ != nullptr && (are_finite || algorithms_->given() == Algorithms::Given::as_dumped))
     row.answers = std::make_shared<const std::vector<AlgorithmAnswer>>(algorithms_->ask(mine, golden));

@@ -25,8 +25,11 @@ class RowGatherer {
 
   // is_whole: these are the two tensors of the row, and nothing made of them. Answers how far they are apart:
   // the square of the relative error, infinite where NaN or infinities differ.
+  // kept: what was gathered, for whoever looks more closely at the same two; left alone where that lacks what
+  // he needs.
   double gather(const Operand& mine, const Operand& golden, bool is_whole, PairScratch& scratch,
-                Comparison& row, std::optional<DType> rounded_to = {}, const Expected* expected = nullptr);
+                Comparison& row, std::optional<DType> rounded_to = {}, const Expected* expected = nullptr,
+                std::shared_ptr<const PairSums>* kept = nullptr);
   // A row that would fail may hold values that were rounded to a coarser type than that of the file: then its
   // steps are those of that type.
   void gather_rounded(const Operand& mine, const Operand& golden, bool is_whole, PairScratch& scratch,

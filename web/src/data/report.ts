@@ -104,7 +104,11 @@ export class Report {
 
   // What a row is called: the tensor of mine, else of golden.
   name(row: number): string {
-    return this.table.text("mine", row) || this.table.text("golden", row) || this.table.text("name", row);
+    for (const title of ["mine", "golden", "tensor"]) {
+      const name = this.table.text(title, row);
+      if (name) return name;
+    }
+    return this.table.text("name", row);
   }
 
   operator(row: number): Operator {
@@ -113,7 +117,7 @@ export class Report {
 
   findPlace(place: Place | null | undefined): number | undefined {
     if (!place) return undefined;
-    const wanted = ["section", "name", "mine", "golden"].map((title) => [title, place[title] ?? null] as const);
+    const wanted = ["section", "name", "mine", "golden", "tensor"].map((title) => [title, place[title] ?? null] as const);
     for (let row = 0; row < this.count; ++row)
       if (wanted.every(([title, text]) => !(title in place) || (this.table.cell(title, row) ?? null) === text || (this.table.text(title, row) === (text ?? "")))) return row;
     return undefined;
@@ -122,6 +126,16 @@ export class Report {
   // Where nothing says in which order tensors were made, they stand in that of their names.
   get isOrderKnown(): boolean {
     return this.data.run["order"] !== "by name";
+  }
+
+  // Two dumps; else one that is looked at by itself, or whose operators are run again.
+  get hasTwoDumps(): boolean {
+    return this.data.run.golden !== "";
+  }
+
+  // … of which only what is NaN or infinite is asked.
+  get isOfNumbers(): boolean {
+    return this.table.find("infs") !== undefined;
   }
 
   get firstDivergence(): number | undefined {
@@ -263,7 +277,7 @@ export class Report {
       .filter((column) => column.kind === "number" && isError(column.title))
       .filter((column) => column.cells.some((cell) => numberOf(cell) !== undefined))
       .map((column) => column.title);
-    const order = ["rel_l2", "max_abs", "norm_diff_pct", "mean_abs", "ulp_max", "max_diff"];
+    const order = ["rel_l2", "max_abs", "norm_diff_pct", "mean_abs", "ulp_max", "max_diff", "of_type_max"];
     const rank = (title: string): number => (order.indexOf(title) + order.length + 1) % (order.length + 1);
     return found.sort((a, b) => rank(a) - rank(b));
   }
@@ -272,7 +286,7 @@ export class Report {
   error(metric: string, row: number): number | undefined {
     if (this.table.cell("compared_by", row) === "no elements") return undefined;
     // What is NaN on one side alone is as wrong as can be, however near the rest is.
-    if (this.failed(row) && this.table.number("nonfinite_mismatch", row)! > 0) return Infinity;
+    if (this.failed(row) && ["nonfinite_mismatch", "nans", "infs"].some((title) => this.table.number(title, row)! > 0)) return Infinity;
     const value = this.table.number(metric, row);
     if (value === undefined) return this.isShareOfNothing(metric, row) ? Infinity : undefined;
     if (Number.isNaN(value)) return Infinity;

@@ -240,7 +240,7 @@ function drawPoints(u: uPlot, { report, data, palette, fits, selected, first, sa
       ctx.stroke();
       ctx.globalAlpha = 1;
       ctx.font = `600 ${11 * ratio}px system-ui, sans-serif`;
-      const text = say("first_divergence");
+      const text = say(report.isOfNumbers ? "first_failed" : "first_divergence");
       const width = ctx.measureText(text).width + 8 * ratio;
       const left = x + width > bbox.left + bbox.width ? x - width : x;
       ctx.fillStyle = palette.fail;

@@ -122,7 +122,7 @@ function Balance({ report, operator, metric, palette, say }: { report: Report; o
   const of = (...ports: string[]): number | undefined => largest(rows.filter((row) => ports.includes(report.ports[row]!)).map((row) => report.error(metric, row)));
   const given = of("input", "parameter");
   const made = of("output");
-  if (given === undefined || made === undefined) return null;
+  if (given === undefined || made === undefined || report.isOfNumbers) return null;
   const account = rows.find((row) => report.ports[row] === "output" && report.table.number(".own", row) !== undefined);
   const expected = account !== undefined && metric === "rel_l2" && say("expected", { own: shortNumber(report.table.number(".own", account)), inherited: shortNumber(report.table.number(".inherited", account)), bound: shortNumber(report.table.number(".bound", account)) });
   const scale = logScale([given, made]);

@@ -27,11 +27,11 @@ interface Props {
   say: Say;
 }
 
-const USUAL = ["section", "mine", "verdict", "rel_l2", "max_abs", "norm_diff_pct", "max_diff", "reason", "cosine", "ulp_max", "mine_dtype", "mine_shape", "golden", "note"];
-const WIDTHS: Record<string, number> = { section: 110, name: 240, mine: 290, golden: 260, verdict: 76, status: 110, reason: 238, note: 320, mine_dtype: 88, golden_dtype: 98, mine_shape: 110, golden_shape: 116, why: 110, compared_by: 96 };
+const USUAL = ["section", "mine", "tensor", "verdict", "rel_l2", "max_abs", "norm_diff_pct", "max_diff", "of_type_max", "nans", "infs", "reason", "cosine", "ulp_max", "mine_dtype", "mine_shape", "golden", "note"];
+const WIDTHS: Record<string, number> = { section: 110, name: 240, mine: 290, tensor: 290, golden: 260, verdict: 76, status: 110, reason: 238, note: 320, mine_dtype: 88, golden_dtype: 98, mine_shape: 110, golden_shape: 116, why: 110, compared_by: 96 };
 const LINE = 24;
 const LETTER = 7.1; // pixels, of names
-const NAMES = new Set(["mine", "golden", "name"]);
+const NAMES = new Set(["mine", "golden", "tensor", "name"]);
 
 // Sections as wide as the longest, within bounds.
 function widths(report: Report, columns: Column[]): number[] {
@@ -71,7 +71,7 @@ export function TableView({ report, rows, view, set, selected, pick, marked, mar
         <span class="gap" />
         <Chooser all={all} shown={shown} set={(titles) => set({ columns: titles })} say={say} />
         <button onClick={() => saveText("assay_rows.csv", csvOf(report, chosen))}>{say("csv")}</button>
-        <CopyCommand text={() => commandFor(report, chosen)} say={say} />
+        {report.hasTwoDumps && <CopyCommand text={() => commandFor(report, chosen)} say={say} />}
       </div>
       {rows.length === 0 ? (
         <p class="nothing">

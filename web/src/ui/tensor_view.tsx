@@ -66,7 +66,7 @@ export function TensorView({ report, details, row, palette, say }: Props) {
           {detail.diagnoses.length > 0 ? detail.diagnoses.map((each) => <span title={each.kind}>{each.text}</span>) : <span>{detail.diagnosis}</span>}
         </p>
       )}
-      {table.text("note", row) && <p class="note">{table.text("note", row)}</p>}
+      {table.text("note", row) && table.text("note", row) !== table.text("reason", row) && <p class="note">{table.text("note", row)}</p>}
       <Sides report={report} row={row} say={say} />
       <Numbers report={report} row={row} />
       {detail && (
@@ -85,7 +85,7 @@ export function TensorView({ report, details, row, palette, say }: Props) {
       {detail && (
         <>
           <BlockMapPicture detail={detail} width={width} palette={palette} say={say} {...(details.count === undefined ? { choose: (map: MapDims) => setChosen({ id, map }) } : {})} />
-          {details.count !== undefined && detail.shape.filter((size) => size > 1).length > 2 && <InspectCommand report={report} row={row} before={say("map_command")} flags={["--map", otherMap(detail)]} after="" say={say} />}
+          {details.count !== undefined && report.hasTwoDumps && detail.shape.filter((size) => size > 1).length > 2 && <InspectCommand report={report} row={row} before={say("map_command")} flags={["--map", otherMap(detail)]} after="" say={say} />}
           {detail.profiles.map((profile) => (
             <ProfilePicture key={profile.dim} profile={profile} width={width} palette={palette} say={say} />
           ))}
@@ -95,7 +95,7 @@ export function TensorView({ report, details, row, palette, say }: Props) {
           <FitTable detail={detail} say={say} />
         </>
       )}
-      {coming.kind === "none" && isWhole && <NoDetail report={report} row={row} say={say} />}
+      {coming.kind === "none" && isWhole && report.hasTwoDumps && <NoDetail report={report} row={row} say={say} />}
     </div>
   );
 }
@@ -141,23 +141,25 @@ function Sides({ report, row, say }: { report: Report; row: number; say: Say }) 
     </tr>
   );
   const more = [
+    ["", report.isOfNumbers ? `${table.text("dtype", row)} ${table.text("shape", row)}` : ""],
     [say("paired"), table.text("why", row)],
-    [say("evidence"), table.text("compared_by", row)],
+    [say("evidence"), table.text("compared_by", row) || table.text("seen_by", row)],
     [say("called_at"), table.text(".called_at", row)],
   ].filter(([, text]) => text);
   return (
     <>
       <table class="sides">
         <tbody>
-          {side("mine")}
-          {side("golden")}
+          {report.isOfNumbers ? null : side("mine")}
+          {report.isOfNumbers ? null : side("golden")}
         </tbody>
       </table>
       <p class="quiet small">
         {more.map(([key, text], i) => (
           <span>
             {i > 0 && " · "}
-            {key}: {text}
+            {key && `${key}: `}
+            {text}
           </span>
         ))}
       </p>

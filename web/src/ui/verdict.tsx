@@ -17,6 +17,7 @@ interface Props {
 // The sentence itself stands as all reports have it.
 const ANSWERS: Record<string, "answer_pass" | "answer_fail" | "answer_error"> = { pass: "answer_pass", fail: "answer_fail", error: "answer_error" };
 
+const MOST_NAMES = 3; // of operators before the origin
 const COUNTS = ["passed", "failed", "errors", "unmatched", "ignored", "left_out"] as const;
 
 export function Verdict({ report, pick, isRunning, isLive, paging, say }: Props) {
@@ -31,9 +32,15 @@ export function Verdict({ report, pick, isRunning, isLive, paging, say }: Props)
         <h1>{isRunning ? rest : say(ANSWERS[summary.answer] ?? "answer", { rest })}</h1>
         <p class="links">
           {summary.first_divergence && (
-            <Link title={say(report.isOrderKnown || Number(summary["failed"]) < 2 ? "first_divergence" : "first_by_name")} text={placeText(summary.first_divergence)} row={divergence} pick={pick} strong />
+            <Link title={say(report.isOfNumbers ? "first_failed" : report.isOrderKnown || Number(summary["failed"]) < 2 ? "first_divergence" : "first_by_name")} text={placeText(summary.first_divergence)} row={divergence} pick={pick} strong />
           )}
           {summary.first_origin && <Link title={say("first_origin")} text={placeText(summary.first_origin)} row={origin} pick={pick} />}
+          {(summary.first_origin?.not_compared?.length ?? 0) > 0 && (
+            <span class="place">
+              {say("nothing_compared_of")}: <span class="name">{summary.first_origin!.not_compared!.slice(0, MOST_NAMES).join(", ")}</span>
+              {summary.first_origin!.not_compared!.length > MOST_NAMES && ` … ${summary.first_origin!.not_compared!.length}`}
+            </span>
+          )}
           {typeof summary["first_error"] === "string" && <Link title={say("first_error")} text={summary["first_error"]} row={report.firstError} pick={pick} />}
           {!summary.first_divergence && typeof summary["first_unmatched"] === "string" && (
             <span>
@@ -79,8 +86,8 @@ function split(sentence: string): [string, string] {
   return match ? [match[1]!.trim(), sentence.slice(match[1]!.length).replace(/^[: ]+/, "")] : ["", sentence];
 }
 
-function placeText(place: { section?: string | null; mine?: string | null; golden?: string | null; name?: string | null }): string {
-  const name = place.mine || place.golden || place.name || "";
+function placeText(place: { section?: string | null; mine?: string | null; golden?: string | null; tensor?: string | null; name?: string | null }): string {
+  const name = place.mine || place.golden || place.tensor || place.name || "";
   return place.section ? `${place.section}: ${name}` : name;
 }
 
