@@ -14,10 +14,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A process has one piece at work and one at hand, so that it never waits for an answer.
-constexpr int kAtHand = 2;
-// How far measuring may be ahead of writing, in pieces of results for each process.
-constexpr size_t kAhead = 4;
+// A process has one piece at work and some at hand, so that it never waits for an answer.
+constexpr int kAtHand = 4;
+// How far measuring may be ahead of writing, in pieces for each process: these many results wait at most.
+constexpr size_t kAhead = 8;
 
 // What others say while they measure is said where the rows are written.
 struct Overheard {
