@@ -2,7 +2,7 @@
 # make test      everything that CI checks; the last line counts what passed and failed
 # make test-threads   the pipeline under ThreadSanitizer
 # make test-torch2    the Python package under PyTorch 2, in an environment of its own (from PyPI, some GB)
-# make package   build/release/assay-*.deb and .tar.gz
+# make package   build/release/assay-*.deb, assay-mpi-*.deb and .tar.gz
 # make web       web/dist, the page of --report html, from its sources (with npm; a build of Assay needs none of it)
 # make wheel     build/wheel/assay-*.whl and assay_compat-*.whl, for pip
 # Each installs the Debian packages it lacks first (packages.txt). Developers use the CMake presets: CONTRIBUTING.md
@@ -44,6 +44,7 @@ test-torch2: build
 
 package: build
 	@bash tests/tools/install_packages.sh package
+	@cmake -S . -B build/release > /dev/null && cmake --build build/release --target assay-mpi
 	@cd build/release && cpack
 
 web:

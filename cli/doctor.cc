@@ -2,6 +2,7 @@
 #include "assay/base/file.h"
 #include "assay/base/text.h"
 #include "assay/metric/tile_kernels.h"
+#include "assay/run/cluster/cluster.h"
 #include "assay/run/launch/atb_place.h"
 #include "assay/run/resources.h"
 #include "assay/support/parallel.h"
@@ -73,21 +74,35 @@ std::string terminal() {
                      utf8 ? "" : " (reports are UTF-8 all the same)");
 }
 
+// What a command prints; empty where it cannot be run, or prints nothing.
+std::string first_line_of(const char* command) {
+  struct Close {
+    void operator()(FILE* pipe) const { ::pclose(pipe); }
+  };
+  std::array<char, 128> text{};
+  const std::unique_ptr<FILE, Close> pipe(::popen(command, "r"));
+  if (!pipe || std::fgets(text.data(), static_cast<int>(text.size()), pipe.get()) == nullptr) return {};
+  return std::string(trim(text.data()));
+}
+
+// What assay-mpi needs, and in it, which processes there are.
+void mpi_parts() {
+  const std::string launcher = first_line_of("mpirun --version 2>/dev/null");
+  line("MPI", launcher.empty() ? "missing; only assay-mpi needs it: apt install openmpi-bin" : launcher);
+  line("processes", describe_cluster());
+}
+
 // What the helper scripts could use, asked without importing anything: torch alone would take seconds.
 void python_parts() {
   static constexpr const char* kCommand =
       "python3 -c 'import sys, importlib.util as u; print(sys.version.split()[0], "
       "*(int(u.find_spec(m) is not None) for m in (\"numpy\", \"torch\")))' 2>/dev/null";
-  struct Close {
-    void operator()(FILE* pipe) const { ::pclose(pipe); }
-  };
-  std::array<char, 128> text{};
-  const std::unique_ptr<FILE, Close> pipe(::popen(kCommand, "r"));
-  if (!pipe || std::fgets(text.data(), static_cast<int>(text.size()), pipe.get()) == nullptr) {
+  const std::string text = first_line_of(kCommand);
+  if (text.empty()) {
     line("python3", "missing; only scripts around assay need it: apt install python3 python3-numpy");
     return;
   }
-  const std::vector<std::string_view> words = split(trim(text.data()), ' ');
+  const std::vector<std::string_view> words = split(text, ' ');
   const auto present = [&](size_t i) { return words.size() > i && words[i] == "1"; };
   line("python3", words[0]);
   line("numpy", present(1) ? "present" : "missing; only scripts need it: pip install numpy");
@@ -120,6 +135,7 @@ Result<int> run_doctor() {
   line("terminal", terminal());
   python_parts();
   capture_parts();
+  mpi_parts();
   return 0;
 }
 

@@ -2,6 +2,7 @@
 #include "assay/base/cancel.h"
 #include "assay/base/console.h"
 #include "assay/format/open_files.h"
+#include "assay/run/cluster/cluster.h"
 #include "cli/program.h"
 
 #include <csignal>
@@ -17,6 +18,15 @@ int complain(std::string_view message) {
   return kTrouble;
 }
 
+int run(const std::vector<std::string>& words) {
+  try {
+    const auto code = assay::cli::run_program(words);
+    return code ? *code : complain(code.error().message);
+  } catch (const std::bad_alloc&) {
+    return complain("out of memory; pass --threads 1 or a smaller --memory");
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -25,10 +35,5 @@ int main(int argc, char** argv) {
   assay::raise_limit_of_open_files();
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe shows as an error of the write,
   std::signal(SIGXFSZ, SIG_IGN);  // and so does a file that grows beyond what `ulimit -f` allows
-  try {
-    const auto code = assay::cli::run_program(std::vector<std::string>(argv, argv + argc));
-    return code ? *code : complain(code.error().message);
-  } catch (const std::bad_alloc&) {
-    return complain("out of memory; pass --threads 1 or a smaller --memory");
-  }
+  return assay::run_in_cluster(std::vector<std::string>(argv, argv + argc), run);
 }

@@ -52,6 +52,7 @@ Result<std::shared_ptr<const NoiseTable>> measure_noise(const std::vector<std::s
     of_runs.golden = request.mine;
     of_runs.open = request.open;
     of_runs.open.used = nullptr;  // patterns are watched where golden is there too
+    of_runs.alone = true;         // every process needs all of it
     of_runs.threads = request.threads;
     of_runs.progress = request.progress;
     of_runs.now = request.now;

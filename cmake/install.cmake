@@ -2,6 +2,9 @@
 include(GNUInstallDirs)
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # a package needs no tests
 install(TARGETS assay RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+if(TARGET assay-mpi)
+  install(TARGETS assay-mpi RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT mpi)
+endif()
 # What other programs load. The probe lies where `assay dump` looks for it, also under the names that users of ATB know.
 install(TARGETS assay_library LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} NAMELINK_SKIP)
 install(TARGETS assay_probe LIBRARY DESTINATION lib/assay NAMELINK_SKIP)
@@ -43,4 +46,13 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS libopenblas0)  # loaded when it is needed, so nothing links to it
+if(TARGET assay-mpi)
+  # A package of its own: whoever has one machine needs no MPI.
+  set(CPACK_DEB_COMPONENT_INSTALL ON)
+  set(CPACK_COMPONENTS_ALL Unspecified mpi)
+  set(CPACK_DEBIAN_UNSPECIFIED_PACKAGE_NAME assay)
+  set(CPACK_DEBIAN_MPI_PACKAGE_NAME assay-mpi)
+  set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "libopenblas0, openmpi-bin")
+  set(CPACK_COMPONENT_MPI_DESCRIPTION "Compare tensors recorded from two runs of a model, on many hosts")
+endif()
 include(CPack)

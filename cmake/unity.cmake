@@ -3,7 +3,8 @@
 option(ASSAY_UNITY "Compile the sources of a folder several at a time" ON)
 
 # Compiled by themselves: each defines a helper of the same name as one of its neighbours (every set of rules has a
-# `prepare`), sees the other of two things that are both called testing, or is compiled once for each kind of CPU (Highway).
+# `prepare`), sees the other of two things that are both called testing, is compiled once for each kind of CPU (Highway), or is what another
+# program has a twin of.
 set(apart
   assay/compat/msit/logits_rules_test.cc assay/compat/msit/policies.cc assay/compat/msit/profile.cc
   assay/compat/msit/rules.cc
@@ -31,6 +32,7 @@ set(apart
   assay/metric/tile_sketch.cc assay/metric/tile_softmax.cc assay/metric/tile_ulp.cc
   assay/model/outcome_test.cc
   assay/report/csv_test.cc assay/report/python_cells_test.cc assay/report/xlsx_parts.cc
+  assay/run/cluster/cluster_local.cc
   assay/run/compare/align_test.cc assay/run/compare/detail_test.cc assay/run/compare/kept_results_test.cc
   assay/run/compare/rope_test.cc
   assay/run/demo/demo_test.cc

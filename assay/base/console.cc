@@ -2,6 +2,7 @@
 
 #include "assay/base/caller.h"
 #include "assay/base/columns.h"
+#include "assay/base/passed_on.h"
 #include "assay/base/system_message.h"
 
 #include <fcntl.h>
@@ -72,11 +73,15 @@ std::string cleaned(std::string_view text, Colours colours) {
   return out;
 }
 
+// Whoever passes our words on may have made us a terminal of its own: end_at_no_terminal().
+bool only_looks_like_terminal[] = {false, false};
+bool is_passed_on(int stream) { return only_looks_like_terminal[stream == STDOUT_FILENO ? 0 : 1]; }
+
 // Of a terminal, or as COLUMNS says.
 std::optional<int> known_width(int stream) {
   if (current_caller() != nullptr) return std::nullopt;
   winsize size{};
-  if (::ioctl(stream, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  if (!is_passed_on(stream) && ::ioctl(stream, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
   const char* columns = std::getenv("COLUMNS");
   const auto number = columns == nullptr ? std::nullopt : parse_int(columns);
   if (!number || *number < 20 || *number > 1000) return std::nullopt;
@@ -114,8 +119,19 @@ void hold_standard_streams() {
       ::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
+void fall_silent() {
+  const int nowhere = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nowhere, stream);
+}
+
+void end_at_no_terminal(bool output, bool messages) {
+  only_looks_like_terminal[0] = output;
+  only_looks_like_terminal[1] = messages;
+}
+
 bool is_terminal(Stream stream) {
-  return current_caller() == nullptr && ::isatty(stream == Stream::out ? STDOUT_FILENO : STDERR_FILENO) == 1;
+  const int descriptor = stream == Stream::out ? STDOUT_FILENO : STDERR_FILENO;
+  return current_caller() == nullptr && !is_passed_on(descriptor) && ::isatty(descriptor) == 1;
 }
 
 bool takes_colours(Stream stream) {

@@ -224,6 +224,7 @@ def checks_of(preset: str) -> list[tuple]:
         return checks + [("release: Python as a reader", check_script, "check_python_api.py", "--bin", folder),
                          ("release: torch capture", check_script, "check_torch_capture.py", "--bin", folder),
                          ("release: msprobe capture", check_script, "check_msprobe_capture.py", "--bin", folder),
+                         ("release: scale", check_script, "check_scale.py", "--bin", folder),
                          ("release: page", check_script, "check_page.py", "--bin", folder),
                          ("release: install", check_install, preset), ("release: completion", check_completion, preset)]
     targets = sorted(path.stem for path in (ROOT / "tests" / "fuzz").glob("fuzz_*.cc"))

@@ -9,6 +9,7 @@
 #include "assay/match/ops/missing_ranks.h"
 #include "assay/match/ops/model_places.h"
 #include "assay/match/stated_order.h"
+#include "assay/run/cluster/team.h"
 #include "assay/run/compare/contents.h"
 #include "assay/run/compare/head.h"
 #include "assay/run/compare/measure.h"
@@ -41,13 +42,15 @@ Result<std::vector<Frame>> index_all(const Dump& dump, const std::vector<FrameIn
 // The two dumps, and everything that one comparison keeps from section to section.
 class Sections {
  public:
+  // team: of the processes that do this together; null: this one does it alone.
   Sections(const CompareRequest& request, const Dump& mine, const Dump& golden, const Matcher& matcher,
-           ReportSet& reports)
+           ReportSet& reports, Team* team)
       : request_(request),
         mine_(mine),
         golden_(golden),
         matcher_(matcher),
         reports_(reports),
+        team_(team),
         metrics_(request.metrics),
         details_(request.details),
         head_(head_of(request, mine, golden, matcher)),
@@ -69,6 +72,7 @@ class Sections {
       }
       ASSAY_TRY_DO(compare_one(section, sections));
     }
+    if (!leads()) return std::move(outcome_);
     if (!begun_) {
       ASSAY_TRY_DO(reports_.begin(head_));  // every section was left out: the reports are there, and empty
     }
@@ -86,10 +90,13 @@ class Sections {
     open.structure |= matcher_.needs.structure;
     open.params |= matcher_.needs.params;
     open.format.values &= mine_.layout->gives_values || golden_.layout->gives_values;
+    if (team_ != nullptr) team_->open_section();
     const Result<Matched> matched = index_and_match(section, open);
     ASSAY_TRY_DO(check_cancelled());
     const Result<bool> admitted =
         matched ? request_.admit(*matched) : Result<bool>(tl::unexpected<Error>(matched.error()));
+    if (team_ != nullptr && !admitted) team_->break_section(admitted.error());
+    if (team_ != nullptr && (!admitted || !*admitted)) team_->skip_section();
     if (admitted && !*admitted) return {};
     // One broken rank among many is a finding; a dump that is broken as a whole is an error, and has no
     // report.
@@ -127,6 +134,7 @@ class Sections {
   Result<void> begin_reports(const Matched* matched) {
     if (std::exchange(begun_, true)) return {};
     ASSAY_TRY(metrics_, plan_columns(request_, *mine_.layout, *golden_.layout, matched, head_));
+    if (!leads()) return {};
     return reports_.begin(head_);
   }
 
@@ -134,6 +142,7 @@ class Sections {
     head_.at = at;
     findings_.open(at.text());
     findings_.broken(why);
+    if (!leads()) return {};
     ASSAY_TRY_DO(reports_.skip_section(head_, why));
     log::warn("{}{}{}", at.text(), at.text().empty() ? "" : ": ", why.message);
     return {};
@@ -149,7 +158,7 @@ class Sections {
       of_section.follow_trend(find_column(head_, "rel_l2"));
     note(matched.pairing.warnings);
     log_matching(matched);
-    ASSAY_TRY_DO(reports_.open_section(head_));
+    if (leads()) ASSAY_TRY_DO(reports_.open_section(head_));
     Progress progress(request_.question == Question::overflow ? "looking" : "comparing",
                       bytes_to_read(matched), request_.progress);
     const Judge judge = request_.rule_set->prepare(head_, request_.rules);
@@ -160,6 +169,7 @@ class Sections {
         if (!judged_by_.empty()) refuse_nonfinite(node);
       }
     };
+    flow.team = team_;
     flow.algorithms = request_.algorithms;
     flow.details = request_.details.rows > 0 ? &details_ : nullptr;
     flow.detail_options = &request_.detail_options;
@@ -183,9 +193,12 @@ class Sections {
     };
     ASSAY_TRY_DO(measure(matched, metrics_, open, flow, request_.fail_fast, progress,
                          request_.side_statistics, request_.prepare, request_.golden_ops));
+    if (!leads()) return {};
     findings_.add(of_section);
     return reports_.close_section(of_section.conclude());
   }
+
+  bool leads() const { return team_ == nullptr || team_->leads(); }
 
   void note(const Remarks& remarks) {
     for (const Remark& remark : remarks) {
@@ -243,6 +256,7 @@ class Sections {
   const Dump &mine_, &golden_;
   const Matcher& matcher_;
   ReportSet& reports_;
+  Team* const team_;
   MetricPlan metrics_;
   DetailBudget details_;  // what is left of it
   Head head_;
@@ -283,7 +297,9 @@ Result<bool> admit_unless_empty(const Matched& matched) {
               "nothing to compare: neither side holds tensors, or --only and --skip leave none");
 }
 
-Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports) {
+namespace {
+
+Result<CompareOutcome> compare_with(const CompareRequest& request, ReportSet& reports, Team* team) {
   const ListingMemory memory;
   const ThreadLimit threads(thread_count(request.threads));
   ASSAY_TRY(const Dump mine, open_dump(request.mine, request.open));
@@ -294,7 +310,20 @@ Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports
             choose_matcher(mine.layout->name, golden.layout->name, request.matching));
   ASSAY_TRY(std::vector<Section> all, matcher->sections(mine, golden, request.matching));
   ASSAY_TRY(const std::vector<Section> sections, choose_sections(std::move(all), request.sections));
-  return Sections(request, mine, golden, *matcher, reports).compare(sections);
+  return Sections(request, mine, golden, *matcher, reports, team).compare(sections);
+}
+
+}  // namespace
+
+Result<CompareOutcome> compare(const CompareRequest& request, ReportSet& reports) {
+  if (request.alone) return compare_with(request, reports, nullptr);
+  ASSAY_TRY(const std::unique_ptr<Team> team,
+            Team::assemble(fmt::format("assay {} {}", request.version, request.command_line)));
+  auto outcome = compare_with(request, reports, team.get());
+  if (team == nullptr) return outcome;
+  if (!team->leads()) team->rest(outcome);
+  if (outcome) team->finish();
+  return outcome;
 }
 
 }  // namespace assay

@@ -38,7 +38,8 @@ struct CompareRequest {
   DetailOptions detail_options = {};
   bool shows_details = false;  // in full, where an output can
   bool fail_fast = false;
-  int threads = 0;  // 0: all cores
+  bool alone = false;  // by this process, whatever others there are
+  int threads = 0;     // 0: all cores
   Moment now;
   std::string version;
   std::string command_line;

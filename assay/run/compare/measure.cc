@@ -1,6 +1,7 @@
 #include "assay/run/compare/measure.h"
 
 #include "assay/base/cancel.h"
+#include "assay/run/cluster/team.h"
 #include "assay/run/compare/contents.h"
 #include "assay/run/compare/look.h"
 #include "assay/run/compare/pair_aligner.h"
@@ -103,9 +104,7 @@ class Measurer {
         is_prepared_(prepare),
         ranks_(matched, loader_, rows_, flow, is_prepared_) {}
 
-  // A node; several where ranks that have nodes of their own have rows of their own.
-  void measure_node(const PairedNode& node, PairScratch& scratch, Batch& batch) {
-    std::vector<NodeResult>& out = batch.nodes;
+  NodeResult without_rows(const PairedNode& node) const {
     const auto index = static_cast<int32_t>(&node - matched_.pairing.nodes.data());
     NodeResult result{node.name, node.order, node.stack, {}, node.place, index};
     const auto& sources = matched_.pairing.sources;
@@ -115,6 +114,13 @@ class Measurer {
       const Frame& frame = matched_.frames.frame(Side::mine, first);
       if (!frame.params.empty()) result.params = frame.params[static_cast<size_t>(first.node)].text;
     }
+    return result;
+  }
+
+  // A node; several where ranks that have nodes of their own have rows of their own.
+  void measure_node(const PairedNode& node, PairScratch& scratch, Batch& batch) {
+    std::vector<NodeResult>& out = batch.nodes;
+    NodeResult result = without_rows(node);
     result.rows.reserve(node.pairs.size());
     const auto by_itself = [&](const Pair& pair) {
       return measure_pair(pair, node.name, scratch, batch.kept);
@@ -389,15 +395,53 @@ Result<void> measure(const Matched& matched, const MetricPlan& metrics, const Op
   std::optional<Error> error;
   size_t next = 0;
 
-  const auto next_batch = [&]() -> std::unique_ptr<Batch> {
-    if (next >= nodes.size() || stop || cancelled()) return nullptr;
+  const auto cut_batch = [&](size_t& from, size_t end) -> std::unique_ptr<Batch> {
+    if (from >= end || stop || cancelled()) return nullptr;
     auto batch = std::make_unique<Batch>();
-    batch->first = next;
+    batch->first = from;
     int64_t bytes = 0;
-    while (next < nodes.size() && next - batch->first < most && bytes < kBatchBytes)
-      bytes += measurer.bytes_of(nodes[next++]);
-    batch->last = next;
+    while (from < end && from - batch->first < most && bytes < kBatchBytes)
+      bytes += measurer.bytes_of(nodes[from++]);
+    batch->last = from;
     return batch;
+  };
+  std::optional<TeamRows> of_team;
+  if (flow.team != nullptr) {
+    PieceWork of_piece;
+    of_piece.measure = [&](const WorkPiece& piece, SharedBands* shared) {
+      std::vector<NodeRows> rows(piece.last - piece.first);
+      size_t from = piece.first;
+      Pipeline<Batch>([&] { return cut_batch(from, piece.last); })
+          .then(StageOrder::any,
+                [&](Batch& batch) {
+                  PairScratch& scratch = scratches.local();
+                  const SharedBandsScope together(shared);
+                  for (size_t i = batch.first; i < batch.last && !cancelled(); ++i) {
+                    Batch of_node;
+                    measurer.measure_node(nodes[i], scratch, of_node);
+                    rows[i - piece.first] = std::move(of_node.nodes);
+                  }
+                })
+          .run(WhileWaiting::stands, static_cast<size_t>(packets));
+      return rows;
+    };
+    of_piece.blank = [&](size_t node) { return measurer.without_rows(nodes[node]); };
+    of_piece.progress = [&](int64_t bytes) { progress.done(bytes); };
+    ASSAY_TRY_DO(flow.team->measure_section(
+        matched,
+        cut_in_pieces(matched.pairing, !runs_operators && !matched.pairing.by_itself,
+                      [&](const PairedNode& node) { return measurer.bytes_of(node); }),
+        std::move(of_piece)));
+    if (!flow.team->leads()) return {};
+    of_team.emplace(*flow.team);
+  }
+  const auto next_batch = [&]() -> std::unique_ptr<Batch> {
+    if (!of_team) return cut_batch(next, nodes.size());
+    if (stop || cancelled()) return nullptr;
+    auto batch = std::make_unique<Batch>();
+    for (size_t count = 0; count < most && of_team->take(batch->nodes); ++count) {
+    }
+    return batch->nodes.empty() ? nullptr : std::move(batch);
   };
   const auto work = [&](Batch& batch) {
     PairScratch& scratch = scratches.local();
@@ -442,7 +486,8 @@ Result<void> measure(const Matched& matched, const MetricPlan& metrics, const Op
       .then(StageOrder::kept, write)
       .run(WhileWaiting::helps, static_cast<size_t>(packets));
   if (error) return tl::unexpected<Error>(std::move(*error));
-  return check_cancelled();
+  ASSAY_TRY_DO(check_cancelled());
+  return of_team ? of_team->outcome() : Result<void>();
 }
 
 int64_t bytes_to_read(const Matched& matched) {

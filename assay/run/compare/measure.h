@@ -14,6 +14,7 @@
 namespace assay {
 
 class Algorithms;  // assay/run/algorithms.h
+class Team;        // assay/run/cluster/team.h
 
 // What happens to a batch of measured nodes.
 struct RowFlow {
@@ -32,6 +33,7 @@ struct RowFlow {
   OriginBy origin = OriginBy::estimate;
   // Whether a tensor whose file is not what the dump says of it is an error: other tools do not look.
   bool checks_claims = false;
+  Team* team = nullptr;  // of the processes that measure together; null: this one measures all
   // Any thread: their text.
   std::function<std::vector<std::string>(std::span<const NodeResult>)> render;
   // One thread, in order. False ends the run early.
