@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <unordered_set>
 #include <utility>
 
@@ -495,7 +496,12 @@ void Findings::note_trend(const NodeResult& node) {
   for (const Comparison& row : node.rows) {
     if (row.basis != Basis::data || error_column_ >= std::ssize(row.metrics)) continue;
     const auto error = number_in(row.metrics[static_cast<size_t>(error_column_)]);
-    if (!error || !std::isfinite(*error)) continue;
+    const bool is_by_nonfinite = row.is_nonfinite_apart || !error || !std::isfinite(*error);
+    if (is_by_nonfinite) {
+      // Behind one that fails by NaN alone nothing can be told.
+      if (row.verdict.level == Level::fail) largest_error_ = std::numeric_limits<double>::infinity();
+      continue;
+    }
     const double before = std::exchange(largest_error_, std::max(largest_error_, *error));
     if (row.verdict.level != Level::fail || summary_.first_origin || before < 0 ||
         !(*error > kHandedOn * before))
