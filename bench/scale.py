@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """assay-mpi on several processes, and on hosts whose reading is limited. Results go to results_scale.md.
 
-    bench/scale.py [--bin build/release] [--work DIR] [--mib 256] [--rate 40] [--first COMMAND] [--write]
+    bench/scale.py [--bin build/release] [--work DIR] [--mib 384] [--rate 40] [--first COMMAND] [--write]
 
 A host is made here: the processes on it share a limit of so many MiB read in a second (bench/slow_reading.cc), as those of a
 real one share its disk or its network; --mib is the size of either side. All times are those of the whole command, with the
@@ -27,7 +27,7 @@ QUIET = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "
          "ASSAY_NOW": "2025-01-02T03:04:05Z"}
 FILE_MIB = 4
 SPEED = 0.9
-LARGER = 4  # from memory so many times as much is read
+LARGER = 5  # from memory so many times as much is read
 
 
 def make_dump(folder: pathlib.Path, mib: int) -> None:
@@ -116,7 +116,7 @@ class Bench:
 
 def main() -> int:
     parser = arguments(__doc__, "results_scale.md")
-    parser.add_argument("--mib", type=int, default=256, help="of either side (default 256)")
+    parser.add_argument("--mib", type=int, default=384, help="of either side (default 384)")
     parser.add_argument("--rate", type=int, default=40, help="MiB/s that a host reads (default 40)")
     parser.add_argument("--repeats", type=int, default=5, help="runs on one machine, of which the fastest counts (default 5)")
     parser.add_argument("--first", default="", help="in front of each command")

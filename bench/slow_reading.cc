@@ -25,7 +25,8 @@ std::atomic<Nanoseconds>* free_at() {
   static std::atomic<Nanoseconds>* const shared = [] {
     const char* const path = std::getenv("SLOW_READING_HOST");
     const int file = path == nullptr ? -1 : open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (file < 0 || ftruncate(file, sizeof(Nanoseconds)) != 0) return static_cast<std::atomic<Nanoseconds>*>(nullptr);
+    if (file < 0 || ftruncate(file, sizeof(Nanoseconds)) != 0)
+      return static_cast<std::atomic<Nanoseconds>*>(nullptr);
     return static_cast<std::atomic<Nanoseconds>*>(
         mmap(nullptr, sizeof(Nanoseconds), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
   }();
@@ -36,7 +37,8 @@ void take_time_for(size_t bytes) {
   std::atomic<Nanoseconds>* const shared = free_at();
   const char* const rate = std::getenv("SLOW_READING_MIB_S");
   if (shared == nullptr || rate == nullptr) return;
-  const auto cost = static_cast<Nanoseconds>(static_cast<double>(bytes) / (std::atof(rate) * 1048576.0) * 1e9);
+  const auto cost =
+      static_cast<Nanoseconds>(static_cast<double>(bytes) / (std::atof(rate) * 1048576.0) * 1e9);
   const Nanoseconds asked = now();
   Nanoseconds before = shared->load(), done;
   do done = (before > asked ? before : asked) + cost;

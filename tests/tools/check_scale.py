@@ -310,7 +310,86 @@ def check_other_files(checker: Scale) -> list[str]:
     return problems
 
 
+class Hosts:
+    """Network namespaces on a bridge, each with an address, a host name and a loopback of its own; the link to the last is slow
+    where the kernel can do that."""
+    COUNT = 3
+
+    def __init__(self, work: pathlib.Path) -> None:
+        self.work, self.made = work, []
+        self.names = [f"h{i + 1}" for i in range(self.COUNT)]
+        self.spaces = [f"assay{os.getpid()}_{name}" for name in (*self.names, "bridge")]
+        self.has_slow_link = False
+
+    def __enter__(self) -> Hosts | None:
+        try:
+            self.make()
+        except (OSError, subprocess.CalledProcessError):
+            self.__exit__()
+            return None
+        return self
+
+    def __exit__(self, *_) -> None:
+        for space in self.made:
+            subprocess.run(["ip", "netns", "del", space], capture_output=True)
+        self.made = []
+
+    def make(self) -> None:
+        def ip(*words) -> None:
+            subprocess.run(["ip", *map(str, words)], check=True, capture_output=True)
+        for space in self.spaces:
+            ip("netns", "add", space)
+            self.made.append(space)
+            ip("-n", space, "link", "set", "lo", "up")
+        bridge = self.spaces[-1]
+        ip("-n", bridge, "link", "add", "bridge", "type", "bridge")
+        ip("-n", bridge, "link", "set", "bridge", "up")
+        for number, space in enumerate(self.spaces[:-1], 1):
+            ip("-n", bridge, "link", "add", f"to{number}", "type", "veth", "peer", "name", "eth0", "netns", space)
+            ip("-n", bridge, "link", "set", f"to{number}", "master", "bridge", "up")
+            ip("-n", space, "addr", "add", f"10.77.0.{number}/24", "dev", "eth0")
+            ip("-n", space, "link", "set", "eth0", "up")
+        slow = ["ip", "netns", "exec", self.spaces[self.COUNT - 1], "tc", "qdisc", "add", "dev", "eth0", "root", "netem", "delay", "5ms"]
+        self.has_slow_link = shutil.which("tc") is not None and subprocess.run(slow, capture_output=True).returncode == 0
+        lines = [f"10.77.0.{number} {name}" for number, name in enumerate(self.names, 1)]
+        (self.work / "hosts").write_text("\n".join([*lines, "127.0.0.1 localhost", ""]))
+        (self.work / "hostfile").write_text("".join(f"{name} slots=1\n" for name in self.names))
+        agent = self.work / "agent.sh"  # what mpirun starts in the place of ssh: agent HOST COMMAND
+        agent.write_text(f'#!/bin/sh\nhost=$1\nshift\nexec ip netns exec "assay{os.getpid()}_$host" unshare -u sh -c "hostname $host; $*"\n')
+        agent.chmod(0o755)
+
+    def mpi(self, program: pathlib.Path, *words: str) -> list:
+        """From the first of them, over TCP."""
+        start = 'mount --make-rprivate / && mount --bind hosts /etc/hosts && hostname h1 && exec "$@"'
+        return ["ip", "netns", "exec", self.spaces[0], "unshare", "-m", "-u", "sh", "-c", start, "sh", "mpirun", "-q", "--mca",
+                "plm_rsh_agent", self.work / "agent.sh", "--hostfile", "hostfile", "--mca", "btl", "self,tcp", "-n", str(self.COUNT),
+                program, *words]
+
+
+def check_hosts(checker: Scale) -> list[str]:
+    """Hosts with addresses of their own, one behind a slow link."""
+    work = checker.folder("hosts")
+    make_pair(work, small)
+    command = ["compare", "mine", "golden", "--output", "out", "--report", REPORTS, "-v", "--threads", "1"]
+    checker.run([checker.program, *command], work)
+    expected = files_below(work / "out")
+    shutil.rmtree(work / "out")
+    with Hosts(work) as hosts:
+        if hosts is None:
+            checker.skipped += 1
+            print("no network namespaces here: hosts with addresses of their own are not tested")
+            return []
+        if not hosts.has_slow_link:
+            print("no tc or no netem here: a slow link is not tested")
+        done = checker.run(hosts.mpi(checker.program.with_name("assay-mpi"), *command), work)
+    problems = differences(expected, files_below(work / "out") if (work / "out").exists() else {})
+    if not re.search(r"[1-9]\d* of \d+ pieces were measured by other processes", done.stderr):
+        problems.append(f"not shared out: {tail(done.stderr)}")
+    return problems
+
+
 CHECKS = {
+    "hosts": check_hosts,
     "shared out": check_sharing,
     "layouts": check_layouts,
     "many files": lambda checker: check_reports(checker, small),

@@ -305,8 +305,6 @@ Result<std::optional<std::vector<NodeRows>>> Team::next() {
     deal();
     return std::optional(std::move(rows));
   }
-  log::debug("{} of {} pieces were measured by other processes, {} by earlier runs", elsewhere_,
-             pieces_.size(), kept_.size());
   return std::nullopt;
 }
 
@@ -341,6 +339,8 @@ Result<void> Team::measure_section(const Matched& matched, std::vector<WorkPiece
 
 void Team::leave_section() {
   skip_section();
+  log::debug("{} of {} pieces were measured by other processes, {} by earlier runs", elsewhere_,
+             pieces_.size(), kept_.size());
   const std::lock_guard lock(guard_);
   matched_ = nullptr;
   pieces_.clear();
