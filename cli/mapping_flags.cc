@@ -10,10 +10,9 @@ namespace assay::cli {
 Result<Mappings> read_mappings(const MappingFlags& flags) {
   Mappings mappings;
   mappings.use_api_table = flags.api.on;
-  mappings.apis_may_miss = flags.is_lenient;
+  mappings.apis_may_miss = flags.uneven != UnevenLists::refuse;
   if (flags.api.file) {
-    ASSAY_TRY(mappings.apis, read_api_mapping(*flags.api.file, flags.is_lenient ? UnevenLists::pass_over
-                                                                                : UnevenLists::refuse));
+    ASSAY_TRY(mappings.apis, read_api_mapping(*flags.api.file, flags.uneven));
   }
   mappings.rename_cells = flags.cell.on;
   if (flags.cell.file) {

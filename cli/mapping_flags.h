@@ -17,7 +17,7 @@ struct MappingFlag {
 struct MappingFlags {
   MappingFlag api, cell, layer;
   std::optional<std::string> data;
-  bool is_lenient = false;  // with mistakes in them, as msprobe is
+  UnevenLists uneven = UnevenLists::refuse;  // what msprobe forgives, its command does
 };
 Result<Mappings> read_mappings(const MappingFlags& flags);
 

@@ -116,7 +116,7 @@ Result<void> choose_matching(const MsprobeJob& job, CompareRequest& request) {
                       ? "Argument -am is not supported in PyTorch framework"
                       : "Argument -cm or -am is not supported in PyTorch framework");
   MappingFlags flags;
-  flags.is_lenient = true;
+  flags.uneven = job.generation == Generation::g1 ? UnevenLists::pass_over : UnevenLists::pair_outputs;
   flags.api = job.api;
   flags.cell = job.cell;
   flags.data = job.data;

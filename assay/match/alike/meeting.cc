@@ -5,6 +5,39 @@
 #include <algorithm>
 
 namespace assay {
+namespace {
+
+// Ranks that hold all of a tensor, though not all the same: one of them is wrong. They are copies only where
+// they meet the other side: of a guess that comes to nothing they may be the shares of another tensor.
+class TakenForCopies {
+ public:
+  explicit TakenForCopies(const PartGroup& group) {
+    if (group.parts.size() != 1) return;
+    for (Holder* holder : {group.parts[0], group.whole}) {
+      const Holder& other = holder == group.whole ? *group.parts[0] : *group.whole;
+      if (holder->is_one() || !other.is_one() || holder->shape != other.shape) continue;
+      taken_ = holder;
+      sums_ = holder->sums;
+      holder->is_copied = true;
+      holder->sums =
+          holder->sketches.empty() ? ContentSums{holder->shape.count()} : holder->sketches[0]->sums;
+      return;
+    }
+  }
+  TakenForCopies(const TakenForCopies&) = delete;
+  TakenForCopies& operator=(const TakenForCopies&) = delete;
+  ~TakenForCopies() {
+    if (taken_ == nullptr || taken_->is_joined) return;
+    taken_->is_copied = false;
+    taken_->sums = sums_;
+  }
+
+ private:
+  Holder* taken_ = nullptr;
+  ContentSums sums_;
+};
+
+}  // namespace
 
 std::vector<Holder*> Meeting::waiting(Side side) {
   std::vector<Holder*> found;
@@ -98,18 +131,10 @@ void Meeting::decide_as_they_stand(const PartGroup& group, Decision decision) {
 void Meeting::meet_like_neighbours(Why why) {
   for (const auto& [group, arrangement] : kinds_.predict(holders_)) {
     if (cancelled()) return;  // match_names ends with the error
-    if (group.parts.size() == 1) {
-      // Ranks that hold all of a tensor, though not all the same: one of them is wrong.
-      for (Holder* holder : {group.parts[0], group.whole}) {
-        const Holder& other = holder == group.whole ? *group.parts[0] : *group.whole;
-        if (holder->is_one() || !other.is_one() || holder->shape != other.shape) continue;
-        holder->is_copied = true;
-        holder->sums =
-            holder->sketches.empty() ? ContentSums{holder->shape.count()} : holder->sketches[0]->sums;
-      }
-    }
+    if (!is_still_waiting(group)) continue;
+    const TakenForCopies copies(group);
     const Arrangements& candidates = arrangements(group);
-    if (arrangement >= candidates.size() || !is_still_waiting(group)) continue;
+    if (arrangement >= candidates.size()) continue;
     const bool by_data = why == Why::same_content;
     if (by_data) {
       const std::vector<GroupOnRank> ranks = on_ranks(builder_, group);

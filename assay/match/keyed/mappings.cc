@@ -46,12 +46,13 @@ class Reader {
  private:
   struct List {
     bool is_given = false;
+    std::string key;  // as it is spelled
     YAML::Node node;
     std::vector<std::string> entries;
   };
   Result<std::vector<std::string>> list(const YAML::Node& node, const YAML::Node& place, std::string_view key,
                                         bool names_too) const;
-  Result<void> go_together(size_t list, const List& mine, const List& golden) const;
+  Result<void> go_together(const List& mine, const List& golden) const;
   Result<LayerRename> layer(const YAML::Node& path, const YAML::Node& target) const;
 
   std::string file_;
@@ -85,13 +86,12 @@ Result<std::vector<std::string>> Reader::list(const YAML::Node& node, const YAML
   return entries;
 }
 
-Result<void> Reader::go_together(size_t list, const List& mine, const List& golden) const {
-  const auto [mine_key, golden_key] = kListKeys[list];
+Result<void> Reader::go_together(const List& mine, const List& golden) const {
   if (mine.entries.size() == golden.entries.size() && mine.is_given == golden.is_given) return {};
-  if (!golden.is_given) return wrong(mine.node, "'{}' is given without '{}'", mine_key, golden_key);
-  if (!mine.is_given) return wrong(golden.node, "'{}' is given without '{}'", golden_key, mine_key);
-  return wrong(golden.node, "'{}' has {} entries and '{}' {}; expected as many", mine_key,
-               mine.entries.size(), golden_key, golden.entries.size());
+  if (!golden.is_given) return wrong(mine.node, "'{}' is given without '{}'", mine.key, golden.key);
+  if (!mine.is_given) return wrong(golden.node, "'{}' is given without '{}'", golden.key, mine.key);
+  return wrong(golden.node, "'{}' has {} entries and '{}' {}; expected as many", mine.key,
+               mine.entries.size(), golden.key, golden.entries.size());
 }
 
 Result<std::optional<ApiMapping>> Reader::api(const YAML::Node& node) const {
@@ -100,8 +100,11 @@ Result<std::optional<ApiMapping>> Reader::api(const YAML::Node& node) const {
   api.file = file_;
   api.line = line(node);
   List lists[kListCount][2];
+  for (size_t i = 0; i < kListCount; ++i)
+    for (size_t side = 0; side < 2; ++side) lists[i][side].key = kListKeys[i][side];
   for (const auto& field : node) {
-    std::string key = field.first.Scalar();
+    const std::string spelled = field.first.Scalar();
+    std::string key = spelled;
     if (key == "ms_api" || key == "pt_api") {
       ASSAY_TRY(std::string text,
                 name(field.second, field.first, "the name of an API, such as Functional.abs"));
@@ -125,9 +128,10 @@ Result<std::optional<ApiMapping>> Reader::api(const YAML::Node& node) const {
                    "unknown key '{}'; expected ms_api, pt_api, and lists ms_… and pt_… of args, outputs, "
                    "parameters or parameters_grad",
                    printable(key));
-    ASSAY_TRY(std::vector<std::string> entries, list(field.second, field.first, key, names_too));
+    ASSAY_TRY(std::vector<std::string> entries, list(field.second, field.first, spelled, names_too));
     if (found->is_given && found->entries != entries)
       return wrong(field.first, "'{}' is given in both spellings, with different lists", key);
+    if (!found->is_given || spelled == key) found->key = spelled;
     found->is_given = true;
     found->node.reset(field.second);
     found->entries = std::move(entries);
@@ -137,11 +141,18 @@ Result<std::optional<ApiMapping>> Reader::api(const YAML::Node& node) const {
   std::optional<ApiMapping::Indices>* const targets[kListCount] = {&api.inputs, &api.outputs, &api.parameters,
                                                                    &api.parameter_gradients};
   for (size_t i = 0; i < kListCount; ++i) {
-    const auto& [mine, golden] = lists[i];
-    if (const auto fit = go_together(i, mine, golden); !fit) {
+    auto& [mine, golden] = lists[i];
+    if (const auto fit = go_together(mine, golden); !fit) {
       if (uneven_ == UnevenLists::refuse) return tl::unexpected(fit.error());
-      log::warn("{}; the mapping of {} is passed over", fit.error().message, printable(api.mine));
-      return std::nullopt;
+      const size_t both = std::min(mine.entries.size(), golden.entries.size());
+      // The original reads this spelling, but counts only the entries of the other one.
+      if (uneven_ != UnevenLists::pair_outputs || mine.key != "ms_output" || golden.key != "pt_output") {
+        log::warn("{}; the mapping of {} is passed over", fit.error().message, printable(api.mine));
+        return std::nullopt;
+      }
+      log::warn("{}; of {} the first {} are paired", fit.error().message, printable(api.mine), both);
+      mine.entries.resize(both);
+      golden.entries.resize(both);
     }
     if (mine.is_given) *targets[i] = ApiMapping::Indices{mine.entries, golden.entries};
   }

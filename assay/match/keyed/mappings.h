@@ -50,8 +50,12 @@ struct Mappings {
 };
 
 // Every function refuses what the format does not allow, with file and line.
-// An API whose lists do not go together: the file is refused, or such an API is passed over with a warning.
-enum class UnevenLists : uint8_t { refuse, pass_over };
+// An API whose lists do not go together, on which each generation of msprobe has its own view.
+enum class UnevenLists : uint8_t {
+  refuse,        // the file
+  pass_over,     // the API, with a warning
+  pair_outputs,  // … but of 'ms_output' and 'pt_output' as many are paired as both have
+};
 Result<std::vector<ApiMapping>> read_api_mapping(const fs::path& path,
                                                  UnevenLists uneven = UnevenLists::refuse);
 Result<NameMapping> read_name_mapping(const fs::path& path);  // -cm, -dm

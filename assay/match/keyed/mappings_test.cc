@@ -147,6 +147,30 @@ TEST(ApiMappingFile, PassesOverAnApiWhoseListsDoNotGoTogether) {
   EXPECT_FALSE(read_api_mapping(file.path));
 }
 
+// … except for outputs under the spelling that msprobe reads and does not count.
+TEST(ApiMappingFile, PairsAsManyOutputsAsBothSidesHave) {
+  const Written file(
+      "- {ms_api: A.b, pt_api: C.d, ms_args: [0], pt_args: [1], ms_output: [1], pt_output: [0, 1]}\n"
+      "- {ms_api: E.f, pt_api: G.h, ms_outputs: [1], pt_outputs: [0, 1]}\n"
+      "- {ms_api: I.j, pt_api: K.l, ms_args: [1], pt_args: [0, 1], ms_output: [1], pt_output: [1]}\n");
+  std::vector<std::string> warnings;
+  log::set_writer([&](log::Level, std::string_view text) { warnings.emplace_back(text); });
+  const auto apis = read_api_mapping(file.path, UnevenLists::pair_outputs);
+  log::set_writer({});
+  ASSERT_TRUE(apis) << apis.error().message;
+  ASSERT_EQ(apis->size(), 1u);
+  EXPECT_EQ(apis->front().mine, "A.b");
+  EXPECT_THAT(apis->front().outputs->mine, ElementsAre("1"));
+  EXPECT_THAT(apis->front().outputs->golden, ElementsAre("0"));
+  EXPECT_THAT(
+      warnings,
+      ElementsAre(EndsWith(":1: 'ms_output' has 1 entries and 'pt_output' 2; expected as many; of A.b the "
+                           "first 1 are paired"),
+                  EndsWith("the mapping of E.f is passed over"),
+                  EndsWith("the mapping of I.j is passed over")));
+  EXPECT_THAT(read_api_mapping(file.path, UnevenLists::pass_over)->size(), 0u);
+}
+
 TEST(NameMappingFile, KeepsTheOrderOfTheFile) {
   const auto cells = read_name_mapping(kData / "cm" / "cell_mapping.yaml");
   ASSERT_TRUE(cells) << cells.error().message;
