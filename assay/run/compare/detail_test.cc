@@ -386,7 +386,7 @@ TEST(Diagnose, FewElements) {
   // Three elements of a small tensor have to share rows and columns: first of all they are three.
   EXPECT_EQ(changed(DType::f32, Shape{{6, 7}},
                     [](const auto& at, double x) {
-                      return at[0] + 7 * at[1] == 15 || at[0] == 4 && at[1] % 4 == 2 ? x + 1 : x;
+                      return at[0] + 7 * at[1] == 15 || (at[0] == 4 && at[1] % 4 == 2) ? x + 1 : x;
                     })
                 .sentence()
                 .substr(0, 29),
