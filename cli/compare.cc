@@ -232,8 +232,9 @@ Result<int> run_compare(const CompareFlags& flags, const Context& context) {
     ASSAY_TRY(request.rules.noise, measure_noise(flags.noise, request));
   }
   ASSAY_TRY_DO(choose_metrics(flags, request));
-  if (flags.detail != "off") request.details = kUsualDetails;
-  if (flags.detail != "off" && flags.run.writes("html")) {
+  const bool looks_closely = flags.detail != "off" && flags.run.shows_rows();
+  if (looks_closely) request.details = kUsualDetails;
+  if (looks_closely && flags.run.writes("html")) {
     request.details.passing_rows = kPassingDetails;
     request.details.passing_bytes = kPassingBytes;
   }

@@ -1,5 +1,6 @@
 #include "cli/run_flags.h"
 
+#include "assay/base/caller.h"
 #include "assay/base/console.h"
 #include "assay/base/text.h"
 
@@ -35,6 +36,11 @@ void add_run_flags(CLI::App& command, RunFlags& flags) {
 bool RunFlags::writes(std::string_view name) const {
   const std::vector<std::string> names = split_list(report);
   return std::ranges::find(names, name) != names.end();
+}
+
+bool RunFlags::shows_rows() const {
+  const Caller* const caller = current_caller();
+  return !quiet || !report.empty() || !output.empty() || (caller != nullptr && caller->takes_rows());
 }
 
 void set_run(const RunFlags& flags, const Context& context, CompareRequest& request) {

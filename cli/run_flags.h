@@ -22,6 +22,7 @@ struct RunFlags {
   fs::path folder() const { return output == "-" ? fs::path() : fs::path(output); }
   bool writes(std::string_view name) const;  // this report
   // Nobody reads the verdict on the screen.
+  bool shows_rows() const;  // to anybody: else the exit code is all
   bool is_unsaid() const { return quiet || output == "-"; }
 };
 
