@@ -38,6 +38,7 @@ inline Frame make_graph_frame(const std::string& framework, const std::vector<Te
     node.order = std::ssize(frame.nodes) - 1;
     const std::string file = is_ge ? fmt::format("T.{}.1.1.1735732803000000", from.name) : from.name;
     frame.files.push_back({from.file.empty() ? file : from.file, 1});
+    if (!from.file.empty()) frame.files.back().letters_for_extremes = std::string_view("_min_max.npz").size();
     for (const Direction direction : {Direction::input, Direction::output}) {
       const bool is_input = direction == Direction::input;
       for (const TestTensor& tensor : is_input ? from.inputs : from.outputs) {
