@@ -30,6 +30,8 @@ Result<bool> admit(const Matched& matched) {
     return refuse(
         "Please check the dump task is consistent, dump mode of npu and bench should both be statistics or "
         "md5.");
+  if ((mine[0].content == Content::data) != (golden[0].content == Content::data))
+    return refuse("Please check the dump task is consistent.");
   int64_t left_out = 0, rows = 0, unread = 0;
   for (const PairedNode& node : matched.pairing.nodes)
     for (const Pair& pair : node.pairs)
