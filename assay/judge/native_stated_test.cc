@@ -25,6 +25,7 @@ class NativeStated : public ::testing::Test {
   Verdict judged(const ModelPlace& place = {}) {
     Head head;
     head.mine_layout = layout_;
+    head.golden_layout = golden_layout_;
     NodeResult node{"op", 0, {}, {row_}, place};
     note_stated_evidence(false, node.rows[0]);
     native_rules.prepare(head, {})(node);
@@ -32,7 +33,7 @@ class NativeStated : public ::testing::Test {
   }
   Level level(const ModelPlace& place = {}) { return judged(place).level; }
 
-  std::string_view layout_;
+  std::string_view layout_, golden_layout_;
   Stated mine_, golden_;
   Item mine_item_, golden_item_;
   Comparison row_;
@@ -78,6 +79,43 @@ TEST_F(NativeStated, ADumpNeedNotStateWhatTheOtherSideComputes) {
   row_.golden.computed = std::make_shared<Stated>(golden_);
   EXPECT_EQ(level(), Level::pass);
   mine_.max = 9.0;
+  EXPECT_EQ(level(), Level::fail);
+}
+
+// msprobe 26 states no mean and norm of whole numbers and f64, and their extremes as they are; msprobe 8
+// takes all four of them as f32.
+TEST_F(NativeStated, VersionsOfMsprobeStateOtherStatistics) {
+  layout_ = golden_layout_ = "msprobe";
+  for (const DType dtype : {DType::i64, DType::f64, DType::f32}) {
+    set(dtype, dtype);
+    mine_ = golden_ = {};
+    mine_.given = golden_.given = Given::tensor;
+    mine_.max = golden_.max = 3.0;
+    mine_.min = golden_.min = 1.0;
+    golden_.mean = 2.0;
+    golden_.norm = 4.0;
+    EXPECT_EQ(level(), Level::pass);
+    std::swap(mine_, golden_);
+    EXPECT_EQ(level(), Level::pass);
+    golden_layout_ = "torch_hook";
+    EXPECT_EQ(level(), Level::fail);
+    golden_layout_ = "msprobe";
+    golden_.min = 1.01;
+    EXPECT_EQ(level(), Level::fail);
+    golden_.min = 1.0;
+    mine_.max = 16777216.0;
+    golden_.max = dtype == DType::i64 ? Scalar(int64_t{16777217}) : Scalar(16777216.5);
+    EXPECT_EQ(level(), Level::pass) << info(dtype).name;
+    mine_.min = Scalar();
+    EXPECT_EQ(level(), Level::fail);
+  }
+  // Both of one version: every number counts.
+  set(DType::i64, DType::i64);
+  mine_ = golden_ = {};
+  mine_.given = golden_.given = Given::tensor;
+  mine_.max = int64_t{16777216};
+  golden_.max = int64_t{16777217};
+  mine_.min = golden_.min = int64_t{0};
   EXPECT_EQ(level(), Level::fail);
 }
 
