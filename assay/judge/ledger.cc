@@ -71,6 +71,16 @@ bool is_in_model(const ModelPlace& place, std::span<const InputSource> sources) 
          place.is_quantised || !sources.empty();
 }
 
+// "Module.fc.Linear.forward.0" of "Module.fc.Linear.parameters_grad.0", which older dumps do not number;
+// empty of other names.
+std::string forward_call_of_gradients(std::string_view name) {
+  constexpr std::string_view kGradients = ".parameters_grad";
+  const size_t at = name.rfind(kGradients);
+  if (at == std::string_view::npos) return {};
+  const std::string_view number = name.substr(at + kGradients.size());
+  return fmt::format("{}.forward{}", name.substr(0, at), number.empty() ? ".0" : number);
+}
+
 // What becomes of one input in the output; all the others are taken to have no error.
 std::vector<Account::Input> inputs_in_account(const Operation& operation, std::span<const GivenError> given,
                                               std::span<const GivenError> used, const GivenError& output) {
@@ -142,9 +152,11 @@ void Ledger::look_up() {
   operation_ = {kind_of_entry(node_->name), trait_of_entry(node_->name), name.is_backward()};
   is_composite_ = is_module_entry(node_->name) &&
                   (operation_.kind == OpKind::unknown || operation_.kind == OpKind::attention);
-  own_ = name.is_backward() ? nullptr : &forward_[name.key()];
-  const auto found = forward_.find(name.key());
-  used_ = name.is_backward() && found != forward_.end() ? &found->second : nullptr;
+  const std::string layer = forward_call_of_gradients(node_->name);
+  const bool runs_forwards = !name.is_backward() && layer.empty();
+  own_ = runs_forwards ? &forward_[name.key()] : nullptr;
+  const auto found = forward_.find(layer.empty() ? name.key() : CallName(layer).key());
+  used_ = !runs_forwards && found != forward_.end() ? &found->second : nullptr;
 }
 
 bool Ledger::is_asked(const Comparison& row) const {
@@ -269,6 +281,36 @@ Allowance Ledger::of_made(const Comparison& row, const GivenError& error, const 
   return allowance;
 }
 
+// Both gradients of a layer are sums over all rows: of what came from above, and of that times what the layer
+// was given. Where the first cancels, as in front of a softmax or of a norm, its error is still that of its
+// terms, which the second tells: errors as they are, not measured in what is left of the sum.
+std::optional<Allowance> Ledger::of_bias_gradient(const Comparison& row, const GivenError& error,
+                                                  const ModelPlace& place) const {
+  const bool is_layer = operation_.kind == OpKind::product || is_norm(operation_.kind);
+  if (!names_calls_ || !is_layer || error.dimensions != 1 || !(error.rms > 0) || used_ == nullptr ||
+      used_->empty())
+    return std::nullopt;
+  // A norm multiplies by numbers of size 1.
+  const double given = is_norm(operation_.kind) ? 1 : used_->front().rms;
+  if (!(given > 0)) return std::nullopt;
+  for (const Comparison& other : node_->rows) {
+    const auto beside = &other == &row || other.status != Status::compared ? std::nullopt : error_of(other);
+    if (!beside || direction_of(other) != Direction::parameter_gradient) continue;
+    if (!is_norm(operation_.kind) && beside->dimensions < 2) continue;
+    Allowance allowance = of_given(row, error, place);
+    // No more than is allowed there: a fault in one is no excuse for the other.
+    const double most = of_given(other, *beside, place).relative / kMargin;
+    const double sums = std::min(beside->relative, most) * beside->rms / given / error.rms;
+    if (margin_of(error) * sums <= allowance.relative) return std::nullopt;
+    allowance.account.basis = Account::Basis::made;
+    allowance.inherited = sums;
+    allowance.relative = margin_of(error) * sums;
+    allowance.largest = kElements * allowance.relative * error.rms;
+    return allowance;
+  }
+  return std::nullopt;
+}
+
 std::optional<Allowance> Ledger::of_row(const Comparison& row, const ModelPlace& place) {
   const auto error = error_of(row);
   if (!error) return std::nullopt;
@@ -287,6 +329,8 @@ std::optional<Allowance> Ledger::of_row(const Comparison& row, const ModelPlace&
   if (direction == Direction::output && (has_input_ || (names_calls_ && !given_.empty())) &&
       !node_->place.is_group)
     return of_made(row, *error, operation_, place, given_, lacks_inputs_);
+  if (direction == Direction::parameter_gradient)
+    if (auto allowance = of_bias_gradient(row, *error, place)) return allowance;
   if (names_calls_) return of_given(row, *error, place);
   return std::nullopt;
 }

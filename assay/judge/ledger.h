@@ -79,6 +79,8 @@ class Ledger {
                     const ModelPlace& place, std::span<const GivenError> given, bool lacks_inputs) const;
   Allowance of_given(const Comparison& row, const GivenError& error, const ModelPlace& place) const;
   Allowance of_known(const Comparison& row, const Value& value, const ModelPlace& place) const;
+  std::optional<Allowance> of_bias_gradient(const Comparison& row, const GivenError& error,
+                                            const ModelPlace& place) const;
 
   const bool names_calls_;  // msprobe: backward calls, modules of a class
   const int error_column_, max_column_, rms_column_;
@@ -97,14 +99,15 @@ class Ledger {
   const NodeResult* node_ = nullptr;  // at hand; what follows is looked up when it is asked for
   bool is_looked_up_ = false;
   Operation operation_;
-  bool is_composite_ = false;                      // of which no more is known than its class
-  std::vector<GivenError> given_;                  // to the operator at hand
-  bool has_input_ = false;                         // and not weights alone
-  bool lacks_inputs_ = false;                      // nothing is known of some of them
-  bool has_flipped_input_ = false;                 // one that cannot be measured, since a choice differs
-  bool has_result_ = false;                        // one of its results was compared
-  std::vector<GivenError>* own_ = nullptr;         // of this call, which runs forwards
-  const std::vector<GivenError>* used_ = nullptr;  // of the forward call that it runs backwards
+  bool is_composite_ = false;               // of which no more is known than its class
+  std::vector<GivenError> given_;           // to the operator at hand
+  bool has_input_ = false;                  // and not weights alone
+  bool lacks_inputs_ = false;               // nothing is known of some of them
+  bool has_flipped_input_ = false;          // one that cannot be measured, since a choice differs
+  bool has_result_ = false;                 // one of its results was compared
+  std::vector<GivenError>* own_ = nullptr;  // of this call, which runs forwards
+  // Of the forward call that it runs backwards, or whose weights these are gradients of.
+  const std::vector<GivenError>* used_ = nullptr;
 };
 
 }  // namespace assay

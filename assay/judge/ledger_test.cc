@@ -162,6 +162,30 @@ TEST(Ledger, WeighsTheTermsOfASum) {
               ElementsAre(kAgrees, kAgrees, kDiffers));
 }
 
+// What a softmax gets from the bias of a key, it does not depend on: its gradient is what sums leave over.
+TEST(Ledger, MeasuresTheGradientOfABiasInTheTermsOfItsSum) {
+  const auto gradient = [](double rel_l2, double rms, std::vector<int64_t> dims) {
+    return CallTensor{Direction::parameter_gradient, rel_l2, rms, DType::f32, std::move(dims)};
+  };
+  const auto judged = [&](const CallTensor& of_bias, const CallTensor& of_weight,
+                          std::string_view gradients) {
+    JudgedCalls run;
+    run.add("Module.k.Linear.forward.0", {in(4e-7, DType::f32),
+                                          {Direction::parameter, 0, 0.125, DType::f32, {64, 64}},
+                                          out(4e-7, DType::f32)});
+    return run.add(gradients, {of_bias, of_weight});
+  };
+  const CallTensor weight_gradient = gradient(8e-7, 0.01, {64, 64});
+  for (const std::string_view name :
+       {"Module.k.Linear.parameters_grad.0", "Module.k.Linear.parameters_grad"}) {
+    EXPECT_THAT(judged(gradient(1.3, 6e-9, {64}), weight_gradient, name), ElementsAre(kAgrees, kAgrees));
+    EXPECT_THAT(judged(gradient(0.01, 1e-5, {64}), weight_gradient, name), ElementsAre(kDiffers, kAgrees));
+    // A fault of the weight's is none that the bias may have.
+    EXPECT_THAT(judged(gradient(0.1, 1e-5, {64}), gradient(0.1, 0.01, {64, 64}), name),
+                ElementsAre(kDiffers, kDiffers));
+  }
+}
+
 TEST(Ledger, AViewMayNotAddAnything) {
   JudgedCalls run;
   EXPECT_THAT(run.add("Tensor.permute.0.forward", {in(1e-6, DType::f32), out(1e-4, DType::f32)}),
