@@ -26,4 +26,16 @@ class CallName {
   size_t backward_at_;
 };
 
+// "Module.fc.Linear.forward.0" of "Module.fc.Linear.parameters_grad.0", which older dumps do not number;
+// empty of other names.
+inline std::string forward_call_of_gradients(std::string_view name) {
+  constexpr std::string_view kGradients = ".parameters_grad";
+  const size_t at = name.rfind(kGradients);
+  if (at == std::string_view::npos) return {};
+  const std::string_view number = name.substr(at + kGradients.size());
+  std::string forward(name.substr(0, at));
+  forward += ".forward";
+  return forward += number.empty() ? ".0" : number;
+}
+
 }  // namespace assay

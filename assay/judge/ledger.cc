@@ -71,16 +71,6 @@ bool is_in_model(const ModelPlace& place, std::span<const InputSource> sources) 
          place.is_quantised || !sources.empty();
 }
 
-// "Module.fc.Linear.forward.0" of "Module.fc.Linear.parameters_grad.0", which older dumps do not number;
-// empty of other names.
-std::string forward_call_of_gradients(std::string_view name) {
-  constexpr std::string_view kGradients = ".parameters_grad";
-  const size_t at = name.rfind(kGradients);
-  if (at == std::string_view::npos) return {};
-  const std::string_view number = name.substr(at + kGradients.size());
-  return fmt::format("{}.forward{}", name.substr(0, at), number.empty() ? ".0" : number);
-}
-
 // What becomes of one input in the output; all the others are taken to have no error.
 std::vector<Account::Input> inputs_in_account(const Operation& operation, std::span<const GivenError> given,
                                               std::span<const GivenError> used, const GivenError& output) {

@@ -81,6 +81,12 @@ TEST(RoundedTypes, BackwardCallsUseWhatTheirForwardCallsHad) {
   EXPECT_EQ(run.out(DType::f32, 3), std::nullopt);
 }
 
+TEST(CallName, KnowsTheForwardCallOfTheGradientsOfWeights) {
+  EXPECT_EQ(forward_call_of_gradients("Module.fc.Linear.parameters_grad.0"), "Module.fc.Linear.forward.0");
+  EXPECT_EQ(forward_call_of_gradients("Module.fc.Linear.parameters_grad"), "Module.fc.Linear.forward.0");
+  EXPECT_EQ(forward_call_of_gradients("Module.fc.Linear.backward.0"), "");
+}
+
 TEST(CallName, KnowsTheForwardCallOfABackwardOne) {
   EXPECT_EQ(CallName("Module.layers.0.fc.Linear.backward.1").forward(),
             "Module.layers.0.fc.Linear.forward.1");

@@ -1,7 +1,6 @@
 #include "assay/judge/stated_errors.h"
 
 #include "assay/judge/call_name.h"
-#include "assay/judge/error_gain.h"
 #include "assay/judge/rule_context.h"
 
 #include <algorithm>
@@ -100,13 +99,39 @@ double StatedErrors::known(const Comparison& row) const {
 void StatedErrors::begin(const NodeResult& node) {
   is_behind_bend_ =
       is_behind_bend_ || (CallName(node.name).is_backward() && trait_of_entry(node.name) == OpTrait::bend);
+  if (!is_module_entry(node.name) || kind_of_entry(node.name) != OpKind::product) return;
+  const CallName name(node.name);
+  if (name.is_backward() || !forward_call_of_gradients(node.name).empty()) return;
+  const auto input = std::ranges::find(node.rows, Direction::input, direction_of);
+  if (input == node.rows.end()) return;
+  if (const auto sizes = sized(*input)) given_.insert_or_assign(name.key(), sizes->rms);
+}
+
+// As Ledger::of_bias_gradient has it: the terms of the sum have the size of the gradient of the weight beside
+// it, divided by that of what the layer was given; a norm multiplies by numbers of size 1.
+double StatedErrors::times_of_bias_gradient(const NodeResult& node, const Comparison& row,
+                                            const GivenError& gradient) const {
+  const OpKind kind = kind_of_entry(node.name);
+  const std::string layer = forward_call_of_gradients(node.name);
+  if (gradient.dimensions != 1 || layer.empty()) return 0;
+  const auto found = given_.find(CallName(layer).key());
+  const double given = is_norm(kind) ? 1 : found != given_.end() ? found->second : 0;
+  if (!(given > 0)) return 0;
+  for (const Comparison& other : node.rows) {
+    const auto beside = &other == &row ? std::nullopt : sized(other);
+    if (beside && (is_norm(kind) || beside->dimensions >= 2)) return beside->rms / given / gradient.rms;
+  }
+  return 0;
 }
 
 double StatedErrors::times(const NodeResult& node, const Comparison& row, double tolerance) const {
   const bool is_bent = is_behind_bend_ && tolerance > 0 && CallName(node.name).is_backward();
   const double as_before = std::max({1.0, known(row), is_bent ? 1 / std::sqrt(tolerance) : 0.0});
   const auto output = sized(row);
-  if (direction_of(row) != Direction::output || !output || !(output->rms > 0)) return as_before;
+  if (!output || !(output->rms > 0)) return as_before;
+  if (direction_of(row) == Direction::parameter_gradient)
+    return std::max(as_before, times_of_bias_gradient(node, row, *output));
+  if (direction_of(row) != Direction::output) return as_before;
   const Operation operation{kind_of_entry(node.name), trait_of_entry(node.name),
                             CallName(node.name).is_backward()};
   std::vector<GivenError> given;

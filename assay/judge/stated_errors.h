@@ -3,6 +3,7 @@
 // the errors that it was given, which stay as they are; so is what is computed from it.
 #pragma once
 
+#include "assay/judge/error_gain.h"
 #include "assay/judge/judge.h"
 
 #include <optional>
@@ -24,8 +25,11 @@ class StatedErrors {
 
  private:
   double known(const Comparison& row) const;
+  double times_of_bias_gradient(const NodeResult& node, const Comparison& row,
+                                const GivenError& gradient) const;
   bool is_behind_bend_ = false;                 // gradients have come through a function with a bend
   std::unordered_map<uint64_t, double> times_;  // of few tensors, by their statistics
+  std::unordered_map<uint64_t, double> given_;  // to layers: the size of their input, by CallName::key
 };
 
 }  // namespace assay

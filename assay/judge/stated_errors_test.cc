@@ -105,6 +105,25 @@ TEST_F(StatedErrorsTest, WhatIsComputedFromItInheritsThat) {
   EXPECT_EQ(judged(twice).level, Level::fail);
 }
 
+// Where nothing but the layer has that gradient, the weight's tells what is added up: terms of size 1, a
+// thousandth of which is left.
+TEST_F(StatedErrorsTest, TheGradientOfABiasBesideThatOfTheWeight) {
+  const Numbers4 rows{3.5, -3.25, 0.125, 25.3}, sums{3.25, -3.5, 0.125, 64}, left{.003, -.002, 1e-5, .008};
+  NodeResult& forward = call("Module.k.Linear.forward.0");
+  add(forward, kIn, kF16, {10, 64}, rows, rows);
+  EXPECT_EQ(judged(forward).level, Level::pass);
+  const auto judged_bias = [&](std::string_view name, const Numbers4& mine) {
+    NodeResult& node = call(name);
+    add(node, Direction::parameter_gradient, kF16, {64, 64}, sums, sums);
+    add(node, Direction::parameter_gradient, kF16, {64}, mine, left);
+    return judged(node).level;
+  };
+  EXPECT_EQ(judged_bias("Module.k.Linear.parameters_grad.0", {-.001, -.006, -2e-5, .016}), Level::pass);
+  EXPECT_EQ(judged_bias("Module.k.Linear.parameters_grad", {-.001, -.006, -2e-5, .016}), Level::pass);
+  EXPECT_EQ(judged_bias("Module.k.Linear.parameters_grad.0", {-.001, -.006, -2e-5, .08}), Level::fail);
+  EXPECT_EQ(judged_bias("Module.q.Linear.parameters_grad.0", {-.0011, -.006, -2e-5, .016}), Level::fail);
+}
+
 // The gradient of a bias is the sum of what came from above, which a norm behind it makes nothing.
 TEST_F(StatedErrorsTest, TheGradientOfABias) {
   NodeResult& node = call("Functional.conv2d.0.backward");
