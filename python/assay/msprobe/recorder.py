@@ -15,13 +15,14 @@ import os
 import re
 import threading
 import weakref
-from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Deque, Dict, List, Optional, Sequence, Tuple
 
 import torch
 
 from assay._writer import Writer
 from assay.msit.log import logger
 from assay.msprobe import recovery
+from assay.msprobe.entries import ALL_OF, BEGIN, CATEGORIES, END, OpenEntry, laid_out, tensors_of
 from assay.msprobe.journal import DATA, Journal, set_aside
 from assay.msprobe.scopes import Scope, data_modes, is_of_risk
 from assay.msprobe.settings import Here, Recording, Settings, Threads
@@ -33,15 +34,6 @@ from assay.torch.tensors import write
 _alive: "weakref.WeakSet[Recorder]" = weakref.WeakSet()
 _MOST_ON_DEVICE = 20000  # results that wait on a GPU before they are fetched
 _ENTRIES_BETWEEN = 32  # between two looks whether the GPU is done with the oldest
-
-
-class _Open:
-    """An entry that is not complete."""
-
-    __slots__ = ("at", "parts", "is_more")
-
-    def __init__(self, at: int, is_more: bool) -> None:
-        self.at, self.parts, self.is_more = at, {}, is_more  # type: int, Dict[str, str], bool
 
 
 class Recorder:
@@ -64,7 +56,7 @@ class Recorder:
         self._journal: Optional[Journal] = None
         self._writer: Optional[Writer] = None
         self._copies: Optional[DeviceCopies] = None  # to the writer, from a GPU
-        self._open: Dict[str, _Open] = {}
+        self._open: Dict[str, OpenEntry] = {}
         self._since_settling = 0
         self._begun: set = set()                 # names of entries that were written before they were complete
         self._unsettled: Deque[Tuple[str, int, str, bool]] = collections.deque()  # what journal.entry() will be told
@@ -335,12 +327,12 @@ class Recorder:
 
     def _describe(self, name: str, values: Dict[str, Any], texts: Dict[str, str]) -> None:
         """Puts the text of each value into `texts`, or that of all of them at once."""
-        whole = self._values.at_once(values, 2, None if self._writer is None else self._file_names(name, name, _CATEGORIES))
+        whole = self._values.at_once(values, 2, None if self._writer is None else self._file_names(name, name, CATEGORIES))
         if whole is not None:
-            texts[_ALL_OF + next(iter(values))] = whole[len(_BEGIN):-len(_END)]
+            texts[ALL_OF + next(iter(values))] = whole[len(BEGIN):-len(END)]
             return
         for key, value in values.items():
-            texts[key] = self._values.of(value, 3, "", self._file_names(f"{name}.{_CATEGORIES.get(key, key)}", name))
+            texts[key] = self._values.of(value, 3, "", self._file_names(f"{name}.{CATEGORIES.get(key, key)}", name))
 
     def _file_names(self, beginning: str, name: str = "", categories: Optional[Dict[str, str]] = None) \
             -> Optional[Callable[[str], Optional[str]]]:
@@ -368,7 +360,7 @@ class Recorder:
             return False
 
     def _is_nan(self, value: Any) -> str:
-        tensors = list(_tensors_of(value))
+        tensors = list(tensors_of(value))
         on_device = [each for each in tensors if each.device.type not in ("cpu", "meta")]
         if on_device:
             return self._values.on_device.is_nan(on_device)
@@ -386,7 +378,7 @@ class Recorder:
             if len(entry.parts) != 1:
                 return False
             ((key, begun),) = entry.parts.items()
-            if key[0] != _ALL_OF:
+            if key[0] != ALL_OF:
                 return False
             is_more = entry.is_more
             if not name.startswith("Module."):
@@ -407,7 +399,7 @@ class Recorder:
         if entry is None:
             if not texts:
                 return
-            entry = self._open[name] = _Open(self._place, is_more or name in self._begun)
+            entry = self._open[name] = OpenEntry(self._place, is_more or name in self._begun)
             self._place += 1
         elif name.startswith("Module.") and texts:  # it stands where it was added to last
             entry.at = self._place
@@ -417,8 +409,8 @@ class Recorder:
             del self._open[name]
             self._write(name, entry)
 
-    def _write(self, name: str, entry: _Open) -> None:
-        text = _laid_out(entry.parts)
+    def _write(self, name: str, entry: OpenEntry) -> None:
+        text = laid_out(entry.parts)
         if not self._unsettled and "\0" not in text and "\1" not in text:
             self._journal.entry(name, entry.at, text, entry.is_more)
             return
@@ -488,26 +480,6 @@ def _after_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork)
-
-
-_BEGIN, _END = "{\t   ", "\t  }"
-_ALL_OF = "\0"  # before a key of parts: its text has the keys in it, those of several values
-_CATEGORIES = {"input_args": "input", "input_kwargs": "kwargs"}  # in names of files
-
-
-def _laid_out(parts: Dict[str, str]) -> str:
-    return _BEGIN + ",\t   ".join([text if key[0] == _ALL_OF else f"{_quote(key)}: {text}" for key, text in parts.items()]) + _END
-
-
-def _tensors_of(value: Any, left: int = 64) -> Iterator[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif left and isinstance(value, (list, tuple)):
-        for each in value:
-            yield from _tensors_of(each, left - 1)
-    elif left and isinstance(value, dict):
-        for each in value.values():
-            yield from _tensors_of(each, left - 1)
 
 
 def warn_of_earlier(folder: str, files: Sequence[str], data: Optional[str]) -> None:
