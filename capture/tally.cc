@@ -1,6 +1,7 @@
 #include "capture/tally.h"
 
 #include "assay/base/file_signals.h"
+#include "assay/base/files_and_lines.h"
 #include "assay/base/system_message.h"
 #include "assay/base/text.h"
 
@@ -37,9 +38,9 @@ std::string json_text(std::string_view text, size_t most) {
 std::string record(const Tally& t, const std::string& key, const std::string& run, bool has_ended,
                    bool is_first) {
   std::string text = fmt::format(
-      R"({}"{}{}{},"bytes":{},"linked":{},"statistics":{},"lines":{},"filtered":{},"dropped":{},"waiting":{},"lost":{},"lost_bytes":{},"first_loss":{},"run":{},"ended":{}}})",
+      R"({}"{}{}{},"bytes":{},"linked":{},"statistics":{},"lines":{},"filtered":{},"dropped":{},"waiting":{},"lost_lines":{},"lost":{},"lost_bytes":{},"first_loss":{},"run":{},"ended":{}}})",
       is_first ? " " : ",", key, kBehindKey, t.tensors, t.bytes, t.linked, t.statistics, t.lines, t.filtered,
-      t.dropped, t.waiting, t.lost, t.lost_bytes, json_text(t.first_loss, kMostReason),
+      t.dropped, t.waiting, t.lost_lines, t.lost, t.lost_bytes, json_text(t.first_loss, kMostReason),
       json_text(run, kMostRun), has_ended);
   text.resize(kPlace - 1, ' ');
   return text + "\n";
@@ -106,13 +107,22 @@ bool Tally::is_empty() const {
   return tensors == 0 && statistics == 0 && lines == 0 && filtered == 0 && dropped == 0 && lost == 0;
 }
 
+void Tally::add_loss(int64_t size, const std::string& reason, int64_t of_lines) {
+  if (lost == 0) first_loss = reason;
+  lost += std::max<int64_t>(of_lines, 1);
+  lost_lines += of_lines;
+  lost_bytes += size;
+}
+
 std::string loss_sentence(const Tally& tally) {
-  return fmt::format("{} file{} ({}) {} lost; the first: {}", tally.lost, tally.lost == 1 ? "" : "s",
+  return fmt::format("{} ({}) {} lost; the first: {}", files_and_lines(tally.lost, tally.lost_lines),
                      format_size(tally.lost_bytes), tally.lost == 1 ? "was" : "were", tally.first_loss);
 }
 
 Result<void> TallyFile::write(const Tally& tally, bool has_ended, const Rights& rights) {
-  if (path_.empty() || is_busy_.test_and_set(std::memory_order_acquire)) return {};
+  if (path_.empty()) return {};
+  if (is_busy_.test_and_set(std::memory_order_acquire))
+    return fail(ErrorKind::io, "{}: another thread has it in hand", path_);
   const WithoutFileSignals quiet;
   Result<void> done = write_record(tally, has_ended, rights);
   is_busy_.clear(std::memory_order_release);

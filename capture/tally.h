@@ -14,14 +14,17 @@ struct Tally {
   int64_t statistics = 0, lines = 0;  // tensors of which statistics alone were kept; lines of text
   int64_t filtered = 0;               // handed in, and not wanted by the settings
   int64_t dropped = 0;                // too fast for the disk: statistics were kept, data were not
-  int64_t lost = 0, lost_bytes = 0;   // meant for a file that could not be written
+  int64_t lost = 0, lost_bytes = 0;   // files that could not be written, and lines of tables
+  int64_t lost_lines = 0;             // of them lines
   std::string first_loss;             // why, of the first one
   int64_t waiting = 0;                // tensors that are not written yet
 
   bool is_empty() const;
+  // Of a file; or of so many lines of one.
+  void add_loss(int64_t size, const std::string& reason, int64_t of_lines = 0);
 };
 
-// "12 files (3.4 GiB) were lost; the first: ..."
+// "12 files and 1 line of tables (3.4 GiB) were lost; the first: ..."
 std::string loss_sentence(const Tally& tally);
 
 // capture.json in the folder of a dump: an object with one member for each writer, by the id of its process;

@@ -20,7 +20,8 @@ constexpr size_t kMostKnown = 1 << 16;  // contents that are remembered, to be l
 constexpr int64_t kIdleMs = 5000;       // after which memory goes back to the system
 constexpr int64_t kTallyEveryMs = 1000;
 constexpr int64_t kRoomEveryMs = 200;
-constexpr int64_t kTablesEveryMs = 100;  // a write for each line would cost as much as a small file
+constexpr int64_t kTablesEveryMs = 100;            // a write for each line would cost as much as a small file
+constexpr int64_t kOverdraft = int64_t{32} << 20;  // of statistics and text, where data are dropped
 
 using Clock = std::chrono::steady_clock;
 int64_t now_ms() {
@@ -45,30 +46,36 @@ Writer::Writer(WriterConfig config)
 
 Writer::~Writer() {
   close();
+  for (const pthread_t thread : threads_) ::pthread_join(thread, nullptr);  // those that hung
   ForkGuard::remove(*this);
 }
 
-// False: nothing got done for as long as a caller has patience.
+// False: nothing got done for as long as a caller has patience. One caller is enough to find that out: until
+// something gets done again, nobody waits any more.
 template <class HasCome>
 bool Writer::wait_for(std::unique_lock<std::mutex>& lock, HasCome has_come) {
   const auto patience = std::chrono::milliseconds(config_.patience_ms);
   int64_t seen = finished_;
   auto deadline = Clock::now() + patience;
   while (!has_come()) {
+    if (is_given_up()) return false;
     ++admitting_;
     const bool is_late = done_.wait_until(lock, deadline) == std::cv_status::timeout;
     --admitting_;
-    if (is_late && seen == finished_) return false;
+    if (is_late && seen == finished_) {
+      given_up_at_ = seen;
+      return false;
+    }
     if (seen != finished_) deadline = Clock::now() + patience;
     seen = finished_;
   }
   return true;
 }
 
-// Waits for room. False: there is none, and the data must go.
-bool Writer::admit(std::unique_lock<std::mutex>& lock, int64_t cost) {
-  const auto fits = [&] { return waiting_ <= 0 || waiting_ + cost <= config_.budget; };
-  if (config_.drops_data ? !fits() : !wait_for(lock, fits)) return false;
+// Takes room, or waits for it. False: there is none.
+bool Writer::admit(std::unique_lock<std::mutex>& lock, int64_t cost, int64_t most, bool waits) {
+  const auto fits = [&] { return waiting_ <= 0 || waiting_ + cost <= most; };
+  if (waits ? !wait_for(lock, fits) : !fits()) return false;
   waiting_ += cost;
   return true;
 }
@@ -76,15 +83,13 @@ bool Writer::admit(std::unique_lock<std::mutex>& lock, int64_t cost) {
 // Lines of a table come in the order of the calls, whenever what they tell is known.
 void Writer::reserve_line(Job& job) {
   if (job.task.table.empty()) return;
-  Table& table = tables_[job.task.table];
-  if (table.header.empty()) table.header = job.task.header;
-  job.slot = table.slots.emplace_back(std::make_shared<Slot>());
+  job.slot = tables_.reserve(job.task.table, job.task.header);
 }
 
 void Writer::run_now(std::unique_lock<std::mutex>& lock, Job& job) {
   if (!wait_for(lock, [&] { return turns_.is_free(job.name); })) job.name = 0;  // out of turn, or never
   turns_.begin(job.name);
-  ++active_;
+  take_in_hand(job);
   lock.unlock();
   const WithoutFileSignals quiet;
   run(job);
@@ -129,7 +134,7 @@ void* Writer::work(void* self) {
     if (writer.jobs_.empty()) return nullptr;
     Job job = std::move(writer.jobs_.front());
     writer.jobs_.pop_front();
-    ++writer.active_;
+    writer.take_in_hand(job);
     lock.unlock();
     writer.run(job);
     job = {};
@@ -155,23 +160,23 @@ void Writer::save(Task task, const Source& source) {
   std::unique_lock lock(guard_);
   if (is_kept && source.release == nullptr && job.cost > config_.budget / 2) {
     // Larger than what may wait: it goes to the disk from where it lies, while its owner waits.
+    if (is_given_up()) return lose_unadmitted(lock, job);
     job.cost = 0;
     reserve_line(job);
     run_now(lock, job);
     return;
   }
-  if (!admit(lock, job.cost)) {
-    if (config_.drops_data) ++tally_.dropped;
+  if (!admit(lock, job.cost, config_.budget, !config_.drops_data)) {
+    if (!config_.drops_data) return lose_unadmitted(lock, job);
     lock.unlock();
-    if (!config_.drops_data)
-      lose(size, job.task.path + ": the disk is too slow: nothing was written for " +
-                     std::to_string(config_.patience_ms / 1000) + " s");
     if (is_kept) measure_now();
-    job.task.has_data = false;
-    job.cost = 0;
     give_back(job);
     job.data = {};
+    job.task.has_data = false;
+    job.cost = kJobOverhead + static_cast<int64_t>(job.task.path.size());
     lock.lock();
+    if (!admit(lock, job.cost, config_.budget + kOverdraft, true)) return lose_unadmitted(lock, job);
+    ++tally_.dropped;
     enqueue(lock, std::move(job));
     return;
   }
@@ -196,12 +201,9 @@ void Writer::save(Task task, const Source& source) {
 void Writer::append(const std::string& path, const std::string& header, std::string line) {
   const auto cost = static_cast<int64_t>(line.size()) + kJobOverhead;
   std::unique_lock lock(guard_);
-  if (!admit(lock, cost)) {
-    if (!config_.drops_data) {
-      lock.unlock();
-      return lose(cost, path + ": the disk is too slow for a line of text");
-    }
-    waiting_ += cost;  // text is kept where data are dropped
+  if (!admit(lock, cost, config_.budget + (config_.drops_data ? kOverdraft : 0), true)) {
+    lock.unlock();
+    return lose(static_cast<int64_t>(line.size()), path + ": the disk is too slow for a line of text", 1);
   }
   Job job;
   job.task.is_tensor = false;
@@ -235,6 +237,17 @@ void Writer::give_back(Job& job) {
   job.slab = {};
 }
 
+void Writer::take_in_hand(Job& job) {
+  job.next_in_hand = in_hand_;
+  in_hand_ = &job;
+}
+
+void Writer::put_away(const Job& job) {
+  Job** at = &in_hand_;
+  while (*at != nullptr && *at != &job) at = &(*at)->next_in_hand;
+  if (*at != nullptr) *at = job.next_in_hand;
+}
+
 // What a job is about; the name that its file got, and its line.
 Writer::Outcome Writer::carry_out(Job& job) {
   const Wanted& wanted = job.task.wanted;
@@ -258,6 +271,8 @@ void Writer::run(Job& job) {
   }
   give_back(job);
   std::unique_lock lock(guard_);
+  put_away(job);
+  ++active_;
   // Kept in a line, or in a file that has no data: as what was chosen, or what the budget left.
   const bool has_place = job.task.path.empty() || job.task.row || job.task.measured;
   tally_.statistics +=
@@ -289,7 +304,7 @@ void Writer::run(Job& job) {
     lock.lock();
     --active_;
   }
-  const bool is_waited_for = admitting_ > 0 || (jobs_.empty() && active_ == 0);
+  const bool is_waited_for = admitting_ > 0 || is_idle();
   lock.unlock();
   if (is_waited_for) done_.notify_all();
 }
@@ -358,32 +373,41 @@ Result<std::string> Writer::write_or_link(const Task& task, std::span<const Byte
 
 bool Writer::has_room(const std::string& path, int64_t bytes) {
   if (config_.reserve <= 0) return true;
-  const std::lock_guard lock(guard_);
+  std::unique_lock lock(guard_);
   if (const int64_t now = now_ms();
       room_seen_at_ == 0 || now - room_seen_at_ > kRoomEveryMs || room_ < config_.reserve + bytes) {
+    room_seen_at_ = now;
+    lock.unlock();
     const auto room = room_on_disk(config_.root.empty() ? path : config_.root);
     if (!room) return true;
+    lock.lock();
     room_ = *room;
-    room_seen_at_ = now;
   }
   if (room_ < config_.reserve + bytes) return false;
   room_ -= bytes;
   return true;
 }
 
-void Writer::lose(int64_t bytes, const std::string& reason) {
-  std::unique_lock lock(guard_);
-  if (tally_.lost++ == 0) tally_.first_loss = reason;
-  tally_.lost_bytes += bytes;
-  const bool tells = !has_told_;
-  has_told_ = true;
-  const int64_t now = now_ms();
-  const bool writes = is_time_for_tally(now), has_ended = is_closing_;
-  if (writes) tally_written_at_ = now;
-  const Tally tally = writes ? tally_now() : Tally{};
-  lock.unlock();
+// A file, or so many lines of a table.
+void Writer::lose(int64_t bytes, const std::string& reason, int64_t lines) {
+  bool tells = false;
+  {
+    const std::lock_guard lock(guard_);
+    tally_.add_loss(bytes, reason, lines);
+    tells = !has_told_;
+    has_told_ = true;
+  }
   if (tells) say(reason + "; the program goes on, and what is lost is counted in capture.json");
-  if (writes) static_cast<void>(tally_file_.write(tally, has_ended, config_.rights));
+}
+
+// What found no room in time, and the line that it would have had.
+void Writer::lose_unadmitted(std::unique_lock<std::mutex>& lock, Job& job) {
+  lock.unlock();
+  const std::string why =
+      ": the disk is too slow: nothing was written for " + std::to_string(config_.patience_ms / 1000) + " s";
+  if (brings_file(job)) lose(static_cast<int64_t>(job.data.size()), job.task.path + why);
+  if (!job.task.table.empty()) lose(0, job.task.table + why, 1);
+  give_back(job);
 }
 
 bool Writer::is_time_for_tally(int64_t now) const {
@@ -394,86 +418,28 @@ Tally Writer::tally_now() const {
   Tally out = tally_;
   out.waiting = std::count_if(jobs_.begin(), jobs_.end(), [](const Job& job) { return job.task.is_tensor; });
   turns_.for_each_waiting([&](const Job& job) { out.waiting += job.task.is_tensor ? 1 : 0; });
+  if (is_closing_) add_unwritten(out);
   return out;
 }
 
 // All lines that are ready, but those of tables that another thread has in hand: it looks again itself.
 void Writer::write_tables(std::unique_lock<std::mutex>& lock) {
-  const auto next = [&] {  // from the first one again: while a file is written, tables come and go
-    return std::find_if(tables_.begin(), tables_.end(),
-                        [](const auto& each) { return each.second.has_lines(); });
-  };
-  for (auto at = next(); at != tables_.end(); at = next()) write_lines(lock, at->first, at->second);
-}
-
-void Writer::write_lines(std::unique_lock<std::mutex>& lock, const std::string& path, Table& table) {
-  table.is_being_written = true;
-  while (!table.slots.empty() && table.slots.front()->is_ready) {
-    std::string lines;
-    int64_t count = 0;
-    while (!table.slots.empty() && table.slots.front()->is_ready && lines.size() < (size_t{64} << 10)) {
-      lines += table.slots.front()->text;
-      count += table.slots.front()->text.empty() ? 0 : 1;
-      table.slots.pop_front();
-    }
-    const std::string header = table.header;
+  while (const auto batch = tables_.take()) {
     lock.unlock();
     Result<void> done;
-    if (!lines.empty()) done = append_whole(path, header, lines, config_.rights);
-    if (!done) lose(static_cast<int64_t>(lines.size()), done.error().message);
+    if (!batch->lines.empty()) done = append_whole(batch->path, batch->header, batch->lines, config_.rights);
+    if (!done) lose(static_cast<int64_t>(batch->lines.size()), done.error().message, batch->count);
     lock.lock();
-    waiting_ -= static_cast<int64_t>(lines.size());
-    if (done) tally_.lines += count;
+    waiting_ -= static_cast<int64_t>(batch->lines.size());
+    if (done) tally_.lines += batch->count;
+    tables_.end(*batch);
   }
-  table.is_being_written = false;
-  if (table.slots.empty()) tables_.erase(tables_.find(path));
 }
 
 bool Writer::flush(int64_t timeout_ms) {
   std::unique_lock lock(guard_);
-  const auto is_done = [&] { return jobs_.empty() && active_ == 0; };
+  const auto is_done = [&] { return is_idle(); };
   return done_.wait_for(lock, std::chrono::milliseconds(timeout_ms), is_done);
-}
-
-void Writer::close() {
-  bool is_stuck = false;
-  std::vector<pthread_t> threads;
-  {
-    std::unique_lock lock(guard_);
-    if (is_closing_) return;
-    // As long as something gets done it is waited for; a dead disk must not keep the program from ending.
-    int64_t seen = -1;
-    while ((!jobs_.empty() || active_ != 0) && seen != finished_) {
-      seen = finished_;
-      done_.wait_for(lock, std::chrono::milliseconds(config_.patience_ms),
-                     [&] { return jobs_.empty() && active_ == 0; });
-    }
-    is_stuck = active_ != 0 || !jobs_.empty();
-    turns_.for_each_waiting([&](const Job& job) { jobs_.push_back(job); });
-    for (const Job& job : jobs_) {
-      if (tally_.lost++ == 0) tally_.first_loss = job.task.path + ": the disk is too slow";
-      tally_.lost_bytes += static_cast<int64_t>(job.data.size());
-    }
-    jobs_.clear();
-    turns_.clear();
-    is_closing_ = true;
-    threads.swap(threads_);
-  }
-  work_.notify_all();
-  if (!is_stuck)
-    for (const pthread_t thread : threads) ::pthread_join(thread, nullptr);
-  Tally tally;
-  bool is_unused = false;
-  {
-    const std::lock_guard lock(guard_);
-    tally = tally_;
-    is_unused = finished_ == 0 && tally_.is_empty();
-  }
-  Result<void> counted;
-  if (!is_unused) counted = tally_file_.write(tally, true, config_.rights);
-  if (!counted) say(counted.error().message + "; what was recorded is counted nowhere");
-  if (tally.lost > 0)
-    say(loss_sentence(tally) + (counted ? "; counted in " + config_.root + "/capture.json" : ""));
 }
 
 Tally Writer::tally() {
@@ -491,6 +457,8 @@ void Writer::forget_parent() {
   threads_.clear();
   waiting_ = finished_ = 0;
   active_ = admitting_ = 0;
+  in_hand_ = nullptr;
+  given_up_at_ = -1;
   has_told_ = false;
   tally_ = {};
   tally_written_at_ = 0;

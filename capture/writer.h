@@ -10,6 +10,7 @@
 
 #include "capture/slabs.h"
 #include "capture/statistics.h"
+#include "capture/tables.h"
 #include "capture/tally.h"
 #include "capture/turns.h"
 
@@ -88,23 +89,14 @@ class Writer {
 
   // Everything that was handed in before is in its file. False: the time was over.
   bool flush(int64_t timeout_ms);
-  // The same, and ends the threads. What is handed in afterwards is written at once, by the caller.
-  void close();
+  // The same, and ends the threads. What is handed in afterwards is written at once, by the caller. False:
+  // threads hang on a disk that answers nobody, and the writer has to live as long as they do.
+  bool close();
 
   Tally tally();
   const WriterConfig& config() const { return config_; }
 
  private:
-  struct Slot {
-    bool is_ready = false;
-    std::string text;
-  };
-  struct Table {
-    std::string header;
-    std::deque<std::shared_ptr<Slot>> slots;  // in the order of the calls
-    bool is_being_written = false;
-    bool has_lines() const { return !slots.empty() && slots.front()->is_ready && !is_being_written; }
-  };
   struct Job {
     Task task;
     Bytes data = {};
@@ -112,9 +104,10 @@ class Writer {
     void (*release)(void*) = nullptr;  // if it was not
     void* release_argument = nullptr;
     std::optional<Statistics> statistics = {};  // if they were taken before
-    std::shared_ptr<Slot> slot = {};
+    std::shared_ptr<Tables::Slot> slot = {};
     int64_t cost = 0;
     size_t name = 0;  // of its file, as Turns knows it
+    Job* next_in_hand = nullptr;
   };
   struct Outcome {
     std::string path, row;
@@ -127,7 +120,9 @@ class Writer {
 
   template <class HasCome>
   bool wait_for(std::unique_lock<std::mutex>& lock, HasCome has_come);
-  bool admit(std::unique_lock<std::mutex>& lock, int64_t cost);
+  bool admit(std::unique_lock<std::mutex>& lock, int64_t cost, int64_t most, bool waits);
+  bool is_given_up() const { return finished_ == given_up_at_; }
+  bool is_idle() const { return jobs_.empty() && in_hand_ == nullptr && active_ == 0; }
   void reserve_line(Job& job);
   void run_now(std::unique_lock<std::mutex>& lock, Job& job);
   void enqueue(std::unique_lock<std::mutex>& lock, Job job);
@@ -139,10 +134,15 @@ class Writer {
   Result<std::string> write_or_link(const Task& task, std::span<const Bytes> parts, Bytes data,
                                     const Statistics& statistics);
   bool has_room(const std::string& path, int64_t bytes);
-  void lose(int64_t bytes, const std::string& reason);
+  void lose(int64_t bytes, const std::string& reason, int64_t lines = 0);
+  void lose_unadmitted(std::unique_lock<std::mutex>& lock, Job& job);
+  static bool brings_file(const Job& job);
+  void add_unwritten(Tally& tally) const;
   void write_tables(std::unique_lock<std::mutex>& lock);
-  void write_lines(std::unique_lock<std::mutex>& lock, const std::string& path, Table& table);
+  Result<void> write_last_tally(const Tally& tally);
   void give_back(Job& job);
+  void take_in_hand(Job& job);
+  void put_away(const Job& job);
   void forget_parent();
   bool is_time_for_tally(int64_t now) const;
   Tally tally_now() const;  // with what waits
@@ -154,16 +154,18 @@ class Writer {
   std::mutex guard_;                     // of all below; never held while a file is touched
   std::condition_variable work_, done_;  // done_: there is room, or everything is written
   std::deque<Job> jobs_;
-  Turns<Job> turns_;                               // of files; those that wait for theirs are not among jobs_
-  std::unordered_map<std::string, Table> tables_;  // those with lines that wait
-  std::unordered_map<uint64_t, Known> known_;      // by content
+  Turns<Job> turns_;  // of files; those that wait for theirs are not among jobs_
+  Tables tables_;
+  std::unordered_map<uint64_t, Known> known_;  // by content
   std::deque<uint64_t> known_order_;
   std::vector<pthread_t> threads_;
-  int64_t waiting_ = 0;   // bytes
-  int64_t finished_ = 0;  // jobs: a disk on which this grows is slow, not dead
-  int active_ = 0;
-  int admitting_ = 0;  // callers who wait for room: only they must hear of every job that is done
-  bool is_closing_ = false, has_told_ = false;
+  int64_t waiting_ = 0;       // bytes
+  int64_t finished_ = 0;      // jobs: a disk on which this grows is slow, not dead
+  int64_t given_up_at_ = -1;  // what it was when a caller's patience was over
+  Job* in_hand_ = nullptr;    // of all threads, one after the other
+  int active_ = 0;            // those that write tables or the tally
+  int admitting_ = 0;         // callers who wait for room: only they must hear of every job that is done
+  bool is_closing_ = false, is_stuck_ = false, has_told_ = false;
   Tally tally_;
   int64_t tally_written_at_ = 0, tables_written_at_ = 0;  // ms
   int64_t room_ = 0, room_seen_at_ = 0;

@@ -255,7 +255,20 @@ TEST_F(WriterTest, CountsWhatCannotBeWrittenAndGoesOn) {
   const std::string said = ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 2)
       << said;  // the first one, and how much it was in the end
-  EXPECT_THAT(said, HasSubstr("3 files (17 bytes) were lost; the first: "));
+  EXPECT_THAT(said, HasSubstr("2 files and 1 line of tables (17 bytes) were lost; the first: "));
+}
+
+TEST_F(WriterTest, CountsEachLineThatIsLost) {
+  std::ofstream(root_ / "file") << "in the way";
+  ::testing::internal::CaptureStderr();
+  Writer writer({.root = root_, .threads = 1});
+  for (int i = 0; i < 100; ++i) writer.append(at("file/t.csv"), "", "line\n");
+  writer.close();
+  EXPECT_EQ(writer.tally().lost, 100);
+  EXPECT_EQ(writer.tally().lost_bytes, 100 * 5);
+  EXPECT_EQ(writer.tally().lines, 0);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr("100 lines of tables (500 bytes) were lost"));
 }
 
 TEST_F(WriterTest, CountsTensorsOfWhichStatisticsAloneAreKept) {

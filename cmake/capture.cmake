@@ -4,7 +4,7 @@
 file(GLOB capture_sources CONFIGURE_DEPENDS capture/*.cc)
 list(FILTER capture_sources EXCLUDE REGEX "_test\\.cc$")
 set(shared_sources
-  assay/base/caller.cc assay/base/columns.cc assay/base/console.cc assay/base/crc32.cc assay/base/file_signals.cc assay/base/printable.cc assay/base/result.cc
+  assay/base/caller.cc assay/base/columns.cc assay/base/console.cc assay/base/crc32.cc assay/base/file_signals.cc assay/base/files_and_lines.cc assay/base/printable.cc assay/base/result.cc
   assay/base/system_message.cc assay/base/temporary_name.cc assay/base/text.cc assay/base/zip_records.cc
   assay/tensor/dense_pack.cc assay/tensor/dtype.cc assay/tensor/dtype_small.cc assay/tensor/operand.cc
   assay/tensor/strided_copy.cc

@@ -268,7 +268,8 @@ void assay_capture_close(assay_capture* capture) {
     if (capture == nullptr) return ASSAY_OK;
     const std::shared_ptr<assay_capture> last = open_captures().remove(capture);
     if (last == nullptr) return assay::library::refuse_handle(capture);
-    last->writer.close();  // another thread may still hold it
+    // Another thread may still hold it; one of its own that hangs on a dead disk does so for ever.
+    if (!last->writer.close()) static_cast<void>(new std::shared_ptr<assay_capture>(last));
     return ASSAY_OK;
   });
 }

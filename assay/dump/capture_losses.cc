@@ -1,5 +1,6 @@
 #include "assay/dump/capture_losses.h"
 
+#include "assay/base/files_and_lines.h"
 #include "assay/base/path_kind.h"
 #include "assay/base/text.h"
 #include "assay/support/json_tape.h"
@@ -28,11 +29,6 @@ std::map<fs::path, std::set<std::string, std::less<>>> counts_of(std::span<const
   return out;
 }
 
-// "1 file", "3 files"
-std::string counted(int64_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
 void note_record(const fs::path& file, std::string_view process, const JsonTape& record, Remarks& warnings) {
   const auto number = [&](std::string_view key) {
     const size_t place = record.find(0, key);
@@ -42,7 +38,7 @@ void note_record(const fs::path& file, std::string_view process, const JsonTape&
     const size_t reason = record.find(0, "first_loss");
     warnings.push_back(
         left_out(fmt::format("{}: {} of process {} {} lost while the dump was recorded{}", display(file),
-                             counted(lost, "file"), process, lost == 1 ? "was" : "were",
+                             files_and_lines(lost, number("lost_lines")), process, lost == 1 ? "was" : "were",
                              reason != 0 && record.is_text(reason)
                                  ? fmt::format("; the first: {}", printable(record.text(reason)))
                                  : ""),
@@ -52,9 +48,9 @@ void note_record(const fs::path& file, std::string_view process, const JsonTape&
   const bool was_cut_off = ended != 0 && record.kind(ended) == JsonKind::boolean && !record.boolean(ended);
   if (const int64_t waiting = number("waiting"); waiting > 0 && was_cut_off)
     warnings.push_back(left_out(
-        fmt::format(
-            "{}: process {} did not live to its end, or still runs; about {} that waited in it {} not there",
-            display(file), process, counted(waiting, "tensor"), waiting == 1 ? "is" : "are"),
+        fmt::format("{}: process {} did not live to its end, or still runs; about {} tensor{} that waited in "
+                    "it {} not there",
+                    display(file), process, waiting, waiting == 1 ? "" : "s", waiting == 1 ? "is" : "are"),
         waiting));
 }
 

@@ -1,7 +1,9 @@
 // Loaded in front of the probe: every byte that it writes to a file takes its time, SLOW_DISK_MIB_S in a
-// second; with OLD_KERNEL=1 no open file is linked by its descriptor, as before Linux 6.10 for most users.
+// second, and the question how much room there is SLOW_ROOM_MS; with OLD_KERNEL=1 no open file is linked by
+// its descriptor, as before Linux 6.10 for most users.
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/statvfs.h>
 #include <sys/uio.h>
 #include <time.h>
 
@@ -20,6 +22,17 @@ extern "C" ssize_t writev(int file, const struct iovec* parts, int count) {
   while (nanosleep(&left, &left) != 0) {
   }
   return done;
+}
+
+extern "C" int statvfs(const char* path, struct statvfs* out) noexcept {
+  using Ask = int (*)(const char*, struct statvfs*);
+  static const auto real = reinterpret_cast<Ask>(dlsym(RTLD_NEXT, "statvfs"));
+  const char* const wait = std::getenv("SLOW_ROOM_MS");
+  if (const long ms = wait == nullptr ? 0 : std::atol(wait); ms > 0) {
+    const timespec time = {ms / 1000, ms % 1000 * 1'000'000};
+    nanosleep(&time, nullptr);
+  }
+  return real(path, out);
 }
 
 extern "C" int linkat(int from_folder, const char* from, int to_folder, const char* to, int flags) noexcept {

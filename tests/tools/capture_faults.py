@@ -261,6 +261,75 @@ def check_slow_disk(c: CaptureChecker) -> None:
         shutil.rmtree(folder)
 
 
+def check_room_that_takes_long(c: CaptureChecker) -> None:
+    """How much room there is may be a question to a server far away: the program does not wait for the answer."""
+    folder = c.folder("slow_room")
+    slow = {"LD_PRELOAD": ":".join([*c.sanitizers(), str(c.bin / "hosts" / "libslow_disk.so"), str(c.bin / "libassay_probe.so")]),
+            "SLOW_ROOM_MS": "4000", "ASSAY_CAPTURE_RESERVE": "1"}
+    child = start_host(c, ["hot"], folder, {**ALL_ROUNDS, **slow})
+    start = time.monotonic()
+    run_rounds(child, 5)
+    took = time.monotonic() - start
+    said = child.communicate(timeout=120)[1]
+    files = [path for path in folder.rglob("*tensor*.bin")]
+    c.report("a question for room that takes long", [] if child.returncode == 0 and took < 3 and len(files) == 5 * 15 and not said else
+             [f"exit {child.returncode} after {took:.1f} s: {said[:300]} {len(files)} files"])
+
+
+def run_rounds(child: subprocess.Popen, count: int, pause: float = 0.0) -> None:
+    """Of the host in its "hot" way."""
+    for _ in range(count):
+        child.stdin.write("\n")
+        child.stdin.flush()
+        child.stdout.readline()
+        time.sleep(pause)
+
+
+def check_full_for_a_while(c: CaptureChecker) -> None:
+    """A disk that is full, and then has room again: the program goes on, losses are counted, what comes later is whole."""
+    with small_disk(c, "full_for_a_while", "size=3m") as folder:
+        if folder is None:
+            return
+        child = start_host(c, ["hot"], folder, {**ALL_ROUNDS, "ASSAY_CAPTURE_BUDGET": "8MiB"})
+        run_rounds(child, 10)
+        wait_until(lambda: len(list(folder.rglob("*tensor*.bin"))) == 10 * 15)
+        ballast = folder / "ballast"
+        with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+            while file.write(bytes(4096)):
+                pass
+        full = 0
+        end = time.monotonic() + (60 if c.long else 1)
+        while time.monotonic() < end:
+            run_rounds(child, 10, 0.01)
+            full += 10
+        tally = folder / "msit_dump_20260101_000000" / "capture.json"
+        # What was handed in while there was no room has been tried by then.
+        wait_until(lambda: next(iter(json.loads(tally.read_text()).values()))["lost"] >= full * 15)
+        ballast.unlink()
+        run_rounds(child, 10)
+        said = child.communicate(timeout=120)[1]
+        lost = next(iter(json.loads(tally.read_text()).values()))
+        rounds: dict[int, int] = {}
+        for path in folder.rglob("*tensor*.bin"):
+            number = int(path.relative_to(folder).parts[3])
+            rounds[number] = rounds.get(number, 0) + 1
+        tables = {path.name: len(path.read_text().splitlines()) for path in folder.rglob("operation_tensors_*.csv")}
+        wanted = [*range(10), *range(10 + full, 20 + full)]
+        if c.long:
+            print(f"full for {full} rounds: {lost['tensors']} tensors written, {lost['lost']} files and lines lost")
+        good = rounds == {number: 15 for number in wanted} and sorted(tables) == sorted(f"operation_tensors_{n}.csv" for n in wanted)
+                # In each round 15 tensors, two texts of parameters, a tiling; four lines of three tables.
+        exact = lost["tensors"] == 20 * 15 and lost["lost"] == full * 22 and lost["lost_lines"] == full * 4 and lost["ended"]
+        c.report("a disk that is full for a while", [] if child.returncode == 0 and good and exact and not broken_files(folder)[1] and
+                 len(said.splitlines()) == 2 else [f"exit {child.returncode}: {said[:300]} {full} rounds: {lost} {rounds} {tables}"])
+
+
+def wait_until(is_so, seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not is_so() and time.monotonic() < end:
+        time.sleep(0.05)
+
+
 def check_old_kernel(c: CaptureChecker) -> None:
     """Where a file gets its name by its place in /proc."""
     folder = c.folder("old_kernel")

@@ -1,5 +1,6 @@
 #include "assay/run/launch/after_dump.h"
 
+#include "assay/base/files_and_lines.h"
 #include "assay/base/path_kind.h"
 #include "assay/base/shell_word.h"
 #include "assay/base/text.h"
@@ -225,7 +226,7 @@ std::string text_of(const DumpOutcome& outcome) {
   const CaptureCounts& counts = outcome.counts;
   std::string out = tensors_text(outcome);
   if (counts.lost > 0)
-    out += fmt::format("LOST: {} file{} ({}){}\n", counts.lost, counts.lost == 1 ? "" : "s",
+    out += fmt::format("LOST: {} ({}){}\n", files_and_lines(counts.lost, counts.lost_lines),
                        format_size(counts.lost_bytes),
                        counts.first_loss.empty() ? "" : "; the first: " + printable(counts.first_loss));
   out += processes_text(counts);

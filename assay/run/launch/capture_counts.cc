@@ -125,6 +125,7 @@ void add_record(const Record& record, bool has_ended, CaptureCounts& counts) {
   counts.filtered += record.number("filtered");
   counts.dropped += record.number("dropped");
   counts.lost += record.number("lost");
+  counts.lost_lines += record.number("lost_lines");
   counts.lost_bytes += record.number("lost_bytes");
   if (counts.first_loss.empty()) counts.first_loss = record.text("first_loss");
   if (!has_ended) return;

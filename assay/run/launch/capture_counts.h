@@ -9,7 +9,7 @@ namespace assay {
 struct CaptureCounts {
   int64_t tensors = 0, bytes = 0, lines = 0;  // lines: of tables
   int64_t statistics = 0;                     // of the tensors: those that have no data
-  int64_t filtered = 0, dropped = 0, lost = 0, lost_bytes = 0;
+  int64_t filtered = 0, dropped = 0, lost = 0, lost_lines = 0, lost_bytes = 0;
   std::string first_loss = {};
   bool is_counted = true;  // by the probe; else nobody knows what was filtered, dropped and lost
   struct CutOff {
