@@ -148,6 +148,7 @@ Result<ChildEnd> run_child(const std::vector<std::string>& words,
 
 Result<std::vector<std::string>> split_command(std::string_view line) {
   constexpr std::string_view kOfShells = "><|&$`*?(){}~";
+  const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\n'; };
   std::vector<std::string> words;
   std::string word;
   bool in_word = false;
@@ -168,11 +169,12 @@ Result<std::vector<std::string>> split_command(std::string_view line) {
     } else if (c == '\'' || c == '"') {
       quote = c;
       in_word = true;
-    } else if (c == ' ' || c == '\t' || c == '\n') {
+    } else if (is_blank(c)) {
       if (in_word) words.push_back(std::move(word));
       word.clear();
       in_word = false;
-    } else if (kOfShells.find(c) != std::string_view::npos) {
+    } else if (kOfShells.find(c) != std::string_view::npos ||
+               (c == ';' && (!has_next || is_blank(line[i + 1])))) {  // within a word it may be meant so
       return fail(
           ErrorKind::bad_argument,
           "The command contains invalid characters: '{}' means something to a shell, and none is asked; "

@@ -19,7 +19,7 @@ TEST(SplitCommand, TakesQuotesAsShellsDo) {
 
 TEST(SplitCommand, RefusesWhatOnlyAShellUnderstands) {
   for (const std::string_view line :
-       {"a > b", "a | b", "a && b", "a $x", "a `b`", "a *", "~/a", "a {b,c}", "(a)"}) {
+       {"a > b", "a | b", "a && b", "a $x", "a `b`", "a *", "~/a", "a {b,c}", "(a)", "a; b", "a ;", "a;"}) {
     const auto words = split_command(line);
     ASSERT_FALSE(words) << line;
     EXPECT_NE(words.error().message.find("means something to a shell"), std::string::npos);
