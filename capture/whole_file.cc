@@ -25,6 +25,7 @@ namespace {
 constexpr int kMostNumbers =
     100000;                      // of one name; a program that saves one tensor so often means something else
 constexpr int kTriedInTurn = 8;  // of these
+constexpr size_t kPiece = size_t{8} << 20;  // of a file that is written at once
 
 class Descriptor {
  public:
@@ -108,17 +109,24 @@ int open_in(const std::string& folder, unsigned mode, Open open) {
 }
 
 // errno, or 0.
-int write_all(int descriptor, std::span<const Bytes> parts) {
+int write_all(int descriptor, std::span<const Bytes> parts, std::atomic<int64_t>* pieces = nullptr) {
   std::vector<iovec> left;
   for (const Bytes part : parts)
     if (!part.empty()) left.push_back({const_cast<std::byte*>(part.data()), part.size()});
   size_t first = 0;
   while (first < left.size()) {
-    const ssize_t done = ::writev(descriptor, left.data() + first,
-                                  static_cast<int>(std::min<size_t>(left.size() - first, IOV_MAX)));
+    size_t count = 0, bytes = 0;
+    while (first + count < left.size() && count < IOV_MAX && bytes < kPiece)
+      bytes += left[first + count++].iov_len;
+    iovec& last = left[first + count - 1];
+    const size_t whole = last.iov_len;
+    last.iov_len -= bytes - std::min(bytes, kPiece);
+    const ssize_t done = ::writev(descriptor, left.data() + first, static_cast<int>(count));
+    last.iov_len = whole;
     if (done < 0 && errno == EINTR) continue;
     if (done < 0) return errno;
     if (done == 0) return ENOSPC;
+    if (pieces != nullptr) pieces->fetch_add(1, std::memory_order_relaxed);
     auto wrote = static_cast<size_t>(done);
     while (first < left.size() && wrote >= left[first].iov_len) wrote -= left[first++].iov_len;
     if (first < left.size()) {
@@ -234,7 +242,7 @@ Result<void> make_folders_above(const std::string& path, const Rights& rights) {
 }
 
 Result<std::string> write_whole(const std::string& path, std::span<const Bytes> parts, Existing existing,
-                                const Rights& rights) {
+                                const Rights& rights, std::atomic<int64_t>* pieces) {
   const std::string folder = folder_of(path);
   std::string temporary;  // its name, where it needs one
   Descriptor file(-1);
@@ -251,7 +259,7 @@ Result<std::string> write_whole(const std::string& path, std::span<const Bytes> 
     if (file.is_open()) lock_temporary(file.get());
   }
   if (!file.is_open()) return trouble(path, "cannot be made", errno);
-  if (const int error = write_all(file.get(), parts); error != 0) {
+  if (const int error = write_all(file.get(), parts, pieces); error != 0) {
     if (!temporary.empty()) ::unlink(temporary.c_str());
     return trouble(path, "cannot be written", error);
   }
@@ -262,7 +270,7 @@ Result<std::string> write_whole(const std::string& path, std::span<const Bytes> 
     if (!is_taken && (named || ::access("/proc/self/fd", X_OK) == 0)) return named;
     if (!is_taken) {
       has_unnamed_files.store(false, std::memory_order_relaxed);
-      return write_whole(path, parts, existing, rights);
+      return write_whole(path, parts, existing, rights, pieces);
     }
     temporary = temporary_beside(path).native();  // a name that exists is replaced by another name only
     if (link(temporary) != 0) return trouble(path, "cannot be given its name", errno);

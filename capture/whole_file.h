@@ -5,6 +5,7 @@
 #include "assay/base/bytes.h"
 #include "assay/base/result.h"
 
+#include <atomic>
 #include <optional>
 #include <string>
 
@@ -18,8 +19,9 @@ enum class Existing : uint8_t { number, replace, refuse };  // number: x.bin bec
 
 // The name that it got. A process that is killed meanwhile leaves nothing; where the file system has no files
 // without names, one that readers of Assay know as unfinished (base/temporary_name.h).
+// `pieces` grows with every few MiB, so that others see a slow disk from a dead one.
 Result<std::string> write_whole(const std::string& path, std::span<const Bytes> parts, Existing existing,
-                                const Rights& rights);
+                                const Rights& rights, std::atomic<int64_t>* pieces = nullptr);
 
 // One write; `header` before it if the file is new or empty. What does not fit on the disk leaves no part of
 // itself, and no file where there was none.

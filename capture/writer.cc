@@ -55,19 +55,20 @@ Writer::~Writer() {
 template <class HasCome>
 bool Writer::wait_for(std::unique_lock<std::mutex>& lock, HasCome has_come) {
   const auto patience = std::chrono::milliseconds(config_.patience_ms);
-  int64_t seen = finished_;
+  int64_t seen = progress();
   auto deadline = Clock::now() + patience;
   while (!has_come()) {
     if (is_given_up()) return false;
     ++admitting_;
     const bool is_late = done_.wait_until(lock, deadline) == std::cv_status::timeout;
     --admitting_;
-    if (is_late && seen == finished_) {
+    const int64_t now = progress();
+    if (is_late && seen == now && measuring_ == 0) {
       given_up_at_ = seen;
       return false;
     }
-    if (seen != finished_) deadline = Clock::now() + patience;
-    seen = finished_;
+    if (is_late || seen != now) deadline = Clock::now() + patience;
+    seen = now;
   }
   return true;
 }
@@ -248,11 +249,18 @@ void Writer::put_away(const Job& job) {
   if (*at != nullptr) *at = job.next_in_hand;
 }
 
+Statistics Writer::measured(const Job& job) {
+  ++measuring_;
+  const Statistics out = measure(job.task.dtype, job.data, job.task.count, job.task.wanted);
+  --measuring_;
+  return out;
+}
+
 // What a job is about; the name that its file got, and its line.
 Writer::Outcome Writer::carry_out(Job& job) {
   const Wanted& wanted = job.task.wanted;
   if (!job.statistics && (wanted.values || wanted.crc32 || wanted.xor64) && !job.data.empty())
-    job.statistics = measure(job.task.dtype, job.data, job.task.count, wanted);
+    job.statistics = measured(job);
   const Statistics statistics = job.statistics.value_or(Statistics{});
   Outcome out;
   if (!job.task.path.empty()) out.path = write_file(job.task, job.data, statistics, job.task.has_data);
@@ -334,7 +342,7 @@ std::string Writer::write_file(const Task& task, Bytes data, const Statistics& s
 
 Result<std::string> Writer::write_or_link(const Task& task, std::span<const Bytes> parts, Bytes data,
                                           const Statistics& statistics) {
-  const auto write = [&] { return write_whole(task.path, parts, task.existing, config_.rights); };
+  const auto write = [&] { return write_whole(task.path, parts, task.existing, config_.rights, &pieces_); };
   if (config_.links == LinkKind::none || data.empty() || !task.has_data) return write();
   Statistics sums = statistics;
   if (!task.wanted.crc32 || !task.wanted.xor64)

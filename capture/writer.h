@@ -14,6 +14,7 @@
 #include "capture/tally.h"
 #include "capture/turns.h"
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -121,13 +122,16 @@ class Writer {
   template <class HasCome>
   bool wait_for(std::unique_lock<std::mutex>& lock, HasCome has_come);
   bool admit(std::unique_lock<std::mutex>& lock, int64_t cost, int64_t most, bool waits);
-  bool is_given_up() const { return finished_ == given_up_at_; }
+  // Grows as long as something gets done: a disk on which it does is slow, not dead.
+  int64_t progress() const { return finished_ + pieces_.load(std::memory_order_relaxed); }
+  bool is_given_up() const { return progress() == given_up_at_; }
   bool is_idle() const { return jobs_.empty() && in_hand_ == nullptr && active_ == 0; }
   void reserve_line(Job& job);
   void run_now(std::unique_lock<std::mutex>& lock, Job& job);
   void enqueue(std::unique_lock<std::mutex>& lock, Job job);
   void start_threads();
   static void* work(void* self);
+  Statistics measured(const Job& job);
   Outcome carry_out(Job& job);
   void run(Job& job);
   std::string write_file(const Task& task, Bytes data, const Statistics& statistics, bool has_data);
@@ -159,12 +163,14 @@ class Writer {
   std::unordered_map<uint64_t, Known> known_;  // by content
   std::deque<uint64_t> known_order_;
   std::vector<pthread_t> threads_;
-  int64_t waiting_ = 0;       // bytes
-  int64_t finished_ = 0;      // jobs: a disk on which this grows is slow, not dead
-  int64_t given_up_at_ = -1;  // what it was when a caller's patience was over
-  Job* in_hand_ = nullptr;    // of all threads, one after the other
-  int active_ = 0;            // those that write tables or the tally
-  int admitting_ = 0;         // callers who wait for room: only they must hear of every job that is done
+  int64_t waiting_ = 0;             // bytes
+  int64_t finished_ = 0;            // jobs
+  std::atomic<int64_t> pieces_{0};  // of jobs that are not finished
+  std::atomic<int> measuring_{0};   // threads that take statistics, which needs no disk
+  int64_t given_up_at_ = -1;        // what it was when a caller's patience was over
+  Job* in_hand_ = nullptr;          // of all threads, one after the other
+  int active_ = 0;                  // those that write tables or the tally
+  int admitting_ = 0;  // callers who wait for room: only they must hear of every job that is done
   bool is_closing_ = false, is_stuck_ = false, has_told_ = false;
   Tally tally_;
   int64_t tally_written_at_ = 0, tables_written_at_ = 0;  // ms

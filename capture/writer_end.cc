@@ -35,8 +35,8 @@ bool Writer::close() {
     if (is_closing_) return !is_stuck_;
     // As long as something gets done it is waited for; a dead disk must not keep the program from ending.
     int64_t seen = -1;
-    while (!is_idle() && seen != finished_) {
-      seen = finished_;
+    while (!is_idle() && (seen != progress() || measuring_ > 0)) {
+      seen = progress();
       done_.wait_for(lock, std::chrono::milliseconds(config_.patience_ms), [&] { return is_idle(); });
     }
     is_stuck_ = !is_idle();

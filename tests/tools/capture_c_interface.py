@@ -6,6 +6,7 @@ import json
 import os
 import struct
 import subprocess
+import sys
 import threading
 
 
@@ -108,6 +109,35 @@ def check_several_captures(c, library) -> None:
              [f"{tensors} tensors, {keys}"])
 
 
+# One thread, two tensors of which each takes a second: longer than anybody has patience, but something gets done all the time.
+SLOW = """
+import ctypes, sys
+sys.path.insert(0, sys.argv[3])
+from capture_c_interface import Config, Tensor
+l = ctypes.CDLL(sys.argv[1])
+config, capture, tally = Config(), ctypes.c_void_p(), (ctypes.c_int64 * 8)()
+l.assay_capture_config_init(ctypes.byref(config))
+config.root, config.patience_ms, config.threads, config.budget = sys.argv[2].encode(), 500, 1, 40 << 20
+assert l.assay_capture_open(ctypes.byref(config), ctypes.byref(capture)) == 0
+data, shape = (ctypes.c_char * (32 << 20))(), (ctypes.c_int64 * 1)(32 << 20)
+release = ctypes.cast(l.assay_count_down, ctypes.c_void_p)
+for name in (b"first.npy", b"second.npy"):
+    tensor = Tensor(ctypes.addressof(data), l.assay_dtype_from_name(b"u8"), 1, shape, None, release, None)
+    assert l.assay_capture_tensor(capture, ctypes.byref(tensor), name, 2, None, None) == 0
+l.assay_capture_close(capture)
+"""
+
+
+def check_slow_tensors(c, library) -> None:
+    folder = c.folder("slow_tensors")
+    more = {"LD_PRELOAD": str(c.bin / "hosts" / "libslow_disk.so"), "SLOW_DISK_MIB_S": "32"}
+    done = subprocess.run([sys.executable, "-c", SLOW, library, folder / "out", os.path.dirname(os.path.abspath(__file__))],
+                          env={**os.environ, **more}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+    sizes = {path.name: path.stat().st_size for path in (folder / "out").glob("*.npy")}
+    c.report("tensors that take longer than patience", [] if done.returncode == 0 and not done.stderr and len(sizes) == 2 and
+             min(sizes.values()) > 32 << 20 else [f"exit {done.returncode}: {done.stderr[:500]} {sizes}"])
+
+
 def check_c_interface(c) -> None:
     """What Python hands over through the C interface is what NumPy and PyTorch read back."""
     import numpy
@@ -196,6 +226,7 @@ def check_c_interface(c) -> None:
         c.report(f"compare {name}", c.start_in(folder, ["compare", f"a/{name}", "a/x.npy"], 0, "PASS"))
     check_several_captures(c, library)
     check_closed_handles(c, folder / "a" / "x.npy")
+    check_slow_tensors(c, c.bin / "libassay.so")
     # A program that ends without closing.
     script = ("import ctypes,sys; l=ctypes.CDLL(sys.argv[1]); c=(ctypes.c_char*64)(); l.assay_capture_config_init(c); "
               "p=ctypes.c_void_p(); print(l.assay_capture_open(c, ctypes.byref(p))); "
