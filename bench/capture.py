@@ -47,8 +47,13 @@ def small_files(report: Report, folder: pathlib.Path, work: pathlib.Path, count:
         return out
 
     def probe(library: pathlib.Path, in_a_folder: int) -> Usage:
-        return Usage("env", "-i", f"LD_PRELOAD={library}", f"ATB_OUTPUT_DIR={place()}/", f"ATB_DUMP_CONFIG={config}",
+        out = place()
+        done = Usage("env", "-i", f"LD_PRELOAD={library}", f"ATB_OUTPUT_DIR={out}/", f"ATB_DUMP_CONFIG={config}",
                      folder / "hosts" / "abi1" / "atb_host", "kernels", count, in_a_folder, repeats=1)
+        written = sum(name.startswith("outtensor") for _, _, names in os.walk(out) for name in names)
+        if written != count:  # the quickest way is to lose them: both probes leave 2 GiB of the disk free
+            sys.exit(f"{library}: {written} of {count} files were written to {work}; is there room for them?")
+        return done
 
     def plain(way: str, threads: int, in_a_folder: int) -> Usage:
         return Usage(folder / "bench" / "bench_plain_files", place(), way, count, in_a_folder, threads, repeats=1)
