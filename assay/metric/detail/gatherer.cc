@@ -23,50 +23,135 @@ class DetailGatherer {
         next_(first),
         starts_(sample_starts(total)),
         current_(walk.groups()),
+        is_side_by_side_(is_f32_ && !start.has_nonfinite && walk.group() == 1 &&
+                         walk.longest_run() >= kShortest && walk.longest_run() % tile::kPieceOf == 0),
+        entries_(walk.outer()),
         out_(walk) {
     const auto is_over = [](int64_t from, int64_t start_of_run) { return from >= start_of_run + kSampleRun; };
     next_run_ = static_cast<size_t>(
         std::ranges::find_if(starts_, [&](int64_t each) { return !is_over(first, each); }) - starts_.begin());
     block_ = at_.block();
-    for (auto& counts : cell_counts_) counts.resize(tile::kValueBins * tile::kValueBins);
-    for (auto& counts : size_counts_) counts.resize(tile::kSizeBins);
   }
 
   void add(const Block& mine, const Block& golden) {
     const int64_t total = mine.count * components(mine.dtype);
-    for (int64_t done = 0; done < total; done += kTile) {
-      const int64_t n = std::min(kTile, total - done);
+    take_sample(mine.data, golden.data, total);
+    next_ += total;
+    for (int64_t done = 0; done < total;) {
       const std::byte* const a = mine.data + done * size_of(mine_);
       const std::byte* const b = golden.data + done * size_of(golden_);
+      if (const int64_t taken = add_runs(a, b, done, total - done); taken > 0) {
+        done += taken;
+        continue;
+      }
+      // As far as sums go at a time, or to where runs can be taken side by side.
+      int64_t n = std::min(kTile - done % kTile, total - done);
+      if (is_side_by_side_) n = std::min(n, at_.left());
       is_f32_ ? add_f32(a, b, n) : add_f64(a, b, n);
-      next_ += n;
+      done += n;
     }
   }
 
   DetailSums take() {
     flush();
-    for (int64_t k = 0; k < kTables; ++k) {
-      for (size_t i = 0; i < out_.cells.size(); ++i) out_.cells[i] += cell_counts_[k][i];
-      for (size_t i = 0; i < out_.sizes.size(); ++i) out_.sizes[i] += size_counts_[k][i];
-    }
+    const auto add_up = [](const std::vector<uint32_t>& counts, std::vector<int64_t>& to) {
+      for (size_t i = 0; i < counts.size(); ++i) to[i / tile::kCountTurns] += counts[i];
+    };
+    add_up(cell_counts_, out_.cells);
+    add_up(size_counts_, out_.sizes);
     return std::move(out_);
   }
 
  private:
+  static const float* as_floats(DType dtype, const std::byte* from, int64_t n, float* buffer) {
+    if (dtype == DType::f32 && is_aligned(from, alignof(float))) return reinterpret_cast<const float*>(from);
+    to_f32(dtype, from, n, buffer);
+    return buffer;
+  }
+
   void add_f32(const std::byte* mine, const std::byte* golden, int64_t n) {
-    const auto as_floats = [n](DType dtype, const std::byte* from, float* buffer) -> const float* {
-      if (dtype == DType::f32 && is_aligned(from, alignof(float)))
-        return reinterpret_cast<const float*>(from);
-      to_f32(dtype, from, n, buffer);
-      return buffer;
-    };
-    const float* const a = as_floats(mine_, mine, t_.a);
-    const float* const b = as_floats(golden_, golden, t_.b);
-    take_sample(a, b, n);
+    const float* const a = as_floats(mine_, mine, n, t_.a);
+    const float* const b = as_floats(golden_, golden, n, t_.b);
+    ahead_ = {mine + n * size_of(mine_), golden + n * size_of(golden_), size_of(mine_), size_of(golden_)};
     if (set_aside(a, b, n, t_.clean_a, t_.clean_b))
       add_tile(t_.clean_a, t_.clean_b, nullptr, n, true);
     else
       add_tile(a, b, nullptr, n, false);
+  }
+
+  // Whole runs from here on, as many as can be taken side by side; `at`: of the first, in the block. How many
+  // components were taken.
+  int64_t add_runs(const std::byte* mine, const std::byte* golden, int64_t at, int64_t left) {
+    if (!is_side_by_side_ || at_.place() != 0) return 0;
+    const int64_t length = walk_.longest_run();
+    int64_t runs = 0;
+    for (; runs < tile::kMostRuns && (runs + 1) * length <= left; ++runs) {
+      if (at_.left() != length || at_.block() != block_) break;
+      Run& run = runs_[runs];
+      run.entries.clear();
+      for (size_t i = 0; i < out_.outer.size(); ++i) run.entries.push_back(at_.entry(i));
+      at_.pass(length);
+    }
+    for (int64_t first = 0; first < runs;) {
+      const int64_t together = runs - first == 3 ? 2 : runs - first;
+      add_together(mine + first * length * size_of(mine_), golden + first * length * size_of(golden_),
+                   at + first * length, runs_ + first, together);
+      first += together;
+    }
+    if (at_.block() != block_) flush();
+    return runs * length;
+  }
+
+  struct Run {
+    std::vector<int64_t> entries;  // of the outer dimensions
+    std::vector<tile::RunErrors> parts;
+  };
+
+  // A piece of each, then the next one: what they add to stays in the first-level cache. Sums begin anew
+  // where those of a tile do.
+  void add_together(const std::byte* mine, const std::byte* golden, int64_t at, Run* runs, int64_t count) {
+    const int64_t length = walk_.longest_run(), most = kPieces / count;
+    const float* a[tile::kMostRuns];
+    const float* b[tile::kMostRuns];
+    tile::ErrorLanes lanes[tile::kMostRuns];
+    for (int64_t first = 0; first < length; first += most) {
+      const int64_t width = std::min(most, length - first);
+      bool has_rare = false;
+      for (int64_t run = 0; run < count; ++run) {
+        const int64_t here = run * length + first;
+        const int64_t next = first + width < length ? here + width : (run + count) * length;
+        a[run] = as_floats(mine_, mine + here * size_of(mine_), width, t_.a + run * most);
+        b[run] = as_floats(golden_, golden + here * size_of(golden_), width, t_.b + run * most);
+        ahead_ = {mine + next * size_of(mine_), golden + next * size_of(golden_), size_of(mine_),
+                  size_of(golden_)};
+        has_rare |= cells_of(a[run], b[run], nullptr, width);
+        count_all(width);
+      }
+      for (int64_t done = 0; done < width;) {
+        const auto until_next_tile = [&](int64_t run) {
+          return kTile - (at + run * length + first + done) % kTile;
+        };
+        int64_t n = width - done;
+        for (int64_t run = 0; run < count; ++run) n = std::min(n, until_next_tile(run));
+        const auto place = static_cast<size_t>(first + done);
+        tile::add_pieces(
+            count, a, b, n, start_.limit, has_rare,
+            {&current_.max[place], &current_.abs[place], &current_.squares[place], &current_.golden[place]},
+            lanes);
+        for (int64_t run = 0; run < count; ++run) {
+          a[run] += n;
+          b[run] += n;
+          if (until_next_tile(run) != n && first + done + n != length) continue;
+          runs[run].parts.push_back(tile::total_of(lanes[run]));
+          lanes[run] = {};
+        }
+        done += n;
+      }
+    }
+    for (int64_t run = 0; run < count; ++run) {
+      for (const tile::RunErrors& errors : runs[run].parts) add_to_outer(runs[run].entries, errors);
+      runs[run].parts.clear();
+    }
   }
 
   void add_f64(const std::byte* mine, const std::byte* golden, int64_t n) {
@@ -79,7 +164,6 @@ class DetailGatherer {
                                       wide_integer(golden_, golden, t_.wide_b, i));
       d = t_.d;
     }
-    take_sample(t_.wide_a, t_.wide_b, n);
     if (const int scale = start_.sums.scale; scale != 0) {
       // In two steps, as the common pass does.
       const double half = std::ldexp(1.0, scale / 2), rest = std::ldexp(1.0, scale - scale / 2);
@@ -116,39 +200,42 @@ class DetailGatherer {
     return finite < n;
   }
 
-  template <class T>
-  void take_sample(const T* a, const T* b, int64_t n) {
+  void take_sample(const std::byte* mine, const std::byte* golden, int64_t n) {
     for (size_t run = next_run_; run < starts_.size() && starts_[run] < next_ + n; ++run) {
       const int64_t first = std::max(starts_[run], next_);
       const int64_t last = std::min({starts_[run] + kSampleRun, next_ + n});
-      for (int64_t i = first; i < last; ++i)
-        out_.sample.push_back({i, static_cast<double>(a[i - next_]), static_cast<double>(b[i - next_])});
+      double a[kSampleRun], b[kSampleRun];
+      to_f64(mine_, mine + (first - next_) * size_of(mine_), last - first, a);
+      to_f64(golden_, golden + (first - next_) * size_of(golden_), last - first, b);
+      for (int64_t i = first; i < last; ++i) out_.sample.push_back({i, a[i - first], b[i - first]});
       if (starts_[run] + kSampleRun <= next_ + n && run == next_run_) ++next_run_;
     }
   }
 
   static tile::RunErrors errors_of(const float* a, const float* b, const double*, int64_t n, double limit,
-                                   const tile::ErrorArrays& into) {
-    return tile::run_errors(a, b, n, limit, into);
+                                   bool has_rare, const tile::ErrorArrays& into) {
+    return tile::run_errors(a, b, n, limit, has_rare, into);
   }
   static tile::RunErrors errors_of(const double* a, const double* b, const double* d, int64_t n, double limit,
-                                   const tile::ErrorArrays& into) {
+                                   bool, const tile::ErrorArrays& into) {
     return tile::run_errors(a, b, d, n, limit, into);
   }
-  void cells_of(const float* a, const float* b, const double*, int64_t n) {
-    tile::value_cells(a, b, n, start_.values, cells_, sizes_);
+  bool cells_of(const float* a, const float* b, const double*, int64_t n) {
+    return tile::value_cells(a, b, n, start_.values, start_.limit, ahead_, cells_);
   }
-  void cells_of(const double* a, const double* b, const double* d, int64_t n) {
-    tile::value_cells(a, b, d, n, start_.values, cells_, sizes_);
+  bool cells_of(const double* a, const double* b, const double* d, int64_t n) {
+    tile::value_cells(a, b, d, n, start_.values, cells_);
+    return true;
   }
 
   template <class T>
   void add_tile(const T* a, const T* b, const double* d, int64_t n, bool has_nonfinite) {
-    cells_of(a, b, d, n);
-    count(n, has_nonfinite);
+    const bool has_rare = cells_of(a, b, d, n);
+    has_nonfinite ? count_finite(n) : count_all(n);
     for (int64_t done = 0; done < n;) {
       const int64_t part = std::min(n - done, at_.left());
-      add_run(a + done, b + done, d != nullptr ? d + done : nullptr, part);
+      for (size_t i = 0; i < entries_.size(); ++i) entries_[i] = at_.entry(i);
+      add_run(a + done, b + done, d != nullptr ? d + done : nullptr, part, has_rare);
       if (has_nonfinite) skip(done, part);
       at_.pass(part);
       done += part;
@@ -156,45 +243,51 @@ class DetailGatherer {
     }
   }
 
-  void count(int64_t n, bool has_nonfinite) {
-    // Neighbours often fall into the same bin: tables take turns, so that they do not wait for each other.
+  void count_all(int64_t n) {
+    uint32_t *const cells = cell_counts_.data(), *const sizes = size_counts_.data();
     int64_t i = 0;
-    if (has_nonfinite) {
-      for (; i < n; ++i)
-        if (t_.finite[i]) count_one(0, i);
-    }
-    for (; i + kTables <= n; i += kTables)
-      for (int64_t k = 0; k < kTables; ++k) count_one(k, i + k);
-    for (; i < n; ++i) count_one(0, i);
+    for (; i + tile::kCountTurns <= n; i += tile::kCountTurns)
+      for (int64_t turn = 0; turn < tile::kCountTurns; ++turn) {
+        const uint32_t found = cells_[i + turn];
+        ++cells[static_cast<uint16_t>(found) + turn];
+        ++sizes[(found >> tile::kUpperHalf) + turn];
+      }
+    for (; i < n; ++i) count_one(cells_[i]);
   }
 
-  void count_one(int64_t table, int64_t i) {
-    ++cell_counts_[table][static_cast<size_t>(cells_[i])];
-    ++size_counts_[table][static_cast<size_t>(sizes_[i])];
+  void count_finite(int64_t n) {
+    for (int64_t i = 0; i < n; ++i)
+      if (t_.finite[i]) count_one(cells_[i]);
+  }
+
+  void count_one(uint32_t found) {
+    ++cell_counts_[static_cast<uint16_t>(found)];
+    ++size_counts_[found >> tile::kUpperHalf];
   }
 
   template <class T>
-  void add_run(const T* a, const T* b, const double* d, int64_t n) {
+  void add_run(const T* a, const T* b, const double* d, int64_t n, bool has_rare) {
     tile::RunErrors errors;
     if (walk_.group() == 1) {
       const auto at = static_cast<size_t>(at_.place());
-      errors = errors_of(a, b, d, n, start_.limit,
+      errors = errors_of(a, b, d, n, start_.limit, has_rare,
                          {&current_.max[at], &current_.abs[at], &current_.squares[at], &current_.golden[at]});
-      add_to_outer(errors);
+      add_to_outer(entries_, errors);
       return;
     }
     for (int64_t done = 0; done < n;) {
       const int64_t place = at_.place() + done;
       const int64_t part = std::min(n - done, walk_.group() - place % walk_.group());
-      errors = errors_of(a + done, b + done, d != nullptr ? d + done : nullptr, part, start_.limit, {});
+      errors =
+          errors_of(a + done, b + done, d != nullptr ? d + done : nullptr, part, start_.limit, has_rare, {});
       current_.add(place / walk_.group(), errors);
-      add_to_outer(errors);
+      add_to_outer(entries_, errors);
       done += part;
     }
   }
 
-  void add_to_outer(const tile::RunErrors& errors) {
-    for (size_t i = 0; i < out_.outer.size(); ++i) out_.outer[i].add(at_.entry(i), errors);
+  void add_to_outer(const std::vector<int64_t>& entries, const tile::RunErrors& errors) {
+    for (size_t i = 0; i < out_.outer.size(); ++i) out_.outer[i].add(entries[i], errors);
     out_.zeros += errors.zeros;
     out_.zero_squares += errors.zero_squares;
     out_.stuck += errors.stuck;
@@ -243,12 +336,19 @@ class DetailGatherer {
   size_t next_run_ = 0;
   int32_t block_ = 0;
   ErrorTable current_;  // of the block at hand
+  const bool is_side_by_side_;
+  std::vector<int64_t> entries_;  // of the outer dimensions
+  Run runs_[tile::kMostRuns];
   DetailSums out_;
-  alignas(64) int32_t cells_[kTile], sizes_[kTile];
+  tile::Ahead ahead_;
+  alignas(64) uint32_t cells_[kTile];
   bool apart_[kTile] = {};
-  static constexpr int64_t kTables = 4;
-  std::vector<uint32_t> cell_counts_[kTables],
-      size_counts_[kTables];  // a band has fewer than 2^32 components
+  static constexpr int64_t kShortest = 256;  // a run that is taken side by side with others
+  static constexpr int64_t kPieces = kTile;  // components of all that are taken side by side
+  // A band has fewer than 2^32 components.
+  std::vector<uint32_t> cell_counts_ =
+      std::vector<uint32_t>(tile::kValueBins * tile::kValueBins * tile::kCountTurns);
+  std::vector<uint32_t> size_counts_ = std::vector<uint32_t>(tile::kSizeBins * tile::kCountTurns);
 };
 
 }  // namespace
