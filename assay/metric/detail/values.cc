@@ -6,16 +6,19 @@ namespace assay::detail {
 namespace {
 
 constexpr int64_t kMostHeld = int64_t{16} << 20;  // bytes: a band, which others hold too
+// Some thousand elements are asked for: reading them one by one costs what reading so many bytes does.
+constexpr int64_t kWorthHolding = int64_t{1} << 20;
 
 }  // namespace
 
 Result<std::unique_ptr<Values>> Values::open(const Operand& operand) {
   if (is_complex(operand.meta.dtype)) return std::unique_ptr<Values>();
   std::unique_ptr<Values> values(new Values(operand));
-  if (operand.meta.byte_size() <= kMostHeld) {
+  const bool has_place = operand.place().has_value();
+  if (operand.meta.byte_size() <= (has_place ? kWorthHolding : kMostHeld)) {
     ASSAY_TRY(values->held_, read_whole(operand, kMostHeld));
     values->is_held_ = true;
-  } else if (!operand.place()) {
+  } else if (!has_place) {
     return std::unique_ptr<Values>();
   }
   return values;
