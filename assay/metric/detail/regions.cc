@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numeric>
 
@@ -29,13 +30,34 @@ struct Found {
   bool is_run() const { return entries.back() - entries.front() + 1 == std::ssize(entries); }
 };
 
+// Whether two of them, once sorted, may be so far apart as a gap is: more cheaply told than by sorting. A gap
+// of so many powers of two leaves some of them empty.
+bool may_have_gap(std::span<const double> values) {
+  constexpr int kEmpty = 5;
+  static_assert(kGap >= 1 << (kEmpty + 1));
+  std::vector<bool> powers(1 << 11);
+  for (const double value : values) {
+    if (!(value > 0) || !std::isnormal(value)) return true;
+    powers[std::bit_cast<uint64_t>(value) >> 52] = true;
+  }
+  int empty = 0;  // in a row, behind the first
+  bool has_any = false;
+  for (const bool power : powers) {
+    if (power && has_any && empty >= kEmpty) return true;
+    has_any |= power;
+    empty = power ? 0 : empty + 1;
+  }
+  return false;
+}
+
 // Which entries have nearly all of the error; nothing where no line can be drawn.
 std::optional<Found> find_entries(const Profile& profile, double honest) {
   const ErrorTable& errors = profile.errors;
   const auto n = static_cast<size_t>(errors.entries());
-  const auto per_element = [&](size_t i) {
-    return errors.squares[i] / static_cast<double>(profile.counts[i]);
-  };
+  std::vector<double> each(n);
+  for (size_t i = 0; i < n; ++i) each[i] = errors.squares[i] / static_cast<double>(profile.counts[i]);
+  if (!may_have_gap(each)) return std::nullopt;
+  const auto per_element = [&](size_t i) { return each[i]; };
   std::vector<size_t> order(n);
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::stable_sort(order, [&](size_t a, size_t b) { return per_element(a) > per_element(b); });

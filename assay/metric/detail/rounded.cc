@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <set>
 
 namespace assay::detail {
@@ -53,29 +54,35 @@ struct Match {
   bool is_exact = false;          // all values are exact on the grid, and the other side's are not
 };
 
+// sample: finite on both sides.
 Match match(std::span<const Sampled> sample, const Grid& grid, Side side) {
-  int64_t count = 0, same = 0, telling = 0, exact = 0;
+  const auto n = static_cast<double>(sample.size());
+  int64_t looked_at = 0, same = 0, telling = 0, exact = 0;
   std::set<double> values;  // broken ones: whole numbers are exact in anything
   for (const Sampled& each : sample) {
-    if (!std::isfinite(each.mine) || !std::isfinite(each.golden)) continue;
     const double coarse = side == Side::mine ? each.mine : each.golden;
     const double fine = side == Side::mine ? each.golden : each.mine;
     const double near = to_grid(grid, fine);
-    ++count;
+    ++looked_at;
     same += near == coarse ? 1 : 0;
     telling += near != fine ? 1 : 0;
     exact += to_grid(grid, coarse) == coarse ? 1 : 0;
+    const int64_t at_best = std::ssize(sample) - (looked_at - same);
+    if (exact < looked_at && static_cast<double>(at_best) < kMost * n) return {};
     if (values.size() < kFewestValues && coarse != std::floor(coarse)) values.insert(coarse);
   }
-  const auto n = static_cast<double>(count);
   if (values.size() < kFewestValues || static_cast<double>(telling) < kTelling * n) return {};
-  return {static_cast<double>(same) >= kMost * n, exact == count};
+  return {static_cast<double>(same) >= kMost * n, exact == looked_at};
 }
 
 }  // namespace
 
 std::optional<Diagnosis> rounded(const Looked& looked, const Detail& detail) {
   const double error = detail.as_it_is.rel_l2;
+  std::vector<Sampled> sample;
+  std::ranges::copy_if(looked.sums.sample, std::back_inserter(sample), [](const Sampled& each) {
+    return std::isfinite(each.mine) && std::isfinite(each.golden);
+  });
   for (const Side side : {Side::mine, Side::golden}) {
     const bool is_mine = side == Side::mine;
     const DTypeInfo& own = info(component(is_mine ? looked.mine : looked.golden));
@@ -85,7 +92,7 @@ std::optional<Diagnosis> rounded(const Looked& looked, const Detail& detail) {
     for (const Grid& grid : kGrids) {
       const double step = std::ldexp(1.0, -grid.fraction_bits);
       if (own.mantissa_bits <= grid.fraction_bits || !(error <= kMostSteps * step)) continue;
-      const Match found = match(looked.sums.sample, grid, side);
+      const Match found = match(sample, grid, side);
       if (found.is_other_rounded)
         return Diagnosis{
             DiagnosisKind::rounded,
