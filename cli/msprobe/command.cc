@@ -231,7 +231,8 @@ Result<void> read_compare_json(const fs::path& path, MsprobeJob& job) {
       common != 0 && tape.kind(common) == JsonKind::boolean && tape.boolean(common))
     return fail(ErrorKind::bad_argument,
                 "\"common\": true (files of a single save) is not supported; compare the two folders with "
-                "'assay compare'");
+                "'assay compare'; where the numbers at the end of their names differ, with --rename "
+                "'_\\d+\\.npy$=' --rename-golden '_\\d+\\.npy$='");
   const size_t ranks = tape.find(0, "rank_id"), steps = tape.find(0, "step_id");
   job.kernels = ranks != 0 && tape.kind(ranks) != JsonKind::null;
   if (!job.kernels) return {};
