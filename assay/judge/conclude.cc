@@ -32,12 +32,6 @@ constexpr size_t kNamedValues = 3;
 
 bool is_not_finite(const Comparison& row) { return row.range != nullptr && !row.range->is_finite(); }
 
-// Calls that msprobe names so hand tensors from rank to rank.
-constexpr std::string_view kExchange = "Distributed.";
-
-// Of two ranks alone, so that it counts for no other; what comes out of it some other rank has made.
-bool is_received(std::string_view name) { return name.find("recv") != std::string_view::npos; }
-
 }  // namespace
 
 void Findings::broken(const Error& error) {
@@ -57,8 +51,9 @@ void Findings::pass_over(int64_t tensors) {
 }
 
 Findings::When Findings::when_of(const NodeResult& node) const {
-  if (!node.name.starts_with(kExchange)) return when_at(node.order);
-  if (is_received(node.name)) return {moment_, INT64_MAX, true, node.order};
+  if (!is_exchange_entry(node.name)) return when_at(node.order);
+  // Of two ranks alone, so that it counts for no other; what comes out of it some other rank has made.
+  if (is_receive_entry(node.name)) return {moment_, INT64_MAX, true, node.order};
   return {moment_, exchanges_, true, node.order};
 }
 
@@ -125,7 +120,7 @@ void Findings::add(const NodeResult& node) {
     }
   }
   note_origin(node);
-  exchanges_ += node.name.starts_with(kExchange) && !is_received(node.name);
+  exchanges_ += is_exchange_entry(node.name) && !is_receive_entry(node.name);
 }
 
 void Findings::add(const Findings& section) {

@@ -318,6 +318,28 @@ std::string_view float_type(std::string_view atb_type) {
 
 bool is_atb_row_parallel(std::string_view type) { return type.starts_with("LinearRowParallel"); }
 
+bool is_atb_cache(std::string_view type) { return to_lower(type).find("cache") != std::string::npos; }
+
+bool is_atb_block(std::string_view type, AtbBlock block) {
+  const std::string name = to_lower(type);
+  const auto has = [&](std::string_view word) { return name.find(word) != std::string::npos; };
+  switch (block) {
+    case AtbBlock::layer:
+      return has("layer");
+    case AtbBlock::query_key_value:
+      return has("qkv");
+    case AtbBlock::attention:
+      return has("attention");
+    case AtbBlock::mlp:
+      return has("mlp") || has("ffn") || has("moe");
+    case AtbBlock::embedding:
+      return has("embedding") && !has("position");
+    case AtbBlock::logits:
+      return has("lmhead") || has("lm_head");
+  }
+  return false;
+}
+
 bool names_quantisation(std::string_view type) {
   const std::string name = to_lower(type);
   const auto has = [&](std::string_view word) { return name.find(word) != std::string::npos; };
@@ -343,6 +365,12 @@ bool is_module_entry(std::string_view msprobe_name) { return type_of_entry(mspro
 
 OpTrait trait_of_entry(std::string_view msprobe_name) {
   return trait_of_function(function_name(type_of_entry(msprobe_name).name));
+}
+
+bool is_exchange_entry(std::string_view msprobe_name) { return msprobe_name.starts_with("Distributed."); }
+
+bool is_receive_entry(std::string_view msprobe_name) {
+  return is_exchange_entry(msprobe_name) && msprobe_name.find("recv") != std::string_view::npos;
 }
 
 OpTrait trait_of(std::string_view framework, std::string_view type) {

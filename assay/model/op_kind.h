@@ -73,6 +73,9 @@ enum class OpTrait : uint8_t {
 };
 bool is_module_entry(std::string_view msprobe_name);  // of a module or cell, and not of a function
 OpTrait trait_of_entry(std::string_view msprobe_name);
+bool is_exchange_entry(std::string_view msprobe_name);  // hands tensors from rank to rank
+// … of two ranks alone, where this one is given what another has sent.
+bool is_receive_entry(std::string_view msprobe_name);
 OpTrait trait_of(std::string_view framework, std::string_view type);  // as kind_of()
 
 // What an element-wise operation of ATB does, by its number; those that are told apart.
@@ -85,6 +88,11 @@ inline constexpr int kCast = 1, kQuantise = 6, kAdd = 8, kSubtract = 15, kQuanti
 std::string_view float_type(std::string_view atb_type);
 // Where several ranks share a linear operation: it also adds up what they give.
 bool is_atb_row_parallel(std::string_view type);
+// Writes new keys and values into caches: its inputs stay apart.
+bool is_atb_cache(std::string_view type);
+// What users call the operators that contain others, as far as roles follow from it. One may be several.
+enum class AtbBlock : uint8_t { layer, query_key_value, attention, mlp, embedding, logits };
+bool is_atb_block(std::string_view type, AtbBlock block);
 bool names_quantisation(std::string_view type);  // LinearQuantOperation, but not LinearNoQuant
 
 // `framework`: as Frame::framework. "pytorch" may be the class of a module or a name of msprobe.

@@ -23,6 +23,28 @@ TEST(OpKind, OfAtb) {
   EXPECT_EQ(kind_of_atb("Decoder_layer"), unknown);
 }
 
+TEST(OpKind, BlocksOfAtbAreNamedByUsers) {
+  const auto is = [](std::string_view type, AtbBlock which) { return is_atb_block(type, which); };
+  EXPECT_TRUE(is("Decoder_layer", AtbBlock::layer));
+  EXPECT_TRUE(is("QKVLinearSplitPack", AtbBlock::query_key_value));
+  EXPECT_TRUE(is("FusionAttention", AtbBlock::attention));
+  for (const char* const type : {"Mlp", "FFN", "SparseMoe"}) EXPECT_TRUE(is(type, AtbBlock::mlp)) << type;
+  EXPECT_TRUE(is("WordEmbedding", AtbBlock::embedding));
+  EXPECT_FALSE(is("PositionalEmbeddingGather", AtbBlock::embedding));
+  for (const char* const type : {"LmHead", "lm_head"}) EXPECT_TRUE(is(type, AtbBlock::logits)) << type;
+  EXPECT_FALSE(is("LinearOperation", AtbBlock::attention));
+  EXPECT_TRUE(is_atb_cache("ReshapeAndCacheOperation"));
+  EXPECT_FALSE(is_atb_cache("RopeOperation"));
+}
+
+TEST(OpKind, ExchangesBetweenRanks) {
+  EXPECT_TRUE(is_exchange_entry("Distributed.all_reduce.0.forward"));
+  EXPECT_FALSE(is_exchange_entry("Functional.linear.0.forward"));
+  EXPECT_TRUE(is_receive_entry("Distributed.irecv.0.forward"));
+  EXPECT_FALSE(is_receive_entry("Distributed.isend.0.forward"));
+  EXPECT_FALSE(is_receive_entry("Module.recv.Linear.forward.0"));
+}
+
 TEST(OpKind, OfAnElementWiseOperationOfAtbIsItsNumber) {
   EXPECT_EQ(kind_of_atb("ElewiseOperation", 1), cast);
   EXPECT_EQ(kind_of_atb("ElewiseOperation", 6), quantise);

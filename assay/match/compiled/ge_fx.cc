@@ -119,7 +119,7 @@ bool GeFx::all_fit(const std::vector<std::optional<size_t>>& list, const std::ve
 // An axis, a size, a flag: the compiler makes its own constants of them, which may count otherwise.
 bool GeFx::is_setting(const OuterInput& input, size_t argument) const {
   const int32_t producer = graph_.producer_of(input.from->value);
-  if (producer < 0 || !graph_.at(producer).type.starts_with("Const")) return false;
+  if (producer < 0 || !is_ge_constant(graph_.at(producer).type)) return false;
   const TensorMeta* const meta = fx_.item(argument).meta;
   if (meta == nullptr) return true;
   const bool is_python =

@@ -1,6 +1,5 @@
 // The roles of the operators of ATB: what they compute tells, as far as the topology names the tensors
 // between them; else their types and their order.
-#include "assay/base/text.h"
 #include "assay/match/ops/layer_flow.h"
 #include "assay/match/ops/model_roles.h"
 
@@ -8,8 +7,6 @@
 
 namespace assay {
 namespace {
-
-bool names(std::string_view text, std::string_view word) { return text.find(word) != std::string_view::npos; }
 
 constexpr Port kFirstOutput = {Direction::output, 0};
 
@@ -27,8 +24,8 @@ class AtbLayer {
   void read() {
     give(Role::layer, top_);
     const std::vector<int32_t> inside = tree_.below(top_);
-    has_attention_block_ = has_block(inside, "attention");
-    has_mlp_block_ = has_block(inside, "mlp") || has_block(inside, "ffn") || has_block(inside, "moe");
+    has_attention_block_ = has_block(inside, AtbBlock::attention);
+    has_mlp_block_ = has_block(inside, AtbBlock::mlp);
     for (const int32_t op : inside)
       if (tree_.is_leaf(op)) read_leaf(op);
     name_linears();
@@ -50,22 +47,22 @@ class AtbLayer {
   int32_t value_of(int32_t op) const { return tree_.value_of(op, kFirstOutput); }
   const LayerFlow::Ops& leaves() const { return parts_.leaves(); }
 
-  bool has_block(const std::vector<int32_t>& ops, std::string_view word) const {
+  bool has_block(const std::vector<int32_t>& ops, AtbBlock block) const {
     return std::ranges::any_of(
-        ops, [&](int32_t op) { return !tree_.is_leaf(op) && names(to_lower(tree_.at(op).type), word); });
+        ops, [&](int32_t op) { return !tree_.is_leaf(op) && is_atb_block(tree_.at(op).type, block); });
   }
 
-  bool is_inside(int32_t op, std::string_view word) const {
+  bool is_inside(int32_t op, AtbBlock block) const {
     for (op = tree_.at(op).parent; op != top_ && op >= 0; op = tree_.at(op).parent)
-      if (names(to_lower(tree_.at(op).type), word)) return true;
+      if (is_atb_block(tree_.at(op).type, block)) return true;
     return false;
   }
   bool in_mlp(int32_t op) const {
-    if (has_mlp_block_) return is_inside(op, "mlp") || is_inside(op, "ffn") || is_inside(op, "moe");
+    if (has_mlp_block_) return is_inside(op, AtbBlock::mlp);
     return saw_core_ && norms_ > 1;
   }
   bool in_attention(int32_t op) const {
-    return has_attention_block_ ? is_inside(op, "attention") : !in_mlp(op);
+    return has_attention_block_ ? is_inside(op, AtbBlock::attention) : !in_mlp(op);
   }
 
   void give(Role role, int32_t op, Port port = kFirstOutput, int32_t number = 0,
@@ -117,7 +114,7 @@ class AtbLayer {
     }
     if (in_mlp(op))
       mlp_.push_back(linear);
-    else if (is_inside(op, "qkv") || (in_attention(op) && !saw_core_))
+    else if (is_inside(op, AtbBlock::query_key_value) || (in_attention(op) && !saw_core_))
       projections_.push_back(linear);
     else if (in_attention(op))
       note_output(linear);
@@ -222,7 +219,7 @@ class AtbLayer {
   void read_norm(int32_t op) {
     ++norms_;
     if (const auto role = role_of_norm(op)) return give(*role, op);
-    if (in_mlp(op) || (has_attention_block_ && !is_inside(op, "attention") && saw_core_) ||
+    if (in_mlp(op) || (has_attention_block_ && !is_inside(op, AtbBlock::attention) && saw_core_) ||
         (!has_attention_block_ && saw_core_)) {
       give(Role::mlp_norm, op);
     } else if (projections_.empty()) {
@@ -377,7 +374,7 @@ class AtbLayer {
   // What a block gives tells what it is. Its other tensors are those of what is inside of it.
   void read_block(int32_t op) {
     const int32_t value = value_of(op);
-    const std::string type = to_lower(tree_.at(op).type);
+    const auto is_block = [&](AtbBlock block) { return is_atb_block(tree_.at(op).type, block); };
     const size_t products = count_inside(op, OpKind::product);
     const bool has_core = count_inside(op, OpKind::attention) > 0;
     if (value >= 0 && tree_.producer_of(value) >= 0 && leaves().contains(tree_.producer_of(value))) {
@@ -390,13 +387,13 @@ class AtbLayer {
           return give(Role::mlp, op, kFirstOutput, 0, branch);
       return;
     }
-    if (names(type, "qkv"))
+    if (is_block(AtbBlock::query_key_value))
       give_query_key_value(op);
-    else if (names(type, "attention") && (products > 0 || !has_core))
+    else if (is_block(AtbBlock::attention) && (products > 0 || !has_core))
       give(Role::attention, op);
-    else if (names(type, "attention"))
+    else if (is_block(AtbBlock::attention))
       give(Role::context, op);
-    else if (names(type, "mlp") || names(type, "ffn") || names(type, "moe"))
+    else if (is_block(AtbBlock::mlp))
       give(Role::mlp, op);
   }
 
@@ -469,16 +466,12 @@ Roles roles_of_atb(const Frame& frame) {
     AtbLayer(frame, flow, layers[i], static_cast<int32_t>(i), roles).read();
   const int32_t last_layer = layers.empty() ? -1 : layers.back();
   int32_t embedding = -1;
-  const auto is_embedding = [&](int32_t op) {
-    const std::string type = to_lower(tree.at(op).type);
-    return names(type, "embedding") && !names(type, "position");
-  };
+  const auto is_embedding = [&](int32_t op) { return is_atb_block(tree.at(op).type, AtbBlock::embedding); };
   for (const int32_t root : tree.roots())
     for (const int32_t op : tree.at(root).children)
       if (embedding < 0 && is_embedding(op)) embedding = tree.value_of(op, kFirstOutput);
   for (const int32_t root : tree.roots())
     for (const int32_t op : tree.at(root).children) {
-      const std::string type = to_lower(tree.at(op).type);
       const int32_t value = tree.value_of(op, kFirstOutput);
       if (value != embedding && tree.at(op).outputs.size() == 1 &&
           is_added_to(tree, flow, value, embedding)) {
@@ -489,7 +482,7 @@ Roles roles_of_atb(const Frame& frame) {
         roles[{-1, Role::final_norm}].push_back({op});
       } else if (is_norm(tree.at(op).kind) && op < layers.front()) {
         roles[{-1, Role::embedding_norm}].push_back({op});
-      } else if (names(type, "lmhead") || names(type, "lm_head")) {
+      } else if (is_atb_block(tree.at(op).type, AtbBlock::logits)) {
         add_logits(tree, op, roles);
       }
     }

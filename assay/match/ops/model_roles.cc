@@ -60,7 +60,7 @@ std::vector<int32_t> atb_layers(const Graph& tree) {
   for (const int32_t root : tree.roots()) {
     std::vector<int32_t> found;
     for (const int32_t child : tree.at(root).children) {
-      const bool is_layer = has(to_lower(tree.at(child).type), "layer");
+      const bool is_layer = is_atb_block(tree.at(child).type, AtbBlock::layer);
       if (is_layer && !is_norm(tree.at(child).kind)) found.push_back(child);
     }
     if (found.empty()) found = most_frequent_blocks(tree, root);

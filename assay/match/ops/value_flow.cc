@@ -1,7 +1,5 @@
 #include "assay/match/ops/value_flow.h"
 
-#include "assay/base/text.h"
-
 #include <algorithm>
 
 namespace assay {
@@ -12,9 +10,7 @@ void add_once(std::vector<int32_t>& ops, int32_t op) {
 }
 
 // Tensors that are worked on in place, or each by itself: the i-th output is made of the i-th input.
-bool keeps_apart(const GraphOp& op) {
-  return op.kind == OpKind::rope || to_lower(op.type).find("cache") != std::string::npos;
-}
+bool keeps_apart(const GraphOp& op) { return op.kind == OpKind::rope || is_atb_cache(op.type); }
 
 using Next = std::function<std::vector<int32_t>(int32_t op)>;
 
