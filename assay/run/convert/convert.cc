@@ -324,8 +324,7 @@ class Converter {
   }
 
   Error with_hint(Error error) const {
-    if (error.kind == ErrorKind::unsupported && !request_.dtype &&
-        error.message.find("--dtype") == std::string::npos)
+    if (error.kind == ErrorKind::unsupported && !request_.dtype)
       error.message += "; pass --dtype f32 to convert the elements";
     return error;
   }
