@@ -33,7 +33,8 @@ set(apart
   assay/model/outcome_test.cc
   assay/report/csv_test.cc assay/report/python_cells_test.cc assay/report/xlsx_parts.cc
   assay/run/cluster/cluster_local.cc
-  assay/run/compare/align_test.cc assay/run/compare/detail_test.cc assay/run/compare/kept_results_test.cc
+  assay/run/compare/align_test.cc assay/run/compare/detail_test.cc assay/run/compare/diagnose_test.cc
+  assay/run/compare/kept_results_test.cc
   assay/run/compare/rope_test.cc
   assay/run/demo/demo_test.cc
   assay/run/inspect/print_values_test.cc
