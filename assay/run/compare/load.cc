@@ -47,6 +47,15 @@ int64_t Loader::size_of_item(Side side, const ItemId& id) const {
   return frames_.frames(side)[frame].files[file].size / std::max(1, uses[frame][file]);
 }
 
+int64_t Loader::size_of_pair(const Pair& pair) const {
+  int64_t bytes = 0;
+  if (pair.mine) bytes += size_of_item(Side::mine, *pair.mine);
+  if (pair.golden) bytes += size_of_item(pair.golden_side(), *pair.golden);
+  if (const RankShares* const ranks = pair.ranks())
+    for (size_t i = 1; i < ranks->items.size(); ++i) bytes += size_of_item(ranks->side, ranks->items[i]);
+  return bytes;
+}
+
 Result<Loader::Set> Loader::open(const fs::path& path) {
   if (open_files_ != nullptr)
     if (Set left_open =

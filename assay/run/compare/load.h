@@ -42,6 +42,7 @@ class Loader {
   const fs::path* file_of(Side side, const ItemId& id) const;  // null for an item without data
   int64_t size_of_item(Side side,
                        const ItemId& id) const;  // its share of the file's bytes: what reading it may cost
+  int64_t size_of_pair(const Pair& pair) const;  // … of both sides, and on all ranks
 
  private:
   using Set = std::shared_ptr<const TensorSet>;
