@@ -58,9 +58,15 @@ std::shared_ptr<const TensorSet> OpenFiles::find(const fs::path& path) {
 }
 
 std::shared_ptr<const TensorSet> OpenFiles::take(const fs::path& path) {
+  if (stays_open_) return find(path);
   const std::lock_guard lock(guard_);
   auto kept = files_.extract(path.native());
   return kept.empty() ? nullptr : std::move(kept.mapped());
+}
+
+void OpenFiles::close() {
+  const std::lock_guard lock(guard_);
+  files_.clear();
 }
 
 }  // namespace assay

@@ -4,6 +4,7 @@
 
 #include "assay/format/format.h"
 
+#include <atomic>
 #include <mutex>
 #include <unordered_map>
 
@@ -21,12 +22,16 @@ class OpenFiles {
   explicit OpenFiles(size_t most = most_open_files()) : most_(most) {}
   // Closed at once where it holds no data or there is no room: then it is opened again when it is wanted.
   void keep(const fs::path& path, TensorSet set);
-  // Hands the file on, at most once; null where it was not kept.
+  // Hands the file on; null where it was not kept. At most once, unless files stay open.
   std::shared_ptr<const TensorSet> take(const fs::path& path);
   std::shared_ptr<const TensorSet> find(const fs::path& path);  // … and leaves it there for who takes it
+  // Whether those that are taken are left for who takes them again.
+  void stay_open(bool stays) { stays_open_ = stays; }
+  void close();  // all that are left
 
  private:
   const size_t most_;
+  std::atomic<bool> stays_open_ = false;
   std::mutex guard_;
   std::unordered_map<std::string, std::shared_ptr<const TensorSet>> files_;
 };

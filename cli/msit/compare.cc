@@ -118,13 +118,16 @@ class TokensSeen {
   bool any_common_ = false;
 };
 
-bool is_inference_dump(const fs::path& path) {
-  const auto dump = open_dump(path, {});
-  return dump && (dump->layout->name == "atb" || dump->layout->name == "torch_hook");
+// Null: it is none, or has nothing but a warm-up.
+std::shared_ptr<const Dump> open_inference_dump(const fs::path& path, const OpenOptions& options) {
+  auto dump = open_dump(path, options);
+  if (!dump || (dump->layout->name != "atb" && dump->layout->name != "torch_hook")) return nullptr;
+  const bool has_tokens =
+      std::ranges::any_of(dump->frames, [](const FrameInfo& frame) { return frame.at.part != kWarmUp; });
+  return has_tokens ? std::make_shared<const Dump>(std::move(*dump)) : nullptr;
 }
 
-Result<void> compare_dumps(const MsitCompareFlags& flags, Tool tool, const Context& context) {
-  CompareRequest request = request_of(flags, context);
+Result<void> compare_dumps(CompareRequest request, const MsitCompareFlags& flags, Tool tool) {
   ASSAY_TRY_DO(measure_as_msit(request, flags.stats));
   // msit pairs logits as it pairs operators; ait had a level for them alone.
   const bool is_token = flags.level == Level::token || (flags.level == Level::logits && tool == Tool::ait);
@@ -136,7 +139,6 @@ Result<void> compare_dumps(const MsitCompareFlags& flags, Tool tool, const Conte
                                                       : "api"};
   request.matching.given =
       std::make_shared<const Matcher>(is_token ? msit_token_matcher() : msit_matcher(matching));
-  request.open.warm_up = tool == Tool::msit;
   if (flags.mapping) {
     request.matching.op_mapping = op_mapping_of(*flags.mapping, request.open.format.memory);
   }
@@ -238,8 +240,13 @@ int run_msit_compare(const MsitCompareFlags& flags, Tool tool, const Context& co
     const auto done = compare_torchair(torchair_job(flags, tool), context);
     return done ? 0 : end_msit(tool, done.error());
   }
-  for (const fs::path& path : {flags.golden, flags.mine})
-    if (!is_inference_dump(path)) {
+  CompareRequest request = request_of(flags, context);
+  request.open.warm_up = tool == Tool::msit;
+  for (const bool is_golden : {true, false}) {
+    const fs::path& path = is_golden ? flags.golden : flags.mine;
+    auto& opened = is_golden ? request.opened_golden : request.opened_mine;
+    opened = open_inference_dump(path, request.open);
+    if (opened == nullptr) {
       log::error("cannot parse data path({}). it is not a atb dump path or a torch dump path.",
                  display(path));
       if (is_torchair_dump(flags.golden))
@@ -247,7 +254,8 @@ int run_msit_compare(const MsitCompareFlags& flags, Tool tool, const Context& co
                    display(flags.golden));
       return exit_code(Answer::not_compared);
     }
-  const auto done = compare_dumps(flags, tool, context);
+  }
+  const auto done = compare_dumps(std::move(request), flags, tool);
   return done ? 0 : end_msit(tool, done.error());
 }
 

@@ -80,8 +80,13 @@ Result<void> compare_torchair(const TorchairJob& job, const Context& context) {
   request.mine = job.mine;
   request.golden = job.golden;
   limit_files(request.open.format, 0, 0, job.trusted);
-  ASSAY_TRY(const Dump mine, open_dump(job.mine, request.open));
-  ASSAY_TRY(const Dump golden, open_dump(job.golden, request.open));
+  const auto open_for_all = [&](const fs::path& path) -> Result<std::shared_ptr<const Dump>> {
+    ASSAY_TRY(Dump dump, open_dump(path, request.open));
+    return std::make_shared<const Dump>(std::move(dump));
+  };
+  ASSAY_TRY(const auto opened_mine, open_for_all(job.mine));
+  ASSAY_TRY(const auto opened_golden, open_for_all(job.golden));
+  const Dump &mine = *opened_mine, &golden = *opened_golden;
   if (mine.layout->name != "torchair_ge" || !any_graph(mine))
     return fail(ErrorKind::not_found,
                 "Can not get ge graph, Please check whether the input path contains graph.");
@@ -95,9 +100,13 @@ Result<void> compare_torchair(const TorchairJob& job, const Context& context) {
     if (has_ranks(golden)) {
       ASSAY_TRY_DO(check_ranks(mine, golden, job.rank));
     }
-    if (job.rank) request.open.ranks = {*job.rank};
+    if (job.rank) request.open.ranks = {*job.rank};  // of which alone the comparison opens them again
   } else if (job.rank) {
     log::warn("The directory structure of torchair data is old, the rank parameter will not take effect.");
+  }
+  if (request.open.ranks.empty()) {
+    request.opened_mine = opened_mine;
+    request.opened_golden = opened_golden;
   }
   const std::vector<std::string> names = {"msit_similarity", "msit", "kl"};
   ASSAY_TRY(request.metrics, plan_metrics(names, msit_metrics()));

@@ -27,6 +27,7 @@ import torch
 import atb_files
 import make_atb_dump
 from checker import Count
+from opened_files import count_opened
 
 
 class Variant(NamedTuple):
@@ -346,8 +347,25 @@ def check_weights_of_int8(program: pathlib.Path, out: pathlib.Path) -> list[str]
     return wrong
 
 
+def check_opened_once(program: pathlib.Path, out: pathlib.Path) -> list[str]:
+    """Headers, data and several levels of one dump: each file is opened once for all of them, and a topology is read once."""
+    truth = json.loads((make(out, ["--atb-twin", "--two-models", "--layers", "2"]) / "truth.json").read_text())
+    mine, golden = out / truth["mine"], out / truth["golden"]
+    tensors = [path for dump in (mine, golden) for path in dump.rglob("*.bin")]
+    topologies = [path for dump in (mine, golden) for path in dump.rglob("model/*/*.json")]
+    wrong = [] if tensors and topologies else ["the dumps have no tensors, or no topologies"]
+    for words in (["compare", mine, golden], ["msit", "llm", "compare", "-mp", mine, "-gp", golden, "-o", out / "tables"]):
+        with count_opened(out) as opened:
+            subprocess.run([program, *words], capture_output=True, check=False)
+        wrong += [f"{words[0]} opens {path.relative_to(out)} {opened[path]} times" for path in tensors if opened[path] > 1]
+        wrong += [] if any(opened[path] for path in tensors) else [f"{words[0]} opens no tensor"]
+        # Once more to see that it is no tensor.
+        wrong += [f"{words[0]} opens {path.relative_to(out)} {opened[path]} times" for path in topologies if opened[path] > 2]
+    return wrong
+
+
 OTHER_PAIRS = {"checkpoint": check_checkpoint, "inputs only": check_inputs_only, "other ranks": check_other_ranks,
-               "weights of int8": check_weights_of_int8}
+               "weights of int8": check_weights_of_int8, "files that are opened": check_opened_once}
 
 
 def main() -> int:

@@ -12,6 +12,7 @@
 #include "assay/run/cluster/team.h"
 #include "assay/run/compare/contents.h"
 #include "assay/run/compare/head.h"
+#include "assay/run/compare/kept_frames.h"
 #include "assay/run/compare/measure.h"
 #include "assay/run/compare/reruns.h"
 #include "assay/run/resources.h"
@@ -39,16 +40,24 @@ Result<std::vector<Frame>> index_all(const Dump& dump, const std::vector<FrameIn
   return frames;
 }
 
+// Frames that are kept between sections take a quarter of what --memory allows, at most.
+int64_t most_items_between_sections(const OpenOptions& options) {
+  constexpr int64_t kBytesOfItem = 300;
+  return options.format.memory / 4 / kBytesOfItem;
+}
+
 // The two dumps, and everything that one comparison keeps from section to section.
 class Sections {
  public:
   // team: of the processes that do this together; null: this one does it alone.
   Sections(const CompareRequest& request, const Dump& mine, const Dump& golden, const Matcher& matcher,
-           ReportSet& reports, Team* team)
+           const std::vector<Section>& all, ReportSet& reports, Team* team)
       : request_(request),
         mine_(mine),
         golden_(golden),
         matcher_(matcher),
+        sections_(all),
+        kept_(all, most_items_between_sections(request.open)),
         reports_(reports),
         team_(team),
         metrics_(request.metrics),
@@ -62,15 +71,15 @@ class Sections {
   }
 
   // One after another, so that memory follows the largest and one broken rank costs one section.
-  Result<CompareOutcome> compare(const std::vector<Section>& sections) {
-    for (const Section& section : sections) {
+  Result<CompareOutcome> compare() {
+    for (const Section& section : sections_) {
       if (stopped_) break;
       if (!section.left_out.empty()) {
         note({left_out(section.left_out)});
         ++outcome_.one_sided;
         continue;
       }
-      ASSAY_TRY_DO(compare_one(section, sections));
+      ASSAY_TRY_DO(compare_one(section));
     }
     if (!leads()) return std::move(outcome_);
     if (!begun_) {
@@ -83,16 +92,23 @@ class Sections {
   }
 
  private:
-  Result<void> compare_one(const Section& section, const std::vector<Section>& all) {
-    OpenFiles open_files;
+  Result<void> compare_one(const Section& section) {
     OpenOptions open = request_.open;
-    open.open_files = &open_files;
+    open.open_files = &open_files_;
     open.structure |= matcher_.needs.structure;
     open.params |= matcher_.needs.params;
     open.format.values &= mine_.layout->gives_values || golden_.layout->gives_values;
+    open_files_.stay_open(!matcher_.regroup && kept_.will_be_wanted(section));
     if (team_ != nullptr) team_->open_section();
-    const Result<Matched> matched = index_and_match(section, open);
+    Result<Matched> matched = index_and_match(section, open);
     ASSAY_TRY_DO(check_cancelled());
+    ASSAY_TRY_DO(compare_matched(section.at, matched, open));
+    if (matched && !matcher_.regroup) kept_.give_back(section, std::move(matched->frames));
+    if (kept_.is_empty()) open_files_.close();
+    return {};
+  }
+
+  Result<void> compare_matched(const At& at, const Result<Matched>& matched, const OpenOptions& open) {
     const Result<bool> admitted =
         matched ? request_.admit(*matched) : Result<bool>(tl::unexpected<Error>(matched.error()));
     if (team_ != nullptr && !admitted) team_->break_section(admitted.error());
@@ -100,20 +116,28 @@ class Sections {
     if (admitted && !*admitted) return {};
     // One broken rank among many is a finding; a dump that is broken as a whole is an error, and has no
     // report.
-    if (!admitted && all.size() == 1) return tl::unexpected<Error>(admitted.error());
-    if (admitted) describe_section(mine_, *matched, all, head_);
+    if (!admitted && sections_.size() == 1) return tl::unexpected<Error>(admitted.error());
+    if (admitted) describe_section(mine_, *matched, sections_, head_);
     ASSAY_TRY_DO(begin_reports(matched ? &*matched : nullptr));
-    return admitted ? measure_and_judge(section.at, *matched, open) : skip(section.at, admitted.error());
+    return admitted ? measure_and_judge(at, *matched, open) : skip(at, admitted.error());
   }
 
-  Result<Matched> index_and_match(const Section& section, const OpenOptions& open) {
+  Result<Indexed> index(const Section& section, const OpenOptions& open) {
+    if (std::optional<Indexed> kept = kept_.take(section)) {
+      kept->at = section.at;
+      return std::move(*kept);
+    }
     Result<std::vector<Frame>> mine, golden;
     parallel_invoke([&] { mine = index_all(mine_, section.mine, open); },
                     [&] { golden = index_all(golden_, section.golden, open); });
     if (!mine) return tl::unexpected<Error>(mine.error());
     if (!golden) return tl::unexpected<Error>(golden.error());
+    return Indexed{section.at, std::move(*mine), std::move(*golden)};
+  }
+
+  Result<Matched> index_and_match(const Section& section, const OpenOptions& open) {
     Matched matched;
-    matched.frames = {section.at, std::move(*mine), std::move(*golden)};
+    ASSAY_TRY(matched.frames, index(section, open));
     if (!matcher_.needs.values) leave_out_values(matched.frames);
     for (const Side side : {Side::mine, Side::golden})
       for (const Frame& frame : matched.frames.frames(side)) note(frame.warnings);
@@ -255,6 +279,9 @@ class Sections {
   const CompareRequest& request_;
   const Dump &mine_, &golden_;
   const Matcher& matcher_;
+  const std::vector<Section>& sections_;
+  OpenFiles open_files_;  // of the frames that are kept, and of those at hand
+  KeptFrames kept_;
   ReportSet& reports_;
   Team* const team_;
   MetricPlan metrics_;
@@ -299,18 +326,24 @@ Result<bool> admit_unless_empty(const Matched& matched) {
 
 namespace {
 
+// Who holds no dump of the caller's opens it.
+Result<Dump> opened(const std::shared_ptr<const Dump>& by_caller, const fs::path& root,
+                    const OpenOptions& options) {
+  return by_caller != nullptr ? Result<Dump>(*by_caller) : open_dump(root, options);
+}
+
 Result<CompareOutcome> compare_with(const CompareRequest& request, ReportSet& reports, Team* team) {
   const ListingMemory memory;
   const ThreadLimit threads(thread_count(request.threads));
-  ASSAY_TRY(const Dump mine, open_dump(request.mine, request.open));
+  ASSAY_TRY(const Dump mine, opened(request.opened_mine, request.mine, request.open));
   const bool is_one_dump = request.golden.empty();  // mine feeds both sides
   ASSAY_TRY(const Dump golden, is_one_dump ? Result<Dump>(Dump{mine.layout, {}, {}, {}})
-                                           : open_dump(request.golden, request.open));
+                                           : opened(request.opened_golden, request.golden, request.open));
   ASSAY_TRY(const Matcher* const matcher,
             choose_matcher(mine.layout->name, golden.layout->name, request.matching));
   ASSAY_TRY(std::vector<Section> all, matcher->sections(mine, golden, request.matching));
   ASSAY_TRY(const std::vector<Section> sections, choose_sections(std::move(all), request.sections));
-  return Sections(request, mine, golden, *matcher, reports, team).compare(sections);
+  return Sections(request, mine, golden, *matcher, sections, reports, team).compare();
 }
 
 }  // namespace

@@ -19,6 +19,8 @@ Result<bool> admit_unless_empty(const Matched& matched);
 struct CompareRequest {
   fs::path mine, golden;  // without golden, the matcher says what of mine stands against what
   OpenOptions open;
+  // Both, by a caller who wanted to know what they are, and with these options; null: not opened yet.
+  std::shared_ptr<const Dump> opened_mine = {}, opened_golden = {};
   std::vector<std::string> sections = {};  // globs: only these ranks, steps, tokens; empty: all
   MatchOptions matching;
   MetricPlan metrics;

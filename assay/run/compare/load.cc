@@ -25,6 +25,35 @@ Loader::Loader(const Indexed& frames, const FormatOptions& options, OpenFiles* o
       uses_mine_(count_uses(frames.mine)),
       uses_golden_(count_uses(frames.golden)) {}
 
+void Loader::expect(const Pairing& pairing) {
+  for (const Side side : {Side::mine, Side::golden}) {
+    auto& wanted = wanted_[static_cast<size_t>(side)];
+    for (const Frame& frame : frames_.frames(side)) wanted.emplace_back(frame.files.size());
+  }
+  const auto want = [&](Side side, const ItemId& id) {
+    const auto& data = frames_.item(side, id).data;
+    if (!data) return;
+    uint8_t& count =
+        wanted_[static_cast<size_t>(side)][static_cast<size_t>(id.frame)][static_cast<size_t>(data->file)];
+    if (count < 2) ++count;
+  };
+  for (const PairedNode& node : pairing.nodes)
+    for (const Pair& pair : node.pairs)
+      for (const Side side : {Side::mine, Side::golden}) {
+        const auto& item = side == Side::mine ? pair.mine : pair.golden;
+        if (const Plan* const plan = pair.plan(side))
+          for (const PlanSource& source : plan->from) want(source.side, source.item);
+        else if (item)
+          want(side, *item);
+      }
+}
+
+bool Loader::is_wanted_again(Side side, const ItemId& id) const {
+  const auto& wanted = wanted_[static_cast<size_t>(side)];
+  return !wanted.empty() &&
+         wanted[static_cast<size_t>(id.frame)][static_cast<size_t>(frames_.item(side, id).data->file)] > 1;
+}
+
 const fs::path* Loader::file_of(Side side, const ItemId& id) const {
   const Item& item = frames_.item(side, id);
   if (!item.data) return nullptr;
@@ -43,8 +72,7 @@ int64_t Loader::size_of_item(Side side, const ItemId& id) const {
   if (item.meta) return item.meta->byte_size();
   const auto file = static_cast<size_t>(item.data->file);
   const auto frame = static_cast<size_t>(id.frame);
-  const auto& uses = side == Side::mine ? uses_mine_ : uses_golden_;
-  return frames_.frames(side)[frame].files[file].size / std::max(1, uses[frame][file]);
+  return frames_.frames(side)[frame].files[file].size / std::max(1, uses(side)[frame][file]);
 }
 
 int64_t Loader::size_of_pair(const Pair& pair) const {
@@ -86,10 +114,9 @@ Result<Loaded> Loader::load(Side side, const ItemId& id) {
   const Item& item = frames_.item(side, id);
   ASSAY_CHECK(item.data.has_value());
   const fs::path& path = *file_of(side, id);
-  const auto& uses = side == Side::mine ? uses_mine_ : uses_golden_;
-  const bool shared = uses[static_cast<size_t>(id.frame)][static_cast<size_t>(item.data->file)] > 1;
+  const bool shared = uses(side)[static_cast<size_t>(id.frame)][static_cast<size_t>(item.data->file)] > 1;
   Set set;
-  if (shared) {
+  if (shared || is_wanted_again(side, id)) {
     ASSAY_TRY(set, open_shared(path));
   } else {
     ASSAY_TRY(set, open(path));

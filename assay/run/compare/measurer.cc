@@ -38,7 +38,9 @@ Measurer::Measurer(const Matched& matched, const MetricPlan& metrics, const Open
       side_statistics_(side_statistics),
       aligner_(matched),
       is_prepared_(prepare),
-      ranks_(matched, loader_, rows_, flow, is_prepared_) {}
+      ranks_(matched, loader_, rows_, flow, is_prepared_) {
+  loader_.expect(matched.pairing);
+}
 
 NodeResult Measurer::without_rows(const PairedNode& node) const {
   const auto index = static_cast<int32_t>(&node - matched_.pairing.nodes.data());
