@@ -73,9 +73,21 @@ Result<Sketch> sketch_of(const Operand& operand, SignSums& sign_sums, SketchDept
   Scratch scratch;
   double values[kTile];
   int64_t& looked_at = sketch.sums.looked_at;
+  const bool is_some = depth == SketchDepth::some && total > kStretches * kStretch;
+  // So many bytes take no longer to read than their stretches.
+  constexpr int64_t kReadAtOnce = 64 << 10;
+  std::optional<Block> all;
+  if (is_some && total <= kBlockElements && operand.meta.byte_size() <= kReadAtOnce) {
+    ASSAY_TRY(all, operand.block(0, total, scratch));
+  }
   const auto look = [&](int64_t first, int64_t count) -> Result<void> {
     ASSAY_TRY_DO(check_cancelled());
-    ASSAY_TRY(const Block block, operand.block(first, count, scratch));
+    Block block;
+    if (all) {
+      block = {all->dtype, all->data + first * size_of(all->dtype), count};
+    } else {
+      ASSAY_TRY(block, operand.block(first, count, scratch));
+    }
     const int64_t parts = block.count * components(dtype);
     for (int64_t done = 0; done < parts; done += kTile) {
       const int64_t n = std::min(kTile, parts - done);
@@ -85,7 +97,7 @@ Result<Sketch> sketch_of(const Operand& operand, SignSums& sign_sums, SketchDept
     }
     return {};
   };
-  if (depth == SketchDepth::some && total > kStretches * kStretch) {
+  if (is_some) {
     for (int64_t i = 0; i < kStretches; ++i) {
       ASSAY_TRY_DO(look((total - kStretch) / (kStretches - 1) * i, kStretch));
     }

@@ -53,13 +53,13 @@ const Meeting::Arrangements& Meeting::arrangements(const PartGroup& group) {
 }
 
 // The arrangement that the data show; of a kind that was seen, that one is tried first.
-std::optional<Solved> Meeting::solve(const PartGroup& group, PartsThatFit wanted) {
+std::optional<Solved> Meeting::solve(const PartGroup& group, PartsThatFit wanted, bool by_name) {
   const Arrangements& candidates = arrangements(group);
   const std::vector<GroupOnRank> ranks = on_ranks(builder_, group);
   if (candidates.empty() || ranks.empty()) return std::nullopt;
   const GroupOnRank& first = ranks[0];
   if (const auto known = kinds_.arrangement(group); known && *known < candidates.size())
-    if (solver_.is_likely(first.parts, first.sources, candidates[*known])) return Solved{*known, 0};
+    if (solver_.is_likely(first.parts, first.sources, candidates[*known], by_name)) return Solved{*known, 0};
   return solver_.solve(first.parts, first.sources, candidates, wanted);
 }
 
@@ -84,7 +84,7 @@ std::vector<Arrangement> Meeting::turn_misfits(const PartGroup& group, Solved& s
 
 bool Meeting::meet(const PartGroup& group, Why why, const std::string& note, PartsThatFit wanted,
                    const Doubts& doubts) {
-  auto solved = solve(group, wanted);
+  auto solved = solve(group, wanted, why != Why::same_content);
   if (!solved) return false;
   const bool are_turned = !solved->misfits.empty();
   if (are_turned) {

@@ -55,7 +55,7 @@ class Meeting {
   void join_all();
 
  private:
-  std::optional<Solved> solve(const PartGroup& group, PartsThatFit wanted);
+  std::optional<Solved> solve(const PartGroup& group, PartsThatFit wanted, bool by_name);
   // With the parts that fit nowhere turned: rotary pairs may stand in another order inside a fused tensor.
   std::vector<Arrangement> turn_misfits(const PartGroup& group, Solved& solved);
 

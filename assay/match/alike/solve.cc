@@ -127,10 +127,11 @@ bool Solver::is_padding_zero(const Arrangement& arrangement, std::span<const Pla
 }
 
 bool Solver::is_likely(std::span<const SoughtPart> parts, std::span<const PlanSource> sources,
-                       const std::vector<Arrangement>& arrangement) const {
+                       const std::vector<Arrangement>& arrangement, bool by_name) const {
   // Many shares of one tensor need fewer looks at each: what lies otherwise is seen in one of them.
-  const size_t looks =
-      parts.size() >= kManyParts ? kLeastOfMany : std::max(kLeastOfPart, kLooksAgain / parts.size());
+  const size_t together = by_name ? kLooksAgain / 2 : kLooksAgain,
+               least = by_name ? kLeastOfMany : kLeastOfPart;
+  const size_t looks = parts.size() >= kManyParts ? kLeastOfMany : std::max(least, together / parts.size());
   for (size_t part = 0; part < parts.size(); ++part)
     if (fit(probe(parts[part], looks), arrangement[part], sources) < kFits) return false;
   return true;

@@ -35,9 +35,10 @@ class Solver {
  public:
   explicit Solver(const Contents& contents) : contents_(contents) {}
 
-  // Whether a few elements lie as this arrangement says, which others of its kind have shown.
+  // Whether a few elements lie as this arrangement says, which others of its kind have shown. Fewer do where
+  // the names say that they belong together.
   bool is_likely(std::span<const SoughtPart> parts, std::span<const PlanSource> sources,
-                 const std::vector<Arrangement>& arrangement) const;
+                 const std::vector<Arrangement>& arrangement, bool by_name = false) const;
   // Each candidate holds an arrangement of every part in the sources. Nothing where none fits.
   std::optional<Solved> solve(std::span<const SoughtPart> parts, std::span<const PlanSource> sources,
                               std::span<const std::vector<Arrangement>> candidates,
