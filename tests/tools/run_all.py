@@ -212,7 +212,7 @@ def checks_of(preset: str) -> list[tuple]:
                "ATB families": "check_families.py", "compact": "check_compact.py",
                "onnx": "check_onnx.py", "msprobe": "check_msprobe.py", "msit": "check_msit.py",
                "screen": "check_screen.py", "writing": "check_writing.py", "numpy and torch": "check_python.py",
-               "threads": "check_threads.py", "names and shapes": "check_names.py", "judgement": "check_judgement.py",
+               "threads": "check_threads.py", "names and shapes": "check_names.py", "families of checkpoints": "check_checkpoint_families.py", "judgement": "check_judgement.py",
                "operators run again": "check_reruns.py",
                "operators": "check_opcheck.py", "algorithms": "check_algorithms.py", "capture": "check_capture.py",
                "library": "check_library.py", "view": "check_view.py"}

@@ -122,37 +122,63 @@ class Rearrangements {
     }
   }
 
-  // Queries, keys and values behind each other in one system, group by group in the other.
+  // Rows of what is regrouped, where their elements lie in the whole.
+  struct Rows {
+    int64_t count = 0, columns = 1;
+    int64_t row_stride = 1, column_stride = 1;
+    std::string text = "{}";
+    std::optional<Piece> order = {};  // of what was regrouped, where that is not the part yet
+  };
+
+  // Queries, keys and values behind each other in one system, group by group in the other; also where one has
+  // its matrices as [in, out].
   void regroup_fused() {
+    if (part_.empty() || part_.size() > 2) return;
+    if (part_ == whole_) {
+      const int64_t columns = product(part_) / part_[0];
+      regroup({part_[0], columns, columns, 1});
+    } else if (part_ == Dims(whole_.rbegin(), whole_.rend())) {
+      regroup({whole_[1], whole_[0], 1, whole_[1], "{}.T"});
+      regroup({whole_[0], whole_[1], whole_[1], 1, "{}.T", Piece{0, 0, part_, {1, part_[0]}}});
+    }
+  }
+
+  void regroup(const Rows& rows) {
     constexpr int64_t kMostGroups = 256;
-    if (part_ != whole_ || part_.empty() || part_.size() > 2) return;
-    const int64_t rows = part_[0], width = product(part_) / rows;
+    const auto add_rows = [&](Arrangement& to, int64_t first, Dims dims, int64_t step) {
+      Dims strides = {rows.row_stride, rows.column_stride};
+      if (dims.size() == 2) strides.insert(strides.begin(), step * rows.row_stride);
+      dims.push_back(rows.columns);
+      to.pieces.push_back(simplified({0, first * rows.row_stride, std::move(dims), std::move(strides)}));
+    };
     for (const std::vector<int64_t>& ratio : kFusedRatios) {
       const int64_t units = std::accumulate(ratio.begin(), ratio.end(), int64_t{0});
-      if (rows % units != 0) continue;
-      for (const int64_t groups : divisors(rows / units)) {
+      if (rows.count % units != 0) continue;
+      for (const int64_t groups : divisors(rows.count / units)) {
         if (groups == 1 || groups > kMostGroups) continue;
-        const int64_t unit = rows / units / groups;
+        const int64_t unit = rows.count / units / groups;
         Arrangement stacked, grouped;
         int64_t first = 0;  // of the part, in units of one group
         for (const int64_t length : ratio) {
-          stacked.pieces.push_back(simplified(
-              {0, first * unit * width, {groups, length * unit, width}, {rows / groups * width, width, 1}}));
+          add_rows(stacked, first * unit, {groups, length * unit}, rows.count / groups);
           first += length;
         }
         for (int64_t group = 0; group < groups; ++group) {
           first = 0;
           for (const int64_t length : ratio) {
-            grouped.pieces.push_back(simplified(
-                {0, (first * groups + group * length) * unit * width, {length * unit, width}, {width, 1}}));
+            add_rows(grouped, (first * groups + group * length) * unit, {length * unit}, 0);
             first += length;
           }
         }
-        stacked.text = fmt::format("{{}} with {} groups of {} taken apart", groups, fmt::join(ratio, ":"));
-        grouped.text = fmt::format("{{}} with parts of {} in {} groups", fmt::join(ratio, ":"), groups);
-        stacked.is_regrouped = grouped.is_regrouped = true;
-        found_.push_back(std::move(stacked));
-        found_.push_back(std::move(grouped));
+        stacked.text =
+            fmt::format("{} with {} groups of {} taken apart", rows.text, groups, fmt::join(ratio, ":"));
+        grouped.text =
+            fmt::format("{} with parts of {} in {} groups", rows.text, fmt::join(ratio, ":"), groups);
+        for (Arrangement* each : {&stacked, &grouped}) {
+          each->is_regrouped = true;
+          each->order = rows.order;
+          found_.push_back(std::move(*each));
+        }
       }
     }
   }

@@ -1,6 +1,7 @@
 #include "assay/match/alike/layer_layouts.h"
 #include "assay/match/alike/layered_name.h"
 #include "assay/match/alike/meeting.h"
+#include "assay/match/alike/turned_matrices.h"
 
 #include <fmt/format.h>
 
@@ -344,7 +345,8 @@ void hold_layouts_against_layers(Meeting& meeting) {
     if (layers.size() == 1) {
       const PartGroup& group = layers[0]->group;
       const bool needs_none = group.parts.size() == 1 && group.parts[0]->shape == group.whole->shape;
-      if (needs_none && layers[0]->why != Why::same_content && !is_as_it_stands(*layers[0]))
+      if (needs_none && layers[0]->why != Why::same_content && !is_as_it_stands(*layers[0]) &&
+          !is_turned_as_others(meeting.builder(), *layers[0]))
         doubt(*layers[0], "it lies otherwise than it stands, and no other layer shows that it should");
       singles.push_back(layers[0]);
       continue;
@@ -449,6 +451,7 @@ void find_doubts(Meeting& meeting) {
   hold_shares_against_layers(meeting.decisions());
   hold_against_groups(meeting.decisions());
   hold_against_rotation(meeting.decisions());
+  doubt_unturned(meeting);
   std::vector<Found> found;
   for (Decision& decision : meeting.decisions()) {
     if (!decision.by_data || decision.why != Why::same_content) continue;
@@ -458,6 +461,7 @@ void find_doubts(Meeting& meeting) {
       found.push_back({Layered(decision.group.parts[i]->form), Layered(decision.group.whole->form),
                        (*decision.layout)[i * shares].text_of(""), &decision});
   }
+  if (found.empty()) return;
   hold_against_layers(meeting, found);
   hold_against_likeness(found);
 }

@@ -136,6 +136,33 @@ void join_part(PairingBuilder& builder, const GroupOnRank& on_rank, size_t part,
       builder.cover(whole_side, position, mine);
 }
 
+// Shares of what is fused group by group, where the whole has its parts behind each other: every rank has
+// groups of its own.
+void add_shares_of_groups(const Shape& share, const Shape& whole, size_t ranks,
+                          std::vector<std::vector<Arrangement>>& all) {
+  if (share.dims.empty() || share.count() * static_cast<int64_t>(ranks) != whole.count()) return;
+  Shape joined = share;
+  joined.dims[0] *= static_cast<int64_t>(ranks);
+  for (const Arrangement& each : rearrangements(joined, whole)) {
+    if (!each.is_regrouped || each.order || each.pieces.size() % ranks != 0) continue;
+    std::vector<Arrangement> shares;
+    for (size_t rank = 0; rank < ranks; ++rank) {
+      const auto first = static_cast<ptrdiff_t>(rank * each.pieces.size() / ranks);
+      Arrangement& own = shares.emplace_back();
+      own.pieces.assign(each.pieces.begin() + first,
+                        each.pieces.begin() + first + static_cast<ptrdiff_t>(each.pieces.size() / ranks));
+      own.text = fmt::format("{}, share {} of {}", each.text, rank + 1, ranks);
+      own.is_regrouped = true;
+    }
+    const auto is_share = [&](const Arrangement& own) {
+      int64_t count = 0;
+      for (const Piece& piece : own.pieces) count += piece.count();
+      return count == share.count();
+    };
+    if (std::ranges::all_of(shares, is_share)) all.push_back(std::move(shares));
+  }
+}
+
 // Shares of ranks, also with their rotary pairs in another order: one system has both, another neither.
 std::vector<std::vector<Arrangement>> shares_of_one(const Shape& share, const Shape& whole, size_t ranks) {
   auto all = partitions(std::vector<Shape>(ranks, share), whole, 1, PartOrder::as_given);
@@ -147,6 +174,7 @@ std::vector<std::vector<Arrangement>> shares_of_one(const Shape& share, const Sh
       for (size_t rank = 0; rank < ranks; ++rank) shares.push_back(turned(all[i][rank], order));
     }
   }
+  add_shares_of_groups(share, whole, ranks, all);
   return all;
 }
 

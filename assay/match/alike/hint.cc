@@ -28,6 +28,7 @@ std::string_view without_number(std::string_view plain) {
 std::optional<bool> mean_the_same(const NameForm& a, const NameForm& b) {
   const auto role = known_name_of(a.plain), other = known_name_of(b.plain);
   if (!role || !other || role->place != other->place) return std::nullopt;
+  if (role->stack != other->stack && !role->stack.empty() && !other->stack.empty()) return std::nullopt;
   return role->what == other->what && role->expert == other->expert;
 }
 

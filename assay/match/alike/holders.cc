@@ -1,5 +1,7 @@
 #include "assay/match/alike/holders.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <span>
 #include <unordered_map>
@@ -27,17 +29,55 @@ void finish(Holder& holder) {
   }
 }
 
-// Ranks have the same names.
+// Names of one kind in all layers have one role but for the number of the layer: each kind is read once.
 class Roles {
  public:
-  const std::optional<KnownName>& of(std::string_view plain) {
-    const auto [found, is_new] = by_name_.try_emplace(plain);
-    if (is_new) found->second = known_name_of(plain);
-    return found->second;
+  bool knows(const NameForm& form) { return kind_of(form).role.has_value(); }
+
+  std::optional<KnownName> of(const NameForm& form) {
+    const Kind& kind = kind_of(form);
+    if (kind.number == std::string::npos) return kind.role ? known_name_of(form.plain) : std::nullopt;
+    KnownName role = *kind.role;
+    role.place.replace(kind.number, kind.digits, number_in(form));
+    return role;
   }
 
  private:
-  std::unordered_map<std::string_view, std::optional<KnownName>> by_name_;
+  struct Kind {
+    std::optional<KnownName> role;
+    size_t number = std::string::npos, digits = 0;  // of the layer, in its place; npos: each name for itself
+  };
+
+  // The first one, as it is written.
+  static std::string_view number_in(const NameForm& form) {
+    const std::string_view rest = std::string_view(form.plain).substr(form.pattern.find('#'));
+    return rest.substr(0, std::min(rest.find_first_not_of("0123456789"), rest.size()));
+  }
+
+  const Kind& kind_of(const NameForm& form) {
+    key_ = form.pattern;
+    for (size_t i = 1; i < form.numbers.size(); ++i) {
+      key_ += '#';
+      key_ += std::to_string(form.numbers[i]);
+    }
+    const auto [found, is_new] = kinds_.try_emplace(key_);
+    Kind& kind = found->second;
+    if (!is_new) return kind;
+    constexpr std::string_view kLayers = "layers.";
+    kind.role = known_name_of(form.plain);
+    if (!kind.role || form.numbers.empty()) return kind;
+    const std::string_view place = kind.role->place, number = number_in(form);
+    const size_t at = place.find_first_of("0123456789");
+    if (at == std::string_view::npos || !place.substr(0, at).ends_with(kLayers) ||
+        !place.substr(at).starts_with(fmt::format("{}.", number)))
+      return kind;
+    kind.number = at;
+    kind.digits = number.size();
+    return kind;
+  }
+
+  std::unordered_map<std::string, Kind> kinds_;
+  std::string key_;
 };
 
 // One tensor that waits.
@@ -51,7 +91,7 @@ struct Waiting {
 Holder holder_of(std::span<const Waiting> named, Roles& roles) {
   Holder holder;
   holder.form = *named[0].form;
-  holder.role = roles.of(named[0].form->plain);
+  holder.role = roles.of(*named[0].form);
   holder.shape = named[0].shape;
   for (const Waiting& each : named) {
     holder.positions.push_back(each.position);
@@ -187,13 +227,24 @@ Holders collect_named_holders(const PairingBuilder& builder, const Contents& con
     own = unjoined_forms(builder, side);
     for (const auto& [position, form] : own) sides_of[form->plain] |= 1 << static_cast<int>(side);
   }
-  Holders holders;
   Roles roles;
+  const auto has_name = [&](const NameForm& form) { return roles.knows(form) || sides_of[form.plain] == 3; };
+  std::unordered_map<std::string, int> sides_of_seat;
+  for (const Side side : {Side::mine, Side::golden})
+    for (const auto& [position, form] : waiting[static_cast<size_t>(side)])
+      if (!has_name(*form))
+        if (Seat seat = seat_of(form->plain); !seat.name.empty())
+          sides_of_seat[std::move(seat.name)] |= 1 << static_cast<int>(side);
+  const auto has_seat = [&](const NameForm& form) {
+    const auto found = sides_of_seat.find(seat_of(form.plain).name);
+    return found != sides_of_seat.end() && found->second == 3;
+  };
+  Holders holders;
   ByName by_name[2];
   for (const Side side : {Side::mine, Side::golden})
     for (const auto& each : waiting[static_cast<size_t>(side)]) {
       if (!is_waiting(builder, side, each.first)) continue;
-      if (!roles.of(each.second->plain) && sides_of[each.second->plain] != 3) continue;
+      if (!has_name(*each.second) && !has_seat(*each.second)) continue;
       const auto meta = contents.meta({side, builder.items(side)[each.first]});
       if (!meta || meta->shape.count() == 0 || is_complex(meta->dtype)) continue;
       by_name[static_cast<size_t>(side)].add({each.first, each.second, meta->shape});

@@ -81,12 +81,20 @@ class KnownNames {
   explicit KnownNames(Meeting& meeting) : meeting_(meeting), world_(meeting.builder(), meeting.contents()) {}
 
   void run() {
-    for (const Side side : {Side::mine, Side::golden})
+    look_at_stacks();
+    for (const Side side : {Side::mine, Side::golden}) {
+      tell_norms_apart(side);
       for (Holder* holder : meeting_.waiting(side)) {
         by_plain_[index(side)][holder->form.plain].push_back(holder);
-        if (holder->role) by_role_[index(side)][key_of(*holder->role, holder->role->what)].push_back(holder);
+        if (holder->role) {
+          by_role_[index(side)][key_of(*holder->role, holder->role->what)].push_back(holder);
+        } else if (Seat seat = seat_of(holder->form.plain); !seat.name.empty()) {
+          by_seat_[index(side)][in_stack(seat.stack, seat.name)].push_back(holder);
+        }
       }
-    want_same_names();
+    }
+    want_same(by_plain_);
+    want_same(by_seat_);
     want_same_roles();
     want_compositions();
     want_stacks();
@@ -101,8 +109,45 @@ class KnownNames {
   static constexpr int64_t kAll = -2;
 
   static size_t index(Side side) { return static_cast<size_t>(side); }
-  static Key key_of(const KnownName& role, std::string_view what) {
-    return {role.place, role.is_stacked ? kAll : role.expert, what};
+  Key key_of(const KnownName& role, int64_t expert, std::string_view what) const {
+    return {in_stack(role.stack, role.place), expert, what};
+  }
+  Key key_of(const KnownName& role, std::string_view what) const {
+    return key_of(role, role.is_stacked ? kAll : role.expert, what);
+  }
+  std::string in_stack(std::string_view stack, const std::string& place) const {
+    return has_stacks_ ? fmt::format("{}.{}", stack, place) : place;
+  }
+
+  // Of a model that has both, the layers of its encoder are not those of its decoder; any other may call its
+  // only layers either.
+  void look_at_stacks() {
+    for (const Side side : {Side::mine, Side::golden}) {
+      std::set<std::string_view> stacks;
+      for (const Holder* holder : meeting_.waiting(side))
+        if (const std::string_view stack =
+                holder->role ? holder->role->stack : seat_of(holder->form.plain).stack;
+            !stack.empty())
+          stacks.insert(stack);
+      has_stacks_ |= stacks.size() > 1;
+    }
+  }
+
+  // What is called "post_attention_layernorm" stands before the second half of a layer, or, where another
+  // norm does, behind the first.
+  void tell_norms_apart(Side side) {
+    std::set<std::string> places;
+    const auto each_norm = [&](const auto& use) {
+      for (Holder* holder : meeting_.waiting(side))
+        if (holder->role && holder->role->what == "norm2")
+          use(*holder->role, in_stack(holder->role->stack, holder->role->place));
+    };
+    each_norm([&](const KnownName& role, const std::string& place) {
+      if (!may_be_behind_attention(role)) places.insert(place);
+    });
+    each_norm([&](KnownName& role, const std::string& place) {
+      if (may_be_behind_attention(role) && places.contains(place)) role.what = "norm_behind_attention";
+    });
   }
 
   // The only one of its kind that waits.
@@ -175,11 +220,23 @@ class KnownNames {
     return group_of(mine, golden);
   }
 
-  void want_same_names() {
-    for (const auto& [plain, mine] : by_plain_[0]) {
-      const auto golden = by_plain_[1].find(plain);
-      if (mine.size() != 1 || golden == by_plain_[1].end() || golden->second.size() != 1) continue;
-      want(pair_of(*mine[0], *golden->second[0]), Why::alike_name, "");
+  Why why_of(const Holder& mine, const Holder& golden) const {
+    const PairingBuilder& builder = meeting_.builder();
+    const bool is_same = mine.sources() == 1 && golden.sources() == 1 &&
+                         builder.name_as_read(Side::mine, mine.positions[0]) ==
+                             builder.name_as_read(Side::golden, golden.positions[0]);
+    return is_same ? Why::same_name : Why::alike_name;
+  }
+
+  template <class ByName>
+  void want_same(const ByName (&by_name)[2]) {
+    for (const auto& [name, mine] : by_name[0]) {
+      const auto golden = by_name[1].find(name);
+      if (mine.size() != 1 || golden == by_name[1].end() || golden->second.size() != 1) continue;
+      const std::string_view of_mine = mine[0]->form.plain, of_golden = golden->second[0]->form.plain;
+      want(pair_of(*mine[0], *golden->second[0]), why_of(*mine[0], *golden->second[0]),
+           of_mine == of_golden ? std::string()
+                                : fmt::format("same but for {}", difference_of(of_mine, of_golden)));
     }
   }
 
@@ -259,7 +316,7 @@ class KnownNames {
     for (int64_t expert = 0;; ++expert) {
       std::vector<Holder*> of_one;
       for (const std::string_view what : parts_of_one)
-        if (Holder* const part = find(side, {whole.role->place, expert, what})) of_one.push_back(part);
+        if (Holder* const part = find(side, key_of(*whole.role, expert, what))) of_one.push_back(part);
       if (of_one.size() != parts_of_one.size()) break;
       group.parts.insert(group.parts.end(), of_one.begin(), of_one.end());
     }
@@ -348,7 +405,9 @@ class KnownNames {
   }
 
   Meeting& meeting_;
+  bool has_stacks_ = false;  // layers of an encoder and of a decoder
   std::map<std::string_view, std::vector<Holder*>> by_plain_[2];
+  std::map<std::string, std::vector<Holder*>> by_seat_[2];
   ByRole by_role_[2];
   std::set<const Holder*> taken_;
   std::vector<Wanted> wanted_;

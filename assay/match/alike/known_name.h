@@ -17,10 +17,22 @@ struct KnownName {
   int64_t expert = -1;      // of a layer with several; -1: none
   bool is_stacked = false;  // of all experts, in one tensor
   std::string path;         // as its system calls it, within the layer: "attention.wq"
+  std::string_view stack;   // "encoder", "decoder": which of them it is in, if its name says so
 };
 
 // Of a plain name (name_form.h); nothing where the words are not known, or it is no weight and no bias.
 std::optional<KnownName> known_name_of(std::string_view plain);
+
+// A norm that stands behind attention where the layer has another one before its second half.
+bool may_be_behind_attention(const KnownName& role);
+
+// Where a plain name stands in its layer, without what systems put in front of their layers:
+// "backbone.layers.3.mixer.D" is "layers.3.mixer.d". Empty: in none.
+struct Seat {
+  std::string name;
+  std::string_view stack;
+};
+Seat seat_of(std::string_view plain);
 
 // A norm of whole hidden states. Those of queries and keys may be shared out with their heads.
 bool is_norm_of_states(std::string_view plain);

@@ -48,10 +48,40 @@ TEST(KnownNames, ExpertsHaveNumbers) {
   EXPECT_EQ(known("model.layers.2.mlp.experts.w13_weight"), "layers.2.weight gate_up all");
 }
 
+TEST(KnownNames, LatentAttentionAndNormsHaveTheirPlaces) {
+  EXPECT_EQ(known("layers.2.attn.wkv_a.weight"), "layers.2.weight kv_down");
+  EXPECT_EQ(known("model.layers.2.self_attn.kv_a_proj_with_mqa.weight"), "layers.2.weight kv_down");
+  EXPECT_EQ(known("decoder.layers.2.self_attention.linear_kv_up_proj.layer_norm_weight"),
+            "layers.2.weight kv_norm");
+  EXPECT_EQ(known("layers.2.ffn.gate.bias"), "layers.2.bias router");
+  EXPECT_EQ(known("decoder.layers.2.mlp.router.expert_bias"), "layers.2.bias router");
+  EXPECT_EQ(known("decoder.layers.2.mlp.experts.linear_fc1.weight3"), "layers.2.weight fc_in 3");
+  EXPECT_EQ(known("model.layers.2.pre_feedforward_layernorm.weight"), "layers.2.weight norm2");
+  EXPECT_TRUE(may_be_behind_attention(*known_name_of("layers.2.post_attention_layernorm.weight")));
+  EXPECT_FALSE(may_be_behind_attention(*known_name_of("layers.2.pre_feedforward_layernorm.weight")));
+}
+
+TEST(KnownNames, TellsAnEncoderFromADecoder) {
+  EXPECT_EQ(known_name_of("encoder.blocks.1.attn.query.weight")->stack, "encoder");
+  EXPECT_EQ(known_name_of("decoder.layers.1.self_attn.q_proj.weight")->stack, "decoder");
+  EXPECT_EQ(known_name_of("layers.1.self_attn.q_proj.weight")->stack, "");
+  EXPECT_EQ(known("decoder.blocks.1.cross_attn.query.weight"), "layers.1.weight cross_q");
+}
+
+TEST(KnownNames, WhatIsInALayerHasASeatWhateverStandsInFrontOfIt) {
+  EXPECT_EQ(seat_of("backbone.layers.3.mixer.D").name, "layers.3.mixer.d");
+  EXPECT_EQ(seat_of("decoder.layers.3.mixer.D").name, "layers.3.mixer.d");
+  EXPECT_EQ(seat_of("decoder.layers.3.mixer.D").stack, "decoder");
+  EXPECT_EQ(seat_of("vision.layers.3.mixer.D").name, "vision.layers.3.mixer.d");
+  EXPECT_EQ(seat_of("embeddings.weight").name, "");
+  EXPECT_EQ(seat_of("layers.3").name, "");
+}
+
 TEST(KnownNames, OthersAreNone) {
-  for (const char* name : {"", "weight", "layers.0.weight", "layers.0.self_attn.q_proj",
-                           "layers.0.self_attn.q_proj.weight_scale", "layers.0.cross_attn.q_proj.weight",
-                           "q_proj.weight", "layers.0.self_attn.q_proj.lora_A.weight"})
+  for (const char* name :
+       {"", "weight", "layers.0.weight", "layers.0.self_attn.q_proj",
+        "layers.0.self_attn.q_proj.weight_scale", "layers.0.cross_attn.q_proj.lora_B.weight", "q_proj.weight",
+        "layers.0.self_attn.q_proj.lora_A.weight"})
     EXPECT_EQ(known(name), "") << name;
   // Another tower of the same model is another place.
   EXPECT_EQ(known("vision.layers.0.self_attn.q_proj.weight"), "vision.layers.0.weight q");

@@ -8,6 +8,7 @@
 #include "assay/match/alike/meet.h"
 #include "assay/match/alike/name_form.h"
 #include "assay/match/alike/rename.h"
+#include "assay/match/alike/turned_matrices.h"
 #include "assay/match/frames.h"
 #include "assay/match/keyed/running_number.h"
 #include "assay/match/keyed/values_beside.h"
@@ -31,7 +32,8 @@ constexpr std::array<std::string_view, 9> kSuffixes = {".npy", ".npz", ".pt",  "
 using HoldsBack = std::function<bool(size_t mine, size_t golden)>;
 
 // Equal names are joined in order of appearance, so that a file with two entries of one name still lines up.
-void join_same_names(PairingBuilder& builder, const HoldsBack& holds_back = {}) {
+void join_same_names(PairingBuilder& builder, const HoldsBack& holds_back = {},
+                     SquarePairs* squares = nullptr) {
   std::unordered_map<std::string_view, std::vector<size_t>> golden;  // positions, last one first
   for (size_t g = builder.items(Side::golden).size(); g-- > 0;)
     if (!builder.is_joined(Side::golden, g)) golden[builder.name_as_read(Side::golden, g)].push_back(g);
@@ -40,7 +42,8 @@ void join_same_names(PairingBuilder& builder, const HoldsBack& holds_back = {}) 
     const auto found = golden.find(builder.name_as_read(Side::mine, m));
     if (found == golden.end() || found->second.empty()) continue;
     if (holds_back && holds_back(m, found->second.back())) continue;
-    builder.join(m, found->second.back(), Why::same_name);
+    if (squares == nullptr || !squares->wait(m, found->second.back()))
+      builder.join(m, found->second.back(), Why::same_name);
     found->second.pop_back();
   }
 }
@@ -208,10 +211,13 @@ Result<Pairing> match_names(const Indexed& frames, const MatchOptions& options, 
   const bool looks_inside = names != NamesThatMeet::equal && options.contents != nullptr;
   const HoldsBack holds_back = looks_inside ? what_to_hold_back(builder, *options.contents) : HoldsBack();
   if (names != NamesThatMeet::equal) join_renumbered(builder, remarks);
-  join_same_names(builder, holds_back);
-  if (holds_back) {
+  SquarePairs squares(builder);
+  join_same_names(builder, holds_back, looks_inside && !holds_back ? &squares : nullptr);
+  if (holds_back || (squares.may_be_turned() && !squares.waiting().empty())) {
     join_known_names(builder, *options.contents);
     join_same_names(builder);
+  } else {
+    for (const auto& [mine, golden] : squares.waiting()) builder.join(mine, golden, Why::same_name);
   }
   join_same_stems(builder);
   join_parameters(builder);
@@ -238,34 +244,57 @@ Result<Pairing> match_names(const Indexed& frames, const MatchOptions& options, 
   return pairing;
 }
 
-enum class Sure : uint8_t { yes, or_not };
+// What names alone brought together.
+struct Told {
+  size_t by_own_names = 0, others = 0;  // pairs; names that are equal, but for wrappers and files
+  size_t sure = 0;                      // of all pairs
+  size_t alone[2] = {0, 0};
 
-bool pairs_tensors(const Indexed& frames, const Pairing& pairing, Sure wanted) {
-  const auto is_wanted = [&](const Pair& pair) {
-    const bool is_sure = pair.plans == nullptr || !pair.plans->is_unsure;
-    return pair.mine && pair.golden && (is_sure || wanted == Sure::or_not) &&
-           !is_value(frames.item(Side::mine, *pair.mine));
-  };
-  return std::ranges::any_of(
-      pairing.nodes, [&](const PairedNode& node) { return std::ranges::any_of(node.pairs, is_wanted); });
+  // Where most names are the same on both sides, one that has no partner is likely a mistake, which a partner
+  // that holds the same would hide.
+  bool speak_one_language() const {
+    const size_t left = std::min(alone[0], alone[1]);
+    return left == 0 || 2 * by_own_names >= by_own_names + others + left;
+  }
+};
+
+Told what_names_told(const Indexed& frames, const Pairing& pairing) {
+  constexpr std::array kOwn = {Why::same_name, Why::same_stem,  Why::only_one_each, Why::renumbered,
+                               Why::renamed,   Why::alike_name, Why::its_extremes};
+  Told told;
+  for (const PairedNode& node : pairing.nodes)
+    for (const Pair& pair : node.pairs) {
+      const Side side = pair.mine ? Side::mine : Side::golden;
+      if (is_value(frames.item(side, pair.mine ? *pair.mine : *pair.golden))) continue;
+      if (!pair.mine || !pair.golden) {
+        ++told.alone[static_cast<size_t>(side)];
+        continue;
+      }
+      ++(std::ranges::find(kOwn, pair.why) != kOwn.end() ? told.by_own_names : told.others);
+      told.sure += pair.plans == nullptr || !pair.plans->is_unsure;
+    }
+  return told;
 }
 
-// Names that meet nowhere say nothing: what tensors hold is all there is, where it is sure of any pair. What
-// it is unsure of throughout (norms of ones) is no reason to compare anything unasked; nor is it worth
-// minutes, where thousands of small tensors are nearly alike.
+// Where the names of the two sides are of different systems, what tensors hold is all there is for those that
+// are left, where it is sure of any pair. What it is unsure of throughout (norms of ones) is no reason to
+// compare anything unasked; nor is it worth minutes, where thousands of small tensors are nearly alike.
 Result<Pairing> match_by_name(const Indexed& frames, const MatchOptions& options) {
   constexpr int64_t kMostUnasked = 40'000'000;  // comparisons of sketches: a second or two
   Effort effort(kMostUnasked);
   ASSAY_TRY(Pairing by_names, match_names(frames, options, NamesThatMeet::alike, effort));
-  if (options.contents == nullptr || pairs_tensors(frames, by_names, Sure::or_not)) return by_names;
+  if (options.contents == nullptr) return by_names;
+  const Told told = what_names_told(frames, by_names);
+  if (told.speak_one_language()) return by_names;
   ASSAY_TRY(Pairing by_content, match_names(frames, options, NamesThatMeet::or_content, effort));
   if (effort.is_spent()) {
-    by_names.warnings.push_back(std::string(
-        "no names meet, and too many tensors are nearly alike to pair them unasked by what they hold; "
-        "--match content does, however long it takes"));
+    by_names.warnings.push_back(
+        fmt::format("{}, and too many tensors are nearly alike to pair them unasked by what they hold; "
+                    "--match content does, however long it takes",
+                    told.by_own_names + told.others == 0 ? "no names meet" : "most names do not meet"));
     return by_names;
   }
-  return pairs_tensors(frames, by_content, Sure::yes) ? std::move(by_content) : std::move(by_names);
+  return what_names_told(frames, by_content).sure > told.sure ? std::move(by_content) : std::move(by_names);
 }
 
 Result<Pairing> match_by_exact_name(const Indexed& frames, const MatchOptions& options) {

@@ -155,7 +155,8 @@ std::optional<Rearranged> find_arrangement(const OperandPtr& mine, const Operand
   const bool golden_is_whole = b.count() >= a.count();
   const Shape &part = golden_is_whole ? a : b, &whole = golden_is_whole ? b : a;
   std::vector<std::vector<Arrangement>> candidates;
-  for (Arrangement& each : rearrangements(part, whole)) candidates.push_back({std::move(each)});
+  for (Arrangement& each : rearrangements(part, whole))
+    if (!each.is_regrouped) candidates.push_back({std::move(each)});  // which seen_as has no view of
   const PairContents contents(mine, golden);
   const SoughtPart of_part{{golden_is_whole ? Side::mine : Side::golden, {}}, part.count()};
   const PlanSource of_whole{golden_is_whole ? Side::golden : Side::mine, {}};
