@@ -324,6 +324,34 @@ def check_full_for_a_while(c: CaptureChecker) -> None:
                  len(said.splitlines()) == 2 else [f"exit {child.returncode}: {said[:300]} {full} rounds: {lost} {rounds} {tables}"])
 
 
+def check_quota(c: CaptureChecker) -> None:
+    """A real quota, on a btrfs in a file, where there are the tools for one (Debian's btrfs-progs)."""
+    if not c.long:
+        return
+    image, disk = c.work / "quota.img", c.folder("quota")
+    with image.open("wb") as file:
+        file.truncate(400 << 20)
+    steps = [["mkfs.btrfs", "-q", image], ["mount", "-o", "loop", image, disk], ["btrfs", "quota", "enable", disk],
+             ["btrfs", "subvolume", "create", disk / "limited"], ["btrfs", "qgroup", "limit", "20m", disk / "limited"]]
+    try:
+        for step in steps:
+            subprocess.run(step, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"quota: skipped: {error}")
+        subprocess.run(["umount", disk], stderr=subprocess.DEVNULL, check=False)
+        return
+    folder = disk / "limited"
+    done = c.host(["run", "40", "2", "65536"], folder, {**ALL_ROUNDS, "ATB_DUMP_TYPE": "tensor"})
+    counts = next(iter(json.loads(next(folder.rglob("capture.json")).read_text()).values()))
+    files, broken = len(list(folder.rglob("*tensor*.bin"))), broken_files(folder)[1]
+    print(f"quota: {counts['tensors']} tensors written, {counts['lost']} files lost: {counts['first_loss'][-40:]}")
+    texts = len(list(folder.rglob("op_param.json")))  # of four operations in each round
+    exact = 0 < files == counts["tensors"] and files + texts + counts["lost"] == 40 * (24 + 4) and counts["lost_lines"] == 0
+    c.report("quota", [] if done.returncode == 0 and exact and not broken and "quota exceeded" in counts["first_loss"] and
+             len(done.stderr.splitlines()) == 2 else [f"exit {done.returncode}: {done.stderr[:300]} {files} {counts} {broken[:3]}"])
+    subprocess.run(["umount", disk], check=False)
+
+
 def wait_until(is_so, seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not is_so() and time.monotonic() < end:

@@ -19,7 +19,7 @@ import sys
 from atb_symbols import wanted_symbols
 from capture_c_interface import check_c_interface
 from capture_faults import check_config, check_ends, check_faults, check_full_for_a_while, check_kills, check_large, check_old_kernel, \
-    check_room_that_takes_long, check_slow_disk
+    check_quota, check_room_that_takes_long, check_slow_disk
 from capture_launch import check_launch
 from capture_stand import GEN2, GEN3, CaptureChecker, is_whole, process_of
 from checker import run_checks
@@ -246,7 +246,7 @@ def check_queries(c: CaptureChecker) -> None:
 
 def check_all(c: CaptureChecker) -> None:
     checks = [check_symbols, check_gen2, check_gen3, check_generations, check_kept, check_opened, check_kills, check_faults,
-              check_ends, check_slow_disk, check_room_that_takes_long, check_full_for_a_while, check_old_kernel, check_large, check_config]
+              check_ends, check_slow_disk, check_room_that_takes_long, check_full_for_a_while, check_quota, check_old_kernel, check_large, check_config]
     if not c.sanitizers():  # times mean nothing with them, and Python cannot load what was built with them
         checks += [check_queries, check_c_interface, check_launch]
     for check in checks:
