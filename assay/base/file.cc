@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cerrno>
 #include <system_error>
+#include <utility>
 
 namespace assay {
 namespace {
@@ -82,14 +83,30 @@ Result<fs::path> give_name(const fs::path& path, IfExists if_exists, Link link) 
 }
 
 // A file is opened by a dozen small reads at its two ends: one of each is enough, and each thread remembers
-// the last. Numbers begin at 1.
-constexpr int64_t kEnd = 4096;
-struct End {
+// the last. A small file is read as a whole, once; both sides of a pair are remembered. Numbers begin at 1.
+constexpr int64_t kEnd = 4096, kSmall = 16384;
+template <int64_t kMost>
+struct Part {
   uint64_t number = 0;  // of the file
   int64_t offset = 0, length = 0;
-  std::array<std::byte, kEnd> bytes;
+  std::array<std::byte, kMost> bytes;
 };
 std::atomic<uint64_t> next_number = 1;
+
+// number: of the file. first: where the part begins.
+template <class Part>
+Result<int64_t> read_of_part(int descriptor, const fs::path& path, uint64_t number, Part& part, int64_t first,
+                             int64_t offset, std::span<std::byte> out) {
+  if (part.number != number) {
+    part.number = 0;
+    part.offset = first;
+    ASSAY_TRY(part.length, read_fully(descriptor, path, first, part.bytes));
+    part.number = number;
+  }
+  const int64_t got = std::clamp<int64_t>(part.offset + part.length - offset, 0, std::ssize(out));
+  std::copy_n(part.bytes.begin() + (offset - part.offset), got, out.begin());
+  return got;
+}
 
 }  // namespace
 
@@ -122,20 +139,21 @@ File::~File() { ::close(descriptor_); }
 
 Result<int64_t> File::read_some(int64_t offset, std::span<std::byte> out) const {
   const int64_t wanted = std::ssize(out), tail = std::max<int64_t>(0, size_ - kEnd);
+  const auto read_of = [&](auto& part, int64_t first) {
+    return read_of_part(descriptor_, path_, number_, part, first, offset, out);
+  };
+  if (size_ <= kSmall && offset <= kSmall - wanted) {
+    thread_local Part<kSmall> small[2];
+    thread_local size_t oldest = 0;
+    size_t at = small[0].number == number_ ? 0 : 1;
+    if (small[at].number != number_) at = std::exchange(oldest, 1 - oldest);
+    return read_of(small[at], 0);
+  }
   const bool in_head = offset <= kEnd - wanted;  // a file may ask for any offset: nothing is added to it
   const bool in_tail = offset >= tail && offset <= size_ - wanted;
   if (wanted > kEnd || (!in_head && !in_tail)) return read_fully(descriptor_, path_, offset, out);
-  thread_local End head, last;
-  End& end = in_head ? head : last;
-  if (end.number != number_) {
-    end.number = 0;
-    end.offset = in_head ? 0 : tail;
-    ASSAY_TRY(end.length, read_fully(descriptor_, path_, end.offset, end.bytes));
-    end.number = number_;
-  }
-  const int64_t got = std::clamp<int64_t>(end.offset + end.length - offset, 0, wanted);
-  std::copy_n(end.bytes.begin() + (offset - end.offset), got, out.begin());
-  return got;
+  thread_local Part<kEnd> head, last;
+  return in_head ? read_of(head, 0) : read_of(last, tail);
 }
 
 Result<void> File::read(int64_t offset, std::span<std::byte> out) const {

@@ -52,7 +52,7 @@ TEST_F(Files, ReadAtAnOffset) {
 
 // The ends of a file are kept in memory: whichever way a piece is read, it is the same piece.
 TEST_F(Files, EveryPieceIsTheOneThatWasAskedFor) {
-  for (const int64_t size : {1, 4095, 4096, 4097, 8191, 8192, 8193, 20000}) {
+  for (const int64_t size : {1, 4095, 4096, 4097, 8191, 8192, 8193, 16384, 16385, 20000}) {
     std::string whole(static_cast<size_t>(size), ' ');
     for (size_t i = 0; i < whole.size(); ++i) whole[i] = static_cast<char>('a' + i * 7 % 23);
     const auto file = File::open(put(std::to_string(size), whole)).value();
