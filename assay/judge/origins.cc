@@ -219,8 +219,8 @@ void Findings::note_origin(const NodeResult& node) {
         return true;
       case Introduced::in_part:
         return inputs.standing != Standing::bad;
-      case Introduced::no:
-        return false;
+      case Introduced::no:  // by itself; it may have been told something else
+        return inputs.standing == Standing::good && !inputs.other_arguments.empty();
       case Introduced::unknown:
         return inputs.standing == Standing::good;
     }
