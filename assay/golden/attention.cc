@@ -5,15 +5,20 @@
 #include "assay/support/parallel.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
-#include <type_traits>
+#include <memory>
+#include <numeric>
 
 namespace assay {
 namespace {
 
 constexpr int64_t kScoresAtOnce = int64_t{1} << 22;  // elements of one block of scores
 constexpr int64_t kQueriesAtOnce = 256;
+// Roundings are off by 0.42 units on average. 6.5 standard deviations where each key counts by itself, 4.7
+// where the largest value of a set stands for all of it.
+constexpr double kUnitsOneByOne = 2.75, kUnitsOfSets = 2;
 constexpr double kHalfLeastOfF16 = 0x1p-25;  // what numbers below its normal ones may be rounded by
 
 using kernel::largest_score, kernel::scale_scores, kernel::weigh_scores;
@@ -55,6 +60,30 @@ double weigh_scores(double* scores, int64_t n, double largest, const double* mas
   return sum;
 }
 
+// What errors of weights do, key by key: those that may add up, and squares of those that are independent, of
+// numbers that values are multiplied by and of scores, which move the sum of weights as well.
+template <class T>
+struct KeyErrors {
+  T *linear, *of_values, *of_scores;
+};
+
+template <class T>
+void bound_keys(std::span<const T> scores, const T* weights, T largest, const double* mask,
+                const kernel::WeightBounds<T>& bounds, const KeyErrors<T>& out) {
+  for (size_t j = 0; j < scores.size(); ++j) {
+    const T weight = weights[j], s = scores[j];
+    const T added = mask == nullptr ? T{0} : static_cast<T>(mask[j] * bounds.mask_scale);
+    // A key that is masked has no weight, and a score that may be infinite.
+    const T below = weight > 0 ? s - largest : T{0};
+    const T score = weight > 0 ? std::max(std::abs(s), std::abs(s - added)) : T{0};
+    const T of_inputs = bounds.of_inputs == nullptr ? T{0} : bounds.of_inputs[j];
+    out.linear[j] = weight * (bounds.fixed + bounds.per_score * score);
+    out.of_values[j] = weight * weight * bounds.of_weights;
+    out.of_scores[j] = weight * weight *
+                       (of_inputs + bounds.of_scores * score * score + bounds.of_distances * below * below);
+  }
+}
+
 template <class T>
 Result<void> read_attention_rows(const RowsOf& rows, int64_t first, int64_t count, T* to, Scratch& scratch) {
   const std::span<const int64_t> starts = std::span(rows.starts).subspan(static_cast<size_t>(first));
@@ -87,8 +116,7 @@ class JobRunner {
         keys_(std::ssize(job.keys.starts)),
         depth_(job.keys.width),
         width_(job.values.width),
-        groups_((keys_ + kernel::kBoundKeys - 1) / kernel::kBoundKeys),
-        sets_(groups_ * kernel::kSpreadSets),
+        sets_(keys_),
         scale_(rule.scale * (rule.scale_of ? rule.scale_of(job.sample) : 1)) {}
 
   Result<void> run() {
@@ -124,12 +152,11 @@ class JobRunner {
       }
       largest_key_ = std::max(largest_key_, std::sqrt(square));
     }
-    largest_.assign(static_cast<size_t>(groups_ * width_), T{0});
-    of_sets_.assign(static_cast<size_t>(sets_ * width_), T{0});
+    largest_.assign(static_cast<size_t>(sets_.groups * width_), T{0});
+    of_sets_.assign(static_cast<size_t>(sets_.sets * width_), T{0});
     for (int64_t j = 0; j < keys_; ++j) {
-      const int64_t group = j / kernel::kBoundKeys;
-      T* const of_group = largest_.data() + group * width_;
-      T* const of_set = of_sets_.data() + (group * kernel::kSpreadSets + j % kernel::kSpreadSets) * width_;
+      T* const of_group = largest_.data() + sets_.group_of(j) * width_;
+      T* const of_set = of_sets_.data() + sets_.set_of(j) * width_;
       const T* const value = value_.data() + j * width_;
       for (int64_t d = 0; d < width_; ++d) {
         const T size = std::abs(value[d]);
@@ -139,6 +166,11 @@ class JobRunner {
     }
     squares_ = of_sets_;
     for (T& each : squares_) each *= each;
+    most_.assign(static_cast<size_t>(width_), T{0});
+    for (size_t i = 0; i < largest_.size(); ++i) {
+      T& most = most_[i % most_.size()];
+      most = std::max(most, largest_[i]);
+    }
     return {};
   }
 
@@ -190,9 +222,23 @@ class JobRunner {
     const T* of_inputs = nullptr;  // square of what rounded keys do to each, in units of that rounding
   };
 
+  // What the rows of a block have for their bounds: of each row, what errors of weights do that may add up,
+  // by groups of keys; squares of those that are independent, by sets; the same of scores, key by key, and
+  // their sum. Where keys are not taken one by one, those of scores are among the others.
+  struct BlockBounds {
+    BlockBounds(int64_t rows, const kernel::KeySets& sets)
+        : linear(static_cast<size_t>(rows * sets.groups)),
+          random(static_cast<size_t>(rows * sets.sets)),
+          of_scores(sets.is_one_by_one ? random.size() : 0),
+          all_scores(sets.is_one_by_one ? static_cast<size_t>(rows) : 0) {}
+
+    std::vector<T> linear, random, of_scores;
+    std::vector<double> all_scores;
+  };
+
   // Scores become weights e^(s - max). Returns their sum.
-  double finish_weights(T* scores, const RowBound& bound, const std::vector<double>& mask, T* linear,
-                        T* random) const {
+  double finish_weights(T* scores, int64_t i, const RowBound& bound, const std::vector<double>& mask,
+                        BlockBounds& out) const {
     const T largest = largest_score(scores, keys_);  // -infinity where all keys are masked: the row is NaN
     const double unit = unit_of_arithmetic(rule_.dtype);
     // After the product, the scale and each of what else comes before the exponential.
@@ -208,7 +254,20 @@ class JobRunner {
         .of_distances = rule_.rounds_scores ? T{1} : T{0},
         .mask_scale = rule_.scales_last ? scale_ : 1,  // a score was rounded before it was added, too
         .of_inputs = bound.of_inputs};
-    return weigh_scores(scores, keys_, largest, mask.empty() ? nullptr : mask.data(), bounds, linear, random);
+    const double* const added = mask.empty() ? nullptr : mask.data();
+    if (!sets_.is_one_by_one)
+      return weigh_scores(scores, keys_, largest, added, bounds, out.linear.data() + i * sets_.groups,
+                          out.random.data() + i * sets_.sets);
+    constexpr int64_t kGroups = kernel::kKeysOneByOne / kernel::kBoundKeys;
+    std::array<T, kGroups> of_groups;
+    std::array<T, kGroups * kernel::kSpreadSets> of_sets;
+    const std::vector<T> before(scores, scores + keys_);
+    const double sum = weigh_scores(scores, keys_, largest, added, bounds, of_groups.data(), of_sets.data());
+    const KeyErrors<T> errors{out.linear.data() + i * keys_, out.random.data() + i * keys_,
+                              out.of_scores.data() + i * keys_};
+    bound_keys<T>(before, scores, largest, added, bounds, errors);
+    out.all_scores[static_cast<size_t>(i)] = std::accumulate(errors.of_scores, errors.of_scores + keys_, 0.0);
+    return sum;
   }
 
   // Weights of sum 1 that are below the normal numbers of f16 are rounded by up to half of its smallest step,
@@ -217,18 +276,24 @@ class JobRunner {
     if (rule_.dtype != DType::f16 || rule_.int8) return;
     const double of_key = kHalfLeastOfF16 / std::sqrt(3.0) / (0.42 * unit_roundoff(DType::f16)) * sum;
     constexpr int64_t kKeysOfSet = kernel::kBoundKeys / kernel::kSpreadSets;
-    for (int64_t set = 0; set < sets_; ++set)
-      random[set] += static_cast<T>(static_cast<double>(kKeysOfSet) * of_key * of_key);
+    const auto keys = static_cast<double>(sets_.is_one_by_one ? 1 : kKeysOfSet);
+    for (int64_t set = 0; set < sets_.sets; ++set) random[set] += static_cast<T>(keys * of_key * of_key);
   }
 
   // Weights of sum 1, rounded, as a softmax on its own gives them.
-  void round_weights(T* row, double& sum, int64_t i, std::vector<T>& linear, std::vector<T>& random) const {
+  void round_weights(T* row, double& sum, int64_t i, BlockBounds& bounds) const {
     for (int64_t j = 0; j < keys_; ++j) row[j] = static_cast<T>(static_cast<double>(row[j]) / sum);
     round_step(row);
-    for (int64_t group = i * groups_; group < (i + 1) * groups_; ++group)
-      linear[static_cast<size_t>(group)] /= static_cast<T>(sum);
-    for (int64_t set = i * sets_; set < (i + 1) * sets_; ++set)
-      random[static_cast<size_t>(set)] /= static_cast<T>(sum * sum);
+    const auto divide = [i](std::vector<T>& of_rows, int64_t width, double by) {
+      const std::span<T> all(of_rows);
+      if (all.empty()) return;
+      for (T& each : all.subspan(static_cast<size_t>(i * width), static_cast<size_t>(width)))
+        each /= static_cast<T>(by);
+    };
+    divide(bounds.linear, sets_.groups, sum);
+    divide(bounds.random, sets_.sets, sum * sum);
+    divide(bounds.of_scores, sets_.sets, sum * sum);
+    if (sets_.is_one_by_one) bounds.all_scores[static_cast<size_t>(i)] /= sum * sum;
     sum = 1;
   }
 
@@ -242,7 +307,7 @@ class JobRunner {
                      scores.get(), keys_});
 
     std::vector<double> mask(static_cast<size_t>(rule_.mask ? keys_ : 0)), sums(static_cast<size_t>(count));
-    std::vector<T> linear(static_cast<size_t>(count * groups_)), random(static_cast<size_t>(count * sets_));
+    BlockBounds bounds(count, sets_);
     const std::vector<T> of_inputs = spread_of_inputs(query, count);
     std::vector<Int8Row> of_int8(static_cast<size_t>(rule_.int8 ? count : 0));
     for (int64_t i = 0; i < count; ++i) {
@@ -257,60 +322,83 @@ class JobRunner {
       bound.score_size = std::sqrt(square) * largest_key_ * std::abs(scale_of_row(first + i));
       bound.score_error = product_error(unit_of_arithmetic(rule_.dtype), depth_, bound.score_size);
       if (!of_inputs.empty()) bound.of_inputs = of_inputs.data() + i * keys_;
-      sums[static_cast<size_t>(i)] =
-          finish_weights(row, bound, mask, linear.data() + i * groups_, random.data() + i * sets_);
-      allow_least_weights(sums[static_cast<size_t>(i)], random.data() + i * sets_);
-      if (rule_.rounds_steps) round_weights(row, sums[static_cast<size_t>(i)], i, linear, random);
+      sums[static_cast<size_t>(i)] = finish_weights(row, i, bound, mask, bounds);
+      allow_least_weights(sums[static_cast<size_t>(i)], bounds.random.data() + i * sets_.sets);
+      if (rule_.rounds_steps) round_weights(row, sums[static_cast<size_t>(i)], i, bounds);
       if (rule_.int8) {
         const size_t head = head_of_row(first + i);
         of_int8[static_cast<size_t>(i)] = bound_int8_weights<T>(
-            {row, static_cast<size_t>(keys_)}, rule_.int8->half_steps[head], rule_.int8->most[head],
-            linear.data() + i * groups_, random.data() + i * sets_);
+            {row, static_cast<size_t>(keys_)}, rule_.int8->half_steps[head], rule_.int8->most[head], sets_,
+            bounds.linear.data() + i * sets_.groups, bounds.random.data() + i * sets_.sets);
       }
     }
 
-    const auto size = static_cast<size_t>(count * width_);
-    const auto value = std::make_unique_for_overwrite<T[]>(size);
-    const auto errors = std::make_unique_for_overwrite<T[]>(size),
-               spreads = std::make_unique_for_overwrite<T[]>(size);
-    multiply(Gemm<T>{false, false, count, width_, keys_, scores.get(), keys_, value_.data(), width_,
-                     value.get(), width_});
-    multiply(Gemm<T>{false, false, count, width_, groups_, linear.data(), groups_, largest_.data(), width_,
-                     errors.get(), width_});
-    multiply(Gemm<T>{false, false, count, width_, sets_, random.data(), sets_, squares_.data(), width_,
-                     spreads.get(), width_});
-    const auto sizes = std::make_unique_for_overwrite<T[]>(rule_.int8 ? size : 0);
-    if (rule_.int8)
-      multiply(Gemm<T>{false, false, count, width_, sets_, random.data(), sets_, of_sets_.data(), width_,
-                       sizes.get(), width_});
+    write_rows(first, count, scores.get(), sums, bounds, of_int8);
+    return {};
+  }
+
+  // A row of the left for each query, of which there are `count`, times values or what bounds have of them.
+  std::unique_ptr<T[]> times_values(const T* rows, int64_t count, int64_t keys,
+                                    const std::vector<T>& of_keys) const {
+    auto out = std::make_unique_for_overwrite<T[]>(static_cast<size_t>(count * width_));
+    multiply(
+        Gemm<T>{false, false, count, width_, keys, rows, keys, of_keys.data(), width_, out.get(), width_});
+    return out;
+  }
+
+  void write_rows(int64_t first, int64_t count, const T* weights, const std::vector<double>& sums,
+                  const BlockBounds& bounds, const std::vector<Int8Row>& of_int8) const {
+    const auto value = times_values(weights, count, keys_, value_),
+               errors = times_values(bounds.linear.data(), count, sets_.groups, largest_),
+               spreads = times_values(bounds.random.data(), count, sets_.sets, squares_);
+    std::unique_ptr<T[]> sizes, of_scores, moved;
+    if (rule_.int8) sizes = times_values(bounds.random.data(), count, sets_.sets, of_sets_);
+    const bool moves_sum = sets_.is_one_by_one && !rule_.int8 && (rule_.rounds_scores || rule_.rounds_inputs);
+    if (moves_sum) {
+      of_scores = times_values(bounds.of_scores.data(), count, keys_, squares_);
+      moved = times_values(bounds.of_scores.data(), count, keys_, value_);
+    }
     const double unit = unit_of_arithmetic(rule_.dtype),
-                 rounding = std::max(unit_roundoff(rule_.dtype), unit);
+                 rounding = std::max(unit_roundoff(rule_.dtype), unit),
+                 units = sets_.is_one_by_one ? kUnitsOneByOne : kUnitsOfSets;
+    // n roundings, each of one unit at most, are together no more than √n times the root of their squares.
+    const double of_weights =
+        std::min(units, std::sqrt((rule_.rounds_inputs ? 2.0 : 1.0) * static_cast<double>(keys_)));
     // Equal weights are rounded alike; many are below the normal numbers of f16.
     const double of_equal = rule_.dtype == DType::f16
                                 ? std::max(rounding, kHalfLeastOfF16 * static_cast<double>(keys_))
                                 : rounding;
     std::vector<double> results(static_cast<size_t>(width_)), allowed(results.size());
     for (int64_t i = 0; i < count; ++i) {
-      const double share = 1 / sums[static_cast<size_t>(i)];
+      const auto row = static_cast<size_t>(i);
+      const double share = 1 / sums[row];
       for (int64_t d = 0; d < width_; ++d) {
         const auto at = static_cast<size_t>(i * width_ + d), to = static_cast<size_t>(d);
-        results[to] = static_cast<double>(value[at]) * share;
+        const double result = static_cast<double>(value[at]) * share;
+        results[to] = result;
         allowed[to] = static_cast<double>(errors[at]) * share;
         if (rule_.int8) {
-          const double factor = rule_.int8->of_values[head_of_row(first + i)];
-          allowed[to] +=
-              int8_allowance(of_int8[static_cast<size_t>(i)], static_cast<double>(sizes[at]),
-                             static_cast<double>(spreads[at]), sums[static_cast<size_t>(i)], results[to]);
-          results[to] *= factor;
-          allowed[to] = allowed[to] * std::abs(factor) + 4 * unit * std::abs(results[to]);
+          allowed[to] += int8_allowance(of_int8[row], static_cast<double>(sizes[at]),
+                                        static_cast<double>(spreads[at]), sums[row], result);
         } else {
-          allowed[to] += 2 * rounding * std::sqrt(static_cast<double>(spreads[at])) * share +
-                         of_equal * std::abs(results[to]);
+          double square = of_weights * of_weights * static_cast<double>(spreads[at]);
+          if (moves_sum)  // a score moves the sum of weights too: (value - result)²
+            square += units * units *
+                      std::max(0.0, static_cast<double>(of_scores[at]) +
+                                        result * (result * bounds.all_scores[row] -
+                                                  2 * static_cast<double>(moved[at])));
+          allowed[to] += rounding * std::sqrt(square) * share + of_equal * std::abs(result);
         }
+        // Where any mixture of the values would pass, nothing can be told.
+        if (allowed[to] > static_cast<double>(most_[to]))
+          allowed[to] = std::numeric_limits<double>::infinity();
+        if (!rule_.int8) continue;
+        const double factor = rule_.int8->of_values[head_of_row(first + i)];
+        results[to] *= factor;
+        allowed[to] = allowed[to] * std::abs(factor) + 4 * unit * std::abs(results[to]);
       }
       out_.set(job_.outputs[static_cast<size_t>(first + i)], width_, results.data(), allowed.data());
     }
-    return {};
   }
 
   // Elements of keys that were made of int8 are rounded one by one: Σ (query key scale)² of each query and
@@ -336,12 +424,14 @@ class JobRunner {
   const AttentionRule& rule_;
   const AttentionJob& job_;
   ComputedTensor& out_;
-  int64_t keys_, depth_, width_, groups_, sets_;
+  int64_t keys_, depth_, width_;
+  kernel::KeySets sets_;
   double scale_;
   std::vector<T> key_, value_;
   double largest_key_ = 0;            // norm
   std::vector<T> largest_;            // |value|, per group of keys and element
   std::vector<T> of_sets_, squares_;  // the same, and its square, per set of them
+  std::vector<T> most_;               // the same of all keys
 };
 
 template <class T>

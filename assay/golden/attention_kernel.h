@@ -9,6 +9,25 @@ inline constexpr int64_t kBoundKeys = 64;  // keys whose values are bounded toge
 // Where they are independent: every 4th of these keys. Smaller sets have a smaller largest value, and cost a
 // product as large as that of the weights and the values, divided by their size.
 inline constexpr int64_t kSpreadSets = 4;
+// So many keys are bounded one by one, for two more such products.
+inline constexpr int64_t kKeysOneByOne = 256;
+
+// Which keys share a value in the bound of a row: those of a group where errors add up, those of a set where
+// they are independent. Few keys share none.
+struct KeySets {
+  explicit KeySets(int64_t keys)
+      : is_one_by_one(keys <= kKeysOneByOne),
+        groups(is_one_by_one ? keys : (keys + kBoundKeys - 1) / kBoundKeys),
+        sets(is_one_by_one ? keys : groups * kSpreadSets) {}
+
+  int64_t group_of(int64_t key) const { return is_one_by_one ? key : key / kBoundKeys; }
+  int64_t set_of(int64_t key) const {
+    return is_one_by_one ? key : key / kBoundKeys * kSpreadSets + key % kSpreadSets;
+  }
+
+  bool is_one_by_one;
+  int64_t groups, sets;
+};
 
 // What the bound of a row's weights is made of: docs/operators/products.md.
 template <class T>

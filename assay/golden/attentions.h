@@ -47,7 +47,7 @@ struct UnknownRows {
   void add(int64_t first, int64_t count) {
     if (count > 0) runs.emplace_back(first, count);
   }
-  void leave_out(Expected& expected, std::string note) const;
+  Result<void> leave_out(Expected& expected, std::string note) const;
 };
 
 // Queries [tokens, heads, depth] and what becomes of them, [tokens, heads, width]: those of the heads that

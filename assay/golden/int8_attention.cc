@@ -1,6 +1,5 @@
 #include "assay/golden/int8_attention.h"
 
-#include "assay/golden/attention_kernel.h"
 #include "assay/golden/bounded.h"
 #include "assay/golden/linear.h"
 
@@ -13,6 +12,9 @@ namespace {
 constexpr double kMostOfInt8 = 127;
 // Half a step, and 2^-5 of one: quotients go through f16, which has steps of 2^-4 from 64 on.
 constexpr double kHalfStep = 0.5 + 1.0 / 32;
+// Errors between -half_step and half_step have the standard deviation half_step / √3: 6.5 of them where each
+// key counts by itself, 5.2 where the largest value of a set stands for all of it.
+constexpr double kOneByOne = 3.75, kOfSets = 3;
 
 Result<std::vector<double>> factors_of_heads(const GoldenCall& call, size_t i, int64_t heads,
                                              std::string_view what) {
@@ -61,37 +63,36 @@ Result<Int8Heads> int8_heads(const GoldenCall& call, const Int8Places& places, W
 }
 
 template <class T>
-Int8Row bound_int8_weights(std::span<const T> weights, double half_step, double most, T* linear, T* kept) {
-  Int8Row row{half_step, 0};
+Int8Row bound_int8_weights(std::span<const T> weights, double half_step, double most,
+                           const kernel::KeySets& sets, T* linear, T* kept) {
+  Int8Row row{half_step, 0, sets.is_one_by_one ? kOneByOne : kOfSets};
   // Relative to the largest so far, a weight may have been 1 when it was cut off.
   const double cut = std::max(0.0, 1 - most);
-  for (size_t first = 0, group = 0; first < weights.size(); first += kernel::kBoundKeys, ++group) {
-    double lost = 0;
-    std::fill_n(kept + group * kernel::kSpreadSets, kernel::kSpreadSets, T{0});
-    for (size_t j = first; j < std::min<size_t>(weights.size(), first + kernel::kBoundKeys); ++j) {
-      const auto weight = static_cast<double>(weights[j]);
-      if (weight >= 2 * half_step) {
-        ++row.kept;
-        kept[group * kernel::kSpreadSets + j % kernel::kSpreadSets] += 1;
-      } else {
-        lost += std::min(weight, half_step);
-      }
-      lost += cut * weight;
+  std::fill_n(kept, sets.sets, T{0});
+  for (int64_t j = 0; j < std::ssize(weights); ++j) {
+    const auto weight = static_cast<double>(weights[static_cast<size_t>(j)]);
+    double lost = cut * weight;
+    if (weight >= 2 * half_step) {
+      ++row.kept;
+      kept[sets.set_of(j)] += 1;
+    } else {
+      lost += std::min(weight, half_step);
     }
-    linear[group] += static_cast<T>(lost);
+    linear[sets.group_of(j)] += static_cast<T>(lost);
   }
   return row;
 }
 
 double int8_allowance(const Int8Row& row, double sizes, double squares, double sum, double result) {
   const double worst = row.half_step * sizes / sum;
-  // Errors between -half_step and half_step have the standard deviation half_step / √3: five of them.
-  const double random = 3 * row.half_step * std::sqrt(squares) / sum;
+  const double random = row.of_random * row.half_step * std::sqrt(squares) / sum;
   const double alike = row.half_step * row.kept / sum * std::abs(result);  // equal weights are rounded alike
   return std::min(worst, random + alike);
 }
 
-template Int8Row bound_int8_weights(std::span<const float>, double, double, float*, float*);
-template Int8Row bound_int8_weights(std::span<const double>, double, double, double*, double*);
+template Int8Row bound_int8_weights(std::span<const float>, double, double, const kernel::KeySets&, float*,
+                                    float*);
+template Int8Row bound_int8_weights(std::span<const double>, double, double, const kernel::KeySets&, double*,
+                                    double*);
 
 }  // namespace assay

@@ -2,6 +2,7 @@
 // they multiply by, and what that rounding may do.
 #pragma once
 
+#include "assay/golden/attention_kernel.h"
 #include "assay/golden/numbers.h"
 
 #include <optional>
@@ -40,9 +41,11 @@ Result<DType> type_of_int8_attention(const GoldenCall& call);
 // lost, or be doubled: what they weigh goes to `linear`.
 struct Int8Row {
   double half_step = 0, kept = 0;
+  double of_random = 0;  // half steps in the bound of what is independent
 };
 template <class T>
-Int8Row bound_int8_weights(std::span<const T> weights, double half_step, double most, T* linear, T* kept);
+Int8Row bound_int8_weights(std::span<const T> weights, double half_step, double most,
+                           const kernel::KeySets& sets, T* linear, T* kept);
 
 // `sizes` and `squares`: of the values of the kept keys, added up. In units of those values, weights of sum
 // `sum`.

@@ -69,7 +69,9 @@ void keep_short(const double* values, const double* errors, int64_t n, float* to
 void keep_allowed(const double* values, const double* errors, int64_t n, double factor, double own,
                   float* allowed);
 
-// As f32, with what is allowed rounded up; nothing where the value is not finite.
+// What is allowed where nothing is known of an element.
+inline constexpr float kAnything = 3e38f;
+// As f32, with what is allowed rounded up, to kAnything at most; nothing where the value is not finite.
 void keep_narrow(const double* values, const double* errors, int64_t n, float* to, float* allowed);
 
 }  // namespace assay::kernel

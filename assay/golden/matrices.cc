@@ -311,7 +311,9 @@ void ComputedTensor::set(int64_t i, double value, double allowed) {
   // What is not finite has to be as it is. The factor makes up for rounding to f32.
   float kept = 0;
   if (std::isfinite(value))
-    kept = std::isnan(allowed) ? 3e38f : static_cast<float>(std::min(allowed * (1 + 1e-6), 3e38));
+    kept = std::isnan(allowed)
+               ? kernel::kAnything
+               : static_cast<float>(std::min(allowed * (1 + 1e-6), double{kernel::kAnything}));
   std::memcpy(allowed_.get() + at * sizeof(kept), &kept, sizeof(kept));
 }
 
@@ -344,6 +346,15 @@ double ComputedTensor::allowed(int64_t i) const {
 Expected ComputedTensor::take() {
   Expected out;
   out.dtype = dtype_;
+  const std::span allowed(reinterpret_cast<const float*>(allowed_.get()),
+                          static_cast<size_t>(shape_.count()));
+  if (std::ranges::any_of(allowed, [](float each) { return each >= kernel::kAnything; })) {
+    std::vector<std::byte> known(allowed.size());
+    std::ranges::transform(allowed, known.begin(),
+                           [](float each) { return std::byte{each < kernel::kAnything}; });
+    out.known = dense_in_memory(std::move(known), TensorMeta{DType::u8, shape_});
+    out.note = "rounding on the way leaves nothing of some elements that could be told";
+  }
   out.value = held({is_narrow_ ? DType::f32 : DType::f64, shape_}, std::move(values_));
   out.allowed = held({DType::f32, shape_}, std::move(allowed_));
   return out;

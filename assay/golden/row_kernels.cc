@@ -193,7 +193,7 @@ void KeepShort(const double* HWY_RESTRICT values, const double* HWY_RESTRICT err
 // An error that is no number is the largest.
 void KeepNarrow(const double* HWY_RESTRICT values, const double* HWY_RESTRICT errors, int64_t n,
                 float* HWY_RESTRICT to, float* HWY_RESTRICT allowed) {
-  constexpr double kMost = static_cast<double>(3e38f), kRoundedUp = 1 + 1e-6;
+  constexpr double kMost = double{kAnything}, kRoundedUp = 1 + 1e-6;
   const D64 d;
   const DFloats floats;
   const V64 most = Constant(kMost);

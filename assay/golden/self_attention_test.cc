@@ -90,6 +90,21 @@ TEST(GoldenSelfAttention, AllowsWhatF16MakesOfManySmallWeights) {
   EXPECT_LT(allowed[1], 0x1.9p-10);  // one key: as ever
 }
 
+// Scores of 10^12, which f32 holds to about 10^5: which of two keys weighs all of it, nobody can tell. One
+// key does.
+TEST(GoldenSelfAttention, LeavesOutWhatAnyMixtureOfValuesWouldPass) {
+  GoldenTry run{"SelfAttentionOperation",
+                self_params(3),
+                {tensor_of(DType::f16, {3, 1, 1}, {1, 1, 1}), tensor_of(DType::f16, {3, 1, 1}, {1, 1, 1}),
+                 tensor_of(DType::f16, {3, 1, 1}, {2, 4, 8}), self_lengths({3})}};
+  EXPECT_EQ(run.run().value()[0].known, nullptr);
+  run.params[2] = param_of("qkScale", {1e12});
+  const auto out = run.run();
+  ASSERT_TRUE(out.has_value() && (*out)[0].known != nullptr);
+  EXPECT_THAT(numbers_of(*(*out)[0].known, 1000).value().values, ElementsAre(0, 0, 0));
+  EXPECT_THAT((*out)[0].note, HasSubstr("leaves nothing of some elements"));
+}
+
 TEST(GoldenSelfAttention, KeepsSamplesApart) {
   GoldenTry run = self_means(0, {self_lengths({1, 2})});
   EXPECT_THAT(written(run.run().value()[0]), ElementsAre(3, 9, 9));
