@@ -5,6 +5,7 @@ import numpy as np
 import torch
 
 from golden_case import Case, Tensor, tensor_of, values_of
+from golden_int8_norms import layer_ways, rms_ways, within_rounding
 from golden_ways import (FLOATS, WAYS, again, back, clipped, make_run, noise, of_int8, of_numbers, pick,
                          rounded, rows_as_int8, shape_of, spoiled, wide)
 
@@ -123,7 +124,8 @@ def rms_case(kind, name, own, dtypes=FLOATS, size=1.0):
     if kind != 1:
         faults["residual left out"] = again(lambda rng, p, i: (p, [i[0], zeros_like(i[1])] + i[2:]))
     faults["epsilon ten times"] = again(ten_epsilon)
-    return Case("RmsNormOperation", name, make, faults)
+    is_static = quantized and not own.get("dynamicQuantType")
+    return Case("RmsNormOperation", name, make, faults, within_rounding(rms_ways) if is_static else None)
 
 
 def zeros_like(tensor):
@@ -217,7 +219,8 @@ def layer_case(kind, name, own, dtypes=FLOATS, size=1.0):
     if kind != 1:
         faults["residual left out"] = again(lambda rng, p, i: (p, [i[0], zeros_like(i[1])] + i[2:]))
     faults["epsilon ten times"] = again(ten_epsilon)
-    return Case("LayerNormOperation", name, make, faults)
+    is_static = quantized and not own.get("dynamicQuantType")
+    return Case("LayerNormOperation", name, make, faults, within_rounding(layer_ways) if is_static else None)
 
 
 def kinds(params):
