@@ -118,13 +118,15 @@ class TokensSeen {
   bool any_common_ = false;
 };
 
-// Null: it is none, or has nothing but a warm-up.
+// Null: it is none, or has nothing but a warm-up that the path does not point at.
 std::shared_ptr<const Dump> open_inference_dump(const fs::path& path, const OpenOptions& options) {
   auto dump = open_dump(path, options);
   if (!dump || (dump->layout->name != "atb" && dump->layout->name != "torch_hook")) return nullptr;
-  const bool has_tokens =
-      std::ranges::any_of(dump->frames, [](const FrameInfo& frame) { return frame.at.part != kWarmUp; });
-  return has_tokens ? std::make_shared<const Dump>(std::move(*dump)) : nullptr;
+  const bool is_meant = std::ranges::any_of(dump->frames, [&](const FrameInfo& frame) {
+    std::error_code ignored;
+    return frame.at.part != kWarmUp || fs::equivalent(frame.paths.at(0), path, ignored);
+  });
+  return is_meant ? std::make_shared<const Dump>(std::move(*dump)) : nullptr;
 }
 
 Result<void> compare_dumps(CompareRequest request, const MsitCompareFlags& flags, Tool tool) {
