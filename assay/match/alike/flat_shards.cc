@@ -98,8 +98,7 @@ class FlatShards {
     Holder& together = shards.together;
     for (const auto& [position, form] : ranks) {
       const auto meta = contents_.meta({side, builder_.items(side)[position]});
-      if (!meta || is_complex(meta->dtype) || meta->shape.dims.empty() || meta->shape.count() > kMostInOne)
-        return std::nullopt;
+      if (!meta || meta->shape.dims.empty() || meta->shape.count() > kMostInOne) return std::nullopt;
       if (!together.ranks.empty() && form->rank == together.ranks.back()) return std::nullopt;
       if (together.ranks.empty()) {
         together.form = *form;
@@ -135,8 +134,7 @@ class FlatShards {
                                      });
       if (is_nearer_another || (shards.is_flat && !is_below(form->plain, shards.module))) continue;
       const auto meta = contents_.meta({other, builder_.items(other)[position]});
-      if (!meta || meta->shape.count() == 0 || meta->shape.count() > kMostInOne || is_complex(meta->dtype))
-        return {};
+      if (!meta || meta->shape.count() == 0 || meta->shape.count() > kMostInOne) return {};
       Holder& part = parts.emplace_back();
       part.positions = {position};
       part.ranks = {form->rank};

@@ -246,7 +246,7 @@ Holders collect_named_holders(const PairingBuilder& builder, const Contents& con
       if (!is_waiting(builder, side, each.first)) continue;
       if (!has_name(*each.second) && !has_seat(*each.second)) continue;
       const auto meta = contents.meta({side, builder.items(side)[each.first]});
-      if (!meta || meta->shape.count() == 0 || is_complex(meta->dtype)) continue;
+      if (!meta || meta->shape.count() == 0) continue;
       by_name[static_cast<size_t>(side)].add({each.first, each.second, meta->shape});
     }
   for (const Side side : {Side::mine, Side::golden})
