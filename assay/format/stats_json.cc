@@ -2,6 +2,8 @@
 
 #include "assay/base/checked.h"
 #include "assay/base/text.h"
+#include "assay/format/stats_claims.h"
+#include "assay/model/fact_keys.h"
 #include "assay/support/json_tape.h"
 
 #include <rapidjson/stringbuffer.h>
@@ -94,7 +96,7 @@ void write_tensor(Writer& json, const TensorStatistics& tensor) {
   write_integer(json, "nan", tensor.nans);
   write_integer(json, "inf", tensor.infs);
   if (tensor.infs > 0) write_integer(json, "minus_inf", tensor.minus_infs);
-  write_integer(json, "zero", tensor.zeros);
+  write_integer(json, kZerosKey, tensor.zeros);
   write_key(json, "crc32");
   write_text(json, tensor.stats.checksum);
   if (tensor.finite) {
@@ -152,7 +154,9 @@ class TensorReader {
     }
     if (const size_t at = tape_.find(object_, "crc32"); at != 0 && tape_.is_text(at))
       stats.checksum = tape_.text(at);
-    for (const std::string_view key : {"nan", "inf", "minus_inf", "zero"})
+    int64_t zeros = -1;
+    for (const std::string_view key :
+         {std::string_view("nan"), std::string_view("inf"), std::string_view("minus_inf"), kZerosKey})
       if (const size_t at = tape_.find(object_, key); at != 0) {
         if (tape_.kind(at) != JsonKind::integer || tape_.integer(at) < 0)
           return wrong(fmt::format("has a \"{}\" that is no count", key));
@@ -160,6 +164,7 @@ class TensorReader {
         if (key == "nan") stats.nonfinite.nans = tape_.integer(at);
         if (key == "inf") stats.nonfinite.infs = tape_.integer(at);
         if (key == "minus_inf") stats.nonfinite.minus_infs = tape_.integer(at);
+        if (key == kZerosKey) zeros = tape_.integer(at);
       }
     if (stats.nonfinite.infs == 0) stats.nonfinite.minus_infs = 0;
     if (stats.nonfinite.minus_infs > stats.nonfinite.infs)
@@ -177,6 +182,10 @@ class TensorReader {
         if (const auto* digits = std::get_if<std::string>(&value))
           stats.nonfinite.*member.value = *parse_double(*digits);
       }
+    }
+    if (const std::string why = contradiction_of_statistics(*tensor.meta, stats, zeros); !why.empty()) {
+      tensor.data = wrong(fmt::format("has statistics that no tensor has: {}", why));
+      return tensor;
     }
     tensor.stats = std::move(stats);
     tensor.data = fail(ErrorKind::not_found, "{}: holds statistics only, no data", where_);

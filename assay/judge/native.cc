@@ -243,6 +243,7 @@ Verdict judge_row(const Comparison& row, const NodeResult& node, const Head& hea
       if (const PairPlans* const plans = row.pair.plans; plans != nullptr && !plans->lacks.empty()) {
         verdict.level = Level::fail;
         verdict.reason = plans->lacks;
+      if (auto impossible = impossible_in(row, head)) return {Level::error, std::move(*impossible)};
         verdict.is_incomplete = true;
       } else if (!row.contradiction.empty()) {
         verdict.level = Level::fail;

@@ -3,6 +3,7 @@
 #include "assay/judge/native_defaults.h"
 #include "assay/model/blocks.h"
 #include "assay/model/fact_keys.h"
+#include "assay/model/number_range.h"
 #include "assay/support/json_tape.h"
 
 #include <fmt/format.h>
@@ -240,6 +241,34 @@ std::optional<std::string> impossible_counts(const SideFacts& side, std::string_
                      infs, which, parts);
 }
 
+// Of types that the graph engine has no numbers of it prints extremes that mean nothing (ge_stats.md).
+bool has_extremes_of_its_own(const TensorMeta& meta, std::string_view layout) {
+  if (layout != "torchair_ge") return true;
+  return is_real(meta.dtype) && meta.dtype != DType::f64;
+}
+
+// Statistics that no tensor has. Those of blocks count what fills them up.
+std::optional<std::string> impossible_numbers(const SideFacts& side, std::string_view which,
+                                              std::string_view layout) {
+  if (is_argument(side) || side.item == nullptr || states_blocks(*side.item)) return std::nullopt;
+  if (side.meta && !has_extremes_of_its_own(*side.meta, layout)) return std::nullopt;
+  const TensorMeta* const meta = side.meta ? &*side.meta : nullptr;
+  const std::string why = impossible_statistics(*side.stated(), meta);
+  if (why.empty()) return std::nullopt;
+  return fmt::format("{}: no tensor has such statistics, the dump of {} is wrong", why, which);
+}
+
+// What `assay compact` wrote, and what was computed to be held against it: sums in f64 (stats.md).
+bool are_exact_sums(const Comparison& row) {
+  const auto is_ours = [](const SideFacts& side) {
+    return side.computed == nullptr && side.item != nullptr && side.item->facts != nullptr &&
+           std::ranges::any_of(*side.item->facts, [](const Fact& fact) { return fact.key == kZerosKey; });
+  };
+  const bool mine = is_ours(row.mine), golden = is_ours(row.golden);
+  return (mine || golden) && (mine || row.mine.computed != nullptr) &&
+         (golden || row.golden.computed != nullptr);
+}
+
 // The same bits as numbers of another kind are other numbers, but for zeros.
 bool have_impossible_types(const Comparison& row) {
   if (!row.mine.meta || !row.golden.meta) return false;
@@ -296,6 +325,8 @@ std::optional<std::string> differ_in(size_t which, const Comparison& row, const 
 
 // What two programs that print the same number may differ by.
 constexpr double kPrinted = 1e-5;
+// … and two versions of this one.
+constexpr double kExact = 1e-9;
 
 // As Python writes it, with all digits: two values that differ must not look alike.
 std::string value_text(const Scalar& scalar) {
@@ -359,16 +390,28 @@ std::optional<std::string> contradiction_in(const Comparison& row, const Head& h
   if (!is_by_checksum(row) || m.checksum != g.checksum) return std::nullopt;
   std::optional<std::string> other = other_counts(m, g);
   const Bounds bounds = bounds_of(row, head, place);
+  const bool are_exact = are_exact_sums(row);
+  const double exact = kExact * finite_sizes(g).largest;
   for (size_t i = 0; i < kStatistics.size() && !other; ++i) {
     const Scalar &mine = m.*kStatistics[i].of, &golden = g.*kStatistics[i].of;
     if (mine.is_absent() || golden.is_absent()) continue;
     const double printed = kPrinted * size_of_number(finite_statistic(g, kStatistics[i])) + cut_off(m, g, i);
-    other = differ_in(i, row, head, place,
-                      i == kMaxAt || i == kMinAt ? printed : std::max(bounds.of(i), printed));
+    const bool is_extreme = i == kMaxAt || i == kMinAt;
+    const double bound = are_exact
+                             ? std::max(exact, kExact * size_of_number(finite_statistic(g, kStatistics[i])))
+                         : is_extreme ? printed
+                                      : std::max(bounds.of(i), printed);
+    other = differ_in(i, row, head, place, bound);
   }
   if (!other) return std::nullopt;
   return fmt::format("the checksums are equal ({}), and yet {}: one of the dumps is wrong", m.checksum,
                      *other);
+}
+
+std::optional<std::string> impossible_in(const Comparison& row, const Head& head) {
+  if (row.basis != Basis::stated || is_beside(row)) return std::nullopt;
+  if (auto wrong = impossible_numbers(row.mine, "mine", head.mine_layout)) return wrong;
+  return impossible_numbers(row.golden, "golden", head.golden_layout);
 }
 
 bool differ_by_checksum(const Comparison& row) {

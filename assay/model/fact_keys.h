@@ -8,4 +8,7 @@ namespace assay {
 // The fact "type" of an argument that says where a call runs.
 inline constexpr std::string_view kDeviceType = "torch.device";
 
+// How many elements are 0: only statistics that took the place of a file count them.
+inline constexpr std::string_view kZerosKey = "zero";
+
 }  // namespace assay

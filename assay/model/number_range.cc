@@ -87,6 +87,21 @@ double lost_in_a_sum(const TensorMeta& meta, double largest) {
   return count * largest > limits_of(meta.dtype).largest ? 1.0 : std::min(1.0, count * half_step);
 }
 
+// The largest magnitude of a whole number of this type; 0 of a real one.
+double end_of_whole_numbers(DType dtype) {
+  const DTypeInfo& type = info(dtype);
+  switch (type.kind) {
+    case DTypeKind::truth:
+      return 1;
+    case DTypeKind::integer:
+      return std::ldexp(1.0, type.storage_bits - 1);
+    case DTypeKind::natural:
+      return std::ldexp(1.0, type.storage_bits) - 1;
+    default:
+      return 0;
+  }
+}
+
 }  // namespace
 
 std::string impossible_statistics(const Stated& stated, const TensorMeta* meta) {
@@ -111,9 +126,11 @@ std::string impossible_statistics(const Stated& stated, const TensorMeta* meta) 
   constexpr double kPrinted = 1.01;
   const double cut_off = stated.decimals < 0 ? 0 : std::pow(10.0, -stated.decimals);
   const double end = meta == nullptr ? 0 : limits_of(meta->dtype).largest;
-  if (end > 0 && largest > kPrinted * end)
-    return fmt::format("its largest element {:.9g} is beyond {:.9g}, the largest of {}", largest, end,
-                       name(meta->dtype));
+  const double end_of_whole = meta == nullptr ? 0 : end_of_whole_numbers(meta->dtype);
+  for (const double last : {end, end_of_whole})
+    if (last > 0 && largest > kPrinted * last)
+      return fmt::format("its largest element {:.9g} is beyond {:.9g}, the largest of {}", largest, last,
+                         name(meta->dtype));
   // Squares of small elements vanish where a device sums them in f16, or in f32.
   const double least = end > 0 && end < 1e6 ? 0x1p-7 : 1e-18;
   if (norm && largest > least && kPrinted * *norm + cut_off < largest)

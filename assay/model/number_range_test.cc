@@ -122,6 +122,14 @@ TEST(ImpossibleStatistics, LongSumsLoseTerms) {
             "its mean 0.25 is below its smallest element 1");
 }
 
+TEST(ImpossibleStatistics, OfWholeNumbersBeyondTheType) {
+  const TensorMeta bytes{DType::u8, Shape{{4}}}, masks{DType::boolean, Shape{{4}}};
+  EXPECT_EQ(impossible_statistics(statistics(300.0, 0.0, 100.0, 500.0), &bytes),
+            "its largest element 300 is beyond 255, the largest of u8");
+  EXPECT_EQ(impossible_statistics(statistics(255.0, 0.0, 100.0, 500.0), &bytes), "");
+  EXPECT_EQ(impossible_statistics(statistics(true, false, Scalar(), Scalar()), &masks), "");
+}
+
 TEST(ImpossibleStatistics, OwnSumsMayOverflowAndUnderflow) {
   const TensorMeta single{DType::f32, Shape{{4}}}, empty{DType::f32, Shape{{0}}};
   EXPECT_EQ(impossible_statistics(statistics(60000.0, 1.0, 2.0, INFINITY), &kHalf), "");

@@ -4,6 +4,7 @@
 #include "assay/metric/band.h"
 #include "assay/metric/numpy_stats.h"
 #include "assay/model/blocks.h"
+#include "assay/model/fact_keys.h"
 #include "assay/model/scalar_of.h"
 #include "assay/run/compare/quantised_rows.h"
 #include "assay/run/compare/stated_parts.h"
@@ -34,8 +35,9 @@ bool has_checksum(const SideFacts& side) {
   return stated != nullptr && !stated->checksum.empty();
 }
 
-Result<Stats> statistics_of(const Operand& data, bool with_checksum) {
+Result<Stats> statistics_of(const Operand& data, bool with_checksum, int64_t* zeros = nullptr) {
   ASSAY_TRY(const auto sums, gather_one(data));
+  if (zeros != nullptr) *zeros = sums.zeros;
   Stats stats =
       with_checksum ? exact_statistics(sums, data.meta.dtype) : numpy_statistics(sums, data.meta.dtype);
   ASSAY_TRY_DO(add_exact_extremes(data, stats));
@@ -45,16 +47,31 @@ Result<Stats> statistics_of(const Operand& data, bool with_checksum) {
   return stats;
 }
 
+// As the statistics that took the place of a file count them.
+std::optional<int64_t> zeros_of(const Item& item) {
+  if (item.facts == nullptr) return std::nullopt;
+  for (const Fact& fact : *item.facts)
+    if (const auto* const count = std::get_if<int64_t>(&fact.value);
+        count != nullptr && fact.key == kZerosKey)
+      return *count;
+  return std::nullopt;
+}
+
 // What the dump says of a tensor, or else what its data say: as NumPy does. Against the statistics that took
-// the place of a file, the data is asked, and as such a file says it.
-void find_statistics(SideFacts& side, const OperandPtr& data, const SideFacts& other) {
+// the place of a file, the data is asked, and as such a file says it. How many elements are 0; nothing where
+// that is not known.
+std::optional<int64_t> find_statistics(SideFacts& side, const OperandPtr& data, const SideFacts& other) {
   const Stated* const stated = other.stated();
   // A dump of checksums tells more than the statistics of a full one do.
   const bool has_crc = has_checksum(other) && stated->checksum.size() == 8 && is_checksum(stated->checksum);
   const bool asks_data = other.computed != nullptr ||
                          (has_crc && side.item->stated != nullptr && side.item->stated->checksum.empty());
-  if (data == nullptr || (says_something(side.item->stated) && !asks_data)) return;
-  if (auto stats = statistics_of(*data, has_checksum(other))) side.computed = keep_stated(std::move(*stats));
+  if (data == nullptr || (says_something(side.item->stated) && !asks_data)) return zeros_of(*side.item);
+  int64_t zeros = 0;
+  auto stats = statistics_of(*data, has_checksum(other), &zeros);
+  if (!stats) return std::nullopt;
+  side.computed = keep_stated(std::move(*stats));
+  return zeros;
 }
 
 // Where the smallest and the largest element are all that one side keeps, they are all that can be compared.
@@ -154,8 +171,17 @@ void StatedComparison::compare(const OperandPtr& mine_data, const OperandPtr& go
     row.note = "statistics do not tell those of a part, or of a sum over ranks";
     return;
   }
-  find_statistics(row.mine, mine_data, row.golden);
-  find_statistics(row.golden, golden_data, row.mine);
+  const auto mine_zeros = find_statistics(row.mine, mine_data, row.golden);
+  const auto golden_zeros = find_statistics(row.golden, golden_data, row.mine);
+  if (has_checksum(row.mine) && has_checksum(row.golden) && mine_zeros && golden_zeros &&
+      row.mine.stated()->checksum == row.golden.stated()->checksum && *mine_zeros != *golden_zeros) {
+    row.status = Status::unreadable;
+    row.note = fmt::format(
+        "the checksums are equal ({}), and yet {} elements of mine are 0, {} of golden: one of the dumps is "
+        "wrong",
+        row.mine.stated()->checksum, *mine_zeros, *golden_zeros);
+    return;
+  }
   bool has_parts = false, has_terms = false, is_range = false, is_made_real = false;
   bool mine_joined = false, golden_joined = false;
   for (const Side side : {Side::mine, Side::golden}) {
