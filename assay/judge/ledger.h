@@ -53,6 +53,8 @@ class Ledger {
   // Of a row that fails: the choice that it follows from, where runs that differ in it differ in this by
   // nature; empty: none.
   std::string_view flip_behind(const Comparison& row) const;
+  // The last choice that differs; empty: none so far.
+  std::string_view last_flip() const { return flip_; }
 
  private:
   struct Value {

@@ -16,6 +16,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace assay {
 namespace {
@@ -184,8 +185,10 @@ Verdict judge_compared(const Comparison& row, const NodeResult& node, const Head
                              ulps_allowed(row.mine.meta->dtype, row.golden.meta->dtype, place);
     if (is_by_steps && row.evidence != Evidence::extremes)
       if (auto lost = vanished(row, context)) return {Level::fail, std::move(*lost)};
-    if (row.evidence != Evidence::extremes)
+    if (row.evidence != Evidence::extremes) {
       if (auto rest = drowned(row, context, place)) return {Level::fail, std::move(*rest)};
+      if (auto scale = scaled(row, context, place)) return {Level::fail, std::move(*scale)};
+    }
   }
   if (row.nothing_finite) return {Level::ignored, std::string(kNothingFiniteOnBoth)};
   return {};
@@ -240,10 +243,10 @@ Verdict judge_row(const Comparison& row, const NodeResult& node, const Head& hea
       if (row.basis == Basis::data && find_user_rule(row, node.name, options.rules) == nullptr)
         verdict.allowed = allowed_error(row, node.place, options, heritage.allowance);
       if (verdict.level != Level::pass) return verdict;
+      if (auto impossible = impossible_in(row, head)) return {Level::error, std::move(*impossible)};
       if (const PairPlans* const plans = row.pair.plans; plans != nullptr && !plans->lacks.empty()) {
         verdict.level = Level::fail;
         verdict.reason = plans->lacks;
-      if (auto impossible = impossible_in(row, head)) return {Level::error, std::move(*impossible)};
         verdict.is_incomplete = true;
       } else if (!row.contradiction.empty()) {
         verdict.level = Level::fail;
@@ -338,12 +341,28 @@ class NativeJudge {
           judge_row(row, node, head_, options_,
                     {allowance ? &*allowance : nullptr, outputs ? ledger_.sum_of_inputs() : kUnknown});
       if (names_calls_ && row.verdict.level == Level::fail) excuse_what_cancels(node, row);
+      if (allowance) note_inheritance(node, row);
       judged.emplace_back(&row, std::move(allowance));
       if (!outputs) enter(node, judged.back());
     }
     if (!outputs || !is_kept) return;
     flips_.tell(node);
     for (auto& each : judged) enter(node, each);
+  }
+
+  double error_of(const Comparison& row) const {
+    const RowContext context{row, head_, DType::f32, 0, kUnknown};
+    return context.value(kErrorColumn).value_or(0);
+  }
+
+  // What its inputs bring along from a choice that differs may be far off: the row says whose error it is.
+  void note_inheritance(const NodeResult& node, Comparison& row) const {
+    if (row.verdict.level != Level::pass || ledger_.last_flip().empty()) return;
+    const double error = error_of(row);
+    if (error >
+        relative_bound(row.mine.meta->dtype, row.golden.meta->dtype, place_of(row, node.place, options_)))
+      row.add_note(fmt::format("rel_l2 {:.3g} is what its inputs bring along, behind the flip of {}", error,
+                               ledger_.last_flip()));
   }
 
   // Of statistics: what is left of larger numbers has their errors.
@@ -388,10 +407,24 @@ class NativeJudge {
     if (const Rule* const own = is_beside(row) ? find_user_rule(row, node.name, options_.rules) : nullptr)
       row.is_excused = !own->expression;
     note_noise(head_, options_, row);
+    note_int8(node, row);
     if (has_other_bf16_checksum(row, head_))
       row.note =
           "PyTorch takes the checksum of the 16 bits of a bf16, MindSpore of the 32 it widens them to: "
           "judged by statistics";
+  }
+
+  // Of a row that passes since one side multiplies in int8, and would not by the types of its numbers.
+  void note_int8(const NodeResult& node, Comparison& row) const {
+    if (row.basis != Basis::data || row.verdict.level != Level::pass || row.judged_as) return;
+    if (!row.mine.meta || !row.golden.meta || find_user_rule(row, node.name, options_.rules) != nullptr)
+      return;
+    ModelPlace place = place_of(row, node.place, options_);
+    if (!std::exchange(place.is_quantised, false)) return;
+    const double error = error_of(row);
+    if (error <= relative_bound(row.mine.meta->dtype, row.golden.meta->dtype, place)) return;
+    row.judged_as = DType::i8;
+    row.add_note(fmt::format("rel_l2 {:.3g}: judged as int8, in which one side multiplies", error));
   }
 
   const Head& head_;

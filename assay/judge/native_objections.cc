@@ -91,6 +91,28 @@ std::optional<std::string> drowned(const Comparison& row, const RowContext& cont
                      most);
 }
 
+std::optional<std::string> scaled(const Comparison& row, const RowContext& context, const ModelPlace& place) {
+  // Honest runs in int8, with tokens that were clipped, reach 2.1 times; a wrong scale is 7 and more.
+  constexpr double kFewBits = 0.125, kLeast = 0.05, kAlong = 4, kFewest = 16;
+  const DType mine = row.mine.meta->dtype, golden = row.golden.meta->dtype;
+  double bound = relative_bound(mine, golden, place);
+  if (context.allowance != nullptr) bound = std::max(bound, context.allowance->relative);
+  if (bound < kFewBits || context.value("count").value_or(0) < kFewest) return std::nullopt;
+  if (context.value("ulp_max").value_or(0) <= ulps_allowed(mine, golden, place)) return std::nullopt;
+  const auto error = context.value(kErrorColumn);
+  const auto m = context.value("mine_norm"), g = context.value("golden_norm");
+  // One number throughout falls to one side.
+  if (!error || !m || !g || *g == 0 || context.value("golden_min") == context.value("golden_max"))
+    return std::nullopt;
+  // That brings golden closest to mine.
+  const double factor = (*m / *g * (*m / *g) + 1 - *error * *error) / 2, along = std::abs(factor - 1);
+  const double across = std::sqrt(std::max(0.0, *error * *error - along * along));
+  if (along <= kLeast || along <= kAlong * across) return std::nullopt;
+  return fmt::format(
+      "{} {:g}: all numbers are {:.3g} times those of golden, which is a scale and no rounding", kErrorColumn,
+      *error, factor);
+}
+
 std::optional<std::string> vanished(const Comparison& row, const RowContext& context) {
   const double steps = context.value("ulp_max").value_or(0), apart = context.value("rel_l2").value_or(0);
   const bool is_real_pair =

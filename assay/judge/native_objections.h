@@ -30,6 +30,10 @@ std::optional<std::string> drowned(const Comparison& row, const RowContext& cont
 // Where numbers end, a few steps are all there is: zeros instead of what did not underflow are no rounding.
 std::optional<std::string> vanished(const Comparison& row, const RowContext& context);
 
+// Where few bits allow much: all numbers larger by one factor is a wrong scale. Rounding, clipping too,
+// leaves errors of every direction.
+std::optional<std::string> scaled(const Comparison& row, const RowContext& context, const ModelPlace& place);
+
 // Numbers that count or name something are not rounded, whatever type they are kept in: a token id that is
 // one off is another token.
 std::optional<std::string> other_integer(const Comparison& row, const RowContext& context,

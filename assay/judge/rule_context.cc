@@ -85,7 +85,10 @@ std::vector<std::string> columns_needed(const RuleOptions& options) {
       add(column);
   const auto takes_all = [](const Rule& rule) { return rule.pattern == "*"; };
   if (std::any_of(options.rules.begin(), options.rules.end(), takes_all)) return columns;
-  add(kRestColumn);
+  for (const std::string_view column :
+       {kRestColumn, std::string_view("mine_norm"), std::string_view("golden_norm"),
+        std::string_view("golden_min"), std::string_view("golden_max")})
+    add(column);
   for (int i = 0; i < kDTypeCount; ++i)
     add_names(default_rule(static_cast<DType>(i), static_cast<DType>(i), {}), columns);
   return columns;
