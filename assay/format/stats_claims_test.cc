@@ -9,8 +9,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr double kNan = NAN;
-
 Stats statistics(Value max, Value min, Value mean, Value norm, int64_t nans = 0, int64_t infs = 0) {
   Stats stats{.max = std::move(max),
               .min = std::move(min),
@@ -82,12 +80,12 @@ TEST(StatsClaims, NumbersLie) {
 
 TEST(StatsClaims, WhatIsNotFiniteLies) {
   EXPECT_THAT(contradiction(statistics(2.0, 0.0, 1.25, 3.0, 1), 1), HasSubstr("beside 1 NaN"));
-  EXPECT_THAT(contradiction(statistics(kNan, kNan, kNan, kNan), 1), HasSubstr("NaN, and it counts none"));
+  EXPECT_THAT(contradiction(statistics(NAN, NAN, NAN, NAN), 1), HasSubstr("NaN, and it counts none"));
   EXPECT_THAT(contradiction(statistics(INFINITY, 0.0, INFINITY, INFINITY), 1), HasSubstr("an infinity"));
   EXPECT_THAT(contradiction(statistics(2.0, 0.0, 1.25, 3.0, 0, 1), 1), HasSubstr("beside infinities"));
   EXPECT_THAT(contradiction(statistics(int64_t{2}, int64_t{0}, 1.25, 3.0, 1), 1, DType::i32),
               HasSubstr("holds neither"));
-  Stats some = statistics(kNan, kNan, kNan, kNan, 1);
+  Stats some = statistics(NAN, NAN, NAN, NAN, 1);
   some.nonfinite.max = 2.0;
   some.nonfinite.min = 1.0;
   some.nonfinite.mean = 4.0 / 3;

@@ -24,6 +24,14 @@ FileStatistics sample() {
   return {"Add.Add_2.1.2.3", "ge_dump", 568, {tensor}};
 }
 
+// What some tensor has: NaN, 2.5, -1, -0.25, 0, 0.
+FileStatistics possible_sample() {
+  FileStatistics file = sample();
+  file.tensors[0].stats = {NAN, NAN, NAN, NAN, "0a1b2c3d"};
+  file.tensors[0].finite = Stats{2.5, -1.0, 0.25, std::sqrt(7.3125), ""};
+  return file;
+}
+
 Result<TensorSet> read(const testing::TestFolder& folder, std::string_view text) {
   const fs::path path = folder.put("x.npy.stats.json", text);
   return open_tensors(path);
@@ -43,20 +51,23 @@ TEST(StatsJson, SaysExactlyThis) {
 
 TEST(StatsJson, ReadsBackWhatItWrote) {
   const testing::TestFolder folder;
-  const auto set = read(folder, stats_json_text(sample()));
+  const auto set = read(folder, stats_json_text(possible_sample()));
   ASSERT_TRUE(set) << set.error().message;
   ASSERT_EQ(set->tensors.size(), 1u);
   const StoredTensor& tensor = set->tensors[0];
   EXPECT_EQ(tensor.name, "output.0");
   EXPECT_EQ(tensor.meta, (TensorMeta{DType::f16, Shape{{2, 3}}}));
   ASSERT_TRUE(tensor.stats);
-  EXPECT_EQ(tensor.stats->max, Value(2.5));
-  EXPECT_EQ(tensor.stats->mean, Value(0.1));
-  EXPECT_EQ(tensor.stats->norm, Value(std::numeric_limits<double>::infinity()));
+  for (const Value& number : {tensor.stats->max, tensor.stats->min, tensor.stats->mean, tensor.stats->norm})
+    EXPECT_TRUE(std::isnan(std::get<double>(number)));
   EXPECT_EQ(tensor.stats->checksum, "0a1b2c3d");
-  EXPECT_EQ(
-      tensor.stats->nonfinite,
-      (Nonfinite{.nans = 1, .infs = 0, .minus_infs = 0, .max = 2.5, .min = -1.0, .mean = 0.25, .norm = 3.0}));
+  EXPECT_EQ(tensor.stats->nonfinite, (Nonfinite{.nans = 1,
+                                                .infs = 0,
+                                                .minus_infs = 0,
+                                                .max = 2.5,
+                                                .min = -1.0,
+                                                .mean = 0.25,
+                                                .norm = std::sqrt(7.3125)}));
   ASSERT_FALSE(tensor.data);
   EXPECT_EQ(tensor.data.error().kind, ErrorKind::not_found);
   ASSERT_FALSE(tensor.facts.empty());
@@ -80,13 +91,19 @@ TEST(StatsJson, KeepsIntegersAndTruthValuesApartFromReals) {
 TEST(StatsJson, IntegersOf64BitsAreExact) {
   const testing::TestFolder folder;
   FileStatistics statistics = sample();
-  statistics.tensors[0].meta.dtype = DType::u64;
-  statistics.tensors[0].stats.max = "18446744073709551615";
-  statistics.tensors[0].stats.min = int64_t{9007199254740993};
+  TensorStatistics& tensor = statistics.tensors[0];
+  tensor.meta = {DType::u64, Shape{{2}}};
+  tensor.stats.max = "18446744073709551615";
+  tensor.stats.min = int64_t{9007199254740993};
+  tensor.stats.mean = (0x1p64 + 0x1p53) / 2;
+  tensor.stats.norm = std::hypot(0x1p64, 0x1p53);
+  tensor.nans = tensor.zeros = 0;
+  tensor.finite.reset();
   const std::string text = stats_json_text(statistics);
   EXPECT_THAT(text, HasSubstr("\"max\":18446744073709551615,\"min\":9007199254740993,"));
   const auto set = read(folder, text);
   ASSERT_TRUE(set) << set.error().message;
+  ASSERT_TRUE(set->tensors[0].stats) << set->tensors[0].data.error().message;
   EXPECT_EQ(set->tensors[0].stats->max, Value("18446744073709551615"));
   EXPECT_EQ(set->tensors[0].stats->min, Value(int64_t{9007199254740993}));
   const std::string long_number(400, '9');
@@ -98,7 +115,8 @@ TEST(StatsJson, IntegersOf64BitsAreExact) {
 
 TEST(StatsJson, CountsNegativeInfinitiesWhereThereAreInfinities) {
   const testing::TestFolder folder;
-  FileStatistics statistics = sample();
+  FileStatistics statistics = possible_sample();
+  statistics.tensors[0].meta.shape = Shape{{9}};
   statistics.tensors[0].infs = 3;
   statistics.tensors[0].minus_infs = 2;
   const std::string text = stats_json_text(statistics);
@@ -136,6 +154,21 @@ TEST(StatsJson, RefusesWhatItIsNot) {
   EXPECT_THAT(message(R"({"other":1})"), HasSubstr("not a tensor file we know"));
 }
 
+TEST(StatsJson, StatisticsThatNoTensorHasAreAnErrorOfThatTensor) {
+  const testing::TestFolder folder;
+  FileStatistics statistics = possible_sample();
+  statistics.tensors.push_back(statistics.tensors[0]);
+  statistics.tensors[0].zeros = 5;
+  const auto set = read(folder, stats_json_text(statistics));
+  ASSERT_TRUE(set) << set.error().message;
+  ASSERT_FALSE(set->tensors[0].data);
+  EXPECT_EQ(set->tensors[0].data.error().kind, ErrorKind::bad_format);
+  EXPECT_THAT(set->tensors[0].data.error().message,
+              HasSubstr("tensor 0 has statistics that no tensor has: "));
+  EXPECT_FALSE(set->tensors[0].stats);
+  EXPECT_TRUE(set->tensors[1].stats);
+}
+
 // The last one counted, whatever the first had said.
 TEST(StatsJson, RefusesAMemberThatIsThereTwice) {
   const testing::TestFolder folder;
@@ -166,7 +199,7 @@ TEST(StatsJson, OtherPartsAreStatedAndAreNoTensors) {
 
 TEST(StatsJson, StandsInThePlaceOfItsSource) {
   const testing::TestFolder folder;
-  folder.put("x.npy.stats.json", stats_json_text(sample()));
+  folder.put("x.npy.stats.json", stats_json_text(possible_sample()));
   const auto set = open_tensors(folder.path() / "x.npy");
   ASSERT_TRUE(set) << set.error().message;
   EXPECT_TRUE(set->tensors[0].stats);

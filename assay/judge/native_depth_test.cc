@@ -192,8 +192,8 @@ TEST(NativeDepth, StatisticsDriftToo) {
   NodeResult node{"op", 0, {}, {}, kEighth};
   Comparison& row = node.rows.emplace_back();
   row.basis = Basis::stated;
-  row.mine = {"x", TensorMeta{DType::f16, Shape{{1}}}, {}, &of_mine};
-  row.golden = {"x", TensorMeta{DType::f16, Shape{{1}}}, {}, &of_golden};
+  row.mine = {"x", TensorMeta{DType::f16, Shape{{4}}}, {}, &of_mine};
+  row.golden = {"x", TensorMeta{DType::f16, Shape{{4}}}, {}, &of_golden};
   row.evidence = Evidence::statistics;
   const Head head;
   const RuleOptions options;
