@@ -213,6 +213,10 @@ std::string contradiction_of_statistics(const TensorMeta& meta, const Stats& sta
   const int64_t count = meta.shape.count() * components(meta.dtype);
   if (count == 0)
     return all.says_nothing() && finite.says_nothing() ? "" : "statistics of a tensor without elements";
+  const bool says_truth = std::holds_alternative<bool>(stats.max) || std::holds_alternative<bool>(stats.min);
+  if (says_truth && meta.dtype != DType::boolean)
+    return fmt::format("its largest and smallest element are truth values, which {} does not hold",
+                       name(meta.dtype));
   const bool has_counts = counts.nans >= 0 && counts.infs >= 0;
   const int64_t nans = std::max<int64_t>(counts.nans, 0), infs = std::max<int64_t>(counts.infs, 0);
   if (nans > count || infs > count - nans || zeros > count - nans - infs)

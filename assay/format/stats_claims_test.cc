@@ -75,6 +75,8 @@ TEST(StatsClaims, NumbersLie) {
               HasSubstr("u8 ends at"));
   EXPECT_THAT(contradiction(statistics(1.5, 0.0, 0.375, 1.5), 3, DType::i32),
               HasSubstr("an element of it is 1.5"));
+  EXPECT_THAT(contradiction(statistics(true, false, 0.5, std::sqrt(2.0)), 2, DType::u8),
+              HasSubstr("truth values"));
   EXPECT_THAT(contradiction(kFour, 0, DType::f32, {0}), HasSubstr("without elements"));
 }
 

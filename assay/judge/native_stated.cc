@@ -60,10 +60,12 @@ bool is_whole_type(DType dtype) {
   return kind == DTypeKind::integer || kind == DTypeKind::natural || kind == DTypeKind::truth;
 }
 
-// Equal bits are the same numbers in types of whole numbers, and where a bf16 was widened for its checksum.
+// Equal bits are the same numbers in types of whole numbers of one size, and where a bf16 was widened for its
+// checksum.
 bool may_have_equal_bits(DType a, DType b) {
   const auto is_bf16_or_f32 = [](DType dtype) { return dtype == DType::bf16 || dtype == DType::f32; };
-  return a == b || (is_whole_type(a) && is_whole_type(b)) || (is_bf16_or_f32(a) && is_bf16_or_f32(b));
+  const bool are_whole = is_whole_type(a) && is_whole_type(b) && size_of(a) == size_of(b);
+  return a == b || are_whole || (is_bf16_or_f32(a) && is_bf16_or_f32(b));
 }
 
 bool is_whole(const Scalar& scalar) { return scalar.integer() || scalar.digits(); }
