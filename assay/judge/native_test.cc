@@ -260,7 +260,8 @@ TEST(NativeRules, WordsInsteadOfNumbersDoNotPass) {
 
 TEST(NativeRules, AsksForTheColumnsItsRulesRead) {
   std::vector<std::string> all = kColumns;
-  for (const std::string_view column : {"rel_l2_rest", "mine_norm", "golden_norm", "golden_min", "golden_max"})
+  for (const std::string_view column :
+       {"rel_l2_rest", "mine_norm", "golden_norm", "golden_min", "golden_max"})
     all.emplace_back(column);  // of objections
   EXPECT_THAT(columns_needed({}), testing::UnorderedElementsAreArray(all));
   RuleOptions options;
