@@ -1,5 +1,5 @@
 // Whether a tensor can have the statistics that took its place. Those of `assay compact` are exact, so that
-// little is left to doubt; what other tools print is asked less (model/impossible.h).
+// little is left to doubt; what other tools print is asked less (model/number_range.h).
 #pragma once
 
 #include "assay/model/value.h"

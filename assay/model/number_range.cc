@@ -112,7 +112,10 @@ std::string impossible_statistics(const Stated& stated, const TensorMeta* meta) 
   const auto stated_nan = [&](size_t which) {
     return std::isnan(number_of(stated.*kStatistics[which].of).value_or(0));
   };
-  const auto max = finite(kMaxAt), min = finite(kMinAt), mean = finite(kMeanAt), norm = finite(kNormAt);
+  const auto max = finite(kMaxAt), min = finite(kMinAt), mean = finite(kMeanAt);
+  auto norm = finite(kNormAt);
+  // msprobe states a tensor of one element itself as its norm.
+  if (norm && meta != nullptr && meta->shape.count() == 1) norm = std::abs(*norm);
   const bool is_empty = meta != nullptr && meta->shape.count() == 0;
   // Of a tensor of NaN alone ATB writes the ends of the type, the wrong way round. Complex numbers have no
   // order.

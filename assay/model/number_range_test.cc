@@ -113,6 +113,15 @@ TEST(ImpossibleStatistics, OfMeansAndNorms) {
   EXPECT_EQ(impossible_statistics(statistics(1.0, 1.0, 1.0, std::sqrt(24.0)), &single), "");
 }
 
+TEST(ImpossibleStatistics, TheNormOfOneElementHasItsSign) {
+  const TensorMeta one{DType::f32, Shape{{}}}, two{DType::f32, Shape{{2}}};
+  EXPECT_EQ(impossible_statistics(statistics(-3.0, -3.0, -3.0, -3.0), &one), "");
+  EXPECT_EQ(impossible_statistics(statistics(-3.0, -3.0, -3.0, -2.0), &one),
+            "its norm 2 is below its largest element 3");
+  EXPECT_EQ(impossible_statistics(statistics(-3.0, -3.0, -3.0, -3.0), &two),
+            "its norm -3 is below its largest element 3");
+}
+
 // f32 that are added one by one: from 2^24 ones on, another one is lost.
 TEST(ImpossibleStatistics, LongSumsLoseTerms) {
   const TensorMeta many{DType::f32, Shape{{int64_t{1} << 26}}};
