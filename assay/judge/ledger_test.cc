@@ -82,6 +82,7 @@ class JudgedCalls {
     std::vector<Level> levels;
     for (const Comparison& row : node.rows) levels.push_back(row.verdict.level);
     reason_ = node.rows.back().verdict.reason;
+    note_ = node.rows.back().note;
     is_flip_ = node.rows.back().verdict.is_flip;
     return levels;
   }
@@ -89,6 +90,7 @@ class JudgedCalls {
   void next_is(Status status) { status_ = status; }      // of all tensors of the next call
   void next_has_nan() { has_nan_ = true; }               // on one side
   const std::string& reason() const { return reason_; }  // of the last row
+  const std::string& note() const { return note_; }      // likewise
   bool is_flip() const { return is_flip_; }
   std::optional<RowPlace> origin() const { return findings_.conclude().first_origin; }
 
@@ -107,7 +109,7 @@ class JudgedCalls {
   std::deque<Stated> stated_;
   int64_t count_ = 0;
   Status status_ = Status::compared;
-  std::string reason_;
+  std::string reason_, note_;
   bool is_flip_ = false, has_nan_ = false;
 };
 
@@ -245,7 +247,12 @@ TEST(Ledger, WhatFollowsAFlipIsToldApart) {
   EXPECT_THAT(run.reason(), HasSubstr("follows a flip of Torch.topk.0.forward"));
   EXPECT_THAT(run.add("Tensor.index_add.0.forward", {in(0.0022), rows, out(0.3)}),
               ElementsAre(kAgrees, kLeftOut, kLeftOut));
+  // A row that is this far off and passes says whose error it is.
   EXPECT_THAT(run.add("Tensor.__add__.0.forward", {in(0.3), out(0.31)}), ElementsAre(kAgrees, kAgrees));
+  EXPECT_EQ(run.note(),
+            "rel_l2 0.31 is what its inputs bring along, behind the flip of Torch.topk.0.forward");
+  EXPECT_THAT(run.add("Tensor.__add__.2.forward", {in(0.003), out(0.004)}), ElementsAre(kAgrees, kAgrees));
+  EXPECT_EQ(run.note(), "");
   // Places that the choice did not make are wrong by themselves.
   EXPECT_THAT(run.add("Functional.embedding.0.forward", {others, out(0.36)}),
               ElementsAre(kDiffers, kDiffers));
