@@ -64,5 +64,20 @@ TEST_F(MappingTest, SurvivesAFileThatShrinksAndSaysSo) {
   EXPECT_FALSE((*file)->read(kSize - 1, one).has_value());
 }
 
+// No signal tells of it: the rest of the last page reads as zeros.
+TEST_F(MappingTest, NoticesWhatIsMissingOfItsLastPage) {
+  const auto file = File::open(path_);
+  ASSERT_TRUE(file.has_value());
+  const int64_t before = lost_pages();
+  {
+    MappedWindow window(*file);
+    if (!window.view(kSize - 5000, 5000)) GTEST_SKIP() << "this kernel cannot fill a mapping in advance";
+    ASSERT_EQ(::truncate(path_.c_str(), kSize - 100), 0);
+    EXPECT_EQ(lost_pages(), before);
+  }
+  EXPECT_EQ(lost_pages(), before + 1);
+  EXPECT_TRUE((*file)->mapping()->broken());
+}
+
 }  // namespace
 }  // namespace assay
