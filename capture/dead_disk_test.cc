@@ -1,48 +1,18 @@
+#include "capture/folder_test.h"
 #include "capture/writer.h"
 
 #include <gmock/gmock.h>
-#include <stdlib.h>
 
 #include <atomic>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <thread>
 
 namespace assay::capture {
 namespace {
 
-namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
-class DeadDiskTest : public ::testing::Test {
- protected:
-  DeadDiskTest() {
-    std::string name = (fs::temp_directory_path() / "assay_capture_XXXXXX").string();
-    root_ = ::mkdtemp(name.data());
-  }
-  ~DeadDiskTest() override {
-    std::error_code ignored;
-    fs::permissions(root_, fs::perms::owner_all, ignored);
-    fs::remove_all(root_, ignored);
-  }
-  std::string at(const std::string& name) const { return root_ / name; }
-  std::string text(const std::string& name) const {
-    std::ifstream file(root_ / name, std::ios::binary);
-    std::stringstream all;
-    all << file.rdbuf();
-    return all.str();
-  }
-  std::vector<std::string> names() const {
-    std::vector<std::string> out;
-    for (const auto& entry : fs::recursive_directory_iterator(root_))
-      if (!entry.is_directory()) out.push_back(fs::relative(entry.path(), root_));
-    return out;
-  }
-
-  fs::path root_;
-};
+class DeadDiskTest : public FolderTest {};
 
 // A disk on which nothing gets done until it is let go.
 class DeadDisk {

@@ -1,6 +1,7 @@
 #include "capture/writer.h"
 
 #include "capture/around.h"
+#include "capture/folder_test.h"
 #include "capture/fork_guard.h"
 
 #include <fcntl.h>
@@ -24,33 +25,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
-class WriterTest : public ::testing::Test {
+class WriterTest : public FolderTest {
  protected:
-  WriterTest() {
-    std::string name = (fs::temp_directory_path() / "assay_capture_XXXXXX").string();
-    root_ = ::mkdtemp(name.data());
-  }
-  ~WriterTest() override {
-    std::error_code ignored;
-    fs::permissions(root_, fs::perms::owner_all, ignored);
-    fs::remove_all(root_, ignored);
-  }
-  std::string at(const std::string& name) const { return root_ / name; }
-  std::string text(const std::string& name) const {
-    std::ifstream file(root_ / name, std::ios::binary);
-    std::stringstream all;
-    all << file.rdbuf();
-    return all.str();
-  }
-  std::vector<std::string> names() const {
-    std::vector<std::string> out;
-    for (const auto& entry : fs::recursive_directory_iterator(root_))
-      if (!entry.is_directory()) out.push_back(fs::relative(entry.path(), root_));
-    return out;
-  }
   WriterConfig config() const { return {.root = root_}; }
-
-  fs::path root_;
 };
 
 Task plain(std::string path) { return {.path = std::move(path)}; }

@@ -5,6 +5,7 @@
 #include "assay/judge/ledger.h"
 #include "assay/judge/native_bounded.h"
 #include "assay/judge/native_defaults.h"
+#include "assay/judge/native_impossible.h"
 #include "assay/judge/native_objections.h"
 #include "assay/judge/native_stated.h"
 #include "assay/judge/rounded_types.h"

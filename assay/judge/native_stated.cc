@@ -243,23 +243,6 @@ std::optional<std::string> impossible_counts(const SideFacts& side, std::string_
                      infs, which, parts);
 }
 
-// Of types that the graph engine has no numbers of it prints extremes that mean nothing (ge_stats.md).
-bool has_extremes_of_its_own(const TensorMeta& meta, std::string_view layout) {
-  if (layout != "torchair_ge") return true;
-  return is_real(meta.dtype) && meta.dtype != DType::f64;
-}
-
-// Statistics that no tensor has. Those of blocks count what fills them up.
-std::optional<std::string> impossible_numbers(const SideFacts& side, std::string_view which,
-                                              std::string_view layout) {
-  if (is_argument(side) || side.item == nullptr || states_blocks(*side.item)) return std::nullopt;
-  if (side.meta && !has_extremes_of_its_own(*side.meta, layout)) return std::nullopt;
-  const TensorMeta* const meta = side.meta ? &*side.meta : nullptr;
-  const std::string why = impossible_statistics(*side.stated(), meta);
-  if (why.empty()) return std::nullopt;
-  return fmt::format("{}: no tensor has such statistics, the dump of {} is wrong", why, which);
-}
-
 // What `assay compact` wrote, and what was computed to be held against it: sums in f64 (stats.md).
 bool are_exact_sums(const Comparison& row) {
   const auto is_ours = [](const SideFacts& side) {
@@ -408,12 +391,6 @@ std::optional<std::string> contradiction_in(const Comparison& row, const Head& h
   if (!other) return std::nullopt;
   return fmt::format("the checksums are equal ({}), and yet {}: one of the dumps is wrong", m.checksum,
                      *other);
-}
-
-std::optional<std::string> impossible_in(const Comparison& row, const Head& head) {
-  if (row.basis != Basis::stated || is_beside(row)) return std::nullopt;
-  if (auto wrong = impossible_numbers(row.mine, "mine", head.mine_layout)) return wrong;
-  return impossible_numbers(row.golden, "golden", head.golden_layout);
 }
 
 bool differ_by_checksum(const Comparison& row) {

@@ -21,9 +21,6 @@ Verdict judge_stated(const Comparison& row, const Head& head, const ModelPlace& 
 // Nothing of rows that are not compared by what the dumps state.
 std::optional<std::string> contradiction_in(const Comparison& row, const Head& head, const ModelPlace& place);
 
-// Why no tensor has the statistics of one of the sides: equal ones show nothing then.
-std::optional<std::string> impossible_in(const Comparison& row, const Head& head);
-
 // Nothing but checksums was compared, and they differ.
 bool differ_by_checksum(const Comparison& row);
 

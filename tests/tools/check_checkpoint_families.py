@@ -17,7 +17,8 @@ import sys
 import numpy
 
 from checker import Checker, run_checks, tail
-from checkpoint_families import Family, Ranks, all_families
+from checkpoint_families import all_families
+from checkpoint_parts import Family, Ranks
 from checkpoints import Model, Tensors, save
 
 # A handful of numbers tell nothing where names do not.
