@@ -34,6 +34,9 @@ CASES = ("single", "folder", "atb", "torchair", "msprobe", "msit", "opcheck", "e
 CASES_OF_EACH = 3
 
 
+PROCESS = re.compile(r"\(\d+\) \[")  # in the log lines of msprobe
+
+
 class Scale(Checker):
     def environment(self) -> dict[str, str]:
         return os.environ | ENVIRONMENT
@@ -138,6 +141,7 @@ def check_case(path: pathlib.Path, alone: pathlib.Path, together: pathlib.Path) 
     one, many = Recorded(path, alone), Recorded(path, together)
     problems = one.run() + many.run()
     for (command, *expected), (_, *found) in zip(one.outcomes, many.outcomes):
+        expected[1], found[1] = (PROCESS.sub("(process) [", text) for text in (expected[1], found[1]))
         if expected[:2] != found[:2]:
             problems.append(f"{command}: exit code {found[0]}, not {expected[0]}, or another output: {tail(found[1])} {tail(found[2])}")
     return problems or differences(one.files, many.files)
@@ -220,7 +224,7 @@ def check_resume(checker: Scale) -> list[str]:
             went_on += re.search(r"[1-9]\d* by earlier runs", done.stderr) is not None
             if done.returncode != 2:  # a file is broken, to a single process as well
                 problems.append(f"round {number}: exit code {done.returncode}: {tail(done.stderr)}")
-        elif code != 2:
+        elif code not in (2, 128 + signal.SIGKILL):  # killed behind its report, which is held against the other below
             problems.append(f"round {number}: exit code {code}, and nothing to go on with")
         problems += [f"round {number}: {line}" for line in differences(expected, files_below(work / "out"))]
         shutil.rmtree(work / "out", ignore_errors=True)

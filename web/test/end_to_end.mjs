@@ -355,8 +355,9 @@ await attempt("50,000 rows", async () => {
   check("the last row can be reached", await page.evaluate(async () => {
     const list = document.querySelector(".table-view .scroller");
     list.scrollTop = list.scrollHeight;
-    await new Promise((go) => setTimeout(go, 200));
-    return list.querySelector(`[aria-rowindex="${list.getAttribute("aria-rowcount")}"]`) !== null;
+    const last = () => list.querySelector(`[aria-rowindex="${list.getAttribute("aria-rowcount")}"]`);
+    for (let waited = 0; waited < 5000 && last() === null; waited += 50) await new Promise((go) => setTimeout(go, 50));
+    return last() !== null;
   }));
   for (const tab of ["Heat", "Tree"]) {
     const before = (await metrics()).TaskDuration;
