@@ -134,6 +134,10 @@ std::string impossible_statistics(const Stated& stated, const TensorMeta* meta) 
     if (last > 0 && largest > kPrinted * last)
       return fmt::format("its largest element {:.9g} is beyond {:.9g}, the largest of {}", largest, last,
                          name(meta->dtype));
+  for (const auto& extreme : {max, min})
+    if (extreme && end_of_whole > 0 && *extreme != std::trunc(*extreme))
+      return fmt::format("its element {:.9g} is no whole number, as those of {} are", *extreme,
+                         name(meta->dtype));
   // Squares of small elements vanish where a device sums them in f16, or in f32.
   const double least = end > 0 && end < 1e6 ? 0x1p-7 : 1e-18;
   if (norm && largest > least && kPrinted * *norm + cut_off < largest)

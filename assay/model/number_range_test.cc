@@ -131,6 +131,16 @@ TEST(ImpossibleStatistics, LongSumsLoseTerms) {
             "its mean 0.25 is below its smallest element 1");
 }
 
+TEST(ImpossibleStatistics, WholeNumbersHaveNoFractions) {
+  const TensorMeta whole{DType::i32, Shape{{24}}}, real{DType::f32, Shape{{24}}};
+  EXPECT_EQ(impossible_statistics(statistics(2.5, -2.0, 0.5, 5.0), &whole),
+            "its element 2.5 is no whole number, as those of i32 are");
+  EXPECT_EQ(impossible_statistics(statistics(2.0, -2.5, 0.5, 5.0), &whole),
+            "its element -2.5 is no whole number, as those of i32 are");
+  EXPECT_EQ(impossible_statistics(statistics(2.0, -2.0, 0.5, 5.5), &whole), "");
+  EXPECT_EQ(impossible_statistics(statistics(2.5, -2.5, 0.5, 5.5), &real), "");
+}
+
 TEST(ImpossibleStatistics, OfWholeNumbersBeyondTheType) {
   const TensorMeta bytes{DType::u8, Shape{{4}}}, masks{DType::boolean, Shape{{4}}};
   EXPECT_EQ(impossible_statistics(statistics(300.0, 0.0, 100.0, 500.0), &bytes),
