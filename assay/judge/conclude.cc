@@ -76,13 +76,14 @@ void Findings::add(const NodeResult& node) {
     summary_.within_noise += row.verdict.level == Level::pass && row.verdict.reason == kWithinNoise;
     summary_.introduced += row.verdict.level == Level::pass && introduced_in(row) >= Introduced::in_part;
     const bool is_empty = row.evidence == Evidence::empty;
-    const bool of_mine = row.pair.mine && !is_argument(row.mine);
-    const bool of_golden = row.pair.golden && !is_argument(row.golden);
+    const bool by_own_input = row.pair.why == Why::own_input;
+    const bool of_mine = row.pair.mine && !by_own_input && !is_argument(row.mine);
+    const bool of_golden = row.pair.golden && !by_own_input && !is_argument(row.golden);
     // Nobody asks for the numbers of what was not written yet.
     const bool is_asked = summary_.question != Question::overflow || !row.is_excused;
     summary_.of_mine += of_mine && !is_empty && is_asked;
     summary_.of_golden += of_golden && !is_empty;
-    summary_.arguments += !of_mine && !of_golden;
+    summary_.arguments += !of_mine && !of_golden && !by_own_input;
     if (is_not_finite(row) && is_argument(row.mine)) {
       ++(row.verdict.level == Level::fail ? summary_.nonfinite_made : summary_.nonfinite_given);
     } else if (is_not_finite(row)) {
@@ -91,6 +92,7 @@ void Findings::add(const NodeResult& node) {
     }
     ++summary_.by[static_cast<size_t>(row.evidence)];
     summary_.compared += row.evidence != Evidence::nothing && !is_empty;
+    summary_.by_own_input += by_own_input && row.evidence != Evidence::nothing && !is_empty;
     summary_.by_one_extreme += row.evidence == Evidence::extremes && row.statistics != kBothExtremes;
     if (row.evidence == Evidence::statistics) {
       summary_.statistics |= row.statistics;
@@ -140,6 +142,7 @@ void Findings::add(const Findings& section) {
                                         &Summary::of_mine,
                                         &Summary::of_golden,
                                         &Summary::arguments,
+                                        &Summary::by_own_input,
                                         &Summary::by_content,
                                         &Summary::unsure,
                                         &Summary::rearranged,

@@ -124,13 +124,13 @@ std::string_view text(Answer answer) {
 }
 
 Coverage coverage_of(const Summary& summary) {
-  return {std::max(summary.of_mine, summary.of_golden),
-          summary.compared - summary.rows_by(Evidence::value) + summary.misshapen};
+  const int64_t compared = summary.compared - summary.rows_by(Evidence::value) + summary.misshapen;
+  return {std::max(summary.of_mine, summary.of_golden), compared - summary.by_own_input};
 }
 
 bool is_enough(const Summary& summary) {
   const Coverage coverage = coverage_of(summary);
-  if (coverage.of == 0) return summary.compared > 0;  // arguments alone
+  if (coverage.of == 0) return summary.compared > summary.by_own_input;  // arguments alone
   return coverage.compared > 0 &&
          static_cast<double>(coverage.compared) >= summary.least_compared * static_cast<double>(coverage.of);
 }

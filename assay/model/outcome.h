@@ -207,10 +207,11 @@ struct Summary {
   int64_t differ = 0, misshapen = 0, without_data = 0, alone = 0, broken = 0;
   int64_t of_mine = 0, of_golden = 0;  // rows with a tensor of that side that has elements
   int64_t arguments = 0;               // rows without a tensor on either side
-  int64_t by_content = 0;              // rows whose pair the data told, not the names
-  int64_t unsure = 0;                  // … where others fit as well
-  int64_t contradicted = 0;            // rows that agree, though names or other layers speak against the pair
-  int64_t incomplete = 0;              // rows that agree, of tensors that some rank lacks its share of
+  int64_t by_own_input = 0;  // rows of mine against what their operator was given: golden has no part in them
+  int64_t by_content = 0;    // rows whose pair the data told, not the names
+  int64_t unsure = 0;        // … where others fit as well
+  int64_t contradicted = 0;  // rows that agree, though names or other layers speak against the pair
+  int64_t incomplete = 0;    // rows that agree, of tensors that some rank lacks its share of
   int64_t flips = 0, follow_flips = 0;  // rows that differ by a choice, or are computed from one that does
   int64_t nonfinite = 0;                // tensors that hold NaN or infinities, where that is the question
   int64_t nonfinite_allowed = 0;        // … and pass, since a rule of the user allows it

@@ -166,6 +166,8 @@ VerdictSentence not_enough_sentence(const Summary& summary) {
   if (coverage.compared == 0 && summary.unmatched == summary.rows)
     return {Answer::not_compared, std::string(kHead),
             fmt::format("none of {} has a counterpart.", tensors(summary.rows))};
+  if (summary.by_own_input > 0 && coverage.compared == 0)
+    return {Answer::not_compared, std::string(kHead), "no tensor was held against one of golden."};
   if (coverage.of == 0)
     return {Answer::not_compared, std::string(kHead),
             "no tensor has elements, and no argument has a value to compare."};
@@ -260,6 +262,12 @@ VerdictSentence verdict_sentence(const Summary& summary) {
                     counted(summary.introduced, "row passes", "rows pass"),
                     summary.first_introduced ? fmt::format(" (first: {})", summary.first_introduced->node)
                                              : std::string("; notes say which"));
+  if (summary.by_own_input > 0)
+    out.rest += fmt::format(
+        " {} only, not against golden.",
+        counted(summary.by_own_input,
+                "tensor was held against what its operator was given, which changes type or layout",
+                "tensors were held against what their operators were given, which change type or layout"));
   if (summary.by_content > 0)
     out.rest += fmt::format(
         " {} by content, since no names told{}.",

@@ -33,6 +33,25 @@ TEST(VerdictSentence, WhatIsUnsureIsNoPlainPass) {
       "say.");
 }
 
+// Operators that change type or layout only are held against what they were given, for want of golden.
+TEST(VerdictSentence, OwnInputsShowNothingOfGolden) {
+  Summary summary = passing({{Evidence::elements, 16}, {Evidence::nothing, 6}});
+  summary.of_mine = 3;
+  summary.of_golden = 3;
+  summary.by_own_input = 16;
+  EXPECT_EQ(said(summary),
+            "NOT COMPARED: no tensor was held against one of golden. 16 tensors were held against what their "
+            "operators were given, which change type or layout only, not against golden.");
+  summary.of_mine = summary.of_golden = 0;
+  EXPECT_EQ(answer_of(summary), Answer::not_compared);
+  summary = passing({{Evidence::elements, 3}});
+  summary.of_golden = summary.of_mine = 2;
+  summary.by_own_input = 1;
+  EXPECT_EQ(said(summary),
+            "PASS: all 3 tensors agree. 1 tensor was held against what its operator was given, which changes "
+            "type or layout only, not against golden.");
+}
+
 TEST(VerdictSentence, APassSaysWhatWasCompared) {
   EXPECT_EQ(said(passing({{Evidence::elements, 1}})), "PASS: the tensors agree.");
   EXPECT_EQ(said(passing({{Evidence::elements, 71}})), "PASS: all 71 tensors agree.");
